@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_device.c -- the CPU as devices: what a queue has to do, its thread does itself. */
-#include "collective.h"
+#include "device_group.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -164,7 +164,7 @@ static enum sumac_status complete(struct device_queue *queue, uint64_t until_us)
 const struct device_ops cpu_device_ops = {
     .name = "CPU",
     .place = SUMAC_PLACE_HOST,
-    .collectives = &cpu_collective_ops,
+    .group_ops = &cpu_group_ops,
     .open = open_device,
     .close = close_device,
     .count = count_devices,

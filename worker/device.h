@@ -29,7 +29,7 @@
 #define DEVICE_NO_LIMIT UINT64_MAX /* of a wait's end, in microseconds of CLOCK_MONOTONIC */
 #define DEVICE_JOBS_MAX 64u        /* in a queue, not finished; one more waits for room */
 
-struct collective_ops;
+struct device_group_ops;
 struct device_ops;
 struct device_update;
 struct update_function;
@@ -61,7 +61,7 @@ typedef enum sumac_status device_work(void *context);
 struct device_ops {
     const char *name;                         /* "CPU": its devices are CPU:0, CPU:1, … */
     enum sumac_place_kind place;              /* of the memory that its work reads and writes */
-    const struct collective_ops *collectives; /* what a group of them computes; NULL: nothing */
+    const struct device_group_ops *group_ops; /* what a group of them computes; NULL: nothing */
     enum sumac_status (*open)(uint32_t index, struct device **device, struct sumac_error *error);
     void (*close)(struct device *device);
     enum sumac_status (*count)(uint32_t *count, struct sumac_error *error);

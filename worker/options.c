@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
+#include "device_group.h"
 #include "error.h"
 #include "own_variables.h"
 
@@ -105,11 +105,11 @@ static enum sumac_status check_reductions(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "reduce is %d, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN",
             (int)options->reduce);
-    const struct collective_ops *collectives = devices->collectives;
-    assert(collectives != NULL);
+    const struct device_group_ops *group_ops = devices->group_ops;
+    assert(group_ops != NULL);
     for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
         const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
-        if (!collective_has(collectives, options->reduce, dtype))
+        if (!device_group_has(group_ops, options->reduce, dtype))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
                 "the replicas' gradients of %s cannot be reduced by %s: it is %s; %s",

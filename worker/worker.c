@@ -155,7 +155,7 @@ static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_er
     assert(replicas <= SUMAC_REPLICAS_MAX);
     if (replicas == 1)
         return SUMAC_OK;
-    return collective_open(
+    return device_group_open(
         worker->replicas.queues, replicas, worker->options.pushed_count, &worker->group, error);
 }
 
@@ -672,7 +672,7 @@ void sumac_worker_destroy(struct sumac_worker *worker)
         return;
     }
     settle(worker);
-    collective_close(worker->group);
+    device_group_close(worker->group);
     if (replicas_are_given_up(&worker->replicas)) /* its threads may still use all of it */
         return;
     transfers_close(&worker->transfers);

@@ -53,7 +53,7 @@ static enum sumac_status add_reduction(
         source->data[i] = sumac_tensor_data(tensor);
         source->elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
     }
-    const struct collective_values values = {
+    const struct device_group_values values = {
         .dtype = tensor->dtype,
         .from = (const void *const *)source->data,
         .to = source->data,
@@ -61,9 +61,9 @@ static enum sumac_status add_reduction(
         .weights = worker->weights,
     };
     const enum sumac_status status =
-        collective_reduce(worker->group, worker->options.reduce, 0, &values, error);
+        device_group_reduce(worker->group, worker->options.reduce, 0, &values, error);
     if (status == SUMAC_OK && written != NULL)
-        collective_record(worker->group, written);
+        device_group_record(worker->group, written);
     return status;
 }
 
@@ -93,7 +93,7 @@ static enum sumac_status await_reduction(struct sumac_worker *worker, struct sum
 {
     const bool ends = worker->replicas.devices[0]->ops->place == SUMAC_PLACE_HOST;
     const uint32_t timeout_ms = worker->options.step_timeout_ms;
-    const enum sumac_status status = collective_wait(worker->group, timeout_ms, why);
+    const enum sumac_status status = device_group_wait(worker->group, timeout_ms, why);
 
     if (status != SUMAC_DEADLINE_EXCEEDED) {
         if (status != SUMAC_OK && worker->group->has_ended)
@@ -102,8 +102,8 @@ static enum sumac_status await_reduction(struct sumac_worker *worker, struct sum
     }
     worker->lost = *why;
     client_log(worker->options.client, "%s", why->text);
-    collective_abort(worker->group);
-    if (collective_wait(worker->group, ends ? COLLECTIVE_NO_LIMIT : timeout_ms, NULL) ==
+    device_group_abort(worker->group);
+    if (device_group_wait(worker->group, ends ? DEVICE_GROUP_NO_LIMIT : timeout_ms, NULL) ==
         SUMAC_DEADLINE_EXCEEDED)
         give_up(worker);
     return status;
@@ -129,7 +129,7 @@ enum sumac_status worker_reduce(
         status = add_reduction(worker, place, v, error);
     assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
     step_trace_all_begin(worker->traced);
-    collective_start(worker->group);
+    device_group_start(worker->group);
     step_trace_all_end(worker->traced, TRACE_REDUCE);
     transfers_fetch(&worker->transfers, &place->gradients, &place->written);
     status = await_reduction(worker, &why);

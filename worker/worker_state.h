@@ -6,7 +6,7 @@
 
 #include "sumac/worker.h"
 
-#include "collective.h"
+#include "device_group.h"
 #include "devices.h"
 #include "entry.h"
 #include "replicas.h"
@@ -44,7 +44,7 @@ struct sumac_worker {
     struct replicas replicas;            /* … and are open */
     struct runner *runners;              /* (options.replicas) */
     struct transfers transfers;          /* between the host and them */
-    struct collective_group *group;      /* of their queues; NULL: there is one replica */
+    struct device_group *group;          /* of their queues; NULL: there is one replica */
     struct tensors values[2];            /* of the step that computes, and of the next */
     uint32_t current;                    /* which of them the last step ran on */
     struct place *places;                /* a ring, (pushes_in_flight + 1) */

@@ -2,13 +2,13 @@
 /* nccl.c -- `bench/gpu_nccl [--rounds N] [--bytes-max N]`: how near an all_reduce through Sumac
  * comes to NCCL called directly.
  *
- * A group over all GPUs (worker/collective.h) sums float32; beside it, in the same round and in the
- * same streams, NCCL does, with communicators of its own, all ranks' calls in one group of NCCL's.
- * A time is the host's, from the call until the streams are empty; figures are the medians of the
- * rounds. Bus GB/s, as nccl-tests have it, is bytes · 2(n − 1)/n a second of n GPUs, and does not
- * depend on how many there are; the ratio is that of ours to NCCL's. What either leaves on each GPU
- * is looked at, once for each size. With one GPU there is nothing to measure: that is said, and 77
- * the exit code.
+ * A group over all GPUs (worker/device_group.h) sums float32; beside it, in the same round and in
+ * the same streams, NCCL does, with communicators of its own, all ranks' calls in one group of
+ * NCCL's. A time is the host's, from the call until the streams are empty; figures are the medians
+ * of the rounds. Bus GB/s, as nccl-tests have it, is bytes · 2(n − 1)/n a second of n GPUs, and
+ * does not depend on how many there are; the ratio is that of ours to NCCL's. What either leaves on
+ * each GPU is looked at, once for each size. With one GPU there is nothing to measure: that is
+ * said, and 77 the exit code.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
+#include "device_group.h"
 #include "cuda_device.h"
 #include "nccl_library.h"
 #include "replicas.h"
@@ -28,7 +28,7 @@
 
 struct bench {
     struct replicas replicas;
-    struct collective_group *group;
+    struct device_group *group;
     ncclComm_t *comms; /* (replicas) */
     struct sumac_buffer **from, **to;
     const void **from_at;
@@ -119,16 +119,16 @@ typedef void deed(struct bench *bench);
 
 static void by_sumac(struct bench *bench)
 {
-    const struct collective_values values = {
+    const struct device_group_values values = {
         .dtype = SUMAC_FLOAT32,
         .from = bench->from_at,
         .to = bench->to_at,
         .elements = bench->elements};
     struct sumac_error error;
 
-    must(collective_all_reduce(bench->group, SUMAC_REDUCE_SUM, &values, &error), "an all_reduce");
-    collective_start(bench->group);
-    must(collective_wait(bench->group, COLLECTIVE_NO_LIMIT, &error), "an all_reduce");
+    must(device_group_all_reduce(bench->group, SUMAC_REDUCE_SUM, &values, &error), "an all_reduce");
+    device_group_start(bench->group);
+    must(device_group_wait(bench->group, DEVICE_GROUP_NO_LIMIT, &error), "an all_reduce");
 }
 
 static void by_nccl(struct bench *bench)
@@ -252,7 +252,7 @@ static void begin(struct bench *bench, uint32_t count, uint64_t bytes)
     struct sumac_error error = {.status = SUMAC_OK};
 
     if (replicas_open(&devices, &bench->replicas, &error) != SUMAC_OK ||
-        collective_open(bench->replicas.queues, count, 1, &bench->group, &error) != SUMAC_OK ||
+        device_group_open(bench->replicas.queues, count, 1, &bench->group, &error) != SUMAC_OK ||
         nccl_library_open(&library, &error) != SUMAC_OK) {
         fprintf(stderr, "bench/gpu_nccl: %s\n", error.text);
         exit(2);
@@ -278,7 +278,7 @@ static void end(struct bench *bench)
 {
     for (uint32_t i = 0; i < bench->replicas.count; i++)
         (void)library->ncclCommAbort(bench->comms[i]); /* nothing is under way */
-    collective_close(bench->group);
+    device_group_close(bench->group);
     replicas_close_queues(&bench->replicas);
     for (uint32_t i = 0; i < bench->replicas.count; i++) {
         sumac_buffer_unref(bench->from[i]);

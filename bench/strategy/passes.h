@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* passes.h -- the yardstick of bench/collective: loops that one would write by hand, each over
+/* passes.h -- the yardstick of bench/device_group: loops that one would write by hand, each over
  * arrays that are there already, by one thread or a share by each of several.
  */
 #ifndef BENCH_STRATEGY_PASSES_H

@@ -101,7 +101,8 @@ int gpu_world_begin(void **state)
         assert_int_equal(device_queue_open(world->devices[i], &world->queues[i], NULL), SUMAC_OK);
     }
     assert_int_equal(
-        collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL), SUMAC_OK);
+        device_group_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
+        SUMAC_OK);
     *state = world;
     return 0;
 }
@@ -111,7 +112,7 @@ int gpu_world_end(void **state)
     struct gpu_world *world = *state;
 
     gpu_world_nccl_forget();
-    collective_close(world->group);
+    device_group_close(world->group);
     for (uint32_t i = 0; i < GPU_REPLICAS; i++) {
         device_queue_close(world->queues[i]);
         device_close(world->devices[i]);
@@ -124,8 +125,8 @@ void gpu_world_finish(struct gpu_world *world)
 {
     struct sumac_error error = {0};
 
-    collective_start(world->group);
-    if (collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error) != SUMAC_OK)
+    device_group_start(world->group);
+    if (device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, &error) != SUMAC_OK)
         fail_msg("%s", error.text);
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "collective.h"
+#include "device_group.h"
 
 #define GPU_REPLICAS 3u
 #define GPU_CALLS_MAX 80u
@@ -14,7 +14,7 @@
 struct gpu_world {
     struct device *devices[GPU_REPLICAS];
     struct device_queue *queues[GPU_REPLICAS];
-    struct collective_group *group;
+    struct device_group *group;
 };
 
 struct gpu_held {

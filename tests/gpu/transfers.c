@@ -16,7 +16,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
-#include "collective.h"
+#include "device_group.h"
 
 #define VARIABLES 4u
 #define MANY_VARIABLES 100u /* a part each: a queue has room for 64 jobs */
@@ -32,7 +32,7 @@ struct world {
     uint32_t variables;
     struct replicas replicas;
     struct transfers transfers;
-    struct collective_group *group;                                 /* NULL: there is one replica */
+    struct device_group *group;                                     /* NULL: there is one replica */
     struct tensors values, gradients;                               /* the host's */
     struct tensors values_there[REPLICAS_MAX], there[REPLICAS_MAX]; /* the devices' */
 };
@@ -88,13 +88,13 @@ static void begin(struct world *world, uint32_t count)
         SUMAC_OK);
     if (count > 1)
         assert_int_equal(
-            collective_open(world->replicas.queues, count, world->variables, &world->group, NULL),
+            device_group_open(world->replicas.queues, count, world->variables, &world->group, NULL),
             SUMAC_OK);
 }
 
 static void end(struct world *world)
 {
-    collective_close(world->group);
+    device_group_close(world->group);
     transfers_close(&world->transfers);
     replicas_close_queues(&world->replicas);
     forget(&world->values);
@@ -135,15 +135,15 @@ static void add_reductions(struct world *world)
             data[v][i] = sumac_tensor_data(&world->there[i].items[v]);
             each[v][i] = world->elements[v];
         }
-        const struct collective_values values = {
+        const struct device_group_values values = {
             .dtype = SUMAC_FLOAT32,
             .from = (const void *const *)data[v],
             .to = data[v],
             .elements = each[v]};
         assert_int_equal(
-            collective_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+            device_group_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
         if (transfers_written(&world->transfers, v) != NULL)
-            collective_record(world->group, transfers_written(&world->transfers, v));
+            device_group_record(world->group, transfers_written(&world->transfers, v));
     }
 }
 
@@ -170,11 +170,11 @@ static enum sumac_status run(struct world *world)
         transfers_record_written(&world->transfers);
     } else {
         add_reductions(world);
-        collective_start(world->group);
+        device_group_start(world->group);
     }
     transfers_fetch(&world->transfers, &world->gradients, &world->there[0]);
     if (world->group != NULL)
-        reduced = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
+        reduced = device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL);
     const enum sumac_status joined = transfers_join(&world->transfers, DEVICE_NO_LIMIT, &failure);
     return reduced != SUMAC_OK ? reduced : joined;
 }

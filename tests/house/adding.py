@@ -15,7 +15,7 @@ TREE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__)
 PRODUCT = ("proto", "lib", "server", "worker", "cli")
 MAY_BE_NAMED = ("tests", "docs")
 KINDS = {"An RPC", "An effect of the lane", "An effect of the controller", "What the controller must not lose", "An update function",
-         "An operation of expressions", "A hyperparameter", "A schedule", "A public function", "An attribute of a variable", "A data type", "A device", "A collective", "An owner of chunks", "A command", "An option of a command", "A mutation"}
+         "An operation of expressions", "A hyperparameter", "A schedule", "A public function", "An attribute of a variable", "A data type", "A device", "A device group", "An owner of chunks", "A command", "An option of a command", "A mutation"}
 
 
 def paragraphs(text):

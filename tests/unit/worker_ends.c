@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker_ends.c -- what a worker is made of and what it tells, which of several failures counts,
  * and what it leaves behind. */
-#include "collective.h"
+#include "device_group.h"
 #include "device.h"
 #include "half.h"
 #include "worker_client.h"
@@ -541,7 +541,7 @@ static void a_synchronous_contribution_of_a_half_type_is_float32(void **state)
 /* ---- a group whose devices are late */
 
 static struct device_ops late_ops;
-static struct collective_ops late_collectives;
+static struct device_group_ops late_group;
 
 static enum sumac_status
 open_late(uint32_t index, struct device **device, struct sumac_error *error)
@@ -555,22 +555,21 @@ open_late(uint32_t index, struct device **device, struct sumac_error *error)
 
 static enum sumac_status open_late_group(
     struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct collective_group **group, struct sumac_error *error)
+    struct device_group **group, struct sumac_error *error)
 {
-    const enum sumac_status status =
-        cpu_collective_ops.open(queues, replicas, calls_max, group, error);
+    const enum sumac_status status = cpu_group_ops.open(queues, replicas, calls_max, group, error);
 
     if (status == SUMAC_OK)
-        (*group)->ops = &late_collectives;
+        (*group)->ops = &late_group;
     return status;
 }
 
 static enum sumac_status
-wait_in_vain(struct collective_group *group, uint32_t timeout_ms, struct sumac_error *error)
+wait_in_vain(struct device_group *group, uint32_t timeout_ms, struct sumac_error *error)
 {
-    const enum sumac_status status = cpu_collective_ops.wait(group, COLLECTIVE_NO_LIMIT, error);
+    const enum sumac_status status = cpu_group_ops.wait(group, DEVICE_GROUP_NO_LIMIT, error);
 
-    if (timeout_ms == COLLECTIVE_NO_LIMIT)
+    if (timeout_ms == DEVICE_GROUP_NO_LIMIT)
         return status;
     *error =
         (struct sumac_error){SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "replica 1 is late"};
@@ -583,12 +582,12 @@ static void a_worker_whose_devices_were_late_takes_no_more_steps(void **state)
     struct fixture fixture; /* given */
     struct sumac_worker *worker = NULL;
 
-    late_collectives = cpu_collective_ops;
-    late_collectives.open = open_late_group;
-    late_collectives.wait = wait_in_vain;
+    late_group = cpu_group_ops;
+    late_group.open = open_late_group;
+    late_group.wait = wait_in_vain;
     late_ops = cpu_device_ops;
     late_ops.open = open_late;
-    late_ops.collectives = &late_collectives;
+    late_ops.group_ops = &late_group;
     const struct devices devices = devices_first(&late_ops, 2);
     prepare(&fixture, 2);
     assert_int_equal(worker_create(&devices, &fixture.options, &worker, NULL), SUMAC_OK);

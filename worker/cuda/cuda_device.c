@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "buffer.h"
-#include "collective.h"
+#include "device_group.h"
 #include "cuda_reach.h"
 #include "cuda_updates.h"
 #include "error.h"
@@ -552,7 +552,7 @@ static enum sumac_status wait_here(struct device_queue *base, struct sumac_error
 const struct device_ops cuda_device_ops = {
     .name = "GPU",
     .place = SUMAC_PLACE_CUDA,
-    .collectives = &cuda_collective_ops,
+    .group_ops = &cuda_group_ops,
     .open = open_device,
     .close = close_device,
     .count = count_devices,

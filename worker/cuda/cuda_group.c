@@ -271,8 +271,8 @@ static struct cuda_group *make_group(
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    made->base = (struct collective_group){
-        .ops = &cuda_collective_ops, .replicas = replicas, .calls_max = calls_max};
+    made->base =
+        (struct device_group){.ops = &cuda_group_ops, .replicas = replicas, .calls_max = calls_max};
     made->library = library;
     made->members = members;
     made->calls = calls;
@@ -377,7 +377,7 @@ static void close_unopened(struct cuda_group *group)
 
 enum sumac_status cuda_group_open(
     struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct collective_group **group, struct sumac_error *error)
+    struct device_group **group, struct sumac_error *error)
 {
     const struct nccl_library *library = NULL;
     enum sumac_status status = check_devices(queues, replicas, error);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_group.h -- a group of GPUs as cuda_collective.c uses it: its communicators, whoever uses
- * one, and its end. */
+/* cuda_group.h -- a group of GPUs as cuda_group_calls.c uses it: its communicators, their users,
+ * and its end. */
 #ifndef WORKER_CUDA_CUDA_GROUP_H
 #define WORKER_CUDA_CUDA_GROUP_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "collective.h"
+#include "device_group.h"
 #include "cuda_device.h"
 #include "nccl_call.h"
 #include "wide.h"
@@ -23,7 +23,7 @@ struct member {
 };
 
 struct cuda_group {
-    struct collective_group base;
+    struct device_group base;
     const struct cuda_driver *driver;
     const struct nccl_library *library; /* NULL: one replica alone */
     struct member *members;             /* (replicas) */
@@ -40,10 +40,10 @@ struct cuda_group {
 };
 
 /* A group whose communicators, if it needs any, have found each other; another kind's function has
- * checked the queues. Fails  as collective_open. */
+ * checked the queues. Fails  as device_group_open. */
 enum sumac_status cuda_group_open(
     struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct collective_group **group, struct sumac_error *error);
+    struct device_group **group, struct sumac_error *error);
 /* It has ended. */
 void cuda_group_free(struct cuda_group *group);
 

@@ -196,7 +196,7 @@ void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op)
 }
 
 /* As many broadcasts as there are replicas: they may give as much as they like. */
-static ncclResult_t gather(const struct nccl_rank *rank, const struct collective_values *values)
+static ncclResult_t gather(const struct nccl_rank *rank, const struct device_group_values *values)
 {
     char *to = values->to[rank->replica];
     ncclResult_t result = ncclSuccess;
@@ -217,7 +217,7 @@ static ncclResult_t gather(const struct nccl_rank *rank, const struct collective
 ncclResult_t
 nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t op)
 {
-    const struct collective_values *values = &call->values;
+    const struct device_group_values *values = &call->values;
     const uint64_t begin = call->first * sumac_dtype_bytes(values->dtype);
     const char *given = values->from[rank->replica];
     char *gets = values->to[rank->replica];

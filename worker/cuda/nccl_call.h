@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_call.h -- a call of collective.h as NCCL's: types, weights, and which calls may be under way
- * at once.
+/* nccl_call.h -- a call of device_group.h as NCCL's: types, weights, and which calls may be under
+ * way at once.
  *
  * NCCL makes one launch of the calls of a group of its own, and these have no order. Those of a
  * start have one: a later call reads what an earlier one wrote. So a start is divided into batches,
@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "collective.h"
+#include "device_group.h"
 #include "nccl_library.h"
 
 #define NCCL_BATCH_CALLS_MAX 32u
@@ -30,7 +30,7 @@ struct nccl_call {
     enum nccl_call_kind kind;
     enum sumac_reduce_op op;
     uint32_t root;
-    struct collective_values values;
+    struct device_group_values values;
     bool begins;             /* a batch */
     bool is_wide;            /* NCCL adds wider values (wide.h) */
     uint32_t scratch_each;   /* bytes of scratch for each element; 0: it needs none */

@@ -61,7 +61,7 @@ void there_close(struct sumac_strategy *strategy)
 
     if (there == NULL)
         return;
-    collective_close(there->group);
+    device_group_close(there->group);
     for (uint32_t i = 0; there->queues != NULL && i < strategy->replicas; i++)
         device_queue_close(there->queues[i]);
     for (uint32_t i = 0; there->come != NULL && i < strategy->replicas; i++)

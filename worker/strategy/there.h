@@ -12,7 +12,7 @@
 #ifndef STRATEGY_THERE_H
 #define STRATEGY_THERE_H
 
-#include "collective.h"
+#include "device_group.h"
 #include "device_update.h"
 #include "strategy.h"
 
@@ -34,7 +34,7 @@ struct there {
     struct kept **memory;         /* (replicas) */
     double weights[SUMAC_REPLICAS_MAX]; /* of a mean: all the same */
     pthread_mutex_t mutex;              /* guards what follows, and who uses the queues */
-    struct collective_group *group;     /* NULL: nothing was exchanged yet */
+    struct device_group *group;         /* NULL: nothing was exchanged yet */
     struct sumac_error failed;          /* with which it ended */
 };
 

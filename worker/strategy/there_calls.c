@@ -124,7 +124,7 @@ enum sumac_status there_add_sum(
     struct sumac_value **result, struct sumac_error *error)
 {
     assert(
-        collective_has(calls->strategy->own.devices[0]->ops->collectives, op, tensors[0]->dtype));
+        device_group_has(calls->strategy->own.devices[0]->ops->group_ops, op, tensors[0]->dtype));
     return add_with_results(
         calls, &(struct there_call){.op = op}, tensors, tensors[0], result, error);
 }
@@ -134,7 +134,7 @@ enum sumac_status there_add_reduce(
     struct sumac_value **result, struct sumac_error *error)
 {
     assert(
-        collective_has(calls->strategy->own.devices[0]->ops->collectives, op, tensors[0]->dtype));
+        device_group_has(calls->strategy->own.devices[0]->ops->group_ops, op, tensors[0]->dtype));
     return add_with_results(
         calls, &(struct there_call){.kind = THERE_REDUCE, .op = op}, tensors, tensors[0], result,
         error);
@@ -221,14 +221,14 @@ static enum sumac_status open_group(struct there_calls *calls, struct sumac_erro
 
     if (there->group != NULL)
         return SUMAC_OK;
-    return collective_open(
+    return device_group_open(
         there->queues, calls->strategy->replicas, CALLS_AT_ONCE_MAX, &there->group, error);
 }
 
 static enum sumac_status
 add_to_group(const struct there *there, const struct there_call *call, struct sumac_error *error)
 {
-    const struct collective_values values = {
+    const struct device_group_values values = {
         .dtype = call->dtype,
         .from = call->from,
         .to = call->to,
@@ -237,13 +237,13 @@ add_to_group(const struct there *there, const struct there_call *call, struct su
 
     switch (call->kind) {
     case THERE_SUM:
-        return collective_all_reduce(there->group, call->op, &values, error);
+        return device_group_all_reduce(there->group, call->op, &values, error);
     case THERE_REDUCE:
-        return collective_reduce(there->group, call->op, 0, &values, error);
+        return device_group_reduce(there->group, call->op, 0, &values, error);
     case THERE_GATHER:
-        return collective_all_gather(there->group, &values, error);
+        return device_group_all_gather(there->group, &values, error);
     case THERE_BROADCAST:
-        return collective_broadcast(there->group, 0, &values, error);
+        return device_group_broadcast(there->group, 0, &values, error);
     }
     return SUMAC_INTERNAL;
 }
@@ -272,13 +272,13 @@ static enum sumac_status wait_for(struct there_calls *calls, struct sumac_error 
     struct sumac_error aborted;
 
     assert(timeout_ms > 0);
-    collective_start(there->group);
-    const enum sumac_status status = collective_wait(there->group, timeout_ms, error);
+    device_group_start(there->group);
+    const enum sumac_status status = device_group_wait(there->group, timeout_ms, error);
     if (status != SUMAC_DEADLINE_EXCEEDED)
         return status;
     there_say(calls->strategy, error->text); /* before what may never end */
-    collective_abort(there->group);
-    if (collective_wait(there->group, timeout_ms, &aborted) == SUMAC_DEADLINE_EXCEEDED)
+    device_group_abort(there->group);
+    if (device_group_wait(there->group, timeout_ms, &aborted) == SUMAC_DEADLINE_EXCEEDED)
         there_give_up(calls->strategy, error);
     return status;
 }

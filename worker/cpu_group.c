@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_collective.c -- collectives of CPU devices: every queue's thread does its share of each call.
+/* cpu_group.c -- collectives of CPU devices: every queue's thread does its share of each call.
  *
- *     CPU:0   | meet | share 0 of call 0 | meet | share 0 of call 1 | meet |
- *     CPU:1   | meet | share 1 of call 0 | meet | share 1 of call 1 | meet |
+ *     CPU:0   | meet | share 0 of call 0 | meet | …
+ *     CPU:1   | meet | share 1 of call 0 | meet | …
  *
- * A reduction's share is a range of elements, so the order in which replicas are added is the same
- * whoever does it. Copies are done by whoever gets them.
+ * A reduction's share is a range of elements, so each thread adds the replicas in the same order.
+ * A replica's thread makes the copies that the replica gets.
  */
-#include "collective.h"
+#include "device_group.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ struct cpu_group;
 
 struct call {
     void (*share)(const struct cpu_group *group, const struct call *call, uint32_t replica);
-    struct collective_values values;
+    struct device_group_values values;
     enum sumac_reduce_op op;
     uint32_t root;
     struct device_event *over; /* NULL: nobody awaits this call alone */
@@ -38,7 +38,7 @@ struct member {
 };
 
 struct cpu_group {
-    struct collective_group base;
+    struct device_group base;
     struct member *members; /* (replicas) */
     struct call *calls;     /* (calls_max) */
     pthread_mutex_t mutex;  /* guards what follows, and the members' met */
@@ -156,7 +156,7 @@ static void copy(void *to, const void *from, uint64_t bytes)
 static void
 share_of_all_gather(const struct cpu_group *group, const struct call *call, uint32_t replica)
 {
-    const struct collective_values *values = &call->values;
+    const struct device_group_values *values = &call->values;
     char *to = values->to[replica];
 
     for (uint32_t i = 0; i < group->base.replicas; i++) {
@@ -169,7 +169,7 @@ share_of_all_gather(const struct cpu_group *group, const struct call *call, uint
 static void
 share_of_broadcast(const struct cpu_group *group, const struct call *call, uint32_t replica)
 {
-    const struct collective_values *values = &call->values;
+    const struct device_group_values *values = &call->values;
 
     assert(call->root < group->base.replicas);
     copy(
@@ -177,7 +177,7 @@ share_of_broadcast(const struct cpu_group *group, const struct call *call, uint3
         values->elements[0] * sumac_dtype_bytes(values->dtype));
 }
 
-static void add(struct collective_group *base, const struct call *call)
+static void add(struct device_group *base, const struct call *call)
 {
     struct cpu_group *group = (struct cpu_group *)base;
 
@@ -186,38 +186,38 @@ static void add(struct collective_group *base, const struct call *call)
 }
 
 static void add_reduce(
-    struct collective_group *group, enum sumac_reduce_op op, uint32_t root,
-    const struct collective_values *values)
+    struct device_group *group, enum sumac_reduce_op op, uint32_t root,
+    const struct device_group_values *values)
 {
     add(group, &(struct call){share_of_reduce, *values, op, root, NULL});
 }
 
 static void add_all_reduce(
-    struct collective_group *group, enum sumac_reduce_op op, const struct collective_values *values)
+    struct device_group *group, enum sumac_reduce_op op, const struct device_group_values *values)
 {
     add(group, &(struct call){share_of_all_reduce, *values, op, 0, NULL});
 }
 
-static void add_all_gather(struct collective_group *group, const struct collective_values *values)
+static void add_all_gather(struct device_group *group, const struct device_group_values *values)
 {
     add(group, &(struct call){share_of_all_gather, *values, 0, 0, NULL});
 }
 
 static void
-add_broadcast(struct collective_group *group, uint32_t root, const struct collective_values *values)
+add_broadcast(struct device_group *group, uint32_t root, const struct device_group_values *values)
 {
     add(group, &(struct call){share_of_broadcast, *values, 0, root, NULL});
 }
 
-static void record(struct collective_group *base, struct device_event *event)
+static void record(struct device_group *base, struct device_event *event)
 {
-    assert(event->device->ops->collectives == base->ops);
+    assert(event->device->ops->group_ops == base->ops);
     ((struct cpu_group *)base)->calls[base->calls - 1].over = event;
 }
 
 /* ---- the group */
 
-static void start(struct collective_group *base)
+static void start(struct device_group *base)
 {
     struct cpu_group *group = (struct cpu_group *)base;
 
@@ -266,7 +266,7 @@ static struct timespec later(uint32_t timeout_ms)
 }
 
 static enum sumac_status
-wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error *error)
+wait_for(struct device_group *base, uint32_t timeout_ms, struct sumac_error *error)
 {
     struct cpu_group *group = (struct cpu_group *)base;
     const struct timespec until = later(timeout_ms);
@@ -275,7 +275,7 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
 
     pthread_mutex_lock(&group->mutex);
     while (late == 0 && group->queued > 0 && !(group->aborted && group->at_work == 0))
-        late = timeout_ms == COLLECTIVE_NO_LIMIT
+        late = timeout_ms == DEVICE_GROUP_NO_LIMIT
                    ? pthread_cond_wait(&group->changed, &group->mutex)
                    : pthread_cond_timedwait(&group->changed, &group->mutex, &until);
     const bool aborted = base->has_ended = group->aborted;
@@ -297,7 +297,7 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
     return SUMAC_OK;
 }
 
-static void abort_group(struct collective_group *base)
+static void abort_group(struct device_group *base)
 {
     struct cpu_group *group = (struct cpu_group *)base;
 
@@ -307,7 +307,7 @@ static void abort_group(struct collective_group *base)
     pthread_mutex_unlock(&group->mutex);
 }
 
-static void close_group(struct collective_group *base)
+static void close_group(struct device_group *base)
 {
     struct cpu_group *group = (struct cpu_group *)base;
 
@@ -326,7 +326,7 @@ static void close_group(struct collective_group *base)
 
 static enum sumac_status open_group(
     struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct collective_group **group, struct sumac_error *error)
+    struct device_group **group, struct sumac_error *error)
 {
     struct cpu_group *opened = calloc(1, sizeof *opened);
     struct member *members = calloc(replicas, sizeof *members);
@@ -348,15 +348,15 @@ static enum sumac_status open_group(
     pthread_condattr_destroy(&monotonic);
     for (uint32_t i = 0; i < replicas; i++)
         members[i] = (struct member){.group = opened, .queue = queues[i], .replica = i};
-    opened->base = (struct collective_group){
-        .ops = &cpu_collective_ops, .replicas = replicas, .calls_max = calls_max};
+    opened->base =
+        (struct device_group){.ops = &cpu_group_ops, .replicas = replicas, .calls_max = calls_max};
     opened->members = members;
     opened->calls = calls;
     *group = &opened->base;
     return SUMAC_OK;
 }
 
-const struct collective_ops cpu_collective_ops = {
+const struct device_group_ops cpu_group_ops = {
     .has = reduce_has,
     .open = open_group,
     .close = close_group,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective.c -- what replicas compute together, through the table of their devices. */
+/* device_group.c -- what replicas compute together, through the table of their devices. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "collective.h"
+#include "device_group.h"
 #include "half.h"
 #include "reduce.h"
 
@@ -24,7 +24,7 @@
 struct world {
     struct device *devices[REPLICAS];
     struct device_queue *queues[REPLICAS];
-    struct collective_group *group;
+    struct device_group *group;
 };
 
 static int begin(void **state)
@@ -38,7 +38,7 @@ static int begin(void **state)
         assert_int_equal(device_queue_open(world->devices[i], &world->queues[i], NULL), SUMAC_OK);
     }
     assert_int_equal(
-        collective_open(world->queues, REPLICAS, CALLS_MAX, &world->group, NULL), SUMAC_OK);
+        device_group_open(world->queues, REPLICAS, CALLS_MAX, &world->group, NULL), SUMAC_OK);
     *state = world;
     return 0;
 }
@@ -47,7 +47,7 @@ static int end(void **state)
 {
     struct world *world = *state;
 
-    collective_close(world->group);
+    device_group_close(world->group);
     for (uint32_t i = 0; i < REPLICAS; i++) {
         device_queue_close(world->queues[i]);
         device_close(world->devices[i]);
@@ -61,8 +61,8 @@ static const uint64_t ones[REPLICAS] = {1, 1, 1};
 
 static void finish(struct world *world)
 {
-    collective_start(world->group);
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    device_group_start(world->group);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
 }
 
 static void a_reduction_gives_the_root_the_sum_of_every_element(void **state)
@@ -74,11 +74,12 @@ static void a_reduction_gives_the_root_the_sum_of_every_element(void **state)
         for (uint32_t r = 0; r < REPLICAS; r++)
             g[r][i] = (float)((r + 1) * i);
     void *to[REPLICAS] = {NULL, sum, NULL};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_FLOAT32, (const void *[]){g[0], g[1], g[2]}, to, every_one_many, NULL};
 
     assert_int_equal(/* when */
-                     collective_reduce(world->group, SUMAC_REDUCE_SUM, 1, &values, NULL), SUMAC_OK);
+                     device_group_reduce(world->group, SUMAC_REDUCE_SUM, 1, &values, NULL),
+                     SUMAC_OK);
     finish(world);
 
     for (uint32_t i = 0; i < MANY; i++) { /* then */
@@ -95,11 +96,11 @@ static void replicas_are_added_in_their_order_whoever_the_root_is(void **state)
     for (uint32_t root = 0; root < REPLICAS; root++) {
         float a[1] = {0x1p24f}, b[1] = {-0x1p24f}, c[1] = {1}, sum[1] = {0}; /* given */
         void *to[REPLICAS] = {sum, sum, sum};
-        const struct collective_values values = {
+        const struct device_group_values values = {
             SUMAC_FLOAT32, (const void *[]){a, b, c}, to, ones, NULL};
 
         assert_int_equal(/* when */
-                         collective_reduce(world->group, SUMAC_REDUCE_SUM, root, &values, NULL),
+                         device_group_reduce(world->group, SUMAC_REDUCE_SUM, root, &values, NULL),
                          SUMAC_OK);
         finish(world);
 
@@ -122,16 +123,16 @@ static void all_reduce_in_its_place_gives_everybody_the_same_bits(void **state)
         alone[i] = (g[0][i] + g[1][i]) + g[2][i];
     void *places[REPLICAS] = {g[0], g[1], g[2]};
     void *halves[REPLICAS] = {half[0], half[1], half[2]};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_FLOAT32, (const void *const *)places, places, every_one_many, NULL};
-    const struct collective_values means = {
+    const struct device_group_values means = {
         SUMAC_BFLOAT16, (const void *const *)halves, halves, every_one_many, (double[]){1, 1, 2}};
 
     assert_int_equal(/* when: two calls in one start */
-                     collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL),
+                     device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL),
                      SUMAC_OK);
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &means, NULL), SUMAC_OK);
+        device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &means, NULL), SUMAC_OK);
     finish(world);
 
     for (uint32_t r = 0; r < REPLICAS; r++) { /* then */
@@ -147,11 +148,11 @@ static void all_gather_puts_uneven_rows_one_after_the_other(void **state)
     struct world *world = *state;
     const int32_t a[] = {1, 2, 3, 4}, c[] = {5, 6, 7, 8, 9, 10}; /* given */
     int32_t all[REPLICAS][10] = {{0}};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_INT32, (const void *[]){a, NULL, c}, (void *[]){all[0], all[1], all[2]},
         (const uint64_t[]){4, 0, 6}, NULL};
 
-    assert_int_equal(collective_all_gather(world->group, &values, NULL), SUMAC_OK); /* when */
+    assert_int_equal(device_group_all_gather(world->group, &values, NULL), SUMAC_OK); /* when */
     finish(world);
 
     for (uint32_t r = 0; r < REPLICAS; r++) /* then */
@@ -172,14 +173,15 @@ static void calls_of_one_start_run_one_after_the_other(void **state)
     }
     const void *sources[REPLICAS] = {NULL, NULL, flags[2]};
     void *places[REPLICAS] = {g[0], g[1], g[2]};
-    const struct collective_values told = {
+    const struct device_group_values told = {
         SUMAC_BOOL, sources, (void *[]){flags[0], flags[1], flags[2]}, every_one_many, NULL};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_INT64, (const void *const *)places, places, every_one_many, NULL};
 
-    assert_int_equal(collective_broadcast(world->group, 2, &told, NULL), SUMAC_OK); /* when */
-    assert_int_equal(collective_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
-    assert_int_equal(collective_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+    assert_int_equal(device_group_broadcast(world->group, 2, &told, NULL), SUMAC_OK); /* when */
+    assert_int_equal(
+        device_group_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+    assert_int_equal(device_group_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
     finish(world);
 
     for (uint32_t i = 0; i < MANY; i++) /* then */
@@ -201,7 +203,7 @@ static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
     struct world *world = *state;
     float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
     void *places[REPLICAS] = {g[0], g[1], g[2]};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
     struct sumac_error error = {0};
     pthread_barrier_t meeting;
@@ -209,28 +211,28 @@ static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
     pthread_barrier_init(&meeting, NULL, 2);
     device_run(world->queues[1], meet_test, &meeting);
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
 
-    collective_start(world->group); /* when */
+    device_group_start(world->group); /* when */
     enum sumac_status status = SUMAC_OK;
     do /* until the others have come */
-        status = collective_wait(world->group, 1, &error);
+        status = device_group_wait(world->group, 1, &error);
     while (strchr(error.text, ',') != NULL);
 
     assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
     assert_string_equal(error.text, "a group of 3 replicas waited 1 ms for replica 1 (CPU:1)");
     assert_int_equal(/* nothing can be added meanwhile, … */
-                     collective_broadcast(world->group, 0, &values, &error),
+                     device_group_broadcast(world->group, 0, &values, &error),
                      SUMAC_FAILED_PRECONDITION);
     pthread_barrier_wait(&meeting); /* … and once it comes, the call ends well */
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
     assert_true(g[0][0] == 6 && g[1][0] == 6 && g[2][0] == 6);
     pthread_barrier_destroy(&meeting);
 }
 
 static void *abort_it(void *group)
 {
-    collective_abort(group);
+    device_group_abort(group);
     return NULL;
 }
 
@@ -239,7 +241,7 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
     struct world *world = *state;
     float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
     void *places[REPLICAS] = {g[0], g[1], g[2]};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
     struct sumac_error error = {0};
     pthread_barrier_t meeting;
@@ -248,14 +250,14 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
     pthread_barrier_init(&meeting, NULL, 2);
     device_run(world->queues[1], meet_test, &meeting);
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
-    collective_start(world->group);
+        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+    device_group_start(world->group);
     do /* until the others wait for it */
-        assert_int_equal(collective_wait(world->group, 1, &error), SUMAC_DEADLINE_EXCEEDED);
+        assert_int_equal(device_group_wait(world->group, 1, &error), SUMAC_DEADLINE_EXCEEDED);
     while (strchr(error.text, ',') != NULL);
 
     assert_int_equal(pthread_create(&thread, NULL, abort_it, world->group), 0); /* when */
-    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+    const enum sumac_status status = device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, &error);
 
     assert_int_equal(status, SUMAC_ABORTED); /* then */
     assert_string_equal(error.text, "the group of 3 replicas was aborted: open another");
@@ -264,9 +266,9 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
     for (uint32_t i = 0; i < REPLICAS; i++)
         assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
     assert_true(g[0][0] == 1 && g[1][0] == 2 && g[2][0] == 3);
-    assert_int_equal(collective_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
-    collective_start(world->group); /* whoever goes on is told so again */
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    assert_int_equal(device_group_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+    device_group_start(world->group); /* a later call fails again */
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_ABORTED);
     assert_true(g[1][0] == 2);
     pthread_barrier_destroy(&meeting);
 }
@@ -276,50 +278,51 @@ static void a_call_that_cannot_be_is_refused_with_the_remedy(void **state)
     struct world *world = *state;
     float g[1] = {1}; /* given */
     void *places[REPLICAS] = {g, g, g};
-    struct collective_values values = {
+    struct device_group_values values = {
         SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
     struct sumac_error error = {0};
 
     assert_int_equal(/* when, then */
-                     collective_reduce(world->group, SUMAC_REDUCE_SUM, 3, &values, &error),
+                     device_group_reduce(world->group, SUMAC_REDUCE_SUM, 3, &values, &error),
                      SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "the root is replica 3 of a group of 3: they are 0 to 2");
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, &error),
+        device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "MEAN wants a weight for each of the 3 replicas");
     values.elements = (const uint64_t[]){1, 1, 2};
     assert_int_equal(
-        collective_broadcast(world->group, 0, &values, &error), SUMAC_INVALID_ARGUMENT);
+        device_group_broadcast(world->group, 0, &values, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "replica 2 gives 2 elements, and replica 0 gives 1");
     values.elements = ones;
     values.dtype = SUMAC_INT32;
     values.weights = (const double[]){1, 1, 1};
     assert_int_equal(
-        collective_reduce(world->group, SUMAC_REDUCE_MEAN, 0, &values, &error),
+        device_group_reduce(world->group, SUMAC_REDUCE_MEAN, 0, &values, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "int32 values cannot be reduced by MEAN");
     values.dtype = (enum sumac_dtype)99;
-    assert_int_equal(collective_all_gather(world->group, &values, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        device_group_all_gather(world->group, &values, &error), SUMAC_INVALID_ARGUMENT);
     values.dtype = SUMAC_FLOAT32;
     for (uint32_t i = 0; i < CALLS_MAX; i++)
-        assert_int_equal(collective_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+        assert_int_equal(device_group_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
     assert_int_equal(
-        collective_broadcast(world->group, 0, &values, &error), SUMAC_RESOURCE_EXHAUSTED);
+        device_group_broadcast(world->group, 0, &values, &error), SUMAC_RESOURCE_EXHAUSTED);
     assert_string_equal(error.text, "4 calls were added to a group that has room for 4: start it");
     finish(world);
-    assert_int_equal(collective_open(NULL, 0, 1, &world->group, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(device_group_open(NULL, 0, 1, &world->group, &error), SUMAC_INVALID_ARGUMENT);
 }
 
 static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
 {
     struct world *world = *state;
 
-    assert_int_equal(collective_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
-    finish(world);                                                      /* of no call */
-    assert_true(collective_has(device_kind("CPU")->collectives, SUMAC_REDUCE_SUM, SUMAC_INT8));
-    assert_false(collective_has(device_kind("CPU")->collectives, SUMAC_REDUCE_MEAN, SUMAC_INT8));
-    collective_close(NULL);
+    assert_int_equal(device_group_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
+    finish(world);                                                        /* of no call */
+    assert_true(device_group_has(device_kind("CPU")->group_ops, SUMAC_REDUCE_SUM, SUMAC_INT8));
+    assert_false(device_group_has(device_kind("CPU")->group_ops, SUMAC_REDUCE_MEAN, SUMAC_INT8));
+    device_group_close(NULL);
 }
 
 static void when_nobody_has_come_all_are_named(void **state)
@@ -332,11 +335,11 @@ static void when_nobody_has_come_all_are_named(void **state)
     for (uint32_t i = 0; i < REPLICAS; i++)
         device_run(world->queues[i], meet_test, &meeting);
 
-    collective_start(world->group); /* when */
-    const enum sumac_status status = collective_wait(world->group, 1, &error);
+    device_group_start(world->group); /* when */
+    const enum sumac_status status = device_group_wait(world->group, 1, &error);
 
     pthread_barrier_wait(&meeting); /* whatever it says, the devices go on */
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
     assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
     assert_string_equal(
         error.text,
@@ -405,14 +408,14 @@ static void a_wait_lasts_as_long_as_it_was_told_to(void **state)
 
     pthread_barrier_init(&meeting, NULL, 2); /* given */
     device_run(world->queues[0], meet_test, &meeting);
-    collective_start(world->group);
+    device_group_start(world->group);
     for (size_t i = 0; i < sizeof times_ms / sizeof times_ms[0]; i++) {
         const int64_t ns = (int64_t)times_ms[i] * 1000000;
         struct timespec before, until = {0}, after;
         clock_gettime(CLOCK_MONOTONIC, &before);
         limit = &until;
         const enum sumac_status status =
-            collective_wait(world->group, times_ms[i], NULL); /* when */
+            device_group_wait(world->group, times_ms[i], NULL); /* when */
         limit = NULL;
         clock_gettime(CLOCK_MONOTONIC, &after);
 
@@ -423,7 +426,7 @@ static void a_wait_lasts_as_long_as_it_was_told_to(void **state)
     pthread_barrier_wait(&meeting);
     struct timespec none = {0};
     limit = &none;
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
     limit = NULL;
     pthread_barrier_destroy(&meeting);
 }
@@ -434,21 +437,22 @@ static void an_aborted_wait_lasts_until_nobody_touches_the_values(void **state)
     struct world *world = *state;
     float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
     void *places[REPLICAS] = {g[0], g[1], g[2]};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
     pthread_barrier_t meeting;
 
     pthread_barrier_init(&meeting, NULL, 2);
     in_a_share = &meeting;
-    assert_int_equal(collective_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
-    collective_start(world->group);
+    assert_int_equal(
+        device_group_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+    device_group_start(world->group);
     pthread_barrier_wait(&meeting);
-    collective_abort(world->group);
-    assert_int_equal(collective_wait(world->group, 1, NULL), SUMAC_DEADLINE_EXCEEDED);
+    device_group_abort(world->group);
+    assert_int_equal(device_group_wait(world->group, 1, NULL), SUMAC_DEADLINE_EXCEEDED);
 
     tester = pthread_self(); /* when */
     released = &meeting;
-    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
+    const enum sumac_status status = device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL);
     const float then = g[0][0];
     if (released != NULL)
         pthread_barrier_wait(&meeting);
@@ -469,13 +473,13 @@ static void a_group_that_is_closed_waits_for_who_is_late(void **state)
 
     pthread_barrier_init(&meeting, NULL, 2); /* given */
     device_run(world->queues[1], meet_test, &meeting);
-    collective_start(world->group);
-    collective_abort(world->group);
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    device_group_start(world->group);
+    device_group_abort(world->group);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_ABORTED);
 
     tester = pthread_self(); /* when: it goes on when the test would wait */
     released = &meeting;
-    collective_close(world->group);
+    device_group_close(world->group);
     const bool waited = released == NULL;
     released = NULL;
 
@@ -493,11 +497,11 @@ static void devices_of_several_kinds_make_no_group(void **state)
     struct device far = {.ops = &ops, .index = 7};
     struct device_queue queue = {.device = &far};
     struct device_queue *queues[REPLICAS] = {world->queues[0], world->queues[1], &queue};
-    struct collective_group *group = NULL;
+    struct device_group *group = NULL;
     struct sumac_error error = {0};
 
     const enum sumac_status status = /* when */
-        collective_open(queues, REPLICAS, 1, &group, &error);
+        device_group_open(queues, REPLICAS, 1, &group, &error);
 
     assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
     assert_string_equal(
@@ -506,25 +510,25 @@ static void devices_of_several_kinds_make_no_group(void **state)
     assert_null(group);
 }
 
-#define collective_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define device_group_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        collective_test(a_reduction_gives_the_root_the_sum_of_every_element),
-        collective_test(replicas_are_added_in_their_order_whoever_the_root_is),
-        collective_test(all_reduce_in_its_place_gives_everybody_the_same_bits),
-        collective_test(all_gather_puts_uneven_rows_one_after_the_other),
-        collective_test(calls_of_one_start_run_one_after_the_other),
-        collective_test(a_wait_that_ends_too_early_names_who_has_not_come),
-        collective_test(an_abort_ends_the_wait_and_touches_nothing_more),
-        collective_test(a_call_that_cannot_be_is_refused_with_the_remedy),
-        collective_test(a_group_that_does_not_run_need_not_be_waited_for),
-        collective_test(when_nobody_has_come_all_are_named),
-        collective_test(a_wait_lasts_as_long_as_it_was_told_to),
-        collective_test(an_aborted_wait_lasts_until_nobody_touches_the_values),
-        collective_test(a_group_that_is_closed_waits_for_who_is_late),
-        collective_test(devices_of_several_kinds_make_no_group),
+        device_group_test(a_reduction_gives_the_root_the_sum_of_every_element),
+        device_group_test(replicas_are_added_in_their_order_whoever_the_root_is),
+        device_group_test(all_reduce_in_its_place_gives_everybody_the_same_bits),
+        device_group_test(all_gather_puts_uneven_rows_one_after_the_other),
+        device_group_test(calls_of_one_start_run_one_after_the_other),
+        device_group_test(a_wait_that_ends_too_early_names_who_has_not_come),
+        device_group_test(an_abort_ends_the_wait_and_touches_nothing_more),
+        device_group_test(a_call_that_cannot_be_is_refused_with_the_remedy),
+        device_group_test(a_group_that_does_not_run_need_not_be_waited_for),
+        device_group_test(when_nobody_has_come_all_are_named),
+        device_group_test(a_wait_lasts_as_long_as_it_was_told_to),
+        device_group_test(an_aborted_wait_lasts_until_nobody_touches_the_values),
+        device_group_test(a_group_that_is_closed_waits_for_who_is_late),
+        device_group_test(devices_of_several_kinds_make_no_group),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_collective_ends.c -- what becomes of a group of GPUs when a rank does not come, when NCCL or
+/* cuda_group_ends.c -- what becomes of a group of GPUs when a rank does not come, when NCCL or
  * the driver fails, when it is aborted; and who makes no group. */
 #define _GNU_SOURCE /* sched_yield, pthread_timedjoin_np */
 #include <setjmp.h>
@@ -43,12 +43,12 @@ static struct gpu_held three(struct gpu_world *world)
 
 static void add_three(struct gpu_world *world, const struct gpu_held *held)
 {
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_FLOAT32, (const void *const *)held->at, (void *const *)held->at, gpu_world_ones,
         NULL};
 
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
 }
 
 static void assert_three(struct gpu_world *world, struct gpu_held *held, float a, float b, float c)
@@ -71,10 +71,10 @@ static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
     device_run(world->queues[1], meet_test, &meeting);
     add_three(world, &held);
 
-    collective_start(world->group); /* when */
+    device_group_start(world->group); /* when */
     enum sumac_status status = SUMAC_OK;
     do /* until the others have come */
-        status = collective_wait(world->group, 1, &error);
+        status = device_group_wait(world->group, 1, &error);
     while (strchr(error.text, ',') != NULL);
 
     assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
@@ -82,7 +82,7 @@ static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
         error.text,
         "start 1 (all_reduce) of a group of 3 replicas waited 1 ms for replica 1 (GPU:1)");
     pthread_barrier_wait(&meeting); /* once it comes, the call ends well */
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
     assert_three(world, &held, 6, 6, 6);
     pthread_barrier_destroy(&meeting);
     gpu_world_drop(&held);
@@ -90,7 +90,7 @@ static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
 
 static void *abort_it(void *group)
 {
-    collective_abort(group);
+    device_group_abort(group);
     return NULL;
 }
 
@@ -104,13 +104,13 @@ static void an_event_of_an_aborted_start_holds_nobody_up(void **state)
 
     assert_int_equal(device_queue_open(world->devices[0], &other, NULL), SUMAC_OK);
     assert_int_equal(device_event_open(world->devices[0], &event, NULL), SUMAC_OK);
-    collective_abort(world->group);
+    device_group_abort(world->group);
     add_three(world, &held);
-    collective_record(world->group, event);
+    device_group_record(world->group, event);
 
-    collective_start(world->group); /* when */
+    device_group_start(world->group); /* when */
     device_await(other, event);
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_ABORTED);
 
     assert_int_equal(device_wait(other), SUMAC_OK); /* then */
     for (uint32_t i = 0; i < GPU_REPLICAS; i++)
@@ -132,10 +132,10 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
     pthread_barrier_init(&meeting, NULL, 2);
     device_run(world->queues[1], meet_test, &meeting);
     add_three(world, &held);
-    collective_start(world->group);
+    device_group_start(world->group);
 
     assert_int_equal(pthread_create(&thread, NULL, abort_it, world->group), 0); /* when */
-    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+    const enum sumac_status status = device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, &error);
 
     assert_int_equal(status, SUMAC_ABORTED); /* then */
     assert_string_equal(error.text, "the group of 3 replicas was aborted: open another");
@@ -146,8 +146,8 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
         assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
     held = three(world);
     add_three(world, &held);
-    collective_start(world->group); /* whoever goes on is told so again */
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    device_group_start(world->group); /* a later call fails again */
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_ABORTED);
     assert_three(world, &held, 1, 2, 3);
     pthread_barrier_destroy(&meeting);
     gpu_world_drop(&held);
@@ -163,21 +163,22 @@ static void an_abort_at_any_time_ends_it(void **state)
         pthread_t thread;
 
         add_three(world, &held);
-        collective_start(world->group);
+        device_group_start(world->group);
         for (unsigned i = 0; i < 4 * round; i++)
             (void)sched_yield();
 
         assert_int_equal(pthread_create(&thread, NULL, abort_it, world->group), 0); /* when */
-        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
+        const enum sumac_status status =
+            device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL);
 
         assert_true(status == SUMAC_OK || status == SUMAC_ABORTED); /* then */
         pthread_join(thread, NULL);
         gpu_world_drop(&held);
         for (uint32_t i = 0; i < GPU_REPLICAS; i++)
             assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
-        collective_close(world->group);
+        device_group_close(world->group);
         assert_int_equal(
-            collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
+            device_group_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
             SUMAC_OK);
     }
 }
@@ -185,7 +186,7 @@ static void an_abort_at_any_time_ends_it(void **state)
 #define ABORT_S_MAX 10 /* far beyond what it takes */
 
 struct blocked {
-    struct collective_group *group;
+    struct device_group *group;
     pthread_t thread;
     bool is_aborted; /* before the call went on */
 };
@@ -222,12 +223,13 @@ static void a_call_that_blocks_holds_up_nobody_who_aborts_the_group(void **state
         add_three(world, &held);
         if (!blocking[i].waits)
             gpu_world_call_at(blocking[i].name, 1, abort_meanwhile, &blocked);
-        collective_start(world->group); /* when */
+        device_group_start(world->group); /* when */
         for (uint32_t j = 0; j < GPU_REPLICAS; j++)
             assert_int_equal(device_wait(world->queues[j]), SUMAC_OK);
         if (blocking[i].waits)
             gpu_world_call_at(blocking[i].name, 1, abort_meanwhile, &blocked);
-        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
+        const enum sumac_status status =
+            device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL);
 
         gpu_world_fail_at("", 0, 0);
         if (!blocked.is_aborted) {
@@ -236,9 +238,9 @@ static void a_call_that_blocks_holds_up_nobody_who_aborts_the_group(void **state
         }
         assert_int_equal(status, SUMAC_ABORTED);
         gpu_world_drop(&held);
-        collective_close(world->group);
+        device_group_close(world->group);
         assert_int_equal(
-            collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
+            device_group_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
             SUMAC_OK);
     }
 }
@@ -253,21 +255,22 @@ static void a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted(void
 
     gpu_world_nccl_fault("stall", 2, 1);
     add_three(world, &held);
-    collective_start(world->group);
+    device_group_start(world->group);
 
-    const enum sumac_status status = collective_wait(world->group, 30, &error); /* when */
-    collective_abort(world->group);
+    const enum sumac_status status = device_group_wait(world->group, 30, &error); /* when */
+    device_group_abort(world->group);
 
     assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
     assert_string_equal(
         error.text, "start 1 (all_reduce) of a group of 3 replicas waited 30 ms for replica 0 "
                     "(GPU:0), 1 (GPU:1), 2 (GPU:2)");
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_ABORTED);
     gpu_world_drop(&held);
-    collective_close(world->group);
+    device_group_close(world->group);
     gpu_world_nccl_fault("", 0, 0);
     assert_int_equal(
-        collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL), SUMAC_OK);
+        device_group_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
+        SUMAC_OK);
     held = three(world);
     add_three(world, &held);
     gpu_world_finish(world);
@@ -286,8 +289,8 @@ static void fail_in_one(struct gpu_world *world, const char *how)
     gpu_world_nccl_fault(how, 1, 2);
     add_three(world, &held);
 
-    collective_start(world->group); /* when */
-    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+    device_group_start(world->group); /* when */
+    const enum sumac_status status = device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, &error);
 
     assert_int_equal(status, SUMAC_ABORTED); /* then */
     assert_string_equal(
@@ -295,9 +298,9 @@ static void fail_in_one(struct gpu_world *world, const char *how)
         "start 2 (all_reduce) of a group of 3 replicas failed at replica 1 (GPU:1): NCCL says: "
         "remote process exited or there was a network error");
     add_three(world, &held);
-    collective_start(world->group);
+    device_group_start(world->group);
     error.text[0] = '\0';
-    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error), SUMAC_ABORTED);
+    assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, &error), SUMAC_ABORTED);
     assert_non_null(strstr(error.text, "failed at replica 1 (GPU:1)")); /* and so for ever */
     gpu_world_drop(&held);
     for (uint32_t i = 0; i < GPU_REPLICAS; i++)
@@ -325,8 +328,9 @@ static void a_gpu_that_fails_ends_the_group_with_its_name(void **state)
 
         add_three(world, &held);
         gpu_world_fail_at("stream", nth, 700);
-        collective_start(world->group); /* when */
-        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+        device_group_start(world->group); /* when */
+        const enum sumac_status status =
+            device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, &error);
 
         assert_int_equal(status, SUMAC_ABORTED); /* then */
         assert_non_null(strstr(
@@ -347,9 +351,9 @@ static void close_while_one_fails(struct gpu_world *world, const char *how)
 
     gpu_world_nccl_fault(how, 0, 1);
     add_three(world, &held);
-    collective_start(world->group);
+    device_group_start(world->group);
 
-    collective_close(world->group); /* when, then: it returns */
+    device_group_close(world->group); /* when, then: it returns */
     world->group = NULL;
     gpu_world_drop(&held);
     for (uint32_t i = 0; i < GPU_REPLICAS; i++)
@@ -373,11 +377,11 @@ static void replicas_on_one_gpu_make_no_group(void **state)
     struct gpu_world *world = *state;
     struct device_queue *queues[GPU_REPLICAS] = {
         world->queues[0], world->queues[1], world->queues[0]};
-    struct collective_group *group = NULL;
+    struct device_group *group = NULL;
     struct sumac_error error = {0};
 
     assert_int_equal(
-        collective_open(queues, GPU_REPLICAS, 1, &group, &error), SUMAC_INVALID_ARGUMENT);
+        device_group_open(queues, GPU_REPLICAS, 1, &group, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(
         error.text, "replicas 0 and 2 of a group are both on GPU:0, which NCCL does not do: give "
                     "each a GPU of its own");
@@ -388,28 +392,28 @@ static void one_replica_alone_has_what_it_gives(void **state)
 {
     struct gpu_world *world = *state;
     struct gpu_held from = three(world), to = gpu_world_hold(world, 4); /* given */
-    struct collective_group *group = NULL;
-    const struct collective_values values = {
+    struct device_group *group = NULL;
+    const struct device_group_values values = {
         SUMAC_FLOAT32, (const void *const *)from.at, to.at, gpu_world_ones, (const double[]){0.25}};
 
-    assert_int_equal(collective_open(world->queues, 1, 3, &group, NULL), SUMAC_OK);
+    assert_int_equal(device_group_open(world->queues, 1, 3, &group, NULL), SUMAC_OK);
 
-    assert_int_equal(collective_all_reduce(group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
-    collective_start(group); /* when */
-    assert_int_equal(collective_wait(group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_int_equal(device_group_all_reduce(group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+    device_group_start(group); /* when */
+    assert_int_equal(device_group_wait(group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
 
     gpu_world_fetch(world, &to); /* then */
     assert_true(*(float *)sumac_buffer_data(to.host[0]) == 1);
     *(float *)sumac_buffer_data(to.host[0]) = 7; /* and when the group is aborted, no more */
     gpu_world_send(world, &to);
-    collective_abort(group);
-    assert_int_equal(collective_all_reduce(group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
-    collective_start(group);
+    device_group_abort(group);
+    assert_int_equal(device_group_all_reduce(group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+    device_group_start(group);
     assert_int_equal(device_wait(world->queues[0]), SUMAC_OK);
-    assert_int_equal(collective_wait(group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    assert_int_equal(device_group_wait(group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_ABORTED);
     gpu_world_fetch(world, &to);
     assert_true(*(float *)sumac_buffer_data(to.host[0]) == 7);
-    collective_close(group);
+    device_group_close(group);
     gpu_world_drop(&from);
     gpu_world_drop(&to);
 }
@@ -417,13 +421,13 @@ static void one_replica_alone_has_what_it_gives(void **state)
 static void a_group_that_gets_no_event_is_told_so(void **state)
 {
     struct gpu_world *world = *state;
-    struct collective_group *group = NULL;
+    struct device_group *group = NULL;
     struct sumac_error error = {0};
 
     for (uint64_t nth = 1; nth <= GPU_REPLICAS; nth++) {
         gpu_world_fail_at("cuEventCreate", nth, 2);
         assert_int_equal(
-            collective_open(world->queues, GPU_REPLICAS, 1, &group, &error),
+            device_group_open(world->queues, GPU_REPLICAS, 1, &group, &error),
             SUMAC_RESOURCE_EXHAUSTED);
         assert_string_equal(
             error.text, "a group of 3 replicas gets no events: CUDA_ERROR_OUT_OF_MEMORY (out of "
@@ -448,14 +452,15 @@ static void a_device_that_is_full_refuses_a_start_and_the_next_one_is_well(void 
         struct gpu_held held = gpu_world_hold(world, MANY * 2); /* given */
         struct sumac_error error = {0};
         static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
-        const struct collective_values values = {
+        const struct device_group_values values = {
             SUMAC_INT16, (const void *const *)held.at, held.at, elements, NULL};
 
         assert_int_equal(
-            collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
         gpu_world_fail_at(refused[i].name, refused[i].nth, 2);
-        collective_start(world->group); /* when */
-        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+        device_group_start(world->group); /* when */
+        const enum sumac_status status =
+            device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, &error);
 
         assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED); /* then */
         assert_non_null(strstr(
@@ -465,11 +470,11 @@ static void a_device_that_is_full_refuses_a_start_and_the_next_one_is_well(void 
         assert_false(world->group->has_ended);
         gpu_world_fail_at("", 0, 0);
         assert_int_equal(
-            collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
         gpu_world_finish(world);
-        collective_close(world->group);
+        device_group_close(world->group);
         assert_int_equal(
-            collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
+            device_group_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
             SUMAC_OK);
         gpu_world_drop(&held);
     }
@@ -488,7 +493,7 @@ static void memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other(void
     struct gpu_world *world = *state;
     struct gpu_held held = gpu_world_hold(world, MANY * 2); /* given */
     static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_INT16, (const void *const *)held.at, held.at, elements, NULL};
     int asked = 0;
 
@@ -496,7 +501,7 @@ static void memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other(void
     world->devices[1]->spare_context = &asked;
     gpu_world_fail_at("cuMemAlloc_v2", 2, 2);
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
 
     gpu_world_finish(world); /* when, then */
 
@@ -514,8 +519,8 @@ static void a_gpu_that_nccl_finds_failed_is_told_in_the_drivers_words(void **sta
 
     gpu_world_nccl_fault("cuda", 1, 1);
     add_three(world, &held);
-    collective_start(world->group); /* when */
-    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+    device_group_start(world->group); /* when */
+    const enum sumac_status status = device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, &error);
 
     assert_int_equal(status, SUMAC_ABORTED); /* then */
     assert_string_equal(
@@ -533,11 +538,11 @@ static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
 {
     struct gpu_world *world = *state;
 
-    assert_int_equal(collective_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
-    gpu_world_finish(world);                                            /* of no call */
-    assert_true(collective_has(device_kind("GPU")->collectives, SUMAC_REDUCE_SUM, SUMAC_INT8));
-    assert_false(collective_has(device_kind("GPU")->collectives, SUMAC_REDUCE_MEAN, SUMAC_INT8));
-    assert_false(collective_has(device_kind("GPU")->collectives, SUMAC_REDUCE_SUM, SUMAC_BOOL));
+    assert_int_equal(device_group_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
+    gpu_world_finish(world);                                              /* of no call */
+    assert_true(device_group_has(device_kind("GPU")->group_ops, SUMAC_REDUCE_SUM, SUMAC_INT8));
+    assert_false(device_group_has(device_kind("GPU")->group_ops, SUMAC_REDUCE_MEAN, SUMAC_INT8));
+    assert_false(device_group_has(device_kind("GPU")->group_ops, SUMAC_REDUCE_SUM, SUMAC_BOOL));
 }
 
 #define group_test(name) cmocka_unit_test_setup_teardown(name, gpu_world_begin, gpu_world_end)

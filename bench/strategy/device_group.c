@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective.c -- `bench/collective [--json] [--only TEXT] [--rounds N]`: all_reduce and all_gather
- * in the replicas of a strategy, and reduce of what they have, of float32, beside one pass over the
- * same memory and beside a bare meeting of as many threads.
+/* device_group.c -- `bench/device_group [--json] [--only TEXT] [--rounds N]`: all_reduce and
+ * all_gather in the replicas of a strategy, and reduce of their values, all of float32. Beside them
+ * run one pass over the same memory, and as many threads that only wait for each other.
  *
- *   all_reduce   each replica calls it, again and again; a time is from one result of replica 0 to
- *   all_gather   its next, and has the making and the dropping of the result in it
- *   reduce       of the caller's thread, beside no run; likewise
- *   pass         the loop that one writes by hand, over arrays that are there and were written
- *                before: the best, by its median, of one thread, of as many as there are cores,
- *                and of these with stores that go round the caches (passes.c)
- *   meet         as many threads as there are replicas wait for each other by a mutex and a
- *                condition, and compute nothing
+ *   all_reduce   Each replica calls it, again and again. A time lasts from one result of replica 0
+ *   all_gather   to its next one, and includes making and dropping the result.
+ *   reduce       The caller's thread calls it, outside of runs.
+ *   pass         A loop as written by hand, over arrays that exist and were written before. The
+ *                best by its median counts: of one thread, of one per core, and of one per core
+ *                with stores that bypass the caches (passes.c).
+ *   meet         One thread per replica: they wait for each other by a mutex and a condition, and
+ *                compute nothing.
  *
- * Bytes are of a replica; what is gathered is as many times that. All contestants of a row run in
- * turn, a burst of each in a round. Percentiles are medians, over all of all rounds.
+ * Bytes are those of one replica. all_gather makes that many for each replica. All contestants of a
+ * row run in turn, a burst of each in a round. Percentiles are medians over all rounds.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -302,7 +302,7 @@ int main(int argc, char **argv)
             bench.rounds = 0;
     }
     if (bench.rounds < 1 || bench.rounds > ROUNDS_MAX) {
-        fprintf(stderr, "usage: bench/collective [--json] [--only TEXT] [--rounds N]\n");
+        fprintf(stderr, "usage: bench/device_group [--json] [--only TEXT] [--rounds N]\n");
         return 2;
     }
     bench.crew = crew_open(bench.threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_collective.c -- what replicas on GPUs compute together, beside what the CPU makes of the
+/* cuda_group_calls.c -- what replicas on GPUs compute together, beside what the CPU makes of the
  * same values. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,18 +76,18 @@ static void reduce_there(
         memset(sumac_buffer_data(to.host[i]), 0x77, bytes);
     }
     reduce_here(op, dtype, &from, count, expected);
-    const struct collective_values values = {
+    const struct device_group_values values = {
         dtype, (const void *const *)from.at, to.at, (const uint64_t[]){count, count, count},
         (const double[]){1, 1, 2}};
 
     gpu_world_send(world, &from); /* when: to everybody, then to the root alone, in its place */
     gpu_world_send(world, &to);
-    assert_int_equal(collective_all_reduce(world->group, op, &values, NULL), SUMAC_OK);
+    assert_int_equal(device_group_all_reduce(world->group, op, &values, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &to);
-    const struct collective_values in_place = {
+    const struct device_group_values in_place = {
         dtype, (const void *const *)from.at, from.at, values.elements, values.weights};
-    assert_int_equal(collective_reduce(world->group, op, 1, &in_place, NULL), SUMAC_OK);
+    assert_int_equal(device_group_reduce(world->group, op, 1, &in_place, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &from);
 
@@ -108,8 +108,8 @@ static void what_is_reduced_is_the_cpus_for_every_type_and_size(void **state)
     for (unsigned dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++)
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
             for (unsigned op = SUMAC_REDUCE_SUM; op <= SUMAC_REDUCE_MEAN; op++)
-                if (collective_has(
-                        device_kind("GPU")->collectives, (enum sumac_reduce_op)op,
+                if (device_group_has(
+                        device_kind("GPU")->group_ops, (enum sumac_reduce_op)op,
                         (enum sumac_dtype)dtype))
                     reduce_there(
                         *state, (enum sumac_reduce_op)op, (enum sumac_dtype)dtype, counts[i]);
@@ -127,12 +127,12 @@ static void a_mean_by_uneven_weights_is_the_cpus_to_rounding(void **state)
     for (uint32_t r = 0; r < GPU_REPLICAS; r++)
         for (uint32_t i = 0; i < MANY; i++)
             ((float *)sumac_buffer_data(held.host[r]))[i] = 1.0f / (float)(i + r + 1);
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_FLOAT32, (const void *const *)held.at, held.at, elements, weights};
 
     gpu_world_send(world, &held); /* when */
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+        device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &held);
 
@@ -156,11 +156,11 @@ static void all_gather_puts_uneven_rows_one_after_the_other(void **state)
     memcpy(sumac_buffer_data(from.host[0]), a, sizeof a);
     memcpy(sumac_buffer_data(from.host[2]), c, sizeof c);
     from.at[1] = NULL;
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_INT32, (const void *const *)from.at, to.at, (const uint64_t[]){4, 0, 6}, NULL};
 
     gpu_world_send(world, &from); /* when */
-    assert_int_equal(collective_all_gather(world->group, &values, NULL), SUMAC_OK);
+    assert_int_equal(device_group_all_gather(world->group, &values, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &to);
 
@@ -184,18 +184,19 @@ static void calls_of_one_start_run_one_after_the_other(void **state)
             ((bool *)sumac_buffer_data(flags.host[r]))[i] = r == 2 && i % 2 == 1;
             ((int64_t *)sumac_buffer_data(g.host[r]))[i] = i;
         }
-    const struct collective_values told = {
+    const struct device_group_values told = {
         SUMAC_BOOL, (const void *const *)flags.at, flags.at, elements, NULL};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_INT64, (const void *const *)g.at, g.at, elements, NULL};
 
     gpu_world_send(world, &flags); /* when */
     gpu_world_send(world, &g);
-    assert_int_equal(collective_broadcast(world->group, 2, &told, NULL), SUMAC_OK);
-    assert_int_equal(collective_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
-    assert_int_equal(collective_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+    assert_int_equal(device_group_broadcast(world->group, 2, &told, NULL), SUMAC_OK);
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+    assert_int_equal(device_group_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+    assert_int_equal(
+        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &flags);
     gpu_world_fetch(world, &g);
@@ -222,10 +223,10 @@ static void many_calls_are_one_start(void **state)
         }
     gpu_world_send(world, &held); /* when */
     for (uint32_t i = 0; i < GPU_CALLS_MAX; i++) {
-        const struct collective_values values = {
+        const struct device_group_values values = {
             SUMAC_INT32, (const void *const *)at[i], at[i], gpu_world_ones, NULL};
         assert_int_equal(
-            collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
     }
     gpu_world_finish(world);
     gpu_world_fetch(world, &held);
@@ -241,7 +242,7 @@ static void what_is_put_into_a_queue_before_and_after_is_before_and_after(void *
     struct gpu_world *world = *state;
     struct gpu_held held = gpu_world_hold(world, MANY * 4); /* given */
     static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_UINT32, (const void *const *)held.at, held.at, elements, NULL};
 
     for (uint32_t round = 1; round <= 10; round++) {
@@ -251,14 +252,14 @@ static void what_is_put_into_a_queue_before_and_after_is_before_and_after(void *
 
         gpu_world_send(world, &held); /* when: nobody waits between */
         assert_int_equal(
-            collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
-        collective_start(world->group);
+            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_start(world->group);
         gpu_world_fetch(world, &held);
 
         for (uint32_t r = 0; r < GPU_REPLICAS; r++) /* then */
             for (uint32_t i = 0; i < MANY; i++)
                 assert_int_equal(((uint32_t *)sumac_buffer_data(held.host[r]))[i], 3 * round);
-        assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+        assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
     }
     gpu_world_drop(&held);
 }
@@ -270,14 +271,14 @@ static void integers_of_16_bits_wrap(void **state)
     struct gpu_held held = gpu_world_hold(world, 4); /* given */
     static const uint64_t two[GPU_REPLICAS] = {2, 2, 2};
     static const uint16_t given[GPU_REPLICAS][2] = {{60000, 0xffff}, {10000, 0xffff}, {0, 0}};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_INT16, (const void *const *)held.at, held.at, two, NULL};
 
     for (uint32_t i = 0; i < GPU_REPLICAS; i++)
         memcpy(sumac_buffer_data(held.host[i]), given[i], 4);
     gpu_world_send(world, &held); /* when */
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &held);
 
@@ -301,10 +302,10 @@ static void wide_values_of_one_start_have_places_of_their_own(void **state)
     }
     gpu_world_send(world, &held); /* when */
     for (uint32_t call = 0; call < 3; call++) {
-        const struct collective_values values = {
+        const struct device_group_values values = {
             SUMAC_UINT16, (const void *const *)at[call], at[call], elements, NULL};
         assert_int_equal(
-            collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
     }
     gpu_world_finish(world);
     gpu_world_fetch(world, &held);
@@ -334,12 +335,12 @@ static void a_mean_of_halves_is_rounded_once(void **state)
                     dtype == SUMAC_FLOAT16 ? float16_of_float32(value) : bfloat16_of_float32(value);
             }
         reduce_here(SUMAC_REDUCE_MEAN, (enum sumac_dtype)dtype, &held, MANY, expected);
-        const struct collective_values values = {
+        const struct device_group_values values = {
             (enum sumac_dtype)dtype, (const void *const *)held.at, held.at, elements, weights};
 
         gpu_world_send(world, &held); /* when */
         assert_int_equal(
-            collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+            device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
         gpu_world_finish(world);
         gpu_world_fetch(world, &held);
 
@@ -371,13 +372,13 @@ static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
             memcpy(sumac_buffer_data(held.host[i]), expected, bytes);
         memset(sumac_buffer_data(held.host[empty]), 0xff, bytes); /* NaN in every type */
         weights[empty] = 0;
-        const struct collective_values values = {
+        const struct device_group_values values = {
             dtype, (const void *const *)held.at, held.at, (const uint64_t[]){MANY, MANY, MANY},
             weights};
         gpu_world_send(world, &held);
 
         assert_int_equal(
-            collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+            device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
         gpu_world_finish(world); /* when */
 
         gpu_world_fetch(world, &held); /* then */
@@ -395,9 +396,9 @@ static void a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts(void **
     const uint64_t count = NCCL_SCRATCH_BYTES_MAX / 4 + 1000, bytes = 2 * count;
     struct gpu_held held = gpu_world_hold(world, bytes), small = gpu_world_hold(world, 4);
     const uint64_t elements[GPU_REPLICAS] = {count, count, count}, two[GPU_REPLICAS] = {2, 2, 2};
-    const struct collective_values values = {
+    const struct device_group_values values = {
         SUMAC_BFLOAT16, (const void *const *)held.at, held.at, elements, (const double[]){1, 1, 2}};
-    const struct collective_values others = {
+    const struct device_group_values others = {
         SUMAC_BFLOAT16, (const void *const *)small.at, small.at, two, (const double[]){1, 1, 2}};
 
     for (uint32_t i = 0; i < GPU_REPLICAS; i++) { /* given: 4, 8, 16, of weights 1, 1, 2 */
@@ -410,9 +411,9 @@ static void a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts(void **
     gpu_world_send(world, &small);
 
     assert_int_equal(
-        collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &others, NULL), SUMAC_OK);
+        device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &others, NULL), SUMAC_OK);
     assert_int_equal(
-        collective_reduce(world->group, SUMAC_REDUCE_MEAN, 0, &values, NULL), SUMAC_OK);
+        device_group_reduce(world->group, SUMAC_REDUCE_MEAN, 0, &values, NULL), SUMAC_OK);
     gpu_world_finish(world); /* when */
 
     gpu_world_fetch(world, &held); /* then: (4 + 8 + 32) / 4 */

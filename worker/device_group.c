@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective.c -- which kinds of devices have collectives, and what is checked of every call. */
-#include "collective.h"
+/* device_group.c -- which kinds of devices have collectives, and what is checked of every call. */
+#include "device_group.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -8,16 +8,16 @@
 
 #include "error.h"
 
-bool collective_has(
-    const struct collective_ops *ops, enum sumac_reduce_op op, enum sumac_dtype dtype)
+bool device_group_has(
+    const struct device_group_ops *ops, enum sumac_reduce_op op, enum sumac_dtype dtype)
 {
     assert(ops != NULL);
     return ops->has(op, dtype);
 }
 
-enum sumac_status collective_open(
+enum sumac_status device_group_open(
     struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct collective_group **group, struct sumac_error *error)
+    struct device_group **group, struct sumac_error *error)
 {
     if (replicas == 0)
         return fail(
@@ -31,14 +31,14 @@ enum sumac_status collective_open(
                 "kind",
                 devices->name, queues[0]->device->index, i, queues[i]->device->ops->name,
                 queues[i]->device->index);
-    const struct collective_ops *ops = devices->collectives;
+    const struct device_group_ops *ops = devices->group_ops;
     assert(ops != NULL);
     const enum sumac_status status = ops->open(queues, replicas, calls_max, group, error);
     assert(status != SUMAC_OK || (*group)->replicas == replicas);
     return status;
 }
 
-void collective_close(struct collective_group *group)
+void device_group_close(struct device_group *group)
 {
     if (group != NULL)
         group->ops->close(group);
@@ -46,7 +46,7 @@ void collective_close(struct collective_group *group)
 
 /* What is asked of every call; `even`: all give as much. */
 static enum sumac_status check(
-    const struct collective_group *group, const struct collective_values *values, uint32_t root,
+    const struct device_group *group, const struct device_group_values *values, uint32_t root,
     bool even, struct sumac_error *error)
 {
     if (group->running)
@@ -77,8 +77,8 @@ static enum sumac_status check(
 }
 
 static enum sumac_status check_reduction(
-    const struct collective_group *group, enum sumac_reduce_op op,
-    const struct collective_values *values, uint32_t root, struct sumac_error *error)
+    const struct device_group *group, enum sumac_reduce_op op,
+    const struct device_group_values *values, uint32_t root, struct sumac_error *error)
 {
     const enum sumac_status status = check(group, values, root, true, error);
 
@@ -96,9 +96,9 @@ static enum sumac_status check_reduction(
     return SUMAC_OK;
 }
 
-enum sumac_status collective_reduce(
-    struct collective_group *group, enum sumac_reduce_op op, uint32_t root,
-    const struct collective_values *values, struct sumac_error *error)
+enum sumac_status device_group_reduce(
+    struct device_group *group, enum sumac_reduce_op op, uint32_t root,
+    const struct device_group_values *values, struct sumac_error *error)
 {
     const enum sumac_status status = check_reduction(group, op, values, root, error);
 
@@ -109,8 +109,8 @@ enum sumac_status collective_reduce(
     return SUMAC_OK;
 }
 
-enum sumac_status collective_all_reduce(
-    struct collective_group *group, enum sumac_reduce_op op, const struct collective_values *values,
+enum sumac_status device_group_all_reduce(
+    struct device_group *group, enum sumac_reduce_op op, const struct device_group_values *values,
     struct sumac_error *error)
 {
     const enum sumac_status status = check_reduction(group, op, values, 0, error);
@@ -122,9 +122,8 @@ enum sumac_status collective_all_reduce(
     return SUMAC_OK;
 }
 
-enum sumac_status collective_all_gather(
-    struct collective_group *group, const struct collective_values *values,
-    struct sumac_error *error)
+enum sumac_status device_group_all_gather(
+    struct device_group *group, const struct device_group_values *values, struct sumac_error *error)
 {
     const enum sumac_status status = check(group, values, 0, false, error);
 
@@ -135,8 +134,8 @@ enum sumac_status collective_all_gather(
     return SUMAC_OK;
 }
 
-enum sumac_status collective_broadcast(
-    struct collective_group *group, uint32_t root, const struct collective_values *values,
+enum sumac_status device_group_broadcast(
+    struct device_group *group, uint32_t root, const struct device_group_values *values,
     struct sumac_error *error)
 {
     const enum sumac_status status = check(group, values, root, true, error);
@@ -148,13 +147,13 @@ enum sumac_status collective_broadcast(
     return SUMAC_OK;
 }
 
-void collective_record(struct collective_group *group, struct device_event *event)
+void device_group_record(struct device_group *group, struct device_event *event)
 {
     assert(group->calls > 0 && !group->running);
     group->ops->record(group, event);
 }
 
-void collective_start(struct collective_group *group)
+void device_group_start(struct device_group *group)
 {
     assert(!group->running);
     group->running = true;
@@ -162,7 +161,7 @@ void collective_start(struct collective_group *group)
 }
 
 enum sumac_status
-collective_wait(struct collective_group *group, uint32_t timeout_ms, struct sumac_error *error)
+device_group_wait(struct device_group *group, uint32_t timeout_ms, struct sumac_error *error)
 {
     if (!group->running)
         return SUMAC_OK;
@@ -174,7 +173,7 @@ collective_wait(struct collective_group *group, uint32_t timeout_ms, struct suma
     return status;
 }
 
-void collective_abort(struct collective_group *group)
+void device_group_abort(struct device_group *group)
 {
     assert(group != NULL);
     group->ops->abort(group);

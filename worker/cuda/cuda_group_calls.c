@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_collective.c -- collectives of GPUs, by NCCL: every queue's thread asks for its rank's part
- * of each batch (nccl_call.h), and the GPUs do it in their streams.
+/* cuda_group_calls.c -- collectives of GPUs, by NCCL: every queue's thread asks for its rank's part
+ * of each batch (nccl_call.h).
  *
- *     GPU:0   thread  | ask batch 0, poll | ask batch 1, poll | record over |
- *             stream  ……       | batch 0 | batch 1 | over
- *     GPU:1   the same, and NCCL makes the streams meet
+ *     thread  | ask batch 0, poll | ask batch 1, poll | record over |
+ *     stream  ……       | batch 0 | batch 1 | over
  *
- * What NCCL would not add as the CPU does is made wide before, and narrow after that (wide.h).
+ * NCCL makes the streams of all GPUs meet.
  *
- * It does not hang. Communicators do not block: what is asked for has begun when NCCL says so, and
- * until then, and until it is over, whoever waits asks NCCL for errors. An error, or an abort, ends
- * all communicators of the group; NCCL's kernels leave then, and what waits in the streams goes on.
- * NCCL wants nobody to use a communicator that is being ended, so each use is between enter and
- * leave, and the group's end comes when nobody is there. That end has a thread of its own: it takes
- * as long as a kernel of the program's does that a stream has before NCCL's.
+ * Types that NCCL would not add as the CPU does are widened before the call and narrowed after it
+ * (wide.h).
+ *
+ * A group does not hang. Its communicators do not block: NCCL says when a batch has begun. Until
+ * the batch is over, the waiting thread asks NCCL for errors. An error, or an abort, ends all
+ * communicators of the group. NCCL's kernels leave then, and the streams go on.
+ *
+ * A communicator that is being ended must not be used. So each use is between enter and leave, and
+ * the group ends after the last leave. A thread of its own ends the group, because a kernel of the
+ * program may run in the stream before NCCL's.
  */
-#include "collective.h"
+#include "device_group.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -163,7 +166,7 @@ static void copy_alone(struct member *member)
     const struct cuda_group *group = member->group;
 
     for (uint32_t i = 0; i < group->base.calls; i++) {
-        const struct collective_values *values = &group->calls[i].values;
+        const struct device_group_values *values = &group->calls[i].values;
         const uint64_t bytes = values->elements[0] * sumac_dtype_bytes(values->dtype);
         if (values->to[0] != values->from[0] && bytes > 0)
             (void)group->driver->cuMemcpyAsync(
@@ -222,7 +225,7 @@ static enum sumac_status take_part(void *context)
 
 /* ---- the calls */
 
-static void add(struct collective_group *base, const struct nccl_call *call)
+static void add(struct device_group *base, const struct nccl_call *call)
 {
     struct cuda_group *group = (struct cuda_group *)base;
 
@@ -231,31 +234,31 @@ static void add(struct collective_group *base, const struct nccl_call *call)
 }
 
 static void add_reduce(
-    struct collective_group *group, enum sumac_reduce_op op, uint32_t root,
-    const struct collective_values *values)
+    struct device_group *group, enum sumac_reduce_op op, uint32_t root,
+    const struct device_group_values *values)
 {
     add(group,
         &(struct nccl_call){.kind = NCCL_CALL_REDUCE, .op = op, .root = root, .values = *values});
 }
 
 static void add_all_reduce(
-    struct collective_group *group, enum sumac_reduce_op op, const struct collective_values *values)
+    struct device_group *group, enum sumac_reduce_op op, const struct device_group_values *values)
 {
     add(group, &(struct nccl_call){.kind = NCCL_CALL_ALL_REDUCE, .op = op, .values = *values});
 }
 
-static void add_all_gather(struct collective_group *group, const struct collective_values *values)
+static void add_all_gather(struct device_group *group, const struct device_group_values *values)
 {
     add(group, &(struct nccl_call){.kind = NCCL_CALL_ALL_GATHER, .values = *values});
 }
 
 static void
-add_broadcast(struct collective_group *group, uint32_t root, const struct collective_values *values)
+add_broadcast(struct device_group *group, uint32_t root, const struct device_group_values *values)
 {
     add(group, &(struct nccl_call){.kind = NCCL_CALL_BROADCAST, .root = root, .values = *values});
 }
 
-static void record(struct collective_group *base, struct device_event *event)
+static void record(struct device_group *base, struct device_event *event)
 {
     assert(event->device->ops == &cuda_device_ops);
     ((struct cuda_group *)base)->calls[base->calls - 1].over = event;
@@ -297,7 +300,7 @@ static void promise_events(struct cuda_group *group)
     group->promised = group->ended ? 0 : group->base.calls;
 }
 
-static void start(struct collective_group *base)
+static void start(struct device_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
 
@@ -424,7 +427,7 @@ static bool await_all(struct cuda_group *group, uint32_t timeout_ms)
 
     while (!all_over_and_well(group, &next_us)) {
         now_us = pause_now_us();
-        if (timeout_ms != COLLECTIVE_NO_LIMIT && now_us - begin_us >= (uint64_t)timeout_ms * 1000)
+        if (timeout_ms != DEVICE_GROUP_NO_LIMIT && now_us - begin_us >= (uint64_t)timeout_ms * 1000)
             return false;
         cuda_group_pause(group, now_us - begin_us);
     }
@@ -449,7 +452,7 @@ static enum sumac_status tell_late(
 }
 
 static enum sumac_status
-wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error *error)
+wait_for(struct device_group *base, uint32_t timeout_ms, struct sumac_error *error)
 {
     struct cuda_group *group = (struct cuda_group *)base;
     enum sumac_status status = SUMAC_OK;
@@ -477,7 +480,7 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
     return status;
 }
 
-static void abort_group(struct collective_group *base)
+static void abort_group(struct device_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
 
@@ -487,7 +490,7 @@ static void abort_group(struct collective_group *base)
 }
 
 /* A group on devices that were given up stays: their threads and streams may still use it. */
-static void close_group(struct collective_group *base)
+static void close_group(struct device_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
     const uint64_t begin_us = pause_now_us();
@@ -510,7 +513,7 @@ static void close_group(struct collective_group *base)
     cuda_group_free(group);
 }
 
-const struct collective_ops cuda_collective_ops = {
+const struct device_group_ops cuda_group_ops = {
     .has = reduce_has,
     .open = cuda_group_open,
     .close = close_group,

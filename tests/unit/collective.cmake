@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-sumac_unit_test(collective USES worker)
-target_link_options(unit_collective PRIVATE -Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_cond_timedwait # until when
-  -Wl,--wrap=reduce_values) # stands still within a share
