@@ -207,6 +207,10 @@ void ps_exit_within(int exit_code, uint32_t ms)
 
     late_exit_code = exit_code;
     (void)sigaction(SIGALRM, &exits, NULL);
+    sigset_t alarm; /* a parent process may have blocked it */
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    (void)pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
     (void)setitimer(ITIMER_REAL, &once, NULL);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -256,6 +257,27 @@ static void a_ps_that_does_not_come_to_its_end_exits_all_the_same(void **state)
     assert_int_equal(WEXITSTATUS(status), 143);
 }
 
+/* As a parent process may leave it: a mask outlives the exec. */
+static void a_blocked_alarm_does_not_keep_a_ps_from_its_end(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+
+    if (child == 0) {
+        sigset_t alarm; /* given */
+        sigemptyset(&alarm);
+        sigaddset(&alarm, SIGALRM);
+        (void)pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+        ps_exit_within(143, 1); /* when */
+        (void)poll(NULL, 0, 10000);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 143); /* then */
+}
+
 static void a_ps_that_has_come_to_its_end_gives_its_caller_the_code(void **state)
 {
     (void)state;
@@ -312,6 +334,7 @@ int main(void)
         cmocka_unit_test(random_bits_go_on_after_a_page),
         cmocka_unit_test(signals_wait_and_a_broken_pipe_is_no_signal),
         cmocka_unit_test(a_ps_that_does_not_come_to_its_end_exits_all_the_same),
+        cmocka_unit_test(a_blocked_alarm_does_not_keep_a_ps_from_its_end),
         cmocka_unit_test(a_ps_that_has_come_to_its_end_gives_its_caller_the_code),
         cmocka_unit_test(a_hangup_that_is_ignored_stays_so),
         cmocka_unit_test(this_process_is_resident),
