@@ -25,7 +25,7 @@ struct ps_words {
 #define STAGING_BYTES_MIN 65536u
 #define STEP_DEADLINE_MS_MAX 86400000u /* a day */
 #define PULLS_BYTES_MIN 1048576u
-#define MEET_BYTES_MIN 65536u
+#define COLLECTIVE_BYTES_MIN 65536u
 #define GRPC_MEMORY_BYTES_MIN 8388608u /* with less it answers nobody */
 #define LEASE_MS_MIN 500u   /* a client renews thrice in it, and a busy machine takes its time */
 #define REJOIN_MS_MIN 100u  /* a worker that is started again takes as long to come back */
@@ -64,9 +64,9 @@ static const struct option_row rows[] = {
     {"pulls-max", "SIZE",
      "pulls that wait or are under way, at most half of it for readers without a session (64M)",
      OPTION_SIZE, SERVER(pulls_bytes_max)},
-    {"meet-max", "SIZE",
-     "rounds of rendezvous: contributions, until all have what is made of them (512M)", OPTION_SIZE,
-     SERVER(meet_bytes_max)},
+    {"collectives-max", "SIZE",
+     "rounds of collectives: contributions, until all have what is made of them (512M)",
+     OPTION_SIZE, SERVER(collective_bytes_max)},
     {"state-max", "SIZE",
      "variables with their slots (three quarters of the memory, divided by the ps of this host)",
      OPTION_SIZE, SERVER(state_bytes_max)},
@@ -158,7 +158,8 @@ const struct command ps_command = {
         "memory or threads are lacking (137); 2 when TF_CONFIG or an option is wrong.\n\n"
         "Variables live in memory, bounded by: the process itself + variables with their slots "
         "(state-max) +\n"
-        "view-max + staging-max + pulls-max + meet-max + a fixed part for each session, each "
+        "view-max + staging-max + pulls-max + collectives-max + a fixed part for each session, "
+        "each "
         "connection, each\n"
         "call, the message that is worked on, and answers that nobody reads (32 MiB) + "
         "grpc-memory-max.\n"
@@ -218,10 +219,12 @@ static bool check(const struct ps_options *options)
         fprintf(
             stderr, "sumac ps: --pulls-max %" PRIu64 " answers no pull; give at least 1M\n",
             options->pulls_bytes_max);
-    else if (options->meet_bytes_max != 0 && options->meet_bytes_max < MEET_BYTES_MIN)
+    else if (
+        options->collective_bytes_max != 0 && options->collective_bytes_max < COLLECTIVE_BYTES_MIN)
         fprintf(
-            stderr, "sumac ps: --meet-max %" PRIu64 " takes no contribution; give at least 64K\n",
-            options->meet_bytes_max);
+            stderr,
+            "sumac ps: --collectives-max %" PRIu64 " takes no contribution; give at least 64K\n",
+            options->collective_bytes_max);
     else if (
         options->grpc_memory_bytes_max != 0 &&
         options->grpc_memory_bytes_max < GRPC_MEMORY_BYTES_MIN)

@@ -67,8 +67,8 @@ static struct value *memory_to_json(const wire_memory_stats *memory)
     value_put(json, "state_bytes_max", value_number(memory->state_bytes_max));
     value_put(json, "pull_bytes", value_number(memory->pull_bytes));
     value_put(json, "pulls_bytes_max", value_number(memory->pulls_bytes_max));
-    value_put(json, "meet_bytes", value_number(memory->meet_bytes));
-    value_put(json, "meet_bytes_max", value_number(memory->meet_bytes_max));
+    value_put(json, "collective_bytes", value_number(memory->collective_bytes));
+    value_put(json, "collective_bytes_max", value_number(memory->collective_bytes_max));
     value_put(json, "sessions_bytes_max", value_number(memory->sessions_bytes_max));
     value_put(json, "connections_bytes_max", value_number(memory->connections_bytes_max));
     value_put(json, "calls_bytes_max", value_number(memory->calls_bytes_max));

@@ -230,7 +230,7 @@ static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
 uint64_t stats_memory_bound(const wire_memory_stats *memory)
 {
     return memory->base_bytes + memory->state_bytes + memory->view_bytes_max +
-           memory->staging_bytes_max + memory->pulls_bytes_max + memory->meet_bytes_max +
+           memory->staging_bytes_max + memory->pulls_bytes_max + memory->collective_bytes_max +
            memory->sessions_bytes_max + memory->connections_bytes_max + memory->calls_bytes_max +
            memory->unread_answers_bytes_max + memory->step_bytes_max +
            memory->grpc_memory_bytes_max;
@@ -239,13 +239,13 @@ uint64_t stats_memory_bound(const wire_memory_stats *memory)
 static bool print_memory(const struct answers *answers, uint32_t width, FILE *file)
 {
     static const struct table_column columns[] = {
-        {NULL, "MEMORY", 0},     {"process", ">RESIDENT", 0}, {"process", ">BOUND", 0},
-        {"process", ">BASE", 2}, {"state", ">USED", 0},       {"state", ">MAX", 0},
-        {"staged", ">USED", 0},  {"staged", ">MAX", 0},       {"views", ">USED", 1},
-        {"views", ">MAX", 1},    {"pulls", ">USED", 1},       {"pulls", ">MAX", 1},
-        {"meet", ">USED", 1},    {"meet", ">MAX", 1},         {"sessions", ">MAX", 2},
-        {"conns", ">MAX", 2},    {"calls", ">MAX", 2},        {"unread", ">MAX", 2},
-        {"step", ">MAX", 2},     {"gRPC", ">MAX", 2}};
+        {NULL, "MEMORY", 0},         {"process", ">RESIDENT", 0}, {"process", ">BOUND", 0},
+        {"process", ">BASE", 2},     {"state", ">USED", 0},       {"state", ">MAX", 0},
+        {"staged", ">USED", 0},      {"staged", ">MAX", 0},       {"views", ">USED", 1},
+        {"views", ">MAX", 1},        {"pulls", ">USED", 1},       {"pulls", ">MAX", 1},
+        {"collectives", ">USED", 1}, {"collectives", ">MAX", 1},  {"sessions", ">MAX", 2},
+        {"conns", ">MAX", 2},        {"calls", ">MAX", 2},        {"unread", ">MAX", 2},
+        {"step", ">MAX", 2},         {"gRPC", ">MAX", 2}};
     struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
 
     for (uint32_t i = 0; i < answers->count; i++) {
@@ -267,8 +267,8 @@ static bool print_memory(const struct answers *answers, uint32_t width, FILE *fi
             (double)memory->view_bytes_max,
             (double)memory->pull_bytes,
             (double)memory->pulls_bytes_max,
-            (double)memory->meet_bytes,
-            (double)memory->meet_bytes_max,
+            (double)memory->collective_bytes,
+            (double)memory->collective_bytes_max,
             (double)memory->sessions_bytes_max,
             (double)memory->connections_bytes_max,
             (double)memory->calls_bytes_max,

@@ -29,7 +29,7 @@ void compute_pool_destroy(struct compute_pool *pool);
  * no memory to queue it in, and none of it is run. Threads  the owner's. */
 bool compute_pool_submit(
     struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count);
-/* The same of a round of a rendezvous. */
+/* The same of a round of a collective. */
 bool compute_pool_submit_combine(
     struct compute_pool *pool, uint64_t job, const struct combine_slice *slices,
     uint32_t slice_count);

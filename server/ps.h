@@ -58,8 +58,8 @@ struct ps_options {
                                    least 2304 MiB */
     uint64_t view_bytes_max;    /* as much as the variables take */
     uint64_t pulls_bytes_max;   /* 64 MiB */
-    uint64_t meet_bytes_max;    /* 512 MiB */
-    uint64_t state_bytes_max;   /* three quarters of the memory, divided by the ps of this host */
+    uint64_t collective_bytes_max; /* 512 MiB */
+    uint64_t state_bytes_max; /* three quarters of the memory, divided by the ps of this host */
     uint64_t grpc_memory_bytes_max; /* 256 MiB */
 };
 

@@ -120,7 +120,8 @@ void ps_options_fill(struct ps_options *options)
     options->staging_bytes_max =
         either_bytes(options->staging_bytes_max, default_staging(options->cluster));
     options->pulls_bytes_max = either_bytes(options->pulls_bytes_max, LANE_PULLS_BYTES_MAX);
-    options->meet_bytes_max = either_bytes(options->meet_bytes_max, LANE_MEET_BYTES_MAX);
+    options->collective_bytes_max =
+        either_bytes(options->collective_bytes_max, LANE_COLLECTIVE_BYTES_MAX);
     options->state_bytes_max = either_bytes(
         options->state_bytes_max, ps_memory_bytes() / 4 * 3 / ps_count_on_host(options->cluster));
     options->grpc_memory_bytes_max =
@@ -305,7 +306,7 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->staging_bytes_max = options->staging_bytes_max;
     lane->view_bytes_max = options->view_bytes_max;
     lane->pulls_bytes_max = options->pulls_bytes_max;
-    lane->meet_bytes_max = options->meet_bytes_max;
+    lane->collective_bytes_max = options->collective_bytes_max;
     lane->state_bytes_max = options->state_bytes_max;
     lane->grpc_memory_bytes_max = options->grpc_memory_bytes_max;
     lane->unread_answers_bytes_max = RPC_UNREAD_BYTES_MAX;

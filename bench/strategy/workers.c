@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workers.c -- all_reduce of a strategy over several workers beside a round of rendezvous of the
+/* workers.c -- all_reduce of a strategy over several workers beside a round of a collective of the
  * same tensor, in turns: `sumac run --ps 1 --workers 2 -- workers`. The first worker prints the
  * medians, in µs, and their quotient.
  */
@@ -44,12 +44,13 @@ static uint64_t meet(struct bench *bench)
     const struct sumac_tensor tensor =
         sumac_tensor_over(bench->elements, SUMAC_FLOAT32, SUMAC_SHAPE(bench->count));
     const struct sumac_contribution given = {.value = tensor, .into = tensor};
-    const struct sumac_meet_options options = {
-        .name = "bench", .round = ++bench->round, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options options = {
+        .name = "bench", .round = ++bench->round, .operation = SUMAC_COLLECTIVE_SUM};
     struct sumac_error error;
     const uint64_t began = now_ns();
 
-    sumac_check(sumac_client_meet_and_wait(bench->client, &options, &given, NULL, &error), &error);
+    sumac_check(
+        sumac_client_collective_and_wait(bench->client, &options, &given, NULL, &error), &error);
     return now_ns() - began;
 }
 
@@ -99,7 +100,7 @@ static void measure(struct bench *bench, uint64_t bytes, uint32_t rounds, bool t
     qsort(reduced, rounds, sizeof *reduced, compare);
     if (tells)
         printf(
-            "%10" PRIu64 " bytes   rendezvous %9.1f µs   all_reduce %9.1f µs   %.2f\n", bytes,
+            "%10" PRIu64 " bytes   collective %9.1f µs   all_reduce %9.1f µs   %.2f\n", bytes,
             (double)met[rounds / 2] / 1000, (double)reduced[rounds / 2] / 1000,
             (double)met[rounds / 2] / (double)reduced[rounds / 2]);
     (void)fflush(stdout);

@@ -271,7 +271,7 @@ void sumac_client_close(struct sumac_client *client)
     session_destroy(session);
     client_forget_variables(client);
     client_forget_barriers(client);
-    client_forget_meets(client);
+    client_forget_collectives(client);
     client_forget_functions(client);
     free(client->member_tasks);
     free(client->payload);

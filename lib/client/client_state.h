@@ -6,7 +6,7 @@
  *   configured.c what is configured          unary.c      one call, waited for
  *   lock.c       who holds the lock          catalogue.c  create, find, delete
  *   poll.c       who polls, and wakes the session
- *   push.c, pull.c, meet.c  transfers                shards.c     rows to pieces, versions
+ *   push.c, pull.c, collective.c  transfers          shards.c     rows to pieces, versions
  *   process.c    is this the process that opened it?   log.c  its lines
  *   room.c       is a variable too large for one push?   define.c  functions made of texts
  *   describe.c   what the ps say of variables, and of themselves
@@ -97,12 +97,12 @@ struct transfer {
     struct session_piece *pieces;
     struct variable_shard **shards; /* of each piece */
     uint32_t piece_count, piece_capacity;
-    struct sumac_buffer *joined;  /* of one of a round of a rendezvous: what was not known */
-    struct sumac_shape met_shape; /* beforehand, and its shape */
-    struct gathered *gathered;    /* of a pull: rows that go to their places when it is over */
-    bool synchronous;             /* of a push: it is a contribution to a step */
-    bool over;                    /* the session has said PUSHED or PULLED */
-    uint64_t ends_us;             /* a pull is over by then, its ps has said why; 0: no end */
+    struct sumac_buffer *joined;     /* of one of a round of a collective: what was not known */
+    struct sumac_shape result_shape; /* beforehand, and its shape */
+    struct gathered *gathered;       /* of a pull: rows that go to their places when it is over */
+    bool synchronous;                /* of a push: it is a contribution to a step */
+    bool over;                       /* the session has said PUSHED or PULLED */
+    uint64_t ends_us;                /* a pull is over by then, its ps has said why; 0: no end */
     /* A reference on the bytes being pushed; NULL: the caller keeps them. */
     struct sumac_buffer *kept;
     atomic_uint lent; /* runs of the caller's bytes that gRPC holds */
@@ -150,8 +150,8 @@ struct sumac_client {
     struct key_map variables_by_name;
     LIST(struct client_barrier) barriers;
     struct key_map barriers_by_name;
-    LIST(struct sumac_meet) meets;          /* that are not waited for to their end yet */
-    LIST(struct client_function) functions; /* that were defined, as far as it has heard */
+    LIST(struct sumac_collective) collectives; /* that are not waited for to their end yet */
+    LIST(struct client_function) functions;    /* that were defined, as far as it has heard */
     struct transfer *free_transfers;
     LIST(struct transfer) live_transfers;
     struct rpc_payload *payload; /* grown: of the message being sent */
@@ -159,7 +159,7 @@ struct sumac_client {
     double staleness_mean; /* of the latest pushes; below 0: of none yet */
     uint32_t timeout_ms;
     uint32_t member_index, member_count; /* as in the facts */
-    uint64_t own_task;      /* as contributions to rendezvous say it; UINT64_MAX: of no member */
+    uint64_t own_task;      /* as contributions to collectives say it; UINT64_MAX: of no member */
     uint64_t *member_tasks; /* likewise, all of them; NULL: they are not all known */
     uint32_t member_task_count;
     uint32_t strategies; /* that were made of it */
@@ -342,10 +342,10 @@ void slices_give(const struct transfer *transfer);
 enum sumac_status client_check_memory(
     const struct sumac_tensor *tensor, uint64_t bytes, const char *what, const char *name,
     struct sumac_error *error);
-/* meet.c */
-void client_forget_meets(struct sumac_client *client);
+/* collective.c */
+void client_forget_collectives(struct sumac_client *client);
 /* What a round came to that was not known beforehand. */
-void transfer_note_met(struct transfer *transfer, const struct session_effect *effect);
+void transfer_note_result(struct transfer *transfer, const struct session_effect *effect);
 /* What a pull read, and what a push that was applied made, for the pushes and the facts to come. */
 void transfer_note_pulled(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count);

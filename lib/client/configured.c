@@ -202,7 +202,7 @@ static struct session *make_session(
     return session_create(&config, &memory_heap);
 }
 
-/* Who takes part in a rendezvous that names nobody. False: no memory. */
+/* The participants of a collective that names none. False: no memory. */
 static bool keep_tasks(
     struct sumac_client *client, const struct sumac_client_options *options,
     const struct roll *roll)

@@ -315,8 +315,8 @@ static void do_transferred(const struct sumac_client *client, const struct sessi
     transfer->over = true;
     if (effect->error.status != SUMAC_OK)
         transfer_fail(transfer, &effect->error);
-    else if (effect->met != NULL)
-        transfer_note_met(transfer, effect);
+    else if (effect->result != NULL)
+        transfer_note_result(transfer, effect);
     else if (effect->kind == SESSION_EFFECT_PULLED)
         transfer_note_pulled(transfer, effect->versions, effect->version_count);
     else

@@ -164,7 +164,7 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->started_at_us = push->started_at_us;
     wire->synchronous = push->synchronous;
     wire->step = push->step;
-    wire->meeting = (wire_meeting *)(uintptr_t)push->meeting;
+    wire->collective = (wire_collective *)(uintptr_t)push->collective;
     wire->weight = push->weight;
     wire->scale = push->scale;
     wire->membership_epoch = session->membership_epoch;
@@ -430,7 +430,7 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
     if (commit == NULL)
         return;
     *commit = (wire_commit)WIRE_COMMIT_INIT;
-    if (!add_voided(session, link, commit) || !meets_tell(session, link, commit))
+    if (!add_voided(session, link, commit) || !collectives_tell(session, link, commit))
         return;
     commit->commit_through = session->commit_through;
     commit->acked_through = acked_to_say(session);
@@ -440,7 +440,7 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
     link->told_commit = session->commit_through;
     link->told_acked = commit->acked_through;
     link->told_clock = session->clock;
-    link->met_due_us = NEVER;
+    link->collective_due_us = NEVER;
 }
 
 /* Is there a part that the ps could apply if it knew of the commit? */
@@ -453,7 +453,7 @@ static bool waits_for_commit(const struct session *session, const struct link *l
 static bool has_news(const struct session *session, const struct link *link)
 {
     return link->told_commit < session->commit_through ||
-           link->told_acked < acked_to_say(session) || meets_are_news(session, link);
+           link->told_acked < acked_to_say(session) || collectives_are_news(session, link);
 }
 
 static void send(
@@ -493,7 +493,7 @@ static void send_message(struct session *session, struct link *link, struct draf
     assert(draft->part_count <= PARTS_PER_MESSAGE_MAX);
     const bool must_commit = waits_for_commit(session, link) ||
                              link->told_clock != session->clock ||
-                             session->now_us >= link->met_due_us;
+                             session->now_us >= link->collective_due_us;
     if (draft->part_count == 0 && !must_commit && !link->beside_due && link->withdraws_due == 0)
         return;
     wire_push_request *request = step_take(session, sizeof *request);

@@ -39,7 +39,7 @@ static bool make_links(struct session *session, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         session->links[i].ps = i;
         session->links[i].unreached_us = session->now_us;
-        session->links[i].met_due_us = NEVER;
+        session->links[i].collective_due_us = NEVER;
     }
     return true;
 }

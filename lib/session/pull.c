@@ -28,7 +28,7 @@ static size_t block_bytes(const struct pull *pull)
 
 static void give_blocks(struct session *session, struct pull *pull)
 {
-    met_release(session, pull);
+    result_release(session, pull);
     sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
 }
 
@@ -58,7 +58,7 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
     if (error != NULL) {
         effect->error = *error;
     } else {
-        effect->met = pull->met;
+        effect->result = pull->result;
         effect->joined = pull->joined;
     }
     effect->versions = pull->versions;
@@ -177,7 +177,7 @@ static void ask_for(struct pull *pull, const struct session_wait *wait)
     pull->lag_max = wait->lag_max;
     pull->clock = wait->clock;
     pull->at_step = wait->at_step;
-    pull->meeting = wait->meeting;
+    pull->collective = wait->collective;
 }
 
 static struct pull *take_pull(struct session *session, const struct session_pull *wanted)
@@ -189,16 +189,16 @@ static struct pull *take_pull(struct session *session, const struct session_pull
     pull->token = wanted->token;
     pull->piece_count = wanted->piece_count;
     pull->after_own_pushes =
-        wanted->after_own_pushes && wanted->at_step == 0 && wanted->meeting == NULL;
+        wanted->after_own_pushes && wanted->at_step == 0 && wanted->collective == NULL;
     pull->after_submitted = session->submitted;
-    pull->after_known = session->waiting_count == 0 || wanted->meeting != NULL;
+    pull->after_known = session->waiting_count == 0 || wanted->collective != NULL;
     pull->bounded = wanted->bounded;
     pull->lag_max = wanted->lag_max;
     pull->clock = session->steps_finished;
     pull->at_step = wanted->at_step;
-    pull->meeting = wanted->meeting;
+    pull->collective = wanted->collective;
     pull->has_rows = wanted->has_rows;
-    pull->beside = wanted->beside && wanted->meeting != NULL;
+    pull->beside = wanted->beside && wanted->collective != NULL;
     if (wanted->asks != NULL)
         ask_for(pull, wanted->asks);
     pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;

@@ -201,7 +201,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     push->non_finite_allowed = wanted->non_finite_allowed;
     push->finishes_step = wanted->finishes_step;
     push->synchronous = wanted->synchronous;
-    push->meeting = wanted->meeting;
+    push->collective = wanted->collective;
     push->step = wanted->step_least;
     push->piece_count = wanted->piece_count;
     push->part_count = participants;
@@ -275,8 +275,8 @@ static void append_part(struct session *session, struct part *part)
 
     assert(link->parts.last == NULL || link->parts.last->push->sequence < part->push->sequence);
     assert(part->in_link.next == NULL);
-    if (part->push->meeting != NULL)
-        link->last_meeting = part->push->sequence;
+    if (part->push->collective != NULL)
+        link->last_collective = part->push->sequence;
     part->large = part->room_bytes > link->grant_bytes;
     part->previous = link->last_sequence;
     link->last_sequence = part->push->sequence;
@@ -317,8 +317,8 @@ static void admit(struct session *session, struct push *push)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
     session->run_ps = only;
-    if (push->meeting != NULL)
-        meet_admit(session, push);
+    if (push->collective != NULL)
+        collective_admit(session, push);
     push->synchronous_before = session->last_synchronous;
     if (push->synchronous) {
         if (push->step <= session->last_step)
@@ -378,12 +378,12 @@ session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_
     return room_of(link, wire_part_cost(bytes, pieces, 0));
 }
 
-/* A contribution to a rendezvous has no more than the session's floor. */
+/* A contribution to a collective has no more than the session's floor. */
 static void fail_too_large(const struct part *part, struct sumac_error *error)
 {
     const struct session_room room = room_of(part->link, part->room_bytes);
-    const bool meets = part->push->meeting != NULL;
-    const uint64_t most = meets ? room.grant_bytes : room.part_bytes_max;
+    const bool is_collective = part->push->collective != NULL;
+    const uint64_t most = is_collective ? room.grant_bytes : room.part_bytes_max;
 
     assert(part->room_bytes > most);
     (void)fail(
@@ -392,9 +392,9 @@ static void fail_too_large(const struct part *part, struct sumac_error *error)
         " bytes of staging there, where %s may take %" PRIu64 " (%" PRIu64 " MiB; " WIRE_COST_TEXT
         "): push less at once, use more ps, or start each ps with %s --staging-max%s%" PRIu64 "M",
         part->bytes, part->piece_count, part->link->ps, room.cost_bytes,
-        meets ? "a contribution to a rendezvous" : "a part", most, most >> 20,
-        meets ? "fewer --sessions-max or a larger" : "a", meets ? ", which is more than " : " of ",
-        room.staging_max_mib);
+        is_collective ? "a contribution to a collective" : "a part", most, most >> 20,
+        is_collective ? "fewer --sessions-max or a larger" : "a",
+        is_collective ? ", which is more than " : " of ", room.staging_max_mib);
 }
 
 void pushes_admit(struct session *session)
@@ -472,17 +472,17 @@ bool push_accept(struct session *session, const struct session_push *wanted)
         return false;
     }
     const struct part *too_large = knows_grants(push) ? find_too_large(push) : NULL;
-    if (wanted->meeting != NULL && too_large != NULL) { /* nor is there a pull of its result */
+    if (wanted->collective != NULL && too_large != NULL) { /* nor is there a pull of its result */
         fail_too_large(too_large, &error);
         give_push(session, push);
         refuse(session, wanted->token, &error);
         return false;
     }
-    if (wanted->meeting != NULL && !meet_begin(session, wanted->token)) {
+    if (wanted->collective != NULL && !collective_begin(session, wanted->token)) {
         give_push(session, push);
         (void)fail(
             &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a contribution to a rendezvous");
+            "no memory for a contribution to a collective");
         refuse(session, wanted->token, &error);
         return false;
     }

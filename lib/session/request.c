@@ -2,7 +2,7 @@
 /* request.c -- what one pull asks of one ps: sent, received into the caller's memory, asked again,
  * cancelled.
  *
- * What a round of a rendezvous came to is asked for beside the contribution, on the push stream,
+ * What a round of a collective came to is asked for beside the contribution, on the push stream,
  * where it is short: link->beside. That of a stream that broke is asked for on the pull stream.
  */
 #include "state.h"
@@ -213,8 +213,8 @@ static bool fill_request(struct session *session, struct request *request, wire_
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;
     request->link->sent_requests += !request->beside;
-    wire->meeting = (wire_meeting_round *)(uintptr_t)pull->meeting;
-    if (pull->meeting != NULL)
+    wire->collective = (wire_collective_round *)(uintptr_t)pull->collective;
+    if (pull->collective != NULL)
         return true;
     return fill_pieces(session, request, wire);
 }
@@ -470,7 +470,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
 {
     assert(answer->status != 0);
     const bool lost = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MEMBER_LOST;
-    const bool ended = request->pull->meeting == NULL && !lost &&
+    const bool ended = request->pull->collective == NULL && !lost &&
                        (answer->status == SUMAC_ABORTED ||
                         answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED);
     if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
@@ -523,13 +523,13 @@ fail_received(struct session *session, struct request *request, enum sumac_reaso
     if (reason == SUMAC_REASON_OUT_OF_MEMORY)
         (void)fail(
             &error, SUMAC_RESOURCE_EXHAUSTED, reason,
-            "no memory for the result of a round of a rendezvous on ps %" PRIu32, ps);
+            "no memory for the result of a round of a collective on ps %" PRIu32, ps);
     else
         (void)fail(
             &error, SUMAC_INTERNAL, reason,
-            request->pull->meeting != NULL
+            request->pull->collective != NULL
                 ? "ps %" PRIu32
-                  " answered for a round of a rendezvous with other bytes than it says"
+                  " answered for a round of a collective with other bytes than it says"
                 : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
             ps);
     pull_over(session, request->pull, &error);
@@ -552,8 +552,8 @@ take_answer(struct session *session, struct request *request, const struct sessi
         pull_over(session, request->pull, NULL);
         return;
     }
-    const enum sumac_reason reason = request->pull->meeting != NULL
-                                         ? met_receive(session, request, event)
+    const enum sumac_reason reason = request->pull->collective != NULL
+                                         ? result_receive(session, request, event)
                                          : receive(request, event);
     if (reason == SUMAC_REASON_UNSPECIFIED && answer->last)
         finish_request(session, request);

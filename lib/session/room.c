@@ -18,8 +18,9 @@
 uint64_t room_largest(const struct link *link, const struct push *push)
 {
     assert(link->knows_grant);
-    return push->meeting == NULL && link->part_bytes_max > link->grant_bytes ? link->part_bytes_max
-                                                                             : link->grant_bytes;
+    return push->collective == NULL && link->part_bytes_max > link->grant_bytes
+               ? link->part_bytes_max
+               : link->grant_bytes;
 }
 
 static void close_ask(struct part *part)

@@ -82,7 +82,7 @@ struct session *session_create(const struct session_config *config, const struct
     pool_init(&session->requests, &session->memory, sizeof(struct request), 64);
     pool_init(&session->errors, &session->memory, sizeof(struct sumac_error), 8);
     pool_init(&session->calls, &session->memory, sizeof(struct call), 8);
-    pool_init(&session->meets, &session->memory, sizeof(struct meet), 16);
+    pool_init(&session->collectives, &session->memory, sizeof(struct session_collective), 16);
     session->wake_us = NEVER;
     session->run_ps = UINT32_MAX;
     session->voided_max = WINDOW;
@@ -101,7 +101,7 @@ void session_destroy(struct session *session)
     pushes_release(session);
     pulls_release(session);
     memory_give(&memory, session->links, session->link_count * sizeof *session->links);
-    pool_deinit(&session->meets);
+    pool_deinit(&session->collectives);
     pool_deinit(&session->calls);
     pool_deinit(&session->errors);
     pool_deinit(&session->requests);
@@ -135,7 +135,7 @@ static void tick(struct session *session)
         session->wake_us = NEVER;
     pulls_check(session);
     calls_check(session);
-    meets_check(session);
+    collectives_check(session);
     find_check(session);
     streams_check(session);
     if (session->phase != PHASE_OVER)
@@ -194,7 +194,7 @@ static void handle(struct session *session, const struct session_event *event)
     case SESSION_EVENT_PUSH:
         (void)push_accept(session, event->push);
         break;
-    case SESSION_EVENT_MEET:
+    case SESSION_EVENT_COLLECTIVE:
         if (push_accept(session, event->push))
             pull_accept(session, event->pull);
         break;
@@ -204,8 +204,8 @@ static void handle(struct session *session, const struct session_event *event)
     case SESSION_EVENT_CANCEL_PULL:
         pull_cancel(session, event->token);
         break;
-    case SESSION_EVENT_MET:
-        meet_end(session, event->token);
+    case SESSION_EVENT_COLLECTIVE_RESULT:
+        collective_end(session, event->token);
         break;
     case SESSION_EVENT_LEAVE:
         session->leave_wanted = true;
@@ -271,7 +271,7 @@ static void refuse_exhausted(struct session *session, const struct session_event
 {
     assert(session->phase == PHASE_OVER);
     session->effect_count = 0;
-    if (event->kind == SESSION_EVENT_PUSH || event->kind == SESSION_EVENT_MEET)
+    if (event->kind == SESSION_EVENT_PUSH || event->kind == SESSION_EVENT_COLLECTIVE)
         say_only(
             session,
             (struct session_effect){

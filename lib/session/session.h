@@ -88,10 +88,10 @@ struct session_push {
     /* The member's contribution to its next synchronous step: a sum, of `weight`, with a part on
      * every ps. No push after it is committed, and none is applied, before it is done. */
     bool synchronous;
-    /* A contribution to a round of a rendezvous, whose pieces name no shard: one for each ps, from
-     * offset 0 on. Borrowed until PUSHED; NULL: none. What is kept for the round is so until MET.
-     */
-    const wire_meeting *meeting;
+    /* A contribution to a round of a collective, whose pieces name no shard: one for each ps, from
+     * offset 0 on. Borrowed until PUSHED; NULL: none. The session keeps its record of the round
+     * until RESULT. */
+    const wire_collective *collective;
     uint64_t step_least; /* for this step at least: session_state.open_step, when it was made */
 };
 
@@ -102,7 +102,7 @@ struct session_wait {
     bool of_pieces; /* of those that the pull has there, too */
     bool bounded;
     uint64_t lag_max, clock, after_sequence, at_step;
-    const wire_meeting_round *meeting; /* borrowed from the pull; NULL: none */
+    const wire_collective_round *collective; /* borrowed from the pull; NULL: none */
 };
 
 struct session_pull {
@@ -114,10 +114,10 @@ struct session_pull {
     uint64_t lag_max;      /* … steps behind those that were finished before this call */
     uint64_t at_step;      /* as each ps is after that synchronous step, which says what of one's
                               own pushes is in it; 0: as it is */
-    /* What a round of a rendezvous came to: a piece for each ps, whose data are NULL where the
+    /* What a round of a collective came to: a piece for each ps, whose data are NULL where the
      * bytes are not known beforehand (PULLED lends them then). Borrowed until PULLED; NULL: none.
      */
-    const wire_meeting_round *meeting;
+    const wire_collective_round *collective;
     bool has_rows; /* of one that is not known beforehand: row indices come before the values */
     bool beside;   /* it is short, as far as is known: asked for on the push stream, and on a pull
                       stream only if it is not, or the push stream breaks */
@@ -149,19 +149,19 @@ enum session_event_kind {
     SESSION_EVENT_CALL_FAILED,   /* call, error */
     SESSION_EVENT_PUSH,          /* push */
     SESSION_EVENT_PULL,          /* pull */
-    SESSION_EVENT_MEET,          /* push, pull: a contribution, and what its round comes to, so that
-                                    both may go out in one message; no pull where PUSHED says that
-                                    the push was refused at once */
+    SESSION_EVENT_COLLECTIVE,    /* push, pull: a contribution, and what its round comes to, so that
+                              both may go out in one message; no pull where PUSHED says that
+                              the push was refused at once */
     SESSION_EVENT_CANCEL_PULL,   /* token */
-    SESSION_EVENT_MET,           /* token: of a push that contributed to a rendezvous: what came of
-                                    its round is known, or of no interest any more */
-    SESSION_EVENT_CALL,          /* wanted_call */
-    SESSION_EVENT_LEAVE,         /* done: all pushes that are not done are waited for first */
-    SESSION_EVENT_STREAM_WRITABLE, /* ps, stream_kind, generation: opened, or the last message is
-                                      out */
-    SESSION_EVENT_STREAM_LOST,     /* ps, stream_kind, generation, error */
-    SESSION_EVENT_PUSH_ANSWER,     /* ps, generation, push_answer */
-    SESSION_EVENT_PULL_ANSWER,     /* ps, generation, pull_answer, payload */
+    SESSION_EVENT_COLLECTIVE_RESULT, /* token: of a push that contributed to a collective: what came
+                          of its round is known, or of no interest any more */
+    SESSION_EVENT_CALL,              /* wanted_call */
+    SESSION_EVENT_LEAVE,             /* done: all pushes that are not done are waited for first */
+    SESSION_EVENT_STREAM_WRITABLE,   /* ps, stream_kind, generation: opened, or the last message is
+                                        out */
+    SESSION_EVENT_STREAM_LOST,       /* ps, stream_kind, generation, error */
+    SESSION_EVENT_PUSH_ANSWER,       /* ps, generation, push_answer */
+    SESSION_EVENT_PULL_ANSWER,       /* ps, generation, pull_answer, payload */
     SESSION_EVENT_TICK,
     SESSION_EVENT_UNDONE, /* of the last step's effects some are `undone`, for want of memory */
 };
@@ -204,7 +204,7 @@ enum session_effect_kind {
     SESSION_EFFECT_PUSHED,   /* token, error (status OK: applied everywhere), versions (in the order
                               of the pieces) */
     SESSION_EFFECT_PULLED,   /* token, error, versions (in the order of the pieces); of a round of
-                                a rendezvous met, and joined, if that was not known beforehand */
+                                a collective met, and joined, if that was not known beforehand */
     SESSION_EFFECT_ANSWERED, /* token, ps, error (status OK: reply, which is the event's) */
     SESSION_EFFECT_LEFT,     /* the session is over, in good order */
     SESSION_EFFECT_ENDED,    /* error: closed, unknown or a ps lost, and what was in flight has been
@@ -235,7 +235,7 @@ struct session_effect {
     struct sumac_error error;
     const uint64_t *versions;
     uint32_t version_count;
-    const wire_met *met;
+    const wire_collective_result *result;
     struct span joined;
     const wire_push_request *push_request;
     const wire_pull_request *pull_request;

@@ -13,7 +13,7 @@
  *   compose.c  what goes out on a push stream, message by message
  *   room.c     large parts: they ask for room, and give it back
  *   pull.c     a pull is taken in, over
- *   meet.c     contributions to rendezvous, and what a round came to
+ *   collective.c  contributions to collectives, and what a round came to
  *   request.c  its requests, and what a ps answers to them
  *   effect.c   what one step gives
  *
@@ -64,9 +64,9 @@ struct part {
     bool withdraw_due; /* of a large one: the next message withdraws it */
 };
 
-/* A contribution to a round of a rendezvous whose end the caller has not heard of yet. */
-struct meet {
-    LINKS(struct meet) in_session;
+/* A contribution to a round of a collective whose result the caller does not have yet. */
+struct session_collective {
+    LINKS(struct session_collective) in_session;
     uint64_t token;
     uint64_t sequence; /* 0: its push waits for one */
 };
@@ -85,7 +85,7 @@ struct push {
     bool synchronous;
     uint64_t step;               /* of a synchronous one, with its sequence; before, the least */
     uint64_t synchronous_before; /* the last sequence before it of such a one; 0: none */
-    const wire_meeting *meeting; /* borrowed; NULL: none */
+    const wire_collective *collective; /* borrowed; NULL: none */
     bool refused;
     struct sumac_error *error;        /* of the refusal, from the pool; NULL: none heard, or … */
     enum sumac_status refused_status; /* … there was no memory for more of it than these */
@@ -130,12 +130,12 @@ struct pull {
     uint64_t lag_max;
     uint64_t clock; /* the steps that were finished before it */
     uint64_t at_step;
-    const wire_meeting_round *meeting; /* borrowed; NULL: none */
+    const wire_collective_round *collective; /* borrowed; NULL: none */
     bool has_rows, beside;
-    wire_met *met;            /* as answered, in a block of its own; NULL: not yet, … */
-    size_t met_bytes;         /* … of so many bytes; */
-    struct span joined;       /* and what was not known beforehand */
-    uint64_t after_submitted; /* pushes that the caller had made before */
+    wire_collective_result *result; /* as answered, in a block of its own; NULL: not yet */
+    size_t result_bytes;            /* the size of that block */
+    struct span joined;             /* what was not known beforehand */
+    uint64_t after_submitted;       /* pushes that the caller had made before */
     uint32_t timeout_ms;
     uint64_t deadline_us;
 };
@@ -232,9 +232,9 @@ struct link {
     uint32_t small_messages; /* sent since the one that `gauge` ended, itself included */
     uint64_t gauge;          /* a part whose answer lets small ones go out again; 0: none */
     bool commit_due;
-    uint64_t told_commit, told_acked, told_clock, told_met, told_ended;
-    uint64_t last_meeting; /* the last sequence here that contributes to a rendezvous; 0: none */
-    uint64_t met_due_us; /* when it is to be told what is over of them; NEVER: there is no hurry */
+    uint64_t told_commit, told_acked, told_clock, told_collectives, told_ended;
+    uint64_t last_collective; /* the last sequence here that contributes to a collective; 0: none */
+    uint64_t collective_due_us; /* when to say which are over; NEVER: no hurry */
     LIST(struct request) requests;
     struct request *request_cursor; /* the next to be sent */
     uint32_t sent_requests;         /* not answered, of pulls_max */
@@ -267,7 +267,7 @@ struct session {
     struct arena texts;       /* the config's */
     struct arena step;        /* what the last step gave */
     struct sized_pool blocks; /* the pieces of pushes and pulls */
-    struct pool pushes, pulls, requests, errors, calls, meets;
+    struct pool pushes, pulls, requests, errors, calls, collectives;
     struct session_effect *effects;
     uint32_t effect_count, effect_capacity;
     struct session_effect spare; /* takes what finds no memory */
@@ -321,8 +321,8 @@ struct session {
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
     uint32_t refused_count; /* pushes in the window that are voided */
 
-    LIST(struct meet) live_meets;
-    uint64_t meets_ended; /* rounds that have left that list */
+    LIST(struct session_collective) live_collectives;
+    uint64_t collectives_ended; /* rounds that have left that list */
     LIST(struct pull) live_pulls;
     LIST(struct pull) over_pulls; /* the last step ended them: its effects lend what they have */
     uint32_t pull_count;
@@ -502,24 +502,24 @@ void room_remove(struct part *part);
 /* compose.c */
 void compose_pushes(struct session *session, struct link *link);
 
-/* meet.c */
-/* A push with that token contributes to a rendezvous. False: no memory. */
-bool meet_begin(struct session *session, uint64_t token);
+/* collective.c */
+/* A push with that token contributes to a collective. False: no memory. */
+bool collective_begin(struct session *session, uint64_t token);
 /* It has its sequence. */
-void meet_admit(struct session *session, const struct push *push);
+void collective_admit(struct session *session, const struct push *push);
 /* The caller wants nothing more of that round. */
-void meet_end(struct session *session, uint64_t token);
+void collective_end(struct session *session, uint64_t token);
 /* Is that news for the ps? */
-bool meets_are_news(const struct session *session, const struct link *link);
-/* Fill met_through and waiting. Returns false without memory. */
-bool meets_tell(struct session *session, struct link *link, wire_commit *commit);
+bool collectives_are_news(const struct session *session, const struct link *link);
+/* Fill collectives_through and waiting. Returns false without memory. */
+bool collectives_tell(struct session *session, struct link *link, wire_commit *commit);
 /* It is said when it is due. */
-void meets_check(struct session *session);
+void collectives_check(struct session *session);
 /* Take the next message of a round's result. Returns UNSPECIFIED, MALFORMED or OUT_OF_MEMORY. */
 enum sumac_reason
-met_receive(struct session *session, struct request *request, const struct session_event *event);
+result_receive(struct session *session, struct request *request, const struct session_event *event);
 /* Free what a pull has of it. */
-void met_release(struct session *session, struct pull *pull);
+void result_release(struct session *session, struct pull *pull);
 
 /* pull.c */
 void pull_accept(struct session *session, const struct session_pull *wanted);

@@ -453,7 +453,7 @@ bool stream_greeted(
     link->part_bytes_max = greeting->part_bytes_max;
     const bool first = !link->knows_grant;
     link->knows_grant = true;
-    link->told_commit = link->told_acked = link->told_clock = link->told_met = 0;
+    link->told_commit = link->told_acked = link->told_clock = link->told_collectives = 0;
     link->told_ended = 0;
     link_touch(session, link);
     if (first)

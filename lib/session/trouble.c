@@ -254,12 +254,12 @@ bool session_find_wait(const struct session *session, uint64_t token, struct ses
         wait->after_sequence = push->sequence;
         return true;
     }
-    wait->of_pieces = pull->meeting == NULL;
+    wait->of_pieces = pull->collective == NULL;
     wait->bounded = pull->bounded;
     wait->lag_max = pull->lag_max;
     wait->clock = pull->clock;
     wait->after_sequence = request->after_sequence;
     wait->at_step = pull->at_step;
-    wait->meeting = pull->meeting;
+    wait->collective = pull->collective;
     return true;
 }

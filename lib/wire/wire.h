@@ -103,7 +103,7 @@ struct wire_received {
 
 #define WIRE_BARRIER_TASKS_MAX 512u /* in one BarrierRequest */
 #define WIRE_ROUND_MS_MAX                                                                          \
-    86400000u /* a day: a round of a barrier or a rendezvous waits no longer */
+    86400000u /* a day: a round of a barrier or a collective waits no longer */
 
 /* Unpack a message that arrived as `spans`.
  *

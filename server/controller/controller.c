@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller.c -- one event in, its effects out: each takes note of the time, does its file's work,
  * and gives the ps what is due. */
-#include "meet.h"
+#include "controller_collectives.h"
 #include "barrier.h"
 #include "define.h"
 #include "quorum.h"
@@ -118,7 +118,7 @@ void controller_destroy(struct controller *controller)
         controller_list_give(controller, call->list);
     pool_deinit(&controller->calls_pool);
     controller_barriers_deinit(controller);
-    controller_meetings_deinit(controller);
+    controller_collectives_deinit(controller);
     controller_held_deinit(controller);
     controller_effects_deinit(controller);
     memory_give(controller->memory, controller->peers, peers_bytes);

@@ -204,7 +204,7 @@ enum controller_order_kind {
     CONTROLLER_ORDER_MEMBERSHIP,
     CONTROLLER_ORDER_TAKE,
     CONTROLLER_ORDER_DEFINE,
-    CONTROLLER_ORDER_MEET,
+    CONTROLLER_ORDER_COLLECTIVE,
     CONTROLLER_ORDER_ADD_SHARDS,
     CONTROLLER_ORDER_PUBLISH,
     CONTROLLER_ORDER_DELETE,
@@ -217,13 +217,13 @@ struct controller_order {
     uint64_t number;
     uint64_t record; /* all up to it must be on disk before a ps is given this; 0: not known yet */
     enum controller_order_kind kind;
-    struct controller_session *session;   /* of open, first_step, close, decide */
-    struct controller_variable *variable; /* of add_shards, publish, delete */
-    struct controller_function *function; /* of define */
-    struct controller_meeting *meeting;   /* of meet */
-    struct controller_mask pending;       /* ps whose answer is still missing */
-    struct controller_mask again;         /* those of them that need the order again, … */
-    uint64_t again_us;                    /* … not before this; memory was short */
+    struct controller_session *session;       /* of open, first_step, close, decide */
+    struct controller_variable *variable;     /* of add_shards, publish, delete */
+    struct controller_function *function;     /* of define */
+    struct controller_collective *collective; /* of meet */
+    struct controller_mask pending;           /* ps whose answer is still missing */
+    struct controller_mask again;             /* those of them that need the order again, … */
+    uint64_t again_us;                        /* … not before this; memory was short */
 };
 
 struct controller_peer {

@@ -11,7 +11,7 @@
  *
  * Clocks, streams, calls and orders have no rows. A controller that begins with these records hears
  * from every ps and client anew. It has unfinished work done again, and every ps treats repeated
- * work as done. Only rounds of rendezvous need more: a ps may have forgotten that a round is done,
+ * work as done. Only rounds of collectives need more: a ps may have forgotten that a round is done,
  * so their orders keep their numbers.
  */
 #ifndef CONTROLLER_ROWS_H
@@ -30,7 +30,7 @@ enum controller_row_kind {
     CONTROLLER_ROW_FUNCTION,    /* its number */
     CONTROLLER_ROW_VARIABLE,    /* its id */
     CONTROLLER_ROW_BARRIER,     /* its name */
-    CONTROLLER_ROW_MEETING,     /* the number of its order */
+    CONTROLLER_ROW_COLLECTIVE,  /* the number of its order */
     CONTROLLER_ROW_STEP,        /* nothing: the last one that was taken */
     CONTROLLER_ROW_KINDS,
 };

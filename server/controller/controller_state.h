@@ -11,13 +11,13 @@
  *   variables  the catalogue, in the order of creation.
  *   functions  defined update functions, by their numbers (define.c).
  *   calls      creates, deletes and defines that wait for an answer, oldest first.
- *   meetings   rounds of rendezvous whose end ps 0 still sends to the ps (meet.h).
+ *   collectives   rounds of collectives whose end ps 0 still sends to the ps (meet.h).
  *   barriers   names under which members wait for each other (barrier.h).
  *
  * State that must not be lost has rows in the records (controller_rows.h). There is one row for
- * each cluster, ps, task, session, function, variable, meeting and barrier. A function that changes
- * a value in a row marks the row as changed. The step ends with a record of all changed rows.
- * Answers and orders wait until that record is on disk (records.c, held.c).
+ * each cluster, ps, task, session, function, variable, collective and barrier. A function that
+ * changes a value in a row marks the row as changed. The step ends with a record of all changed
+ * rows. Answers and orders wait until that record is on disk (records.c, held.c).
  *
  * The time of a step is controller->now_us, and the output of a step is controller->said. Tables
  * are bounded. Their objects come from pools, except that each variable is one allocation, as large
@@ -124,8 +124,8 @@ struct controller {
     uint64_t turns;                     /* of the ps: shards that were placed round-robin */
     uint64_t placed_bytes[LANE_PS_MAX]; /* of the shards on each ps: values and slots */
     LIST(struct controller_call) calls;
-    LIST(struct controller_meeting) meetings; /* whose end some ps is yet to confirm */
-    uint32_t meeting_count;
+    LIST(struct controller_collective) collectives; /* whose end some ps is yet to confirm */
+    uint32_t collective_count;
 
     LIST(struct controller_barrier) barriers;
     struct key_map barriers_by_name;
@@ -241,7 +241,8 @@ void controller_peers_start(struct controller *controller);
 /* Learn addresses that were checked; dials those that are new. */
 void controller_peers_learn(struct controller *controller, const wire_join_request *request);
 bool controller_peers_all_met(const struct controller *controller);
-/* Met, and neither a sign of life nor an answer that was due has come for ps_lost_ms. */
+/* CollectiveResult, and neither a sign of life nor an answer that was due has come for ps_lost_ms.
+ */
 bool controller_peer_is_lost(const struct controller *controller, uint32_t ps);
 /* Is a sign of life, or an answer, so late that one should speak of it? */
 bool controller_peer_is_late(const struct controller *controller, uint32_t ps);

@@ -7,7 +7,7 @@
  */
 #include "catalogue.h"
 #include "define.h"
-#include "meet.h"
+#include "controller_collectives.h"
 #include "quorum.h"
 
 #include <assert.h>
@@ -94,12 +94,13 @@ bool controller_order_function(struct controller *controller, struct controller_
     return true;
 }
 
-void controller_order_meeting(struct controller *controller, struct controller_meeting *meeting)
+void controller_order_collective(
+    struct controller *controller, struct controller_collective *collective)
 {
     const struct controller_mask all = controller_every_ps(controller);
 
-    assert(meeting->order.meeting == meeting);
-    give(controller, &meeting->order, CONTROLLER_ORDER_MEET, &all);
+    assert(collective->order.collective == collective);
+    give(controller, &collective->order, CONTROLLER_ORDER_COLLECTIVE, &all);
 }
 
 static bool tell_membership(struct controller *controller)
@@ -122,7 +123,7 @@ void controller_order_open(struct controller *controller, struct controller_sess
 
 void controller_orders_begin_again(struct controller *controller)
 {
-    controller_meetings_begin_again(controller);
+    controller_collectives_begin_again(controller);
     controller_steps_begin_again(controller);
     if (controller->member_joined && add(controller, CONTROLLER_ORDER_MEMBERSHIP) == NULL)
         controller->membership_told = 0;
@@ -187,8 +188,8 @@ controller_order_text(const struct controller *controller, const struct controll
         return controller_text(
             controller, "to take the function %s",
             controller_function_known(controller, order->function)->row.name);
-    case CONTROLLER_ORDER_MEET:
-        return controller_meeting_text(controller, order->meeting);
+    case CONTROLLER_ORDER_COLLECTIVE:
+        return controller_collective_text(controller, order->collective);
     case CONTROLLER_ORDER_ADD_SHARDS:
         return controller_text(controller, "to make its shards of %.200s", order->variable->name);
     case CONTROLLER_ORDER_PUBLISH:
@@ -225,8 +226,8 @@ static void complete(struct controller *controller, const struct controller_orde
     case CONTROLLER_ORDER_DEFINE:
         controller_define_complete(controller, order->function);
         break;
-    case CONTROLLER_ORDER_MEET:
-        controller_meeting_complete(controller, order->meeting);
+    case CONTROLLER_ORDER_COLLECTIVE:
+        controller_collective_complete(controller, order->collective);
         break;
     case CONTROLLER_ORDER_ADD_SHARDS:
         controller_add_complete(controller, variable);
@@ -255,7 +256,7 @@ static const char *const order_names[CONTROLLER_ORDER_KINDS] = {
     [CONTROLLER_ORDER_MEMBERSHIP] = "membership",
     [CONTROLLER_ORDER_TAKE] = "take",
     [CONTROLLER_ORDER_DEFINE] = "define",
-    [CONTROLLER_ORDER_MEET] = "meet",
+    [CONTROLLER_ORDER_COLLECTIVE] = "collective",
     [CONTROLLER_ORDER_ADD_SHARDS] = "add_shards",
     [CONTROLLER_ORDER_PUBLISH] = "publish",
     [CONTROLLER_ORDER_DELETE] = "delete",
@@ -395,7 +396,7 @@ void controller_orders_tick(struct controller *controller)
 /* The others are a part of what they are of. */
 static bool is_pooled(const struct controller_order *order)
 {
-    return order->kind != CONTROLLER_ORDER_END && order->kind != CONTROLLER_ORDER_MEET;
+    return order->kind != CONTROLLER_ORDER_END && order->kind != CONTROLLER_ORDER_COLLECTIVE;
 }
 
 void controller_order_answered(
@@ -654,9 +655,9 @@ static bool pack_body(
         return pack_take(controller, message);
     case CONTROLLER_ORDER_DEFINE:
         return pack_define(controller, order->function, message);
-    case CONTROLLER_ORDER_MEET:
-        message->meet = controller_meeting_message(controller, order->meeting);
-        return message->meet != NULL;
+    case CONTROLLER_ORDER_COLLECTIVE:
+        message->collective = controller_collective_message(controller, order->collective);
+        return message->collective != NULL;
     case CONTROLLER_ORDER_ADD_SHARDS:
         return pack_add_shards(controller, order->variable, message);
     case CONTROLLER_ORDER_PUBLISH:

@@ -6,7 +6,7 @@
  * because another incarnation of the ps must not obey them. ps 0 itself is a ps like the others,
  * but its stream stays in the process and is never missing.
  */
-#include "meet.h"
+#include "controller_collectives.h"
 #include "quorum.h"
 
 #include <assert.h>
@@ -574,7 +574,7 @@ void controller_hear_report(
         controller_assigned(controller, ps, report->assigned[i]);
     controller_room_reported(controller, ps, report);
     controller_steps_reported(controller, ps, report);
-    controller_meetings_reported(controller, report);
+    controller_collectives_reported(controller, report);
     if (report->answers != 0 && report->answers == peer->hello) {
         hear_hello(controller, ps, report);
         return;

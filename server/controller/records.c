@@ -4,7 +4,7 @@
  * One step is one record, so that a journal has all of it, or nothing. Without records nothing
  * waits: the last one is 0, and so is what is on disk.
  */
-#include "meet.h"
+#include "controller_collectives.h"
 
 #include <assert.h>
 
@@ -118,7 +118,9 @@ bool controller_order_is_recorded(
         return true;
     assert(record != 0);
     assert(record <= controller->last_record);
-    assert(order->meeting == NULL || order->meeting->row.record <= record); /* it never changes */
+    assert(
+        order->collective == NULL ||
+        order->collective->row.record <= record); /* it never changes */
     if (order->session != NULL && order->session->row.record > record)
         record = order->session->row.record;
     if (order->variable != NULL && order->variable->row.record > record)

@@ -3,7 +3,7 @@
 #include "barrier.h"
 #include "catalogue.h"
 #include "define.h"
-#include "meet.h"
+#include "controller_collectives.h"
 #include "row_bytes.h"
 
 #include <assert.h>
@@ -541,53 +541,53 @@ static void forget_barrier(struct controller *controller, struct row_reader *rea
         controller_barrier_forget(controller, barrier);
 }
 
-/* ---- rounds of rendezvous ---- */
+/* ---- rounds of collectives ---- */
 
 static void
-put_meeting_number(struct controller *controller, struct row_writer *writer, const void *object)
+put_collective_number(struct controller *controller, struct row_writer *writer, const void *object)
 {
-    const struct controller_meeting *meeting = object;
+    const struct controller_collective *collective = object;
     (void)controller;
 
-    assert(meeting->order.number != 0);
-    row_put_number(writer, meeting->order.number);
+    assert(collective->order.number != 0);
+    row_put_number(writer, collective->order.number);
 }
 
 static void
-put_meeting(struct controller *controller, struct row_writer *writer, const void *object)
+put_collective(struct controller *controller, struct row_writer *writer, const void *object)
 {
-    put_meeting_number(controller, writer, object);
+    put_collective_number(controller, writer, object);
     if (writer->out == NULL) {
-        const wire_meeting_end *made = controller_meeting_message(controller, object);
+        const wire_collective_end *made = controller_collective_message(controller, object);
         writer->message = made == NULL ? NULL : &made->base;
     }
     row_put_message(writer);
 }
 
 /* Nothing changes of one: it is there, or it is gone. */
-static void take_meeting(struct controller *controller, struct row_reader *reader)
+static void take_collective(struct controller *controller, struct row_reader *reader)
 {
     const uint64_t number = row_take_number(reader);
     const wire_message *message =
-        row_take_message(reader, &sumac__v1__meeting_end__descriptor, &controller->said->arena);
-    struct controller_meeting *meeting =
-        message == NULL
-            ? NULL
-            : controller_meeting_replay(controller, number, (const wire_meeting_end *)message);
+        row_take_message(reader, &sumac__v1__collective_end__descriptor, &controller->said->arena);
+    struct controller_collective *collective =
+        message == NULL ? NULL
+                        : controller_collective_replay(
+                              controller, number, (const wire_collective_end *)message);
 
-    reader->failed |= meeting == NULL;
+    reader->failed |= collective == NULL;
     if (!reader->failed)
-        read_row(controller, &meeting->row);
+        read_row(controller, &collective->row);
 }
 
-static void forget_meeting(struct controller *controller, struct row_reader *reader)
+static void forget_collective(struct controller *controller, struct row_reader *reader)
 {
-    struct controller_meeting *meeting =
-        controller_meeting_by_number(controller, row_take_number(reader));
+    struct controller_collective *collective =
+        controller_collective_by_number(controller, row_take_number(reader));
 
-    reader->failed |= meeting == NULL;
+    reader->failed |= collective == NULL;
     if (!reader->failed)
-        controller_meeting_forget(controller, meeting);
+        controller_collective_forget(controller, collective);
 }
 
 /* ---- synchronous steps of K of N ---- */
@@ -639,7 +639,8 @@ static const struct {
     [CONTROLLER_ROW_FUNCTION] = {put_function, take_function, NULL, NULL},
     [CONTROLLER_ROW_VARIABLE] = {put_variable, take_variable, put_variable_id, forget_variable},
     [CONTROLLER_ROW_STEP] = {put_step, take_step, NULL, NULL},
-    [CONTROLLER_ROW_MEETING] = {put_meeting, take_meeting, put_meeting_number, forget_meeting},
+    [CONTROLLER_ROW_COLLECTIVE] =
+        {put_collective, take_collective, put_collective_number, forget_collective},
     [CONTROLLER_ROW_BARRIER] = {put_barrier, take_barrier, put_barrier_name, forget_barrier},
 };
 

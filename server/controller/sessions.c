@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sessions.c -- tasks and sessions: finding, adding, forgetting. */
-#include "meet.h"
+#include "controller_collectives.h"
 #include "barrier.h"
 #include "quorum.h"
 
@@ -292,7 +292,7 @@ uint64_t controller_sessions_bytes_max(const struct controller *controller)
            controller->tasks_pool.used * sizeof(struct controller_task) +
            (2 * sessions_max + controller->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
            lists * controller_voided_bytes_max(controller) + controller_held_bytes_max(controller) +
-           controller_barriers_bytes_max(controller) + controller_meetings_bytes_max() +
+           controller_barriers_bytes_max(controller) + controller_collectives_bytes_max() +
            FUNCTIONS_BYTES;
 }
 

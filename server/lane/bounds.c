@@ -34,7 +34,7 @@ static uint64_t session_bytes_max(const struct lane *lane)
 {
     const uint64_t records = lane->config.voided_per_session_max * sizeof(struct refusal) +
                              lane->config.parts_per_session_max * sizeof(struct lane_part) +
-                             2 * lane->config.parts_per_session_max * sizeof(struct deposit) +
+                             2 * lane->config.parts_per_session_max * sizeof(struct contribution) +
                              lane->config.parts_per_session_max * sizeof(struct claim);
 
     return sizeof(struct lane_session) + records + growing_bytes_max() + reserved_bytes_max(lane);
@@ -50,12 +50,12 @@ void lane_session_bound_pool(struct lane *lane)
 {
     const uint64_t sessions_max = lane->config.sessions_max, most = UINT64_MAX / 8;
     const uint64_t staging = lane->config.staging_bytes_max, pulls = lane->config.pulls_bytes_max;
-    const uint64_t meet = lane->config.meet_bytes_max;
+    const uint64_t collective = lane->config.collective_bytes_max;
 
     assert(sessions_max > 0);
     lane->bytes.held_bytes_max = (staging < most ? staging : most) + (pulls < most ? pulls : most) +
-                                 (meet < most ? meet : most) + sessions_max * growing_bytes_max() +
-                                 SIZED_POOL_EMPTY_BYTES_MAX;
+                                 (collective < most ? collective : most) +
+                                 sessions_max * growing_bytes_max() + SIZED_POOL_EMPTY_BYTES_MAX;
     lane->bytes.reserve_bytes = sessions_max * (reserved_bytes_max(lane) + voided_bytes_max(lane)) +
                                 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 }

@@ -38,7 +38,7 @@ static bool init_rooms(struct lane *lane)
     if (!functions_init(&lane->functions, lane->memory, lane->config.plugins) ||
         !lane_part_init(lane))
         return false;
-    lane_deposits_init(lane, lane_meet_end_unwanted);
+    lane_contributions_init(lane, lane_collective_end_unwanted);
     return lane_peer_init(lane) && lane_turn_init(lane) && lane_pull_init(lane);
 }
 
@@ -47,7 +47,7 @@ static void deinit_all(struct lane *lane)
     lane_pull_deinit(lane);
     lane_turn_deinit(lane);
     lane_peer_deinit(lane);
-    lane_deposits_deinit(lane);
+    lane_contributions_deinit(lane);
     lane_part_deinit(lane);
     sized_pool_deinit(&lane->bytes);
     store_deinit(&lane->store);
@@ -89,8 +89,8 @@ static void fill_in_sizes(struct lane_config *config)
     assert(config->voided_per_session_max <= LANE_VOIDED_PER_SESSION_MAX);
     if (config->pulls_bytes_max == 0)
         config->pulls_bytes_max = LANE_PULLS_BYTES_MAX;
-    if (config->meet_bytes_max == 0)
-        config->meet_bytes_max = LANE_MEET_BYTES_MAX;
+    if (config->collective_bytes_max == 0)
+        config->collective_bytes_max = LANE_COLLECTIVE_BYTES_MAX;
 }
 
 /* The config's arrays and strings, for the lane's life. */
@@ -324,7 +324,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
     lane_pull_tick(lane);
     lane_place_tick(lane);
     lane_turn_retry_stalled(lane);
-    lane_meet_tick(lane);
+    lane_collective_tick(lane);
     lane_room_tick(lane);
     lane_step_watch(lane);
     lane_shutdown_watch(lane);
@@ -363,7 +363,7 @@ static void forgive_sleep(struct lane *lane)
         lane->controller_heard_us += jump_us;
         lane_place_excuse(lane, jump_us);
         lane_pull_excuse(lane, jump_us);
-        lane_meet_excuse(lane, jump_us);
+        lane_collective_excuse(lane, jump_us);
     }
     lane->last_step_us = lane->now_us;
 }
@@ -375,7 +375,7 @@ static void wake(struct lane *lane)
     uint64_t due = lane->now_us + lane->patience_us / 4;
 
     due = earlier(earlier(due, lane->pulls_due_us), lane_place_due_us(lane));
-    due = earlier(due, lane_meet_due_us(lane));
+    due = earlier(due, lane_collective_due_us(lane));
     if (lane->pulls_leaving.first != NULL || lane->store.unfilled.first != NULL ||
         store_is_leaving(&lane->store) || lane->attended.first != NULL || lane->turns_put_off ||
         lane_operation_is_ending(lane))

@@ -46,7 +46,7 @@
 #define LANE_QUIET_MS 3000u /* a sign of life comes each second: by then one is really late */
 #define LANE_REPORTS_APART_MAX 12u /* report_ms between lines of a wait that has no limit */
 #define LANE_PULLS_BYTES_MAX 67108864u
-#define LANE_MEET_BYTES_MAX 536870912u
+#define LANE_COLLECTIVE_BYTES_MAX 536870912u
 #define LANE_STREAMS_MAX 8192u
 #define LANE_NO_POOL UINT64_MAX
 #define LANE_HELLO_MS_MAX 5000u
@@ -96,9 +96,9 @@ struct lane_config {
     uint64_t pool_bytes_max;    /* of it, for large parts; 0: half; LANE_NO_POOL: all is floors */
     uint64_t view_bytes_max;    /* 0: as much as the variables take */
     uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */
-    uint64_t meet_bytes_max;    /* of rounds of rendezvous; 0: LANE_MEET_BYTES_MAX */
-    uint64_t state_bytes_max;   /* values and slots, and what is kept beside them; 0: as much as the
-                                   memory gives */
+    uint64_t collective_bytes_max; /* of rounds of collectives; 0: LANE_COLLECTIVE_BYTES_MAX */
+    uint64_t state_bytes_max; /* values and slots, and what is kept beside them; 0: as much as the
+                                 memory gives */
     /* Terms of the published formula, for Stats. */
     uint64_t base_bytes, grpc_memory_bytes_max, unread_answers_bytes_max;
     uint32_t connections_max, calls_max; /* likewise */
@@ -217,7 +217,7 @@ struct lane_compute {
     uint64_t job;
     uint32_t slice_count;
     struct update_slice *slices;          /* of updates; or … */
-    const struct combine_slice *combines; /* … of a round of a rendezvous */
+    const struct combine_slice *combines; /* … of a round of a collective */
 };
 
 /* Lent until the next lane_step. What reveals a record is said once RECORDED has told that it is on

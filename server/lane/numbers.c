@@ -24,8 +24,8 @@ static void add_memory(const struct lane *lane, struct lane_numbers *numbers)
     numbers->staging_bytes_max = config->staging_bytes_max;
     numbers->pull_bytes = lane->pull_bytes;
     numbers->pulls_bytes_max = config->pulls_bytes_max;
-    numbers->meet_bytes = lane->rounds.room_bytes + lane->rounds.beside_bytes;
-    numbers->meet_bytes_max = config->meet_bytes_max;
+    numbers->collective_bytes = lane->rounds.room_bytes + lane->rounds.beside_bytes;
+    numbers->collective_bytes_max = config->collective_bytes_max;
     numbers->sessions_bytes_max = lane_sessions_bytes_max(lane);
     numbers->connections_bytes_max = (uint64_t)config->connections_max * CONNECTION_BYTES;
     numbers->calls_bytes_max = (uint64_t)config->calls_max * CALL_BYTES;

@@ -26,7 +26,7 @@ struct lane_numbers {
     uint64_t view_bytes, view_bytes_max;
     uint64_t staged_bytes, staging_bytes_max;
     uint64_t pull_bytes, pulls_bytes_max;
-    uint64_t meet_bytes, meet_bytes_max;
+    uint64_t collective_bytes, collective_bytes_max;
     uint64_t sessions_bytes_max, connections_bytes_max, calls_bytes_max;
     uint64_t unread_answers_bytes_max, step_bytes_max, grpc_memory_bytes_max;
     uint64_t connections_max;

@@ -76,7 +76,7 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
         (hello->controller_incarnation != lane->controller_incarnation ||
          hello->epoch != lane->epoch)) {
         if (hello->epoch != lane->epoch)
-            lane_meet_epoch(lane, hello->epoch);
+            lane_collective_epoch(lane, hello->epoch);
         lane_shutdown_lost(
             lane, SUMAC_REASON_STATE_LOST,
             "ps 0 came back without its state; start the whole run again, ps and workers");
@@ -405,13 +405,15 @@ static void obey_define(struct lane *lane, struct lane_stream *stream, const wir
     lane_report_answer(lane, order->number, status == SUMAC_OK ? NULL : &error);
 }
 
-/* How a round of a rendezvous ends that is split. What there was no memory for is ordered again. */
-static void obey_meet(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+/* How a split round ends. Without memory, the order fails and ps 0 gives it again. */
+static void
+obey_collective(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     struct sumac_error error;
 
     assert(stream == lane->controller);
-    const enum sumac_status status = lane_meet_obey(lane, order->number, order->meet, &error);
+    const enum sumac_status status =
+        lane_collective_obey(lane, order->number, order->collective, &error);
     if (status == SUMAC_RESOURCE_EXHAUSTED)
         lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
     else
@@ -663,7 +665,7 @@ static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_
     } table[] = {
         {order->open, obey_open},
         {order->define, obey_define},
-        {order->meet, obey_meet},
+        {order->collective, obey_collective},
         {order->add_shards, obey_add_shards},
         {order->publish, obey_publish},
         {order->delete_, obey_delete},

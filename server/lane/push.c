@@ -115,10 +115,10 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
     assert(part->claim == NULL);
     if (large)
         lane_room_take_up(lane, part);
-    if (header->meeting != NULL)
-        lane_deposit_begin(lane, part, header);
-    else if (header->synchronous)
+    if (header->collective != NULL)
         lane_contribution_begin(lane, part, header);
+    else if (header->synchronous)
+        lane_step_contribution_begin(lane, part, header);
     if (part->state == PART_RECEIVING && large)
         lane_room_claim(lane, part, header);
     if (part->state == PART_RECEIVING)
@@ -221,8 +221,8 @@ static void take_piece(
         lane_staging_skip(payload, piece->bytes);
         return;
     }
-    if (part->deposit != NULL) {
-        lane_deposit_take(lane, part, piece, payload);
+    if (part->contribution != NULL) {
+        lane_contribution_take(lane, part, piece, payload);
         return;
     }
     if ((int)piece->kind == WIRE_PIECE_ROW_INDICES) {
@@ -327,7 +327,7 @@ static void check_whole(struct lane *lane, struct lane_part *part)
     if (part->state == PART_RECEIVING)
         lane_part_check_whole(lane, part);
     if (part->state == PART_RECEIVING && part->step != 0)
-        lane_contribution_compare(lane, part);
+        lane_step_contribution_compare(lane, part);
 }
 
 static void end(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
@@ -465,7 +465,7 @@ enum sumac_reason lane_push_take_commit(
         session->commit_through = given->commit_through;
     if (given->clock > session->clock_said)
         session->clock_said = given->clock;
-    lane_deposits_met(lane, session, given);
+    lane_contributions_end(lane, session, given);
     assert(session->clock <= session->clock_said);
     /* what it commits itself, beside it, was not committed before */
     lane_turn_take_clock(lane, session);
@@ -476,26 +476,26 @@ static void commit(struct lane *lane, struct lane_stream *stream, const wire_com
 {
     struct lane_session *session = stream->session;
     const uint64_t committed = session->commit_through, clock = session->clock_said;
-    const uint64_t met = session->met_through;
-    const uint32_t deposits = session->deposit_count;
+    const uint64_t result = session->collectives_through;
+    const uint32_t contributions = session->contribution_count;
     wire_commit recorded = *given;
 
     if (given->n_waiting > WIRE_COMMIT_WAITING_MAX) {
         lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
-            "a commit with %zu pushes in waiting, at most %u are taken: lower met_through",
+            "a commit with %zu pushes in waiting, at most %u are taken: lower collectives_through",
             given->n_waiting, WIRE_COMMIT_WAITING_MAX);
         return;
     }
     const enum sumac_reason reason =
         lane_push_take_commit(lane, session, given, &recorded.n_voided);
     if (reason != SUMAC_REASON_UNSPECIFIED) {
-        recorded.commit_through = recorded.clock = recorded.met_through = 0;
+        recorded.commit_through = recorded.clock = recorded.collectives_through = 0;
         fail_commit(lane, stream, given, given->voided[recorded.n_voided], reason);
     }
     if (recorded.n_voided > 0 || session->commit_through > committed ||
-        session->clock_said > clock || session->met_through > met ||
-        session->deposit_count < deposits)
+        session->clock_said > clock || session->collectives_through > result ||
+        session->contribution_count < contributions)
         (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &recorded.base);
 }
 
@@ -603,7 +603,7 @@ bool lane_push_replay_refused(
     struct lane_part *part = replay_begin(lane, session, &header);
     if (part == NULL)
         return false;
-    lane_contribution_replay_refused(part, record->second);
+    lane_step_contribution_replay_refused(part, record->second);
     lane_part_refuse(
         lane, part, (enum sumac_status)refused->status, (enum sumac_reason)refused->reason, "%s",
         refused->message);

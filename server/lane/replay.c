@@ -74,7 +74,7 @@ replay_dropped(struct lane *lane, struct lane_session *session, const struct rec
     if (!session->closed)
         return false;
     lane_session_drop_parts(lane, session, record->first);
-    lane_meet_settled(lane, session);
+    lane_collective_settled(lane, session);
     return true;
 }
 
@@ -189,22 +189,23 @@ replay_applied(struct lane *lane, struct lane_session *session, const struct rec
     return lane_turn_replay(lane, session, record->first, record->second);
 }
 
-/* ---- rounds of rendezvous ---- */
+/* ---- rounds of collectives ---- */
 
 static bool
-replay_deposited(struct lane *lane, struct lane_session *session, const struct record *record)
+replay_contributed(struct lane *lane, struct lane_session *session, const struct record *record)
 {
-    return lane_turn_replay_deposit(lane, session, record->first);
+    return lane_turn_replay_contribution(lane, session, record->first);
 }
 
 static bool
-replay_meeting(struct lane *lane, struct lane_session *session, const struct record *record)
+replay_collective(struct lane *lane, struct lane_session *session, const struct record *record)
 {
     struct sumac_error error;
     (void)session;
 
     assert(record->message != NULL);
-    return lane_meet_obey(lane, record->first, (const wire_meeting_end *)record->message, &error) ==
+    return lane_collective_obey(
+               lane, record->first, (const wire_collective_end *)record->message, &error) ==
            SUMAC_OK;
 }
 
@@ -242,7 +243,7 @@ replay_voided(struct lane *lane, struct lane_session *session, const struct reco
     (void)fail(
         &error, (enum sumac_status)refused->status, (enum sumac_reason)refused->reason, "%s",
         refused->message);
-    return lane_contribution_void(lane, part, &error);
+    return lane_step_contribution_void(lane, part, &error);
 }
 
 static bool
@@ -279,8 +280,8 @@ static const struct {
     [RECORD_VOIDED] = {&sumac__v1__refused__descriptor, true, replay_voided},
     [RECORD_STEP] = {&sumac__v1__take_step__descriptor, false, replay_step},
     [RECORD_DEFINE] = {&sumac__v1__define_function__descriptor, false, replay_define},
-    [RECORD_DEPOSITED] = {NULL, true, replay_deposited},
-    [RECORD_MEETING] = {&sumac__v1__meeting_end__descriptor, false, replay_meeting},
+    [RECORD_CONTRIBUTED] = {NULL, true, replay_contributed},
+    [RECORD_COLLECTIVE] = {&sumac__v1__collective_end__descriptor, false, replay_collective},
     [RECORD_TAKE] = {&sumac__v1__take_step__descriptor, false, replay_take},
 };
 

@@ -18,7 +18,7 @@
 bool lane_room_is_large(const struct lane *lane, const wire_part *header)
 {
     assert(lane->claims.bytes_max > 0 || lane->claims.all.first == NULL);
-    return header->room_bytes > lane->grant_bytes && header->meeting == NULL;
+    return header->room_bytes > lane->grant_bytes && header->collective == NULL;
 }
 
 bool lane_room_is_header_alone(const wire_part *header)

@@ -130,8 +130,8 @@ pack_memory(struct lane *lane, const struct lane_event *event, const struct lane
     message->unread_answers_bytes_max = numbers->unread_answers_bytes_max;
     message->pull_bytes = numbers->pull_bytes;
     message->pulls_bytes_max = numbers->pulls_bytes_max;
-    message->meet_bytes = numbers->meet_bytes;
-    message->meet_bytes_max = numbers->meet_bytes_max;
+    message->collective_bytes = numbers->collective_bytes;
+    message->collective_bytes_max = numbers->collective_bytes_max;
     message->sessions_bytes_max = numbers->sessions_bytes_max;
     if (event->told != NULL)
         message->sessions_bytes_max += event->told->sessions_bytes_max;

@@ -8,8 +8,8 @@
 
 #include "barrier.h"
 #include "catalogue.h"
-#include "meet.h"
-#include "meeting.h"
+#include "controller_collectives.h"
+#include "collective.h"
 
 struct sums {
     const struct controller *controller;
@@ -172,11 +172,11 @@ static void check_orders(const struct sums *sums)
                     order->number);
         }
         if ((order->session != NULL && !has_session(controller, order->session)) ||
-            (order->meeting != NULL &&
-             controller_meeting_by_number(controller, order->number) != order->meeting) ||
+            (order->collective != NULL &&
+             controller_collective_by_number(controller, order->number) != order->collective) ||
             (order->variable != NULL && !has_variable(controller, order->variable)))
             check_object(sums->check, "order %" PRIu64 " names what is forgotten", order->number);
-        pooled += order != &controller->end_order && order->meeting == NULL;
+        pooled += order != &controller->end_order && order->collective == NULL;
         number = order->number;
         before = order;
     }
@@ -374,26 +374,27 @@ static void check_barriers(const struct sums *sums)
         sums->check, controller->waiting_pool.used, waiting, "calls at barriers", "the controller");
 }
 
-/* ---- rounds of rendezvous ---- */
+/* ---- rounds of collectives ---- */
 
 /* Each is ordered, and as long as it is some ps has yet to answer; one of a controller that is only
  * made of its records will be. */
-static void check_meetings(const struct sums *sums)
+static void check_collectives(const struct sums *sums)
 {
     uint64_t listed = 0, number = 0;
 
-    for (const struct controller_meeting *meeting = sums->controller->meetings.first;
-         meeting != NULL; meeting = meeting->in_controller.next, listed++) {
-        const char *name = meeting->meeting->name;
-        if (meeting->order.number <= number)
+    for (const struct controller_collective *collective = sums->controller->collectives.first;
+         collective != NULL; collective = collective->in_controller.next, listed++) {
+        const char *name = collective->collective->name;
+        if (collective->order.number <= number)
             check_object(sums->check, "the end of %.200s is ordered out of its turn", name);
-        if (has_order(sums->controller, &meeting->order) ==
-            controller_mask_empty(&meeting->order.pending))
+        if (has_order(sums->controller, &collective->order) ==
+            controller_mask_empty(&collective->order.pending))
             check_object(sums->check, "the end of %.200s is there, and is not ordered", name);
-        number = meeting->order.number;
+        number = collective->order.number;
     }
     check_same(
-        sums->check, sums->controller->meeting_count, listed, "ends of rounds", "the controller");
+        sums->check, sums->controller->collective_count, listed, "ends of rounds",
+        "the controller");
 }
 
 /* ---- the run's end ---- */
@@ -456,7 +457,7 @@ void controller_check(const struct controller *controller, struct check *check)
     check_catalogue(&sums);
     check_calls(&sums);
     check_barriers(&sums);
-    check_meetings(&sums);
+    check_collectives(&sums);
     check_end(&sums);
     check_records(&sums);
 }

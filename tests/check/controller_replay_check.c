@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_replay_check.c -- two controllers side by side: the cluster, its ps, tasks, sessions,
- * the catalogue, barriers, rounds of rendezvous. */
+ * the catalogue, barriers, rounds of collectives. */
 #include "controller_replay_check.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "barrier.h"
-#include "meet.h"
-#include "meeting.h"
+#include "controller_collectives.h"
+#include "collective.h"
 
 /* The two, and where the first difference goes. */
 struct pair {
@@ -286,35 +286,38 @@ static void same_barriers(const struct pair *pair)
         same_barrier(pair, a, b);
 }
 
-/* ---- rounds of rendezvous ---- */
+/* ---- rounds of collectives ---- */
 
-static void same_meeting(
-    const struct pair *pair, const struct controller_meeting *a, const struct controller_meeting *b)
+static void same_collective(
+    const struct pair *pair, const struct controller_collective *a,
+    const struct controller_collective *b)
 {
-    const char *whom = (a != NULL ? a : b)->meeting->name;
+    const char *whom = (a != NULL ? a : b)->collective->name;
     struct sumac_error error;
 
     if (one_only(pair, a, b, whom))
         return;
     same(pair, a->order.number, b->order.number, "the number of the order", whom);
-    same_text(pair, a->meeting->name, b->meeting->name, "name", whom);
-    same(pair, a->meeting->round, b->meeting->round, "the round", whom);
+    same_text(pair, a->collective->name, b->collective->name, "name", whom);
+    same(pair, a->collective->round, b->collective->round, "the round", whom);
     same(pair, (uint64_t)a->end.status, (uint64_t)b->end.status, "the end", whom);
     same(pair, (uint64_t)a->end.reason, (uint64_t)b->end.reason, "why it ended", whom);
     same_text(pair, a->end.text, b->end.text, "end", whom);
-    same(pair, a->meeting->timeout_ms, b->meeting->timeout_ms, "the time that it waits", whom);
-    if (check_is_good(pair->check) && meeting_compare(a->meeting, b->meeting, &error) != SUMAC_OK)
+    same(
+        pair, a->collective->timeout_ms, b->collective->timeout_ms, "the time that it waits", whom);
+    if (check_is_good(pair->check) &&
+        collective_compare(a->collective, b->collective, &error) != SUMAC_OK)
         check_object(pair->check, "by the controller's records: %s", error.text);
 }
 
-static void same_meetings(const struct pair *pair)
+static void same_collectives(const struct pair *pair)
 {
-    const struct controller_meeting *a = pair->controller->meetings.first,
-                                    *b = pair->again->meetings.first;
+    const struct controller_collective *a = pair->controller->collectives.first,
+                                       *b = pair->again->collectives.first;
 
     for (; (a != NULL || b != NULL) && check_is_good(pair->check);
          a = a == NULL ? NULL : a->in_controller.next, b = b == NULL ? NULL : b->in_controller.next)
-        same_meeting(pair, a, b);
+        same_collective(pair, a, b);
 }
 
 void controller_replay_check(
@@ -343,5 +346,5 @@ void controller_replay_check(
         same_variable(&pair, variable, variable_again);
     same_functions(&pair);
     same_barriers(&pair);
-    same_meetings(&pair);
+    same_collectives(&pair);
 }

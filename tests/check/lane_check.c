@@ -24,8 +24,8 @@ struct sums {
     struct store_sums store;
     uint64_t staged_bytes, chunks, parts, refusals, reports, sessions, streams, held;
     uint64_t pull_bytes, refused_pull_bytes, reader_pull_bytes, common_pull_bytes;
-    uint64_t contributions;
-    uint64_t deposits, lent_deposits, rounds_bytes, beside_bytes;
+    uint64_t step_contributions;
+    uint64_t contributions, lent_contributions, rounds_bytes, beside_bytes;
     uint64_t operations, applying, waiting, strangers, readers, views;
     uint64_t users_mix, views_mix; /* of the shards that parts and pulls name */
     const struct variable *deleted[DELETED_MAX];
@@ -35,7 +35,7 @@ struct sums {
 /* ---- who names a shard ---- */
 
 /* A deleted variable is in no list: it is found by those that still use it. */
-static void meet_deleted(struct sums *sums, const struct variable *variable)
+static void collective_deleted(struct sums *sums, const struct variable *variable)
 {
     for (uint32_t i = 0; i < sums->deleted_count; i++) {
         if (sums->deleted[i] == variable)
@@ -50,7 +50,7 @@ static void name_shard(struct sums *sums, const struct shard *shard)
 {
     sums->users_mix += store_mix(shard);
     if (shard->variable->deleted && sums->deleted_count < DELETED_MAX)
-        meet_deleted(sums, shard->variable);
+        collective_deleted(sums, shard->variable);
 }
 
 /* ---- parts ---- */
@@ -146,9 +146,9 @@ check_part(struct sums *sums, const struct lane_session *session, const struct l
         check_object(
             sums->check, "push %" PRIu64 " of %s has a refusal or not, against its state",
             part->sequence, session->task);
-    if (part->deposit != NULL) {
-        sums->deposits++;
-        sums->rounds_bytes += part->deposit->round->room_bytes;
+    if (part->contribution != NULL) {
+        sums->contributions++;
+        sums->rounds_bytes += part->contribution->round->room_bytes;
     } else {
         check_runs(sums, part);
     }
@@ -162,44 +162,45 @@ check_part(struct sums *sums, const struct lane_session *session, const struct l
     }
 }
 
-/* ---- rounds of rendezvous ---- */
+/* ---- rounds of collectives ---- */
 
-static void check_deposit(struct sums *sums, const struct deposit *deposit)
+static void check_contribution(struct sums *sums, const struct contribution *contribution)
 {
-    sums->deposits++;
-    sums->lent_deposits += deposit->holds;
-    for (const struct chunk *chunk = deposit->chunks.first; chunk != NULL;
+    sums->contributions++;
+    sums->lent_contributions += contribution->holds;
+    for (const struct chunk *chunk = contribution->chunks.first; chunk != NULL;
          chunk = chunk->in_part.next)
         sums->chunks++;
 }
 
 /* Those that wait for a round that nothing has come to of theirs have no bytes. */
-static void check_deposits(struct sums *sums, const struct lane_session *session)
+static void check_contributions(struct sums *sums, const struct lane_session *session)
 {
     uint32_t count = 0;
     uint64_t after = 0;
 
-    for (const struct deposit *deposit = session->deposits.first; deposit != NULL;
-         deposit = deposit->in_session.next, count++) {
-        if (deposit->sequence <= after || deposit->sequence > session->mark || !deposit->waits)
+    for (const struct contribution *contribution = session->contributions.first;
+         contribution != NULL; contribution = contribution->in_session.next, count++) {
+        if (contribution->sequence <= after || contribution->sequence > session->mark ||
+            !contribution->waits)
             check_object(
                 sums->check,
                 "%s: a contribution with push %" PRIu64 " is in the list after %" PRIu64,
-                session->task, deposit->sequence, after);
-        after = deposit->sequence;
-        if (!deposit->contributes)
-            check_deposit(sums, deposit);
+                session->task, contribution->sequence, after);
+        after = contribution->sequence;
+        if (!contribution->contributes)
+            check_contribution(sums, contribution);
     }
-    check_same(sums->check, session->deposit_count, count, "contributions", session->task);
+    check_same(sums->check, session->contribution_count, count, "contributions", session->task);
 }
 
 static void check_round_list(struct sums *sums, const struct round *first)
 {
     for (const struct round *round = first; round != NULL; round = round->in_list.next) {
         sums->rounds_bytes += round->room_bytes;
-        for (uint32_t i = 0; i < round->meeting->task_count; i++)
+        for (uint32_t i = 0; i < round->collective->task_count; i++)
             if (round->places[i].contribution != NULL)
-                check_deposit(sums, round->places[i].contribution);
+                check_contribution(sums, round->places[i].contribution);
     }
 }
 
@@ -211,12 +212,13 @@ static void check_rounds(struct sums *sums)
     check_round_list(sums, lane->rounds.open.first);
     check_round_list(sums, lane->rounds.over.first);
     check_round_list(sums, lane->rounds.kept.first);
-    for (const struct deposit *at = lane->parts->put_aside.first; at != NULL;
+    for (const struct contribution *at = lane->parts->put_aside.first; at != NULL;
          at = at->in_session.next)
         if (!at->contributes)
-            check_deposit(sums, at);
-    for (const struct deposit *at = lane->parts->lent.first; at != NULL; at = at->in_session.next) {
-        check_deposit(sums, at);
+            check_contribution(sums, at);
+    for (const struct contribution *at = lane->parts->lent.first; at != NULL;
+         at = at->in_session.next) {
+        check_contribution(sums, at);
         sums->beside_bytes += at->room_bytes;
     }
     check_same(
@@ -225,7 +227,8 @@ static void check_rounds(struct sums *sums)
         sums->check, lane->rounds.beside_bytes, sums->beside_bytes, "bytes of what is lent of them",
         "the lane");
     check_same(
-        sums->check, lane->parts->deposits.used, sums->deposits, "contributions", "the lane");
+        sums->check, lane->parts->contributions.used, sums->contributions, "contributions",
+        "the lane");
 }
 
 /* ---- sessions ---- */
@@ -254,7 +257,7 @@ static uint64_t check_parts(struct sums *sums, const struct lane_session *sessio
                 part->sequence, (int)part->state);
         if (part->state == PART_APPLYING)
             applying = part;
-        sums->contributions += part->step != 0 && part->state != PART_VOID;
+        sums->step_contributions += part->step != 0 && part->state != PART_VOID;
         found = found || session->found == part;
         bytes += part->room_bytes;
         after = part->sequence;
@@ -351,7 +354,7 @@ static void check_session(struct sums *sums, const struct lane_session *session,
     }
     const uint64_t bytes = check_parts(sums, session);
     check_voided(sums, session);
-    check_deposits(sums, session);
+    check_contributions(sums, session);
     check_streams_of(sums, session, bytes);
 }
 
@@ -393,13 +396,13 @@ static uint64_t check_step_place(struct sums *sums, uint32_t place)
     return listed;
 }
 
-static void check_contributions(struct sums *sums)
+static void check_step_contributions(struct sums *sums)
 {
     uint64_t listed = 0;
 
     for (uint32_t place = 0; place < STEP_PLACES; place++)
         listed += check_step_place(sums, place);
-    check_same(sums->check, listed, sums->contributions, "contributions", "the lane");
+    check_same(sums->check, listed, sums->step_contributions, "contributions", "the lane");
 }
 
 static void check_sessions(struct sums *sums)
@@ -421,7 +424,7 @@ static void check_sessions(struct sums *sums)
          session != NULL && waiting <= sums->sessions; session = session->in_line.next)
         waiting++;
     check_slowest(sums);
-    check_contributions(sums);
+    check_step_contributions(sums);
     check_same(sums->check, lane->peers->closed_count, closed, "closed sessions", "the lane");
     check_same(sums->check, waiting, sums->waiting, "sessions that wait for shards", "the lane");
     check_same(sums->check, lane->peers->sessions.used, sums->sessions, "sessions", "the lane");
@@ -739,8 +742,8 @@ static void check_store(struct sums *sums)
     if (sums->store.views_mix != sums->views_mix)
         check_object(sums->check, "a shard has other views than the long pulls that read it");
     check_same(
-        sums->check, lane->pulls->holds.used + sums->held, sums->store.lent + sums->lent_deposits,
-        "spans that are lent", "the lane");
+        sums->check, lane->pulls->holds.used + sums->held,
+        sums->store.lent + sums->lent_contributions, "spans that are lent", "the lane");
 }
 
 static void check_pools(struct sums *sums)

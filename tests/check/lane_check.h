@@ -14,7 +14,7 @@ void lane_check(const struct lane *lane, struct check *check);
 uint64_t lane_lent(const struct lane *lane);
 /* Rows of which old bytes are kept for readers. */
 uint64_t lane_old_rows(const struct lane *lane);
-/* Rounds of rendezvous, open, over or kept; 0 while one is read that would be gone otherwise. */
+/* Rounds of collectives, open, over or kept; 0 while one is read that would be gone otherwise. */
 uint32_t lane_rounds(const struct lane *lane);
 /* What the last step did, as lane_has_time counts it, or `most` if that is more. */
 uint64_t lane_work(const struct lane *lane, uint64_t most);

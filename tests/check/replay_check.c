@@ -61,7 +61,9 @@ static void same_steps(const struct pair *pair, const struct turns *a, const str
     same(pair, a->step_begun, b->step_begun, "members that begin with step 1", "the lane");
     same(pair, a->fails_from, b->fails_from, "the first step that fails", "the lane");
     same_text(pair, a->lost_task, b->lost_task, "lost member", "the lane");
-    same(pair, a->meet_order, b->meet_order, "the last order that ended a round", "the lane");
+    same(
+        pair, a->collective_order, b->collective_order, "the last order that ended a round",
+        "the lane");
 }
 
 static void same_cluster(const struct pair *pair)
@@ -203,7 +205,7 @@ static void same_part(const struct pair *pair, const struct lane_part *a, const 
     same(pair, a->bytes, b->bytes, "the bytes", whom);
     if (b->eager) /* else a duplicate said so, which its client says again */
         same(pair, a->eager, b->eager, "that it carries its commit", whom);
-    same(pair, a->meets, b->meets, "that it is to a round", whom);
+    same(pair, a->is_collective, b->is_collective, "that it is to a round", whom);
     same(pair, a->non_finite_allowed, b->non_finite_allowed, "what is allowed", whom);
     if (memcmp(&a->weight, &b->weight, sizeof a->weight) != 0)
         differ(pair, "weight", whom);
@@ -271,8 +273,8 @@ same_session(const struct pair *pair, struct lane_session *a, const struct lane_
     same(pair, over == NULL ? a->mark : over->sequence, b->mark, "the mark", whom);
     same(pair, a->commit_through, b->commit_through, "commit_through", whom);
     same(pair, a->acked_through, b->acked_through, "acked_through", whom);
-    same(pair, a->met_through, b->met_through, "met_through", whom);
-    same(pair, a->deposit_count, b->deposit_count, "how many contributions", whom);
+    same(pair, a->collectives_through, b->collectives_through, "collectives_through", whom);
+    same(pair, a->contribution_count, b->contribution_count, "how many contributions", whom);
     same(pair, a->clock_said, b->clock_said, "the clock that was said", whom);
     if (over == NULL)
         same(pair, a->clock, b->clock, "the clock", whom);
@@ -371,7 +373,7 @@ static void same_variables(const struct pair *pair)
     }
 }
 
-/* ---- rounds of rendezvous ---- */
+/* ---- rounds of collectives ---- */
 
 /* Not those that are kept for who has not come: they may give way. One that is read from is there
  * for its readers, and replay has none. */
@@ -381,8 +383,8 @@ static void same_rounds(const struct pair *pair, const struct round *first, bool
          was = was->in_list.next) {
         if (was->uses != 0)
             continue;
-        const char *const whom = was->meeting->name;
-        const struct round *is = rounds_find(&pair->again->rounds, was->meeting);
+        const char *const whom = was->collective->name;
+        const struct round *is = rounds_find(&pair->again->rounds, was->collective);
         if (one_only(pair, was, is, whom))
             return;
         same(pair, over, is->over && !is->kept, "that a round is over", whom);
@@ -392,7 +394,7 @@ static void same_rounds(const struct pair *pair, const struct round *first, bool
             same(pair, (uint64_t)was->end.reason, (uint64_t)is->end.reason, "its reason", whom);
             same_text(pair, was->end.text, is->end.text, "text of its end", whom);
         }
-        for (uint32_t i = 0; i < was->meeting->task_count; i++) {
+        for (uint32_t i = 0; i < was->collective->task_count; i++) {
             same(pair, was->places[i].came, is->places[i].came, "who has come", whom);
             same(pair, was->places[i].heard, is->places[i].heard, "who has heard", whom);
             same(pair, was->places[i].left, is->places[i].left, "who has left", whom);

@@ -26,7 +26,7 @@ static void check_gathering(
 }
 
 static bool is_come(const struct report *report) { return report->is_come; }
-static bool is_meets(const struct report *report) { return report->is_meets; }
+static bool is_collectives(const struct report *report) { return report->is_collectives; }
 
 static uint64_t count_flags(const struct lane_session *session)
 {
@@ -53,13 +53,13 @@ static void check_come(const struct lane *lane, struct check *check)
         check_object(check, "no report says to ps 0 what has come of synchronous steps");
 }
 
-static void check_meets(const struct lane *lane, struct check *check)
+static void check_collectives(const struct lane *lane, struct check *check)
 {
     uint64_t listed = 0, flags = 0;
 
     for (const struct round *at = lane->rounds.open.first; at != NULL; at = at->in_list.next)
         flags += at->is_proposed;
-    for (const struct round *at = lane->peers->meets.first; at != NULL && listed <= flags;
+    for (const struct round *at = lane->peers->collectives.first; at != NULL && listed <= flags;
          at = at->in_line.next)
         listed++;
     check_same(check, listed, flags, "rounds whose end is due to ps 0", "the lane");
@@ -68,7 +68,8 @@ static void check_meets(const struct lane *lane, struct check *check)
 void reports_check(const struct lane *lane, struct check *check)
 {
     check_gathering(lane, lane->peers->come_report, is_come, "synchronous steps", check);
-    check_gathering(lane, lane->peers->meets_report, is_meets, "rounds of rendezvous", check);
+    check_gathering(
+        lane, lane->peers->collectives_report, is_collectives, "rounds of collectives", check);
     check_come(lane, check);
-    check_meets(lane, check);
+    check_collectives(lane, check);
 }

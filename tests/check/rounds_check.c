@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rounds_check.c -- are the rounds of rendezvous consistent? Every list is walked, every counter
+/* rounds_check.c -- are the rounds of collectives consistent? Every list is walked, every counter
  * counted again. */
 #include "rounds_check.h"
 
@@ -17,7 +17,7 @@ static void check_places(struct sums *sums, const struct round *round)
     const bool failed = round->over && round->end.status != SUMAC_OK;
     uint32_t came = 0, heard = 0, left = 0, waits = 0;
 
-    for (uint32_t i = 0; i < round->meeting->task_count; i++) {
+    for (uint32_t i = 0; i < round->collective->task_count; i++) {
         const struct round_place *place = &round->places[i];
         came += place->came;
         heard += place->heard;
@@ -26,27 +26,27 @@ static void check_places(struct sums *sums, const struct round *round)
         if (place->contribution != NULL && (failed || !place->came))
             check_object(
                 sums->check, "round %" PRIu64 " of %s keeps a contribution without a reader",
-                round->meeting->round, round->meeting->name);
+                round->collective->round, round->collective->name);
     }
     check_same(sums->check, round->came_count, came, "those who came", "a round");
     check_same(sums->check, round->heard_count, heard, "those told", "a round");
     check_same(sums->check, round->left_count, left, "those who have left", "a round");
-    const bool spent = !failed || left == round->meeting->task_count;
+    const bool spent = !failed || left == round->collective->task_count;
     if (round->over && waits == 0 && (spent || !round->kept))
         check_object(
             sums->check, "round %" PRIu64 " of %s is over, and kept without a reader",
-            round->meeting->round, round->meeting->name);
+            round->collective->round, round->collective->name);
     if ((round->kept && (!failed || waits > 0)) ||
         (round->unwanted && (round->over || waits > 0)) ||
         (round->torn && round->end.status == SUMAC_OK))
         check_object(
             sums->check, "round %" PRIu64 " of %s is kept, unwanted or torn, and may not be",
-            round->meeting->round, round->meeting->name);
+            round->collective->round, round->collective->name);
     if (round->room_bytes < round->block_bytes ||
         (failed && round->room_bytes > round->block_bytes))
         check_object(
-            sums->check, "round %" PRIu64 " of %s takes %" PRIu64 " bytes", round->meeting->round,
-            round->meeting->name, round->room_bytes);
+            sums->check, "round %" PRIu64 " of %s takes %" PRIu64 " bytes",
+            round->collective->round, round->collective->name, round->room_bytes);
 }
 
 /* One of the three lists of rounds. Returns the number of its rounds. */
@@ -59,7 +59,7 @@ static uint32_t check_list(struct sums *sums, const struct round *first, bool ov
         if (round->in_list.prev != before || round->over != over || round->kept != kept) {
             check_object(
                 sums->check, "round %" PRIu64 " of %s is in a list that is not its own",
-                round->meeting->round, round->meeting->name);
+                round->collective->round, round->collective->name);
             break;
         }
         check_places(sums, round);
@@ -90,7 +90,7 @@ void rounds_check(const struct rounds *rounds, struct check *check)
          round = round->in_unwanted.next)
         unwanted++;
     check_same(check, sums.unwanted, unwanted, "unwanted rounds", "a ps");
-    if (sums.room_bytes > rounds->room_bytes) /* tickets take the rest */
+    if (sums.room_bytes > rounds->room_bytes) /* reserved rounds take the rest */
         check_object(
             check, "rounds take %" PRIu64 " bytes, and counted are %" PRIu64, sums.room_bytes,
             rounds->room_bytes);

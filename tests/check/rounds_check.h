@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rounds_check.h -- are the rounds of rendezvous consistent? For the tests, after any step. */
-#ifndef MEET_ROUNDS_CHECK_H
-#define MEET_ROUNDS_CHECK_H
+/* rounds_check.h -- are the rounds of collectives consistent? For the tests, after any step. */
+#ifndef COLLECTIVE_ROUNDS_CHECK_H
+#define COLLECTIVE_ROUNDS_CHECK_H
 
 #include "check.h"
 #include "rounds.h"

@@ -297,7 +297,7 @@ static const char *left_of_pushes(const struct session *session, const struct li
         return "the clock";
     if (link->beside_due || link->withdraws_due > 0)
         return "a request, or a withdrawal";
-    return session->now_us >= link->met_due_us ? "what is over" : NULL;
+    return session->now_us >= link->collective_due_us ? "what is over" : NULL;
 }
 
 static const char *left_of_pulls(const struct link *link)
@@ -406,33 +406,35 @@ static void check_pulls(struct sums *sums)
     check_same(sums->check, sums->open_requests, open, "requests of pulls", "all ps");
 }
 
-/* ---- rounds of rendezvous */
+/* ---- rounds of collectives */
 
 /* In the order of their pushes; those without a sequence come last. */
-static void check_meets(struct sums *sums)
+static void check_collectives(struct sums *sums)
 {
     const struct session *session = sums->session;
     uint64_t after = 0;
     uint32_t count = 0;
 
-    for (const struct meet *meet = session->live_meets.first;
-         meet != NULL && count <= session->meets.used; meet = meet->in_session.next, count++) {
-        if (meet->sequence > session->last_sequence ||
-            (after == UINT64_MAX ? meet->sequence != 0
-                                 : meet->sequence != 0 && meet->sequence <= after))
+    for (const struct session_collective *collective = session->live_collectives.first;
+         collective != NULL && count <= session->collectives.used;
+         collective = collective->in_session.next, count++) {
+        if (collective->sequence > session->last_sequence ||
+            (after == UINT64_MAX ? collective->sequence != 0
+                                 : collective->sequence != 0 && collective->sequence <= after))
             check_object(
                 sums->check, "a contribution of push %" PRIu64 " is out of its order",
-                meet->sequence);
-        after = meet->sequence == 0 ? UINT64_MAX : meet->sequence;
+                collective->sequence);
+        after = collective->sequence == 0 ? UINT64_MAX : collective->sequence;
     }
-    check_same(sums->check, session->meets.used, count, "contributions", "the session");
+    check_same(sums->check, session->collectives.used, count, "contributions", "the session");
     for (uint32_t i = 0; i < session->link_count; i++) {
         const struct link *link = &session->links[i];
-        if (link->last_meeting > link->last_sequence || link->told_met > session->last_sequence ||
-            link->told_ended > session->meets_ended)
+        if (link->last_collective > link->last_sequence ||
+            link->told_collectives > session->last_sequence ||
+            link->told_ended > session->collectives_ended)
             check_object(
                 sums->check, "%s was told of rounds through push %" PRIu64 ", beyond what there is",
-                link_name(link), link->told_met);
+                link_name(link), link->told_collectives);
     }
 }
 
@@ -486,8 +488,8 @@ static void check_wake(struct sums *sums)
         check_due(sums, "the end of the wait for the ps", session->patience_until_us);
     for (uint32_t i = 0; i < session->link_count && session->phase == PHASE_OPEN; i++) {
         const struct link *link = &session->links[i];
-        if (link->met_due_us != NEVER && link->met_due_us > session->now_us)
-            check_due(sums, "what is over of rounds", link->met_due_us);
+        if (link->collective_due_us != NEVER && link->collective_due_us > session->now_us)
+            check_due(sums, "what is over of rounds", link->collective_due_us);
         if (link->unreached_us != NEVER && !session->config.reader)
             check_due(
                 sums, "the end of a ps",
@@ -519,7 +521,7 @@ void session_check(const struct session *session, struct check *check)
     check_waiting(&sums);
     check_links(&sums);
     check_pulls(&sums);
-    check_meets(&sums);
+    check_collectives(&sums);
     check_calls(&sums);
     check_wake(&sums);
 }

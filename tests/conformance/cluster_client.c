@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_client.c -- the program as one worker of several: they agree on what became of a case by
- * a rendezvous. */
+ * a collective. */
 #include "cluster_client.h"
 
 #include <inttypes.h>
@@ -61,31 +61,32 @@ bool cluster_client_agree(const char *case_id, uint32_t workers, char *why, size
     char said[SAID_BYTES] = "", name[256];
     struct sumac_member tasks[8];
     struct sumac_error error;
-    struct sumac_met met = {.buffer = NULL};
+    struct sumac_collective_result result = {.buffer = NULL};
 
     (void)snprintf(said, sizeof said, "%s", why);
     (void)snprintf(name, sizeof name, "what became of %.220s", case_id);
     for (uint32_t i = 0; i < workers && i < 8; i++)
         tasks[i] = (struct sumac_member){"worker", i};
-    const struct sumac_meet_options options = {
+    const struct sumac_collective_options options = {
         .name = name,
         .round = 1,
-        .operation = SUMAC_MEET_GATHER,
+        .operation = SUMAC_COLLECTIVE_GATHER,
         .tasks = tasks,
         .task_count = workers,
         .timeout_ms = CLUSTER_CLIENT_TIMEOUT_MS};
     const struct sumac_contribution contribution = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(SAID_BYTES), .memory = said}};
-    if (sumac_client_meet_and_wait(now.client, &options, &contribution, &met, &error) != SUMAC_OK) {
+    if (sumac_client_collective_and_wait(now.client, &options, &contribution, &result, &error) !=
+        SUMAC_OK) {
         (void)snprintf(why, why_bytes, "the workers do not meet: %.400s", error.text);
         return false;
     }
-    const char *all = sumac_tensor_data(&met.value);
+    const char *all = sumac_tensor_data(&result.value);
     for (uint32_t i = 0; i < workers; i++)
         if (all[i * SAID_BYTES] != '\0') {
             (void)snprintf(why, why_bytes, "worker %" PRIu32 ": %.500s", i, all + i * SAID_BYTES);
             break;
         }
-    sumac_buffer_unref(met.buffer);
+    sumac_buffer_unref(result.buffer);
     return true;
 }

@@ -291,7 +291,7 @@ make_waiting(struct message *message, const struct world_session *session, struc
     static const uint64_t counts[] = {1, 2, WIRE_COMMIT_WAITING_MAX, WIRE_COMMIT_WAITING_MAX + 1};
     const uint64_t numbers[] = {session->last, session->previous, 0, 1, UINT64_MAX};
 
-    message->commit.met_through = one_of(input, numbers, 5);
+    message->commit.collectives_through = one_of(input, numbers, 5);
     message->commit.n_waiting = one_of(input, counts, 4);
     message->commit.waiting = message->waiting;
     for (uint32_t i = 0; i < 2; i++)
@@ -571,7 +571,7 @@ static void begin(struct world *world, uint32_t index)
     if (index == 1)
         peers_hello(world, NULL);
     else
-        world_meet(world, true);
+        world_collective(world, true);
     for (uint32_t session = 0; session < 2; session++) {
         if (index == 1)
             peers_open(world, NULL, session);

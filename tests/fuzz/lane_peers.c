@@ -431,7 +431,7 @@ void peers_report(struct world *world, struct input *input)
         break;
     case 1:
     case 2:
-        world_meet(world, !world->peer_up);
+        world_collective(world, !world->peer_up);
         break;
     case 3:
         world_answer_order(world);

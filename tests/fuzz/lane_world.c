@@ -328,7 +328,7 @@ static bool follow_one(struct world *world)
     return false;
 }
 
-void world_meet(struct world *world, bool up)
+void world_collective(struct world *world, bool up)
 {
     struct lane_event event = {.ps = 1, .text = "reset"};
 
@@ -478,7 +478,7 @@ void world_end(struct world *world)
         if (world->streams[i].id != 0)
             world_hear(world, &world->streams[i]);
     if (world->config.index == 0)
-        world_meet(world, true);
+        world_collective(world, true);
     for (int i = 0; i < 40 && !world->exited; i++)
         world_tick(world, 2000000);
     if (!world->exited)

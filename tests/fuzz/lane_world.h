@@ -109,7 +109,7 @@ void world_hear(struct world *world, struct world_stream *stream);
 void world_answer_order(struct world *world);
 
 /* The stream to ps 1 is there, or broken. */
-void world_meet(struct world *world, bool up);
+void world_collective(struct world *world, bool up);
 
 struct world_stream *world_open(struct world *world, enum lane_stream_kind kind);
 void world_close(struct world *world, struct world_stream *stream);

@@ -12,9 +12,9 @@ import sys
 
 # The rooms of server/lane, from the bottom, and what all of them stand on.
 LANE_ROOMS = ["server/lane/step", "server/lane/part", "server/lane/peer", "server/lane/operation", "server/lane/pull"]
-UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/meet", "server/store", "lib/session/rules.h"]
+UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/collective", "server/store", "lib/session/rules.h"]
 # Those of server/, from the bottom. Who calls a function goes down, or stays: so no two files of different rooms need each other.
-ROOMS = ["server/catalogue", "server/meet", "server/store", *LANE_ROOMS, "server/lane", "server/controller", "server"]
+ROOMS = ["server/catalogue", "server/collective", "server/store", *LANE_ROOMS, "server/lane", "server/controller", "server"]
 
 # Those whose files have an order, too.
 STRAIGHT_ROOMS = ["server/catalogue", "server/store", *LANE_ROOMS, "server/lane"]
@@ -36,14 +36,14 @@ MAY_INCLUDE = {
     "worker": ["lib/base", "lib/value", "lib/client", "lib/cluster", "lib/update/update.h", "lib/update/defined.h",
                "lib/update/plugged.h", "lib/update/scalars.h", "lib/wire/placement.h"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
-    "server/meet": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
+    "server/collective": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
     **{room: [*UNDER_LANE, "server/lane/lane.h", *LANE_ROOMS[:floor]]
        for floor, room in enumerate(LANE_ROOMS)},
     "server/lane": [*UNDER_LANE, *LANE_ROOMS],
     "server/controller": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
                      "server/lane/step/refused_joins.h", "server/lane/step/log_limit.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
-    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/meet/combine.h",
+    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/collective/combine.h",
                "server/lane",
                "server/lane/step/out.h", "server/controller"],
     "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "server/plugin_files.h",
@@ -66,7 +66,7 @@ DOORS = {
 }
 
 # Events in, effects out: nothing of the machine is named here.
-CORES = ("lib/session/", "server/catalogue/", "server/controller/", "server/lane/", "server/meet/", "server/ps_core", "server/store/",
+CORES = ("lib/session/", "server/catalogue/", "server/controller/", "server/lane/", "server/collective/", "server/ps_core", "server/store/",
          "lib/update/", "lib/expression/")
 CORES_CALL_NO = r"malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign|memory_heap|clock_gettime|gettimeofday|time|" \
                 r"nanosleep|rand|srand|getenv|socket|send|recv|open|read|write|close|fopen|printf|fprintf|abort|exit|" \
@@ -79,7 +79,7 @@ PRINTERS = r"v?snprintf|strncpy|strncat"
 PRINTERS_FOLDERS = ("lib/", "server/", "worker/")
 PRINTERS_DOOR = "lib/base/text.c"
 # An error that is made here is told to a peer; elsewhere those that a call is finished with are.
-TELL_PEERS = ("server/catalogue/", "server/controller/", "server/lane/", "server/meet/", "server/store/", "lib/update/", "lib/expression/",
+TELL_PEERS = ("server/catalogue/", "server/controller/", "server/lane/", "server/collective/", "server/store/", "lib/update/", "lib/expression/",
               "lib/wire/")
 # CMocka's compare by a difference, and that of a NaN is never too large.
 NO_TEST_CALLS = r"assert_(?:not_)?(?:float|double)_(?:not_)?equal"

@@ -82,9 +82,10 @@ static void try_no_client(void)
     NULL_CLIENT(sumac_client_pull, sumac_client_pull(NULL, NULL, 0, NULL, &pull, error));
     NULL_CLIENT(sumac_client_pull_and_wait, sumac_client_pull_and_wait(NULL, NULL, 0, NULL, error));
     NULL_CLIENT(sumac_client_barrier, sumac_client_barrier(NULL, &barrier, NULL, error));
-    NULL_CLIENT(sumac_client_meet, sumac_client_meet(NULL, NULL, NULL, NULL, error));
+    NULL_CLIENT(sumac_client_collective, sumac_client_collective(NULL, NULL, NULL, NULL, error));
     NULL_CLIENT(
-        sumac_client_meet_and_wait, sumac_client_meet_and_wait(NULL, NULL, NULL, NULL, error));
+        sumac_client_collective_and_wait,
+        sumac_client_collective_and_wait(NULL, NULL, NULL, NULL, error));
 #undef NULL_CLIENT
     HOLDS(sumac_client_close, "NULL", (sumac_client_close(NULL), true));
     HOLDS(
@@ -97,9 +98,9 @@ static void try_no_client(void)
         sumac_pull_wait, "NULL", INVALID_ARGUMENT, "pull is NULL",
         sumac_pull_wait(NULL, UINT32_MAX, error));
     REFUSED(
-        sumac_meet_wait, "NULL", INVALID_ARGUMENT, "meet is NULL",
-        sumac_meet_wait(NULL, UINT32_MAX, NULL, error));
-    HOLDS(sumac_meet_done, "NULL", sumac_meet_done(NULL));
+        sumac_collective_wait, "NULL", INVALID_ARGUMENT, "collective is NULL",
+        sumac_collective_wait(NULL, UINT32_MAX, NULL, error));
+    HOLDS(sumac_collective_done, "NULL", sumac_collective_done(NULL));
     HOLDS(sumac_push_done, "NULL", sumac_push_done(NULL));
     HOLDS(sumac_pull_done, "NULL", sumac_pull_done(NULL));
     HOLDS(sumac_variable_name, "NULL", sumac_variable_name(NULL) == NULL);
@@ -722,14 +723,15 @@ static void try_what_is_right(void)
         sumac_client_pull_and_wait(client, NULL, 0, NULL, error) == SUMAC_OK);
 }
 
-#define MEET(what, words, value_, into_, ...)                                                      \
+#define OF(operation_) .round = 1, .operation = SUMAC_COLLECTIVE_##operation_
+#define ROUND(what, words, value_, into_, ...)                                                     \
     REFUSED(                                                                                       \
-        sumac_client_meet_and_wait, what, INVALID_ARGUMENT, words,                                 \
-        sumac_client_meet_and_wait(                                                                \
-            client, &(struct sumac_meet_options){.name = "m", __VA_ARGS__},                        \
+        sumac_client_collective_and_wait, what, INVALID_ARGUMENT, words,                           \
+        sumac_client_collective_and_wait(                                                          \
+            client, &(struct sumac_collective_options){.name = "m", __VA_ARGS__},                  \
             &(struct sumac_contribution){.value = (value_), .into = (into_)}, NULL, error))
 
-static void try_meets(void)
+static void try_collectives(void)
 {
     static float two[2];
     const struct sumac_member stranger[] = {{"worker", 7}}, odd[] = {{"evaluator", 0}};
@@ -739,30 +741,24 @@ static void try_meets(void)
     const struct sumac_tensor none = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
     const struct sumac_tensor nothing = {.memory = NULL};
 
-    MEET("round 0", "rounds count from 1", pair, pair, .operation = SUMAC_MEET_SUM);
-    MEET("operation 0", "is none", pair, pair, .round = 1);
-    MEET("operation 77", "is none", pair, pair, .round = 1, .operation = 77);
-    MEET(
-        "a stranger", "the cluster does not list it", pair, pair, .round = 1,
-        .operation = SUMAC_MEET_SUM, .tasks = stranger, .task_count = 1);
-    MEET(
-        "an evaluator", "only tasks of the jobs chief and worker", pair, pair, .round = 1,
-        .operation = SUMAC_MEET_SUM, .tasks = odd, .task_count = 1);
-    MEET(
-        "2^32 - 1 tasks", "at most 512", pair, pair, .round = 1, .operation = SUMAC_MEET_SUM,
-        .tasks = stranger, .task_count = UINT32_MAX);
-    MEET(
-        "another shape of into", "another shape", pair, one, .round = 1,
-        .operation = SUMAC_MEET_SUM);
-    MEET("another type", "of int32", whole, pair, .round = 1, .operation = SUMAC_MEET_MAX);
-    MEET("no memory", "memory", none, pair, .round = 1, .operation = SUMAC_MEET_SUM);
-    MEET("nothing", "unspecified", nothing, nothing, .round = 1, .operation = SUMAC_MEET_GATHER);
-    MEET(
-        "no root", "root is a chief or a worker", pair, pair, .round = 1,
-        .operation = SUMAC_MEET_BROADCAST);
-    MEET(
-        "no indices", "come with `indices`", pair, nothing, .round = 1,
-        .operation = SUMAC_MEET_CONCATENATE);
+    ROUND("round 0", "rounds count from 1", pair, pair, .operation = SUMAC_COLLECTIVE_SUM);
+    ROUND("operation 0", "is none", pair, pair, .round = 1);
+    ROUND("operation 77", "is none", pair, pair, .round = 1, .operation = 77);
+    ROUND(
+        "a stranger", "the cluster does not list it", pair, pair, OF(SUM), .tasks = stranger,
+        .task_count = 1);
+    ROUND(
+        "an evaluator", "only tasks of the jobs chief and worker", pair, pair, OF(SUM),
+        .tasks = odd, .task_count = 1);
+    ROUND(
+        "2^32 - 1 tasks", "at most 512", pair, pair, OF(SUM), .tasks = stranger,
+        .task_count = UINT32_MAX);
+    ROUND("another shape of into", "another shape", pair, one, OF(SUM));
+    ROUND("another type", "of int32", whole, pair, OF(MAX));
+    ROUND("no memory", "memory", none, pair, OF(SUM));
+    ROUND("nothing", "unspecified", nothing, nothing, OF(GATHER));
+    ROUND("no root", "root is a chief or a worker", pair, pair, OF(BROADCAST));
+    ROUND("no indices", "come with `indices`", pair, nothing, OF(CONCATENATE));
 }
 
 int main(void)
@@ -783,7 +779,7 @@ int main(void)
     try_names();
     try_asking();
     try_barriers();
-    try_meets();
+    try_collectives();
     try_pushing();
     try_pulling();
     try_offsets();

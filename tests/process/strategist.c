@@ -105,14 +105,14 @@ WRAPPED(
 }
 
 WRAPPED(
-    enum sumac_status, client_meet_of,
-    (struct sumac_client * client, const struct sumac_meet_options *options,
+    enum sumac_status, client_collective_of,
+    (struct sumac_client * client, const struct sumac_collective_options *options,
      const uint64_t *attempts, const struct sumac_contribution *contribution,
-     struct sumac_meet **meet, struct sumac_error *error))
+     struct sumac_collective **collective, struct sumac_error *error))
 {
     if (runs_short("round"))
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "too many pushes");
-    return __real_client_meet_of(client, options, attempts, contribution, meet, error);
+    return __real_client_collective_of(client, options, attempts, contribution, collective, error);
 }
 
 WRAPPED(
@@ -282,20 +282,20 @@ static enum sumac_status throw_in(struct strategist *now, char *const *words, si
         const char digits[] = {hex[2 * i], hex[2 * i + 1], '\0'};
         block[i] = (uint8_t)strtoul(digits, NULL, 16);
     }
-    const struct sumac_meet_options options = {
+    const struct sumac_collective_options options = {
         .name = "strategy 1",
         .round = strtoull(words[1], NULL, 10),
-        .operation = SUMAC_MEET_GATHER};
+        .operation = SUMAC_COLLECTIVE_GATHER};
     const uint64_t attempts[] = {1, 1}; /* of two workers, none of which was started again */
     const struct sumac_contribution contribution = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(bytes), .memory = block}};
-    struct sumac_met met = {.buffer = NULL};
-    struct sumac_meet *meet;
-    enum sumac_status status =
-        client_meet_of(now->client, &options, attempts, &contribution, &meet, &now->error);
+    struct sumac_collective_result result = {.buffer = NULL};
+    struct sumac_collective *collective;
+    enum sumac_status status = client_collective_of(
+        now->client, &options, attempts, &contribution, &collective, &now->error);
     if (status == SUMAC_OK)
-        status = sumac_meet_wait(meet, 0, &met, &now->error);
-    sumac_buffer_unref(met.buffer);
+        status = sumac_collective_wait(collective, 0, &result, &now->error);
+    sumac_buffer_unref(result.buffer);
     free(block);
     if (status == SUMAC_OK)
         (void)puts("thrown in");

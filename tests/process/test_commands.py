@@ -131,7 +131,7 @@ class Reading(unittest.TestCase):
             memory = ps["memory"]
             self.assertEqual(ps["pushes"], 2)
             self.assertEqual(memory["bound_bytes"], memory["base_bytes"] + memory["state_bytes"] + memory["view_bytes_max"]
-                             + memory["staging_bytes_max"] + memory["pulls_bytes_max"] + memory["meet_bytes_max"]
+                             + memory["staging_bytes_max"] + memory["pulls_bytes_max"] + memory["collective_bytes_max"]
                              + memory["sessions_bytes_max"]
                              + memory["connections_bytes_max"] + memory["calls_bytes_max"] + memory["unread_answers_bytes_max"]
                              + memory["step_bytes_max"] + memory["grpc_memory_bytes_max"])
@@ -608,7 +608,7 @@ class Words(unittest.TestCase):
                                     ("--staging-max", "16E", "from 1 to 16777215T, not 16E"),
                                     ("--staging-max", "1", "takes no push; give at least 128K"),
                                     ("--pulls-max", "1K", "answers no pull; give at least 1M"),
-                                    ("--meet-max", "1K", "takes no contribution; give at least 64K"),
+                                    ("--collectives-max", "1K", "takes no contribution; give at least 64K"),
                                     ("--grpc-memory-max", "1K", "give at least 8M")):
             with self.subTest(option=option, value=value):
                 code, _, errors = sumac("ps", option, value)

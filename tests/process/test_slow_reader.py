@@ -23,7 +23,7 @@ TIMES = 8                       # that a pull names the shard: more than gRPC's 
 class SlowReader(unittest.TestCase):
     def setUp(self):
         # A grant of 24 MiB, for a part of 16; one client more than there are.
-        cluster = Cluster(options=["--staging-max", "72M", "--sessions-max", "3", "--grpc-memory-max", "64M", "--pulls-max", "4M", "--meet-max", "1M",
+        cluster = Cluster(options=["--staging-max", "72M", "--sessions-max", "3", "--grpc-memory-max", "64M", "--pulls-max", "4M", "--collectives-max", "1M",
                                    "--calls-max", "256"])
         self.addCleanup(cluster.stop)
         self.member = cluster.member()
@@ -51,7 +51,7 @@ class SlowReader(unittest.TestCase):
 
     def check_memory(self, memory):
         bound = (memory.base_bytes + memory.state_bytes + memory.view_bytes_max + memory.staging_bytes_max
-                 + memory.pulls_bytes_max + memory.meet_bytes_max + memory.sessions_bytes_max + memory.connections_bytes_max + memory.calls_bytes_max
+                 + memory.pulls_bytes_max + memory.collective_bytes_max + memory.sessions_bytes_max + memory.connections_bytes_max + memory.calls_bytes_max
                  + memory.unread_answers_bytes_max + memory.step_bytes_max + memory.grpc_memory_bytes_max)
         self.assertLess(bound, PUSHES * ELEMENTS * 4 // 2)      # else nothing would be shown
         self.assertLessEqual(memory.view_bytes, memory.view_bytes_max)

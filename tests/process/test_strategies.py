@@ -322,7 +322,7 @@ class Strategies(unittest.TestCase):
 
     def until_all_have_heard(self):
         until = time.monotonic() + PATIENCE_S
-        while any(ps["memory"]["meet_bytes"] for ps in self.cluster.stats()["ps"]):
+        while any(ps["memory"]["collective_bytes"] for ps in self.cluster.stats()["ps"]):
             self.assertLess(time.monotonic(), until)
 
     def test_a_worker_that_is_started_again_while_no_other_waits_is_told_what_to_do_when_its_time_is_over(self):

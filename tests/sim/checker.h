@@ -26,11 +26,11 @@
 #define SIM_CALL_KINDS 8u
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
-#define SIM_ROUNDS_MAX 256u    /* of the barrier */
-#define SIM_MEET_NAMES 6u      /* of rendezvous, */
-#define SIM_MEET_ROUNDS_MAX 8u /* the rounds of one, from 1 on, */
-#define SIM_MEETS_MAX 512u     /* and contributions of one run */
-#define SIM_MEET_TOKENS 1000u  /* where theirs begin: other pushes and pulls have fewer */
+#define SIM_ROUNDS_MAX 256u          /* of the barrier */
+#define SIM_COLLECTIVE_NAMES 6u      /* of collectives, */
+#define SIM_COLLECTIVE_ROUNDS_MAX 8u /* the rounds of one, from 1 on, */
+#define SIM_COLLECTIVES_MAX 512u     /* and contributions of one run */
+#define SIM_COLLECTIVE_TOKENS 1000u  /* where theirs begin: other pushes and pulls have fewer */
 #define MIX_COLUMNS 24u
 #define SIM_SHARD_BYTES_MAX (COLUMNS * 8u)
 #define PIECES_MAX (8u * SIM_PS_MAX)
@@ -72,7 +72,7 @@ enum defect {
     DEFECT_TOO_LARGE,
     DEFECT_CORRUPTED, /* on the way, after it was summed */
     DEFECTS,
-    DEFECT_ELSEWHERE = DEFECTS, /* it meets on a ps where its rendezvous is not at home */
+    DEFECT_ELSEWHERE = DEFECTS, /* it meets on a ps where its collective is not at home */
     DEFECT_NO_MEMORY,           /* not the client's: a ps had no room for its part */
     DEFECT_OF_STEP,             /* nor: its contribution is unlike one that was held for its step */
     DEFECT_LATE,                /* nor: its step was taken without it */
@@ -188,10 +188,10 @@ struct round_seen {
     char message[SUMAC_ERROR_TEXT_BYTES];
 };
 
-struct sim_meet;
+struct sim_collective;
 
-/* How a round of a rendezvous ended, likewise. */
-struct meet_seen {
+/* How a round of a collective ended, as ps and members said it. */
+struct collective_seen {
     bool heard;
     struct sumac_error end; /* status OK: it passed */
 };
@@ -251,10 +251,11 @@ struct checker {
     bool room_refused; /* a part, for want of room: its client hears of that later */
     struct round_seen rounds[SIM_ROUNDS_MAX];
     struct step_seen steps[STEPS_MAX];
-    struct sim_meet *meets[SIM_MEETS_MAX];
-    uint32_t meet_count;
-    uint64_t meets_come[SIM_CLIENTS_MAX][SIM_MEET_NAMES]; /* the last round that a task came to */
-    struct meet_seen meets_seen[SIM_MEET_NAMES][SIM_MEET_ROUNDS_MAX + 1];
+    struct sim_collective *collectives[SIM_COLLECTIVES_MAX];
+    uint32_t collective_count;
+    uint64_t collectives_come[SIM_CLIENTS_MAX]
+                             [SIM_COLLECTIVE_NAMES]; /* the last round that a task came to */
+    struct collective_seen collectives_seen[SIM_COLLECTIVE_NAMES][SIM_COLLECTIVE_ROUNDS_MAX + 1];
 };
 
 struct checker *checker_make(struct world *world);
@@ -351,21 +352,22 @@ void checker_lag(struct world *world, const struct sim_pull *pull, uint32_t ps, 
 void checker_comes(struct world *world, const struct client *client);
 void checker_round_over(struct world *world, const wire_barrier_reply *reply);
 
-/* checker_meet.c: a contribution to a round of a rendezvous; NULL: the run has too many. */
-struct sim_meet *checker_meet(struct world *world, struct sim_session *life);
-struct sim_meet *checker_find_meet(const struct world *world, uint64_t token);
+/* checker_collective.c: a contribution to a round of a collective; NULL: the run has too many. */
+struct sim_collective *checker_collective(struct world *world, struct sim_session *life);
+struct sim_collective *checker_find_collective(const struct world *world, uint64_t token);
 /* May the round have been over, and forgotten, before its session began? */
-bool checker_meets_again(const struct world *world, const struct sim_meet *meet);
+bool checker_collectives_again(const struct world *world, const struct sim_collective *collective);
 /* Its push is answered; what the round came to is. */
 void checker_contributed(
-    struct world *world, struct sim_meet *meet, const struct session_effect *effect,
+    struct world *world, struct sim_collective *collective, const struct session_effect *effect,
     bool session_over);
-void checker_met(struct world *world, struct sim_meet *meet, const struct session_effect *effect);
+void checker_result(
+    struct world *world, struct sim_collective *collective, const struct session_effect *effect);
 /* A ps has recorded that push of that session as done. */
-void checker_deposited(
+void checker_kept_contribution(
     struct world *world, uint32_t ps, uint64_t sequence, const uint8_t *id, uint64_t record);
 /* At the end. */
-void checker_meets_rest(struct world *world);
+void checker_collectives_rest(struct world *world);
 
 /* What a ps does. */
 void checker_released(struct world *world, uint32_t ps);

@@ -290,7 +290,7 @@ void checker_recorded(struct world *world, const struct ps *ps, const struct lan
     }
     if (bytes[0] != RECORD_APPLIED)
         return;
-    checker_deposited(world, ps->index, sequence, bytes + 32, effect->record);
+    checker_kept_contribution(world, ps->index, sequence, bytes + 32, effect->record);
     for (uint32_t i = 0; i < world->checker->push_count; i++) {
         struct sim_push *push = world->checker->pushes[i];
         if (push->sequence == sequence && memcmp(push->session->id, bytes + 32, 16) == 0)

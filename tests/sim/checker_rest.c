@@ -185,7 +185,7 @@ void checker_at_rest(struct world *world)
         program_check_waits(world, world->clients[i]);
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         check_values(world, ps);
-    checker_meets_rest(world);
+    checker_collectives_rest(world);
     if (checker->state_lost) {
         for (uint32_t i = 0; i < checker->push_count; i++)
             check_kept(world, checker->pushes[i]);

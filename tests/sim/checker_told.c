@@ -173,7 +173,7 @@ static enum sumac_reason reason_of(const struct world *world, const struct sim_p
         return SUMAC_REASON_STEP_LATE;
     case DEFECT_NONE:
     case DEFECT_NO_MEMORY:
-    case DEFECT_ELSEWHERE: /* of a contribution to a rendezvous */
+    case DEFECT_ELSEWHERE: /* of a contribution to a collective */
         break;
     }
     return SUMAC_REASON_UNSPECIFIED;

@@ -60,13 +60,13 @@ const struct plan plans[] = {
     {"functions", 1,
      FAULT_FUNCTIONS | FAULT_DROP | FAULT_KILL | FAULT_STALL | FAULT_JOIN | FAULT_SUSPECT |
          FAULT_PULLS},
-    {"meets", 2, FAULT_MEETS | FAULT_DROP | FAULT_REFUSE | FAULT_STALL | FAULT_QUIT},
-    {"meets0", 1, FAULT_MEETS | FAULT_DROP},
-    {"meets2", 3,
-     FAULT_MEETS | FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_SLEEP |
+    {"collectives", 2, FAULT_COLLECTIVES | FAULT_DROP | FAULT_REFUSE | FAULT_STALL | FAULT_QUIT},
+    {"collectives0", 1, FAULT_COLLECTIVES | FAULT_DROP},
+    {"collectives2", 3,
+     FAULT_COLLECTIVES | FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_SLEEP |
          FAULT_JOIN | FAULT_STALL},
-    {"meets3", 1,
-     FAULT_MEETS | FAULT_DROP | FAULT_KILL | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
+    {"collectives3", 1,
+     FAULT_COLLECTIVES | FAULT_DROP | FAULT_KILL | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
     {"room", 3, FAULT_ROOM | FAULT_DROP | FAULT_REFUSE | FAULT_STALL},
     {"room2", 3,
      FAULT_ROOM | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_SUSPECT | FAULT_STALL |
@@ -106,10 +106,10 @@ static void draw_quorum(struct world *world)
     world->step_deadline_ms = one_of(world, deadlines_ms, 4);
 }
 
-static void draw_meets(struct world *world, bool small)
+static void draw_collectives(struct world *world, bool small)
 {
-    world->meet_rounds = world_between(world, 1, small ? 2 : 5);
-    world->meet_bytes_max = world_chance(world, 10) ? world_between(world, 1000, 8000) : 0;
+    world->collective_rounds = world_between(world, 1, small ? 2 : 5);
+    world->collective_bytes_max = world_chance(world, 10) ? world_between(world, 1000, 8000) : 0;
 }
 
 /* Room for a part or two; and, where members contribute, for one of each and an ordinary one. */
@@ -180,9 +180,9 @@ void faults_draw(struct world *world)
     world->quorum = 0;
     if (world_has(world, FAULT_QUORUM))
         draw_quorum(world);
-    world->meet_rounds = world->meet_bytes_max = 0;
-    if (world_has(world, FAULT_MEETS))
-        draw_meets(world, small);
+    world->collective_rounds = world->collective_bytes_max = 0;
+    if (world_has(world, FAULT_COLLECTIVES))
+        draw_collectives(world, small);
     world->pool_bytes = draw_pool(world);
 }
 
@@ -326,7 +326,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_ROWS:
     case FAULT_FUNCTIONS:
     case FAULT_RATES:
-    case FAULT_MEETS:
+    case FAULT_COLLECTIVES:
     case FAULT_ROOM:
         break;
     }

@@ -78,25 +78,25 @@
     X(pull_no_memory, "pulls")                                                                     \
     X(pull_step_no_memory, "takes for a pull")                                                     \
     X(deaf, "messages held up by one that takes nothing")                                          \
-    X(meet_passed, "rounds of rendezvous that passed")                                             \
-    X(meet_split, "results of split ones heard")                                                   \
-    X(meet_sum, "of sums")                                                                         \
-    X(meet_mean, "of means")                                                                       \
-    X(meet_min, "of minima")                                                                       \
-    X(meet_max, "of maxima")                                                                       \
-    X(meet_gather, "gathered")                                                                     \
-    X(meet_broadcast, "broadcast")                                                                 \
-    X(meet_concatenate, "concatenated")                                                            \
-    X(meet_together, "results of unknown size in one step")                                        \
-    X(meet_again, "by a later attempt")                                                            \
-    X(meet_differs, "rounds of contributions that differ")                                         \
-    X(meet_late, "that waited too long")                                                           \
-    X(meet_gone, "that lacked who was gone")                                                       \
-    X(meet_deserted, "whose contributors had all left")                                            \
-    X(meet_told_again, "failed ones told to a later attempt")                                      \
-    X(meet_weightless, "means of nothing")                                                         \
-    X(meet_refused, "contributions refused for a fault")                                           \
-    X(meet_no_room, "for want of room")                                                            \
+    X(collective_passed, "rounds of collectives that passed")                                      \
+    X(collective_split, "results of split ones heard")                                             \
+    X(collective_sum, "of sums")                                                                   \
+    X(collective_mean, "of means")                                                                 \
+    X(collective_min, "of minima")                                                                 \
+    X(collective_max, "of maxima")                                                                 \
+    X(collective_gather, "gathered")                                                               \
+    X(collective_broadcast, "broadcast")                                                           \
+    X(collective_concatenate, "concatenated")                                                      \
+    X(collective_together, "results of unknown size in one step")                                  \
+    X(collective_again, "by a later attempt")                                                      \
+    X(collective_differs, "rounds of contributions that differ")                                   \
+    X(collective_late, "that waited too long")                                                     \
+    X(collective_gone, "that lacked who was gone")                                                 \
+    X(collective_deserted, "whose contributors had all left")                                      \
+    X(collective_told_again, "failed ones told to a later attempt")                                \
+    X(collective_weightless, "means of nothing")                                                   \
+    X(collective_refused, "contributions refused for a fault")                                     \
+    X(collective_no_room, "for want of room")                                                      \
     X(room_kept, "large parts whose room was kept")                                                \
     X(room_waits, "that waited for it")                                                            \
     X(gave_way, "asked to give way")

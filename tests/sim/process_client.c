@@ -196,7 +196,7 @@ void client_step(struct world *world, struct client *client, struct session_even
         carry_out(world, client, &effects.items[i]);
         joined += effects.items[i].joined.data != NULL;
     }
-    made_if(world, MADE_meet_together, joined > 1);
+    made_if(world, MADE_collective_together, joined > 1);
 }
 
 /* ---- life */
@@ -299,7 +299,7 @@ void client_die(struct world *world, struct client *client, bool back)
     shortage_end(&world->shortages[process_number(client)]);
     client_drop(world, client->index);
     checker_died(world, client->life);
-    client->pushes_open = client->pulls_open = client->meets_open = 0;
+    client->pushes_open = client->pulls_open = client->collectives_open = 0;
     client->phase = back ? PHASE_STARTING : PHASE_GONE;
     if (back)
         world_after(

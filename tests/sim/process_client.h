@@ -46,7 +46,7 @@ struct client {
     uint32_t pushes_left, pulls_left;
     uint32_t looks_left; /* of a reader, for what there is */
     uint32_t window;
-    uint32_t pushes_open, pulls_open, meets_open;
+    uint32_t pushes_open, pulls_open, collectives_open;
     uint64_t tokens;
     bool hung; /* suspended for ever */
     bool leaves_done;

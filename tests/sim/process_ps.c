@@ -101,7 +101,7 @@ static void configure(struct world *world, struct ps *ps)
         .closed_sessions_max = world->closed_max,
         .settled_sessions_max = world->settled_max,
         .ended_per_step_max = world->ended_per_step_max,
-        .meet_bytes_max = world->meet_bytes_max,
+        .collective_bytes_max = world->collective_bytes_max,
         .broken = world->broken,
     };
 }

@@ -8,7 +8,7 @@
 #include "program_barrier.h"
 #include "program_define.h"
 #include "program_calls.h"
-#include "program_meet.h"
+#include "program_collective.h"
 #include "program_transfers.h"
 #include "slots.h"
 
@@ -165,7 +165,7 @@ static void act(struct world *world, const struct event *event)
     struct client *client = world->clients[event->number];
 
     if (client->phase == PHASE_WORKING && client->pushes_left + client->pulls_left == 0 &&
-        !program_meets_left(world, client))
+        !program_collectives_left(world, client))
         client->phase = PHASE_DRAINING;
     if (client->phase == PHASE_WORKING && quits(world, client)) {
         made(world, MADE_left_undone);
@@ -179,12 +179,13 @@ static void act(struct world *world, const struct event *event)
             program_pull(world, client);
         program_call(world, client);
         program_come(world, client);
-        program_meet(world, client);
+        program_collective(world, client);
         program_define(world, client);
         act_later(world, client);
     } else if (client->phase == PHASE_DRAINING) {
         const bool open = client->pushes_open + client->pulls_open > 0 || client->calling != 0 ||
-                          client->coming != 0 || client->defining != 0 || client->meets_open > 0;
+                          client->coming != 0 || client->defining != 0 ||
+                          client->collectives_open > 0;
         if (!open && !(client->member && observers_work(world)))
             leave(world, client, true);
         else
@@ -201,8 +202,8 @@ void program_begin(struct world *world, struct client *client)
     client->calling = 0;
     client->coming = client->heard_round = client->defining = 0;
     client->defined = 0;
-    client->pushes_open = client->pulls_open = client->meets_open = 0;
-    program_meets_begin(world, client);
+    client->pushes_open = client->pulls_open = client->collectives_open = 0;
+    program_collectives_begin(world, client);
 }
 
 /* ---- what the session says */
@@ -263,7 +264,7 @@ void program_effect(struct world *world, struct client *client, const struct ses
         break;
     case SESSION_EFFECT_PUSHED:
         client->pushes_open--;
-        if (program_met(world, client, effect))
+        if (program_result(world, client, effect))
             break;
         session_read(client->session, &state);
         checker_pushed(world, checker_find_push(world, effect->token), effect, state.ended);
@@ -272,7 +273,7 @@ void program_effect(struct world *world, struct client *client, const struct ses
         break;
     case SESSION_EFFECT_PULLED:
         client->pulls_open--;
-        if (program_met(world, client, effect))
+        if (program_result(world, client, effect))
             break;
         checker_pulled(world, checker_find_pull(world, effect->token), effect);
         break;

@@ -42,27 +42,27 @@
 #define SIM_START_US 5000000000u     /* no clock begins at 0 */
 
 enum fault {
-    FAULT_DROP = 1,           /* connections are cut, unary calls lost */
-    FAULT_REFUSE = 2,         /* parts that a ps will refuse */
-    FAULT_KILL = 4,           /* clients are killed */
-    FAULT_SUSPECT = 8,        /* clients are suspended for longer than a lease */
-    FAULT_PULLS = 16,         /* many pulls */
-    FAULT_SLEEP = 32,         /* ps 0 is suspended for longer than a lease */
-    FAULT_JOIN = 64,          /* ps start late, joins and creates are lost and retried */
-    FAULT_STALL = 128,        /* a connection delivers nothing for seconds */
-    FAULT_CRASH = 256,        /* a ps dies, and may come back without its state */
-    FAULT_HANG = 512,         /* a ps neither says nor takes anything from then on */
-    FAULT_TERMINATE = 1024,   /* a ps is told to terminate */
-    FAULT_QUIT = 2048,        /* members leave before their task is done */
-    FAULT_SHORTAGE = 4096,    /* a process gets no memory, once or for a while */
-    FAULT_BARRIERS = 8192,    /* members wait for each other */
-    FAULT_STEPS = 16384,      /* members push synchronously, too */
-    FAULT_QUORUM = 32768,     /* and do not wait for all of them */
-    FAULT_ROWS = 65536,       /* some pushes and pulls name rows by index */
-    FAULT_FUNCTIONS = 131072, /* clients define a function, and push with it */
-    FAULT_RATES = 262144,     /* some pushes set hyperparameters */
-    FAULT_MEETS = 524288,     /* members take part in rounds of rendezvous */
-    FAULT_ROOM = 1048576,     /* floors are small: most parts share a pool */
+    FAULT_DROP = 1,             /* connections are cut, unary calls lost */
+    FAULT_REFUSE = 2,           /* parts that a ps will refuse */
+    FAULT_KILL = 4,             /* clients are killed */
+    FAULT_SUSPECT = 8,          /* clients are suspended for longer than a lease */
+    FAULT_PULLS = 16,           /* many pulls */
+    FAULT_SLEEP = 32,           /* ps 0 is suspended for longer than a lease */
+    FAULT_JOIN = 64,            /* ps start late, joins and creates are lost and retried */
+    FAULT_STALL = 128,          /* a connection delivers nothing for seconds */
+    FAULT_CRASH = 256,          /* a ps dies, and may come back without its state */
+    FAULT_HANG = 512,           /* a ps neither says nor takes anything from then on */
+    FAULT_TERMINATE = 1024,     /* a ps gets SIGTERM */
+    FAULT_QUIT = 2048,          /* members leave before their task is done */
+    FAULT_SHORTAGE = 4096,      /* a process gets no memory, once or for a while */
+    FAULT_BARRIERS = 8192,      /* members wait for each other */
+    FAULT_STEPS = 16384,        /* members push synchronously, too */
+    FAULT_QUORUM = 32768,       /* and do not wait for all of them */
+    FAULT_ROWS = 65536,         /* some pushes and pulls name rows by index */
+    FAULT_FUNCTIONS = 131072,   /* clients define a function, and push with it */
+    FAULT_RATES = 262144,       /* some pushes set hyperparameters */
+    FAULT_COLLECTIVES = 524288, /* members take part in rounds of collectives */
+    FAULT_ROOM = 1048576,       /* floors are small: most parts share a pool */
 };
 
 struct plan {
@@ -143,12 +143,12 @@ struct world {
     bool loss_fails;      /* synchronous steps that lack a member which was lost */
     uint32_t quorum;      /* of synchronous steps; 0: all members */
     uint32_t step_deadline_ms;
-    bool seeded;             /* there is a variable whose value its creator assigns */
-    bool barrier_listed;     /* its tasks are named */
-    uint64_t meet_rounds;    /* of each rendezvous, to which all members come */
-    uint64_t meet_bytes_max; /* that a ps has for them; 0: more than is wanted */
-    uint64_t pool_bytes;     /* of staging, that large parts share; 0: all is floors */
-    uint64_t orders_late_us; /* what ps 0 says takes so much longer */
+    bool seeded;                   /* there is a variable whose value its creator assigns */
+    bool barrier_listed;           /* its tasks are named */
+    uint64_t collective_rounds;    /* of each collective, to which all members come */
+    uint64_t collective_bytes_max; /* that a ps has for them; 0: more than is wanted */
+    uint64_t pool_bytes;           /* of staging, that large parts share; 0: all is floors */
+    uint64_t orders_late_us;       /* what ps 0 says takes so much longer */
     bool faults_over;
     uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */
     uint64_t ps0_may_sleep_us;

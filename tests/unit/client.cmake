@@ -15,7 +15,7 @@ sumac_unit_test(client_reports USES client session_check)
 target_link_options(unit_client_reports PRIVATE -Wl,--wrap=clock_gettime -Wl,--wrap=rpc_wait) # no time is waited for
 sumac_unit_test(client_define USES client session_check)
 sumac_unit_test(client_barrier USES client session_check)
-sumac_unit_test(client_meet USES client session_check)
+sumac_unit_test(client_collective USES client session_check)
 sumac_unit_test(client_rounds USES client session_check)
 sumac_unit_test(client_calls USES client session_check)
 target_link_options(unit_client_calls PRIVATE -Wl,--wrap=malloc) # says that there is none left

@@ -429,7 +429,7 @@ struct begun {
     struct sumac_variable *variable;
     struct sumac_push *push;
     struct sumac_pull *pull;
-    struct sumac_meet *meet;
+    struct sumac_collective *collective;
 };
 
 /* The place of the first call that is not refused in a child, from 1; 0: all are. */
@@ -441,11 +441,11 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
     const struct sumac_contribution given = {.value = over(&value), .into = over(&read)};
     const struct sumac_variable_options options = scalar("new");
     const struct sumac_barrier_options barrier = {.name = "b"};
-    const struct sumac_meet_options meeting = {
-        .name = "m", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options collective_options = {
+        .name = "m", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     struct sumac_push *push;
     struct sumac_pull *pull;
-    struct sumac_meet *meet;
+    struct sumac_collective *collective;
     struct sumac_variable *made;
     struct sumac_ps_facts facts;
     struct sumac_variable_facts described;
@@ -455,7 +455,7 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
     const enum sumac_status statuses[16] = {
         sumac_client_push(client, &delta, 1, NULL, &push, &errors[0]),
         sumac_client_pull(client, &fetch, 1, NULL, &pull, &errors[1]),
-        sumac_client_meet(client, &meeting, &given, &meet, &errors[2]),
+        sumac_client_collective(client, &collective_options, &given, &collective, &errors[2]),
         sumac_client_create(client, &options, &made, &errors[3]),
         sumac_client_create_many(client, &options, 1, &made, &errors[4]),
         sumac_client_find(client, "w", &made, &errors[5]),
@@ -467,7 +467,7 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
         sumac_client_leave(client, SUMAC_LEAVING_DONE, &errors[11]),
         sumac_push_wait(begun->push, 1, &errors[12]),
         sumac_pull_wait(begun->pull, 1, &errors[13]),
-        sumac_meet_wait(begun->meet, 1, NULL, &errors[14]),
+        sumac_collective_wait(begun->collective, 1, NULL, &errors[14]),
         sumac_variable_describe(begun->variable, &described, &errors[15])};
 
     (void)snprintf(
@@ -500,8 +500,8 @@ static void a_child_of_its_process_is_told_to_open_its_own(void **state)
         "\"task\": {\"type\": \"worker\", \"index\": 1}}",
         &options);
     struct sumac_client *const client = &played->client;
-    const struct sumac_meet_options meeting = {
-        .name = "m", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options collective_options = {
+        .name = "m", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     float into = 0;
     const struct sumac_contribution given = {.value = over(&value), .into = over(&into)};
     struct begun begun = {.variable = create(played, "w")};
@@ -511,7 +511,9 @@ static void a_child_of_its_process_is_told_to_open_its_own(void **state)
     played->mute = true; /* given */
     assert_int_equal(sumac_client_push(client, &delta, 1, NULL, &begun.push, NULL), SUMAC_OK);
     assert_int_equal(sumac_client_pull(client, &fetch, 1, NULL, &begun.pull, NULL), SUMAC_OK);
-    assert_int_equal(sumac_client_meet(client, &meeting, &given, &begun.meet, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_client_collective(client, &collective_options, &given, &begun.collective, NULL),
+        SUMAC_OK);
 
     const pid_t child = fork(); /* when */
     if (child == 0) {

@@ -597,7 +597,7 @@ static inline int end(void **state)
         assert_null(played->client.peers[0].channels[kind]);
     client_forget_variables(&played->client);
     client_forget_barriers(&played->client);
-    client_forget_meets(&played->client);
+    client_forget_collectives(&played->client);
     client_forget_functions(&played->client);
     client_unlock(&played->client);
     rpc_server_close(played->server);

@@ -332,7 +332,8 @@ static void a_round_that_lasts_names_the_others_and_its_own_end(void **state)
         const char *line;
     } each[] = {
         {NULL, 30000,
-         "a round is not over; round 1 of rendezvous sum waits for one or more of worker 0, worker "
+         "a round is not over; round 1 of collective sum waits for one or more of worker 0, "
+         "worker "
          "1, worker 2, worker 3, worker 4, worker 5, worker 6, worker 7, … 9 in all; see the log "
          "of each; its time is over in 25 s"},
         {"worker 3 is late", 0,
@@ -346,23 +347,26 @@ static void a_round_that_lasts_names_the_others_and_its_own_end(void **state)
             "\"w:5\", \"w:6\", \"w:7\", \"w:8\", \"w:9\", \"w:10\"]}, "
             "\"task\": {\"type\": \"worker\", \"index\": 9}}",
             &options);
-        const struct sumac_meet_options meeting = {
+        const struct sumac_collective_options collective_options = {
             .name = "sum",
             .round = 1,
-            .operation = SUMAC_MEET_SUM,
+            .operation = SUMAC_COLLECTIVE_SUM,
             .timeout_ms = each[i].timeout_ms};
         const struct sumac_contribution given = {.value = over(&value), .into = over(&into)};
-        struct sumac_meet *meet = NULL;
+        struct sumac_collective *collective = NULL;
 
         (void)open_streams(played); /* given */
         follow(&script, played);
         played->mute = true;
         script.pull = UINT64_MAX; /* the round's comes beside its push: what is asked for is news */
         assert_int_equal(
-            sumac_client_meet(&played->client, &meeting, &given, &meet, NULL), SUMAC_OK);
+            sumac_client_collective(
+                &played->client, &collective_options, &given, &collective, NULL),
+            SUMAC_OK);
 
         assert_int_equal(/* when */
-                         sumac_meet_wait(meet, 9000, NULL, NULL), SUMAC_DEADLINE_EXCEEDED);
+                         sumac_collective_wait(collective, 9000, NULL, NULL),
+                         SUMAC_DEADLINE_EXCEEDED);
 
         assert_string_equal(script.line, each[i].line); /* then */
         close_streams(played);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client_rounds.c -- rounds of a rendezvous: what a ps hears of a contribution, and what its caller
+/* client_rounds.c -- rounds of a collective: what a ps hears of a contribution, and what its caller
  * gets of the answer. */
 #include "assert_number.h"
 #include "client_played.h"
-#include "meeting_places.h"
+#include "collective_places.h"
 #include "members.h"
 #include "session_talk.h"
 
@@ -20,14 +20,14 @@ struct round {
     uint32_t axis, root, timeout_ms, pull_timeout_ms;
     bool split, beside;
     double weight;
-    uint64_t met_through;
+    uint64_t collectives_through;
     uint8_t payload[8 * LARGE];
     size_t payload_bytes;
 
     bool says_nothing_of_push, says_nothing_of_pull, refuses, fails;
     uint64_t late_us; /* it answers no earlier */
-    uint64_t met_shape[2];
-    wire_met met;
+    uint64_t result_shape[2];
+    wire_collective_result described;
     float result[LARGE];
     size_t result_bytes;
 
@@ -37,29 +37,29 @@ struct round {
 
 static void note_part(struct round *round, const wire_part *part)
 {
-    const wire_meeting *meeting = part->meeting;
+    const wire_collective *collective = part->collective;
 
     round->sequence = part->sequence;
     round->weight = part->weight;
     (void)snprintf(
-        round->name, sizeof round->name, "%.*s", (int)meeting->name.len,
-        (const char *)meeting->name.data);
-    round->number = meeting->round;
-    round->task_count = meeting->n_tasks;
-    round->attempt_count = meeting->n_attempts;
-    round->rank = meeting->n_shape;
-    for (size_t i = 0; i < meeting->n_tasks && i < 4; i++)
-        round->tasks[i] = meeting->tasks[i];
-    for (size_t i = 0; i < meeting->n_attempts && i < 4; i++)
-        round->attempts[i] = meeting->attempts[i];
-    for (size_t i = 0; i < meeting->n_shape && i < 4; i++)
-        round->shape[i] = meeting->shape[i];
-    round->operation = meeting->operation;
-    round->data_type = meeting->data_type;
-    round->axis = meeting->axis;
-    round->root = meeting->root;
-    round->timeout_ms = meeting->timeout_ms;
-    round->split = meeting->split;
+        round->name, sizeof round->name, "%.*s", (int)collective->name.len,
+        (const char *)collective->name.data);
+    round->number = collective->round;
+    round->task_count = collective->n_tasks;
+    round->attempt_count = collective->n_attempts;
+    round->rank = collective->n_shape;
+    for (size_t i = 0; i < collective->n_tasks && i < 4; i++)
+        round->tasks[i] = collective->tasks[i];
+    for (size_t i = 0; i < collective->n_attempts && i < 4; i++)
+        round->attempts[i] = collective->attempts[i];
+    for (size_t i = 0; i < collective->n_shape && i < 4; i++)
+        round->shape[i] = collective->shape[i];
+    round->operation = collective->operation;
+    round->data_type = collective->data_type;
+    round->axis = collective->axis;
+    round->root = collective->root;
+    round->timeout_ms = collective->timeout_ms;
+    round->split = collective->split;
     round->piece_count = part->n_pieces;
     for (size_t i = 0; i < part->n_pieces && i < 4; i++) {
         round->bytes[i] = part->pieces[i]->bytes;
@@ -72,10 +72,10 @@ static void note_pull(struct round *round, const wire_pull_request *request, boo
     round->beside = beside;
     round->pulled = request->request;
     round->pull_timeout_ms = request->timeout_ms;
-    round->pulled_number = request->meeting->round;
+    round->pulled_number = request->collective->round;
     (void)snprintf(
-        round->pulled_name, sizeof round->pulled_name, "%.*s", (int)request->meeting->name.len,
-        (const char *)request->meeting->name.data);
+        round->pulled_name, sizeof round->pulled_name, "%.*s", (int)request->collective->name.len,
+        (const char *)request->collective->name.data);
 }
 
 static bool has_result(const struct round *round)
@@ -94,7 +94,7 @@ static wire_pull_answer answer_of(struct round *round)
         answer.reason = (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
         answer.message = (char *)(uintptr_t) "worker 0 is missing";
     } else {
-        answer.met = &round->met;
+        answer.collective = &round->described;
     }
     round->pulled = 0;
     return answer;
@@ -164,7 +164,7 @@ static void hear_contribution(struct rpc_call *call, const struct wire_received 
         round->payload_bytes += span->bytes;
     }
     if (request->commit != NULL)
-        round->met_through = request->commit->met_through;
+        round->collectives_through = request->commit->collectives_through;
     if (request->n_pulls > 0)
         note_pull(round, request->pulls[0], true);
     say_of_contribution(call);
@@ -220,11 +220,11 @@ static int open_round(void **state)
     round->played->transfers[WIRE_TRANSFER_PULL].writable = say_result;
     for (uint32_t i = 0; i < LARGE; i++)
         round->result[i] = (float)i + 0.5f;
-    round->met = (wire_met)WIRE_MET_INIT;
-    round->met.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    round->met.shape = round->met_shape;
-    round->met.n_shape = 1;
-    round->met_shape[0] = 2;
+    round->described = (wire_collective_result)WIRE_COLLECTIVE_RESULT_INIT;
+    round->described.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    round->described.shape = round->result_shape;
+    round->described.n_shape = 1;
+    round->result_shape[0] = 2;
     round->result_bytes = 2 * sizeof(float);
     *state = round;
     return 0;
@@ -251,16 +251,16 @@ static struct sumac_contribution give_two(float *into)
         .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(2))};
 }
 
-static void meet_with(struct round *round, const struct sumac_meet_options *options)
+static void collective_with(struct round *round, const struct sumac_collective_options *options)
 {
     float into[2] = {0};
     const struct sumac_contribution given = give_two(into);
     struct sumac_error error = {0};
 
-    if (sumac_client_meet_and_wait(&round->played->client, options, &given, NULL, &error) !=
+    if (sumac_client_collective_and_wait(&round->played->client, options, &given, NULL, &error) !=
         SUMAC_OK)
         fail_msg("%s", error.text);
-    const bool joins = options->operation == SUMAC_MEET_GATHER;
+    const bool joins = options->operation == SUMAC_COLLECTIVE_GATHER;
     assert_number_equal(into[0], joins ? 0 : 0.5);
     assert_number_equal(into[1], joins ? 0 : 1.5);
 }
@@ -269,9 +269,10 @@ static void a_contribution_says_what_its_options_say(void **state)
 {
     struct round *const round = *state;
 
-    meet_with(
-        round, &(struct sumac_meet_options){
-                   .name = "grads", .round = 7, .operation = SUMAC_MEET_SUM, .timeout_ms = 9000});
+    collective_with(
+        round,
+        &(struct sumac_collective_options){
+            .name = "grads", .round = 7, .operation = SUMAC_COLLECTIVE_SUM, .timeout_ms = 9000});
 
     assert_string_equal(round->name, "grads");
     assert_string_equal(round->pulled_name, "grads");
@@ -280,7 +281,7 @@ static void a_contribution_says_what_its_options_say(void **state)
     assert_int_equal(round->task_count, 3);
     assert_memory_equal(round->tasks, ((uint64_t[]){0, 1, 3}), 3 * sizeof(uint64_t));
     assert_int_equal(round->attempt_count, 0);
-    assert_int_equal(round->operation, SUMAC_MEET_SUM);
+    assert_int_equal(round->operation, SUMAC_COLLECTIVE_SUM);
     assert_int_equal(round->data_type, SUMAC_FLOAT32);
     assert_int_equal(round->rank, 1);
     assert_int_equal(round->shape[0], 2);
@@ -291,25 +292,28 @@ static void a_contribution_says_what_its_options_say(void **state)
     assert_int_equal(round->payload_bytes, sizeof two);
     assert_memory_equal(round->payload, two, sizeof two);
 
-    meet_with(
-        round, &(struct sumac_meet_options){
-                   .name = "mean", .round = 1, .operation = SUMAC_MEET_MEAN, .weight = 2.5});
+    collective_with(
+        round, &(struct sumac_collective_options){
+                   .name = "mean", .round = 1, .operation = SUMAC_COLLECTIVE_MEAN, .weight = 2.5});
     assert_number_equal(round->weight, 2.5);
     assert_true(round->beside);
-    assert_int_equal(round->met_through, 1);    /* nothing more is wanted of the first */
-    assert_int_equal(round->timeout_ms, 59000); /* of the client's 60 s */
-    meet_with(
-        round, &(struct sumac_meet_options){
-                   .name = "mean", .round = 2, .operation = SUMAC_MEET_MEAN, .weightless = true});
-    assert_number_equal(round->weight, 0);
-    meet_with(
+    assert_int_equal(round->collectives_through, 1); /* nothing more is wanted of the first */
+    assert_int_equal(round->timeout_ms, 59000);      /* of the client's 60 s */
+    collective_with(
         round,
-        &(struct sumac_meet_options){
-            .name = "long", .round = 1, .operation = SUMAC_MEET_MAX, .timeout_ms = UINT32_MAX});
+        &(struct sumac_collective_options){
+            .name = "mean", .round = 2, .operation = SUMAC_COLLECTIVE_MEAN, .weightless = true});
+    assert_number_equal(round->weight, 0);
+    collective_with(
+        round, &(struct sumac_collective_options){
+                   .name = "long",
+                   .round = 1,
+                   .operation = SUMAC_COLLECTIVE_MAX,
+                   .timeout_ms = UINT32_MAX});
     assert_in_range(round->pull_timeout_ms, WIRE_ROUND_MS_MAX, WIRE_ROUND_MS_MAX + 5000);
-    meet_with(
-        round, &(struct sumac_meet_options){
-                   .name = "all", .round = 1, .operation = SUMAC_MEET_GATHER, .axis = 3});
+    collective_with(
+        round, &(struct sumac_collective_options){
+                   .name = "all", .round = 1, .operation = SUMAC_COLLECTIVE_GATHER, .axis = 3});
     assert_int_equal(round->axis, 3);
 }
 
@@ -319,11 +323,11 @@ static void a_broadcast_has_the_bytes_of_its_root(void **state)
     const char *const jobs[] = {"chief", "worker"};
 
     for (uint32_t i = 0; i < 2; i++) {
-        meet_with(
-            round, &(struct sumac_meet_options){
+        collective_with(
+            round, &(struct sumac_collective_options){
                        .name = "b",
                        .round = i + 1,
-                       .operation = SUMAC_MEET_BROADCAST,
+                       .operation = SUMAC_COLLECTIVE_BROADCAST,
                        .root = {.job = jobs[i], .index = i}});
 
         assert_int_equal(round->root, 2 * i); /* its place among the three */
@@ -336,15 +340,16 @@ static void a_round_of_certain_attempts_names_them(void **state)
 {
     struct round *const round = *state;
     static const uint64_t attempts[] = {4, 0, 3};
-    const struct sumac_meet_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_MEET_MAX};
+    const struct sumac_collective_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_MAX};
     float into[2];
     const struct sumac_contribution given = give_two(into);
-    struct sumac_meet *meet = NULL;
+    struct sumac_collective *collective = NULL;
 
     assert_int_equal(
-        client_meet_of(&round->played->client, &options, attempts, &given, &meet, NULL), SUMAC_OK);
-    assert_int_equal(sumac_meet_wait(meet, 0, NULL, NULL), SUMAC_OK);
+        client_collective_of(&round->played->client, &options, attempts, &given, &collective, NULL),
+        SUMAC_OK);
+    assert_int_equal(sumac_collective_wait(collective, 0, NULL, NULL), SUMAC_OK);
 
     assert_int_equal(round->attempt_count, 3);
     assert_memory_equal(round->attempts, attempts, sizeof attempts);
@@ -357,26 +362,28 @@ static void a_round_of_certain_attempts_names_them(void **state)
 static void what_is_gathered_has_its_own_shape(void **state)
 {
     struct round *const round = *state;
-    const struct sumac_meet_options options = {
-        .name = "rows", .round = 1, .operation = SUMAC_MEET_GATHER};
+    const struct sumac_collective_options options = {
+        .name = "rows", .round = 1, .operation = SUMAC_COLLECTIVE_GATHER};
     const struct sumac_contribution given = give_two(NULL);
-    struct sumac_met met = {.buffer = NULL};
+    struct sumac_collective_result described = {.buffer = NULL};
 
-    round->met_shape[0] = 3;
-    round->met_shape[1] = 2;
-    round->met.n_shape = 2;
+    round->result_shape[0] = 3;
+    round->result_shape[1] = 2;
+    round->described.n_shape = 2;
     round->result_bytes = 6 * sizeof(float);
 
     assert_int_equal(
-        sumac_client_meet_and_wait(&round->played->client, &options, &given, &met, NULL), SUMAC_OK);
+        sumac_client_collective_and_wait(
+            &round->played->client, &options, &given, &described, NULL),
+        SUMAC_OK);
 
-    assert_int_equal(met.value.dtype, SUMAC_FLOAT32);
-    assert_int_equal(met.value.shape.rank, 2);
-    assert_int_equal(met.value.shape.extent[0], 3);
-    assert_int_equal(met.value.shape.extent[1], 2);
-    assert_memory_equal(sumac_tensor_data(&met.value), round->result, round->result_bytes);
-    assert_int_equal(met.indices.shape.rank, 0);
-    sumac_buffer_unref(met.buffer);
+    assert_int_equal(described.value.dtype, SUMAC_FLOAT32);
+    assert_int_equal(described.value.shape.rank, 2);
+    assert_int_equal(described.value.shape.extent[0], 3);
+    assert_int_equal(described.value.shape.extent[1], 2);
+    assert_memory_equal(sumac_tensor_data(&described.value), round->result, round->result_bytes);
+    assert_int_equal(described.indices.shape.rank, 0);
+    sumac_buffer_unref(described.buffer);
     assert_null(round->played->client.live_transfers.first);
 }
 
@@ -384,19 +391,21 @@ static void rows_that_are_concatenated_come_behind_their_indices(void **state)
 {
     struct round *const round = *state;
     static int64_t indices[] = {5, 9}, all[] = {5, 9, 1};
-    const struct sumac_meet_options options = {
-        .name = "rows", .round = 1, .operation = SUMAC_MEET_CONCATENATE};
+    const struct sumac_collective_options options = {
+        .name = "rows", .round = 1, .operation = SUMAC_COLLECTIVE_CONCATENATE};
     struct sumac_contribution given = give_two(NULL);
-    struct sumac_met met = {.buffer = NULL};
+    struct sumac_collective_result described = {.buffer = NULL};
 
     given.indices = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(2));
-    round->met_shape[0] = 3;
+    round->result_shape[0] = 3;
     memcpy(round->result, all, sizeof all);
     memcpy(&round->result[6], (float[]){1, 2, 3}, 3 * sizeof(float));
     round->result_bytes = sizeof all + 3 * sizeof(float);
 
     assert_int_equal(
-        sumac_client_meet_and_wait(&round->played->client, &options, &given, &met, NULL), SUMAC_OK);
+        sumac_client_collective_and_wait(
+            &round->played->client, &options, &given, &described, NULL),
+        SUMAC_OK);
 
     assert_int_equal(round->piece_count, 2);
     assert_int_equal(round->bytes[0], sizeof indices);
@@ -406,12 +415,13 @@ static void rows_that_are_concatenated_come_behind_their_indices(void **state)
     assert_int_equal(round->payload_bytes, sizeof indices + sizeof two);
     assert_memory_equal(round->payload, indices, sizeof indices);
     assert_memory_equal(round->payload + sizeof indices, two, sizeof two);
-    assert_int_equal(met.indices.dtype, SUMAC_INT64);
-    assert_int_equal(met.indices.shape.extent[0], 3);
-    assert_int_equal(met.value.shape.extent[0], 3);
-    assert_memory_equal(sumac_tensor_data(&met.indices), all, sizeof all);
-    assert_memory_equal(sumac_tensor_data(&met.value), ((float[]){1, 2, 3}), 3 * sizeof(float));
-    sumac_buffer_unref(met.buffer);
+    assert_int_equal(described.indices.dtype, SUMAC_INT64);
+    assert_int_equal(described.indices.shape.extent[0], 3);
+    assert_int_equal(described.value.shape.extent[0], 3);
+    assert_memory_equal(sumac_tensor_data(&described.indices), all, sizeof all);
+    assert_memory_equal(
+        sumac_tensor_data(&described.value), ((float[]){1, 2, 3}), 3 * sizeof(float));
+    sumac_buffer_unref(described.buffer);
 }
 
 /* Its bytes are lent to gRPC, and its result has a pull stream. */
@@ -419,19 +429,20 @@ static void a_large_contribution_is_given_back_and_its_result_comes_by_itself(vo
 {
     struct round *const round = *state;
     static float value[LARGE], into[LARGE];
-    const struct sumac_meet_options options = {
-        .name = "large", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options options = {
+        .name = "large", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     const struct sumac_contribution given = {
         .value = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE)),
         .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE))};
 
     for (uint32_t i = 0; i < LARGE; i++)
         value[i] = (float)i;
-    round->met_shape[0] = LARGE;
+    round->result_shape[0] = LARGE;
     round->result_bytes = sizeof into;
 
     assert_int_equal(
-        sumac_client_meet_and_wait(&round->played->client, &options, &given, NULL, NULL), SUMAC_OK);
+        sumac_client_collective_and_wait(&round->played->client, &options, &given, NULL, NULL),
+        SUMAC_OK);
 
     assert_false(round->beside);
     assert_int_equal(round->payload_bytes, sizeof value);
@@ -445,8 +456,8 @@ static void a_large_contribution_is_given_back_and_its_result_comes_by_itself(vo
 static void a_contribution_that_is_refused_waits_for_no_result(void **state)
 {
     struct round *const round = *state;
-    const struct sumac_meet_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     float into[2];
     const struct sumac_contribution given = give_two(into);
     struct sumac_error error = {0};
@@ -454,13 +465,13 @@ static void a_contribution_that_is_refused_waits_for_no_result(void **state)
     round->refuses = true;
 
     assert_int_equal(
-        sumac_client_meet_and_wait(&round->played->client, &options, &given, NULL, &error),
+        sumac_client_collective_and_wait(&round->played->client, &options, &given, NULL, &error),
         SUMAC_INVALID_ARGUMENT);
 
     assert_int_equal(error.reason, SUMAC_REASON_WRONG_SHAPE);
     assert_non_null(strstr(error.text, "another shape than worker 0 has"));
     assert_null(round->played->client.live_transfers.first);
-    assert_null(round->played->client.meets.first);
+    assert_null(round->played->client.collectives.first);
 }
 
 /* The ps decides when the round is over, however short the client's own time is. */
@@ -471,9 +482,9 @@ static void a_round_that_is_waited_for_is_over_at_its_own_time(void **state)
     round->played->client.timeout_ms = 1;
     round->late_us = client_now_us() + 20000;
 
-    meet_with(
-        round, &(struct sumac_meet_options){
-                   .name = "s", .round = 1, .operation = SUMAC_MEET_SUM, .timeout_ms = 9000});
+    collective_with(
+        round, &(struct sumac_collective_options){
+                   .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM, .timeout_ms = 9000});
 
     assert_true(client_now_us() >= round->late_us);
 }
@@ -481,8 +492,8 @@ static void a_round_that_is_waited_for_is_over_at_its_own_time(void **state)
 static void a_round_that_fails_says_why(void **state)
 {
     struct round *const round = *state;
-    const struct sumac_meet_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     float into[2];
     const struct sumac_contribution given = give_two(into);
     struct sumac_error error = {0};
@@ -491,7 +502,7 @@ static void a_round_that_fails_says_why(void **state)
 
     for (int i = 0; i < 2; i++)
         assert_int_equal(
-            sumac_client_meet_and_wait(
+            sumac_client_collective_and_wait(
                 &round->played->client, &options, &given, NULL, i == 0 ? NULL : &error),
             SUMAC_UNAVAILABLE);
 
@@ -504,23 +515,25 @@ static void a_round_that_fails_says_why(void **state)
 static void a_wait_for_a_round_lasts_as_long_as_it_was_told_to(void **state)
 {
     struct round *const round = *state;
-    const struct sumac_meet_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     float into[2];
     const struct sumac_contribution given = give_two(into);
 
     for (int i = 1; i < 4; i++) {
-        struct sumac_meet *meet = NULL;
+        struct sumac_collective *collective = NULL;
         round->says_nothing_of_push = (i & 1) != 0;
         round->says_nothing_of_pull = (i & 2) != 0;
         assert_int_equal(
-            sumac_client_meet(&round->played->client, &options, &given, &meet, NULL), SUMAC_OK);
+            sumac_client_collective(&round->played->client, &options, &given, &collective, NULL),
+            SUMAC_OK);
         const uint64_t began_us = client_now_us();
 
-        assert_int_equal(sumac_meet_wait(meet, 100, NULL, NULL), SUMAC_DEADLINE_EXCEEDED);
+        assert_int_equal(
+            sumac_collective_wait(collective, 100, NULL, NULL), SUMAC_DEADLINE_EXCEEDED);
 
         assert_in_range(client_now_us() - began_us, 100000, REPORT_US - 1);
-        assert_false(sumac_meet_done(meet));
+        assert_false(sumac_collective_done(collective));
     }
 }
 
@@ -532,7 +545,7 @@ static void what_cannot_begin_leaves_nothing_under_way(void **state)
     float into[2];
     int64_t indices[2] = {0};
     struct sumac_contribution given = give_two(into);
-    struct sumac_meet *meet = NULL;
+    struct sumac_collective *collective = NULL;
     struct sumac_error error = {0};
 
     given.indices = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(2));
@@ -545,26 +558,28 @@ static void what_cannot_begin_leaves_nothing_under_way(void **state)
     for (int sums = 0; sums < 2; sums++) {
         enum sumac_status status = SUMAC_RESOURCE_EXHAUSTED;
         size_t bytes = 0;
-        const struct sumac_meet_options options = {
-            .name = "s", .round = 1, .operation = sums ? SUMAC_MEET_SUM : SUMAC_MEET_CONCATENATE};
+        const struct sumac_collective_options options = {
+            .name = "s",
+            .round = 1,
+            .operation = sums ? SUMAC_COLLECTIVE_SUM : SUMAC_COLLECTIVE_CONCATENATE};
         for (; status == SUMAC_RESOURCE_EXHAUSTED && bytes < 8192; bytes += 16) {
             arena_reset_to(&transfers[0]->arena, bytes);
             arena_reset_to(&transfers[1]->arena, bytes);
 
-            status = sumac_client_meet(client, &options, &given, &meet, &error);
+            status = sumac_client_collective(client, &options, &given, &collective, &error);
 
             assert_null(client->live_transfers.first);
-            assert_null(client->meets.first);
+            assert_null(client->collectives.first);
             assert_string_equal(
                 error.text, status == SUMAC_RESOURCE_EXHAUSTED
-                                ? "no memory for round 1 of rendezvous s"
+                                ? "no memory for round 1 of collective s"
                                 : "the session has left; open another client");
         }
         assert_int_equal(status, SUMAC_FAILED_PRECONDITION);
         assert_int_equal(error.status, status);
-        assert_true(bytes > sizeof(wire_meeting) + 8 * sizeof(struct session_piece));
+        assert_true(bytes > sizeof(wire_collective) + 8 * sizeof(struct session_piece));
     }
-    assert_null(meet);
+    assert_null(collective);
 }
 
 /* ---- over several ps */
@@ -576,14 +591,15 @@ static const uint64_t first[] = {0, 87381, 174763, COUNT}; /* on each of three p
 /* The result has half the bytes of the contribution, at each place. */
 static void assert_halves_come_back(struct sumac_client *client)
 {
-    const struct sumac_meet_options options = {
-        .name = "h", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options options = {
+        .name = "h", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     const struct sumac_contribution given = {
         .value = sumac_tensor_over(large, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
         .into = sumac_tensor_over(large_into, SUMAC_FLOAT16, SUMAC_SHAPE(COUNT))};
-    struct sumac_meet *meet = NULL;
+    struct sumac_collective *collective = NULL;
 
-    assert_int_equal(sumac_client_meet(client, &options, &given, &meet, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_client_collective(client, &options, &given, &collective, NULL), SUMAC_OK);
 
     struct transfer *const pull = client->live_transfers.first, *const push = pull->among_live.next;
     for (uint32_t ps = 0; ps < 3; ps++) {
@@ -598,8 +614,8 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
 {
     (void)state;
     float *const value = large, *const into = large_into;
-    const struct sumac_meet_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     const struct sumac_contribution given = {
         .value = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
         .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT))};
@@ -607,7 +623,7 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
         .wake_us = NEVER_US, .peer_count = 3, .log = drop_line, .own_task = 1};
     uint64_t members[] = {1};
     struct talk talk;
-    struct sumac_meet *meet = NULL;
+    struct sumac_collective *collective = NULL;
 
     client_note_process(&client);
     client.member_tasks = members;
@@ -626,7 +642,7 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
     for (size_t bytes = 0; status == SUMAC_RESOURCE_EXHAUSTED && bytes < 8192; bytes += 16) {
         arena_reset_to(&transfers[0]->arena, bytes);
         arena_reset_to(&transfers[1]->arena, bytes);
-        status = sumac_client_meet(&client, &options, &given, &meet, NULL);
+        status = sumac_client_collective(&client, &options, &given, &collective, NULL);
     }
     assert_int_equal(status, SUMAC_OK);
 
@@ -643,18 +659,20 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
     }
     assert_halves_come_back(&client);
     const struct sumac_contribution small = give_two(into);
-    const struct sumac_meet_options gathers = {
-        .name = "g", .round = 1, .operation = SUMAC_MEET_GATHER};
-    assert_int_equal(sumac_client_meet(&client, &options, &small, &meet, NULL), SUMAC_OK);
+    const struct sumac_collective_options gathers = {
+        .name = "g", .round = 1, .operation = SUMAC_COLLECTIVE_GATHER};
+    assert_int_equal(
+        sumac_client_collective(&client, &options, &small, &collective, NULL), SUMAC_OK);
     assert_int_equal(client.live_transfers.first->piece_count, 1);
-    assert_int_equal(client.live_transfers.first->pieces[0].ps, wire_meeting_home("s", 1, 3));
+    assert_int_equal(client.live_transfers.first->pieces[0].ps, wire_collective_home("s", 1, 3));
     struct sumac_error error = {0};
     assert_int_equal(
-        sumac_client_meet(&client, &gathers, &given, &meet, &error), SUMAC_RESOURCE_EXHAUSTED);
+        sumac_client_collective(&client, &gathers, &given, &collective, &error),
+        SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(error.reason, SUMAC_REASON_PART_TOO_LARGE); /* for one ps */
     client.session = NULL;
     talk_close(&talk);
-    client_forget_meets(&client);
+    client_forget_collectives(&client);
     drop_transfers(&client);
 }
 

@@ -70,7 +70,7 @@ static void assert_every_take_is_needed(struct scarce *scarce, unsigned least, c
             assert_int_equal(error.reason, SUMAC_REASON_OUT_OF_MEMORY);
             assert_non_null(strstr(error.text, "no memory"));
             assert_null(client->live_transfers.first);
-            assert_null(client->meets.first);
+            assert_null(client->collectives.first);
         }
     }
     assert_int_equal(status, SUMAC_OK);
@@ -100,15 +100,15 @@ static enum sumac_status pull(struct scarce *scarce, struct sumac_error *error)
     return status;
 }
 
-static enum sumac_status meet(struct scarce *scarce, struct sumac_error *error)
+static enum sumac_status collective(struct scarce *scarce, struct sumac_error *error)
 {
-    const struct sumac_meet_options options = {
-        .name = "s", .round = ++scarce->round, .operation = SUMAC_MEET_SUM};
+    const struct sumac_collective_options options = {
+        .name = "s", .round = ++scarce->round, .operation = SUMAC_COLLECTIVE_SUM};
     const struct sumac_contribution given = {.value = over(&value), .into = over(&into)};
-    struct sumac_meet *made = NULL;
+    struct sumac_collective *made = NULL;
 
     scarce->played->mute = true; /* it is under way to the end */
-    return sumac_client_meet(&scarce->played->client, &options, &given, &made, error);
+    return sumac_client_collective(&scarce->played->client, &options, &given, &made, error);
 }
 
 static enum sumac_status come(struct scarce *scarce, struct sumac_error *error)
@@ -166,10 +166,10 @@ static void a_call_without_memory_says_so_and_leaves_nothing(void **state)
         const char *text;
         enum sumac_status (*call)(struct scarce *scarce, struct sumac_error *error);
         unsigned least; /* takes of its own */
-    } rows[] = {{"push", push, 1},     {"pull", pull, 1},
-                {"barrier", come, 3},  {"create many", create_two, 3},
-                {"define", define, 1}, {"push of another's function", push_as_another, 2},
-                {"meet", meet, 4}};
+    } rows[] = {{"push", push, 1},      {"pull", pull, 1},
+                {"barrier", come, 3},   {"create many", create_two, 3},
+                {"define", define, 1},  {"push of another's function", push_as_another, 2},
+                {"meet", collective, 4}};
     struct sumac_client_options options = {0};
     struct played *played = join_as(
         "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\", \"w:2\"]}, "

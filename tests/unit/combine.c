@@ -21,7 +21,7 @@ struct desk {
     uint8_t data[SOURCES][8 * COUNT];
     uint64_t together[SOURCES];
     size_t element;
-    struct meeting meeting;
+    struct collective collective;
     struct update_sources sources;
     uint8_t out[8 * COUNT], other[8 * COUNT];
 };
@@ -45,11 +45,12 @@ static const uint8_t *find(
     return apart[source];
 }
 
-static void begin(enum meeting_operation operation, enum sumac_dtype dtype, uint32_t sources)
+static void begin(enum collective_operation operation, enum sumac_dtype dtype, uint32_t sources)
 {
     memset(&desk, 0, sizeof desk);
-    desk.meeting = (struct meeting){.operation = operation, .dtype = dtype, .elements = COUNT};
-    desk.element = sumac_dtype_bytes(meeting_contribution_dtype(&desk.meeting));
+    desk.collective =
+        (struct collective){.operation = operation, .dtype = dtype, .elements = COUNT};
+    desk.element = sumac_dtype_bytes(collective_contribution_dtype(&desk.collective));
     desk.sources = (struct update_sources){.count = sources, .find = find, .context = &desk};
     for (uint32_t s = 0; s < SOURCES; s++)
         desk.together[s] = (const uint64_t[]){COUNT, 1, 7, 1024, 3}[s];
@@ -58,11 +59,11 @@ static void begin(enum meeting_operation operation, enum sumac_dtype dtype, uint
 /* In slices of so many elements. */
 static void run(uint64_t step, double weight, uint8_t *out)
 {
-    const size_t element = sumac_dtype_bytes(desk.meeting.dtype);
+    const size_t element = sumac_dtype_bytes(desk.collective.dtype);
 
     for (uint64_t first = 0; first < COUNT; first += step) {
         const struct combine_slice slice = {
-            .meeting = &desk.meeting,
+            .collective = &desk.collective,
             .sources = &desk.sources,
             .weight = weight,
             .first = first,
@@ -92,7 +93,7 @@ static void a_sum_goes_in_the_order_of_the_participants(void **state)
 {
     (void)state;
 
-    begin(MEETING_SUM, SUMAC_FLOAT32, SOURCES);
+    begin(COLLECTIVE_SUM, SUMAC_FLOAT32, SOURCES);
     fill_floats();
     run(COUNT, 0, desk.out);
 
@@ -108,7 +109,7 @@ static void a_mean_is_the_sum_by_all_weights(void **state)
 {
     (void)state;
 
-    begin(MEETING_MEAN, SUMAC_FLOAT32, 3);
+    begin(COLLECTIVE_MEAN, SUMAC_FLOAT32, 3);
     fill_floats();
     run(COUNT, 12, desk.out);
 
@@ -123,7 +124,7 @@ static void the_least_and_the_largest_are_found(void **state)
     (void)state;
 
     for (int largest = 0; largest < 2; largest++) {
-        begin(largest ? MEETING_MAX : MEETING_MIN, SUMAC_FLOAT32, SOURCES);
+        begin(largest ? COLLECTIVE_MAX : COLLECTIVE_MIN, SUMAC_FLOAT32, SOURCES);
         fill_floats();
         run(COUNT, 0, desk.out);
         for (uint32_t i = 0; i < COUNT; i++) {
@@ -139,7 +140,7 @@ static void integers_wrap_around(void **state)
 {
     (void)state;
 
-    begin(MEETING_SUM, SUMAC_UINT8, SOURCES);
+    begin(COLLECTIVE_SUM, SUMAC_UINT8, SOURCES);
     for (uint32_t s = 0; s < SOURCES; s++)
         memset(desk.data[s], 100 + (int)s, COUNT);
     run(COUNT, 0, desk.out);
@@ -152,7 +153,7 @@ static void a_half_type_is_rounded_once(void **state)
 {
     (void)state;
 
-    begin(MEETING_SUM, SUMAC_BFLOAT16, 3);
+    begin(COLLECTIVE_SUM, SUMAC_BFLOAT16, 3);
     for (uint32_t i = 0; i < COUNT; i++) {
         ((float *)(void *)desk.data[0])[i] = 256; /* 257 is between two of bfloat16 */
         ((float *)(void *)desk.data[1])[i] = 1;
@@ -171,7 +172,8 @@ static void one_alone_is_itself(void **state)
 {
     (void)state;
 
-    for (enum meeting_operation operation = MEETING_SUM; operation <= MEETING_MAX; operation++) {
+    for (enum collective_operation operation = COLLECTIVE_SUM; operation <= COLLECTIVE_MAX;
+         operation++) {
         begin(operation, SUMAC_FLOAT32, 1);
         fill_floats();
         run(COUNT, 1, desk.out);
@@ -184,7 +186,8 @@ static void every_cut_has_the_same_bits(void **state)
     (void)state;
     static const uint64_t steps[] = {1, 3, 64, 1000, 2049};
 
-    for (enum meeting_operation operation = MEETING_SUM; operation <= MEETING_MAX; operation++) {
+    for (enum collective_operation operation = COLLECTIVE_SUM; operation <= COLLECTIVE_MAX;
+         operation++) {
         begin(operation, SUMAC_FLOAT32, SOURCES);
         fill_floats();
         run(COUNT, 7, desk.out);

@@ -40,7 +40,7 @@ static const struct {
     {create, "created 1 of 2", ""},
     {create_to_assign, "created 2 of 2 shards, assign", ""},
     {come, "round 1 OK", ""},
-    {end_a_round, "meet grads 1 OK", ""},
+    {end_a_round, "collective grads 1 OK", ""},
     {delete_one, "deleted", "failed UNKNOWN_VARIABLE"},
     {desk_leave, "left at 7", ""},
 };
@@ -111,7 +111,7 @@ static void of_a_run_that_is_being_ended_no_round_is_ordered_again(void **state)
     desk_settle_down(desk);
 
     assert_non_null(strstr(desk->text, "end\n"));
-    assert_null(strstr(desk->text, "meet"));
+    assert_null(strstr(desk->text, "collective"));
 }
 
 int main(void)

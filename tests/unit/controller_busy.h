@@ -17,11 +17,11 @@
 #include "catalogue.h"
 #include "corrupt.h"
 #include "controller_desk.h"
-#include "meet.h"
+#include "controller_collectives.h"
 
 /* Sessions: worker 0, settled; worker 0, open; an observer that ps 0 opens. Variables: w, which is
  * deleted; v, which worker 0 is to assign; u, which ps 0 adds. Worker 0 waits at a barrier. Two
- * rounds of rendezvous end. The last records are not on disk. */
+ * rounds of collectives end. The last records are not on disk. */
 static inline struct controller *busy(struct desk *desk)
 {
     desk_begin(desk);

@@ -96,7 +96,7 @@ static void a_wrong_order_is_found(void **state)
 {
     struct controller *controller = busy(*state);
     struct controller_order *first = controller->orders.first, *last = controller->orders.last;
-    struct controller_meeting *meeting = controller->meetings.first;
+    struct controller_collective *collective = controller->collectives.first;
     struct controller_session session = *controller->sessions.first;
     struct controller_variable variable = *controller->variables.first;
 
@@ -107,7 +107,7 @@ static void a_wrong_order_is_found(void **state)
     wrong(first->again.word[1], 1, "is to be given again to a ps that has answered it");
     wrong(first->session, &session, "names what is forgotten");
     wrong(first->variable, &variable, "names what is forgotten");
-    wrong(meeting->order.meeting, controller->meetings.last, "names what is forgotten");
+    wrong(collective->order.collective, controller->collectives.last, "names what is forgotten");
     wrong(controller->orders.last, first, "the last order is not the last of the list");
     wrong(controller->orders_given, last->number - 1, "the last order is not the last of the list");
     wrong(controller->orders_pool.used, 0, "orders of the controller");
@@ -228,20 +228,20 @@ static void a_barrier_that_waits_for_a_settled_task_is_found(void **state)
 static void a_wrong_end_of_a_round_is_found(void **state)
 {
     struct controller *controller = busy(*state);
-    struct controller_meeting *first = controller->meetings.first;
+    struct controller_collective *first = controller->collectives.first;
 
     expect_right(controller);
 
-    LIST_REMOVE(&controller->meetings, first, in_controller);
-    LIST_APPEND(&controller->meetings, first, in_controller);
-    wrong(controller->meeting_count, 2, "the end of grads is ordered out of its turn");
-    LIST_REMOVE(&controller->meetings, first, in_controller);
-    LIST_PREPEND(&controller->meetings, first, in_controller);
+    LIST_REMOVE(&controller->collectives, first, in_controller);
+    LIST_APPEND(&controller->collectives, first, in_controller);
+    wrong(controller->collective_count, 2, "the end of grads is ordered out of its turn");
+    LIST_REMOVE(&controller->collectives, first, in_controller);
+    LIST_PREPEND(&controller->collectives, first, in_controller);
     struct controller_order *const before = first->order.in_controller.prev;
     LIST_REMOVE(&controller->orders, &first->order, in_controller);
-    wrong(controller->meeting_count, 2, "the end of grads is there, and is not ordered");
+    wrong(controller->collective_count, 2, "the end of grads is there, and is not ordered");
     LIST_INSERT(&controller->orders, before, &first->order, in_controller);
-    wrong(controller->meeting_count, 3, "ends of rounds of the controller");
+    wrong(controller->collective_count, 3, "ends of rounds of the controller");
     expect_right(controller);
 }
 

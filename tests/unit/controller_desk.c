@@ -64,11 +64,11 @@ static const char *name_of(const wire_peer_order *order)
 }
 
 /* The number is the one that it had, if a controller before this one has ordered it. */
-static void keep_meet(struct desk *desk, uint64_t number, const wire_meeting_end *end)
+static void keep_collective(struct desk *desk, uint64_t number, const wire_collective_end *end)
 {
-    desk->last_meet = number;
-    say(desk, "meet %.*s %u %s%s%s\n", (int)end->meeting->name.len,
-        (const char *)end->meeting->name.data, (unsigned)end->meeting->round,
+    desk->last_collective = number;
+    say(desk, "collective %.*s %u %s%s%s\n", (int)end->collective->name.len,
+        (const char *)end->collective->name.data, (unsigned)end->collective->round,
         sumac_status_name((enum sumac_status)end->status), end->message[0] == '\0' ? "" : " ",
         end->message);
 }
@@ -82,8 +82,8 @@ static void keep_order(struct desk *desk, const wire_peer_order *order)
         return;
     if (order->number > desk->last_order)
         desk->last_order = order->number;
-    if (order->meet != NULL) {
-        keep_meet(desk, order->number, order->meet);
+    if (order->collective != NULL) {
+        keep_collective(desk, order->number, order->collective);
         return;
     }
     assert_true(order->number > desk->orders_before);

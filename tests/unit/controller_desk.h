@@ -30,10 +30,10 @@ struct desk {
     bool closes[64];        /* they ask where a session stands */
     uint32_t order_count;
     uint64_t last_order,
-        orders_before;   /* the largest, by this controller and by the one before it */
-    uint64_t last_meet;  /* number of the last that ended a round */
-    uint8_t session[16]; /* of the last join */
-    uint32_t shards;     /* of what is created; 0: 2 */
+        orders_before;        /* the largest, by this controller and by the one before it */
+    uint64_t last_collective; /* number of the last that ended a round */
+    uint8_t session[16];      /* of the last join */
+    uint32_t shards;          /* of what is created; 0: 2 */
     char text[16384];
 };
 

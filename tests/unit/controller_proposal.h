@@ -12,9 +12,9 @@
 
 struct proposal {
     wire_peer_report report;
-    wire_meeting_end end;
-    wire_meeting_end *ends[1];
-    wire_meeting meeting;
+    wire_collective_end end;
+    wire_collective_end *ends[1];
+    wire_collective collective;
     uint64_t tasks[2], shape[1];
 };
 
@@ -22,30 +22,30 @@ struct proposal {
 static inline void
 propose(struct proposal *proposal, const char *name, uint64_t round, enum sumac_status status)
 {
-    wire_meeting *meeting = &proposal->meeting;
+    wire_collective *collective = &proposal->collective;
 
     *proposal = (struct proposal){
         .report = WIRE_PEER_REPORT_INIT,
-        .end = WIRE_MEETING_END_INIT,
+        .end = WIRE_COLLECTIVE_END_INIT,
         .ends = {&proposal->end},
-        .meeting = WIRE_MEETING_INIT,
+        .collective = WIRE_COLLECTIVE_INIT,
         .tasks = {1, 3},
         .shape = {1u << 20},
     };
-    meeting->name = (wire_bytes){.len = strlen(name), .data = (uint8_t *)(uintptr_t)name};
-    meeting->round = round;
-    meeting->tasks = proposal->tasks;
-    meeting->n_tasks = 2;
-    meeting->operation = SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
-    meeting->data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    meeting->shape = proposal->shape;
-    meeting->n_shape = 1;
-    meeting->split = true;
-    proposal->end.meeting = meeting;
+    collective->name = (wire_bytes){.len = strlen(name), .data = (uint8_t *)(uintptr_t)name};
+    collective->round = round;
+    collective->tasks = proposal->tasks;
+    collective->n_tasks = 2;
+    collective->operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_SUM;
+    collective->data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    collective->shape = proposal->shape;
+    collective->n_shape = 1;
+    collective->split = true;
+    proposal->end.collective = collective;
     proposal->end.status = (uint32_t)status;
     proposal->end.message = (char *)(uintptr_t)(status == SUMAC_OK ? "" : "it is so");
-    proposal->report.meets = proposal->ends;
-    proposal->report.n_meets = 1;
+    proposal->report.collectives = proposal->ends;
+    proposal->report.n_collectives = 1;
 }
 
 #endif

@@ -134,12 +134,12 @@ static void the_end_of_a_round_is_a_record_and_its_order_waits_for_it(void **sta
     desk_expect(desk, "record 4\n");
 
     desk_write_down(desk);
-    desk_expect(desk, "meet grads 3 OK\n");
+    desk_expect(desk, "collective grads 3 OK\n");
     assert_int_equal(desk->controller->orders_pool.used, 0); /* it is a part of what it is of */
     desk_obey(desk);
 
     desk_expect(desk, "record 5\n");
-    assert_int_equal(desk->controller->meeting_count, 0);
+    assert_int_equal(desk->controller->collective_count, 0);
     assert_true(desk->written.records[4].bytes < desk->written.records[3].bytes);
     desk_propose(desk, "grads", 4, SUMAC_OK);
     desk_compare(desk);

@@ -15,7 +15,7 @@
 #include "controller_desk.h"
 #include "controller_replay_check.h"
 #include "little_endian.h"
-#include "meet.h"
+#include "controller_collectives.h"
 
 /* ---- a controller that begins again */
 
@@ -295,7 +295,7 @@ static void a_barrier_that_gave_way_is_gone_from_the_records_too(void **state)
     desk_compare(desk);
 }
 
-/* ---- rounds of rendezvous */
+/* ---- rounds of collectives */
 
 /* Some ps may have obeyed it, whose number says so, and others may have not. */
 static void a_controller_made_again_orders_the_end_of_a_round_again_and_takes_no_other(void **state)
@@ -306,17 +306,18 @@ static void a_controller_made_again_orders_the_end_of_a_round_again_and_takes_no
     desk_joined(desk, 1);
     desk_propose(desk, "grads", 3, SUMAC_DEADLINE_EXCEEDED);
     desk_write_down(desk);
-    desk_expect(desk, "record 4\nmeet grads 3 DEADLINE_EXCEEDED it is so\n");
-    const uint64_t number = desk->last_meet;
+    desk_expect(desk, "record 4\ncollective grads 3 DEADLINE_EXCEEDED it is so\n");
+    const uint64_t number = desk->last_collective;
 
     for (uint32_t beginnings = 1; beginnings < 3; beginnings++) {
         desk_begin_again(desk);
         desk_propose(desk, "grads", 3, SUMAC_OK);
         desk_write_down(desk);
         desk_obey_one(desk); /* the hello, and not the end of the round */
-        assert_non_null(strstr(desk->text, "hello\nmeet grads 3 DEADLINE_EXCEEDED it is so\n"));
+        assert_non_null(
+            strstr(desk->text, "hello\ncollective grads 3 DEADLINE_EXCEEDED it is so\n"));
         assert_null(strstr(desk->text, "grads 3 OK"));
-        assert_int_equal(desk->last_meet, number);
+        assert_int_equal(desk->last_collective, number);
         desk->text[0] = '\0';
     }
 }
@@ -337,14 +338,14 @@ static void rounds_are_ordered_again_in_the_order_in_which_they_were_proposed(vo
 
     desk_settle_down(desk);
 
-    const char *const first = strstr(desk->text, "hello\nmeet b 1 OK\n");
-    const char *const second = strstr(desk->text, "meet a 1 OK\n");
+    const char *const first = strstr(desk->text, "hello\ncollective b 1 OK\n");
+    const char *const second = strstr(desk->text, "collective a 1 OK\n");
     const char *const added = strstr(desk->text, "add\n");
-    const char *const third = strstr(desk->text, "meet a 2 ABORTED it is so\n");
+    const char *const third = strstr(desk->text, "collective a 2 ABORTED it is so\n");
     assert_non_null(first);
     assert_true(first < second && second < added && added < third);
-    assert_true(desk->last_meet > desk->orders_before);
-    assert_int_equal(desk->controller->meeting_count, 0);
+    assert_true(desk->last_collective > desk->orders_before);
+    assert_int_equal(desk->controller->collective_count, 0);
 }
 
 static void a_round_that_every_ps_has_heard_of_is_gone_from_the_records_too(void **state)
@@ -358,14 +359,14 @@ static void a_round_that_every_ps_has_heard_of_is_gone_from_the_records_too(void
     desk_write_down(desk);
     desk_obey_one(desk);
     desk_write_down(desk);
-    assert_int_equal(desk->controller->meeting_count, 1);
+    assert_int_equal(desk->controller->collective_count, 1);
     desk_begin_again(desk);
     desk->text[0] = '\0';
 
     desk_settle_down(desk);
 
-    assert_null(strstr(desk->text, "meet grads 3"));
-    assert_non_null(strstr(desk->text, "meet grads 4"));
+    assert_null(strstr(desk->text, "collective grads 3"));
+    assert_non_null(strstr(desk->text, "collective grads 4"));
 }
 
 /* Is record `from`, with that number behind its only row's head, taken after so many others? */
@@ -378,7 +379,7 @@ static bool is_taken(const struct desk *desk, uint64_t others, uint64_t from, ui
     struct sumac_error error;
 
     assert_non_null(bytes);
-    assert_int_equal(whole.data[0], CONTROLLER_ROW_MEETING);
+    assert_int_equal(whole.data[0], CONTROLLER_ROW_COLLECTIVE);
     memcpy(bytes, whole.data, whole.bytes);
     little_endian_put(bytes + CONTROLLER_ROW_HEAD_BYTES, 8, number);
     for (uint64_t i = 0; i < others; i++)
@@ -397,8 +398,8 @@ static void a_round_that_does_not_follow_from_the_records_before_it_is_refused(v
     desk_joined(desk, 1);
     desk_propose(desk, "grads", 3, SUMAC_OK);
     desk_propose(desk, "grads", 4, SUMAC_OK);
-    const uint64_t first = desk->controller->meetings.first->order.number;
-    const uint64_t second = desk->controller->meetings.last->order.number;
+    const uint64_t first = desk->controller->collectives.first->order.number;
+    const uint64_t second = desk->controller->collectives.last->order.number;
 
     assert_true(is_taken(desk, 4, 4, second));
     assert_false(is_taken(desk, 4, 4, first));
@@ -749,7 +750,7 @@ static void a_record_that_is_there_twice_is_refused_where_it_says_what_is_gone(v
             assert_false(taken);
         gone += desk->written.records[at].data[1];
     }
-    assert_int_equal(gone, 3); /* a round of rendezvous, a variable, a barrier */
+    assert_int_equal(gone, 3); /* a round of a collective, a variable, a barrier */
 }
 
 int main(void)

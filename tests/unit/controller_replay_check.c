@@ -3,7 +3,7 @@
  * objects to each difference. */
 #include "controller_replay_check.h"
 #include "controller_busy.h"
-#include "meeting.h"
+#include "collective.h"
 
 /* Another value, of the controller that the records make. */
 #define differs(place, words)                                                                      \
@@ -228,19 +228,19 @@ static void a_difference_of_the_end_of_a_round_is_found(void **state)
     struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
-    struct controller_meeting *meeting = again->meetings.first;
+    struct controller_collective *collective = again->collectives.first;
 
     expect_right(controller, again);
 
-    wrong(again->meetings.first, NULL, "the controller's records lack grads");
-    differs(meeting->order.number, "the number of the order of grads");
-    wrong(meeting->meeting->name, "x", "name of grads");
-    differs(meeting->meeting->round, "the round of grads");
-    wrong(meeting->end.status, SUMAC_ABORTED, "the end of grads");
-    wrong(meeting->end.reason, SUMAC_REASON_TIMED_OUT, "why it ended of grads");
-    text_differs(meeting->end.text, "end of grads");
-    differs(meeting->meeting->timeout_ms, "the time that it waits of grads");
-    wrong(meeting->meeting->dtype, SUMAC_FLOAT64, "by the controller's records: ");
+    wrong(again->collectives.first, NULL, "the controller's records lack grads");
+    differs(collective->order.number, "the number of the order of grads");
+    wrong(collective->collective->name, "x", "name of grads");
+    differs(collective->collective->round, "the round of grads");
+    wrong(collective->end.status, SUMAC_ABORTED, "the end of grads");
+    wrong(collective->end.reason, SUMAC_REASON_TIMED_OUT, "why it ended of grads");
+    text_differs(collective->end.text, "end of grads");
+    differs(collective->collective->timeout_ms, "the time that it waits of grads");
+    wrong(collective->collective->dtype, SUMAC_FLOAT64, "by the controller's records: ");
     expect_right(controller, again);
 
     controller_destroy(again);

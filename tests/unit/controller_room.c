@@ -12,7 +12,7 @@
 #include "barrier.h"
 #include "controller_state.h"
 #include "controller_world.h"
-#include "meet.h"
+#include "controller_collectives.h"
 
 /* That ps waits for one session's elements in vain, and another one for room there; 0: none. The
  * first of each is one that ps 0 does not know. */
@@ -101,7 +101,7 @@ static void the_bound_of_sessions_counts_all_that_is_kept_for_them(void **state)
     const uint64_t voided = controller_voided_bytes_max(&controller);
     const uint64_t beside = controller_held_bytes_max(&controller) +
                             controller_barriers_bytes_max(&controller) +
-                            controller_meetings_bytes_max() + FUNCTIONS_BYTES;
+                            controller_collectives_bytes_max() + FUNCTIONS_BYTES;
 
     const uint64_t none = controller_sessions_bytes_max(&controller);
     controller.tasks_pool.used = 1;

@@ -448,7 +448,7 @@ static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
     world_free(world);
 }
 
-/* Each ps waits for the attempt that it was told of, in rounds of rendezvous. */
+/* Each ps waits for the attempt that it was told of, in rounds of collectives. */
 static void a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease(void **state)
 {
     (void)state;

@@ -101,11 +101,11 @@ static bool is_done_in_the_end(struct world *world, uint64_t (*make)(struct worl
 /* A ps proposes it each second until it is ordered. */
 static void end_a_round(struct world *world)
 {
-    for (int i = 0; i < PROPOSALS_MAX && world_told(world, 1, ORDER_MEET) == NULL; i++) {
-        world_report_meet(world, 1, "grads", 1, SUMAC_OK);
+    for (int i = 0; i < PROPOSALS_MAX && world_told(world, 1, ORDER_COLLECTIVE) == NULL; i++) {
+        world_report_collective(world, 1, "grads", 1, SUMAC_OK);
         world_pass(world, 3 * SECOND);
     }
-    assert_true(world->lost.status != SUMAC_OK || world_told(world, 1, ORDER_MEET) != NULL);
+    assert_true(world->lost.status != SUMAC_OK || world_told(world, 1, ORDER_COLLECTIVE) != NULL);
 }
 
 /* One ps has voided a push: ps 0 keeps that for the task's next attempt. */

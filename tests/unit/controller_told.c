@@ -39,13 +39,13 @@ static void keep_hello(struct world_order *kept, const wire_peer_hello *hello)
         kept->incarnations[i] = hello->ps_incarnations[i];
 }
 
-static void keep_meet(struct world_order *kept, const wire_meeting_end *end)
+static void keep_collective(struct world_order *kept, const wire_collective_end *end)
 {
-    kept->kind = ORDER_MEET;
-    kept->variable_id = end->meeting->round;
+    kept->kind = ORDER_COLLECTIVE;
+    kept->variable_id = end->collective->round;
     snprintf(
-        kept->text, sizeof kept->text, "%.*s %" PRIu64 " %s%s%s", (int)end->meeting->name.len,
-        (const char *)end->meeting->name.data, end->meeting->round,
+        kept->text, sizeof kept->text, "%.*s %" PRIu64 " %s%s%s", (int)end->collective->name.len,
+        (const char *)end->collective->name.data, end->collective->round,
         sumac_status_name((enum sumac_status)end->status), end->status == 0 ? "" : " ",
         end->message);
 }
@@ -119,8 +119,8 @@ struct world_order told_order(const wire_peer_order *order)
         kept.final = order->take->step;
         for (size_t i = 0; i < order->take->n_session_ids && i < 8; i++)
             memcpy(kept.taken[kept.taken_count++], order->take->session_ids[i].data, 16);
-    } else if (order->meet != NULL) {
-        keep_meet(&kept, order->meet);
+    } else if (order->collective != NULL) {
+        keep_collective(&kept, order->collective);
     } else if (order->membership != NULL) {
         kept.kind = ORDER_MEMBERSHIP;
         kept.membership_epoch = order->membership->membership_epoch;

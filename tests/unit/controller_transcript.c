@@ -128,8 +128,8 @@ static void say_order_text(struct world *world, const struct world_order *order)
         for (size_t i = 0; i < order->taken_count; i++)
             transcript_say(world, " %u", transcript_session(world, order->taken[i]));
         break;
-    case ORDER_MEET:
-        transcript_say(world, "meet %s", order->text);
+    case ORDER_COLLECTIVE:
+        transcript_say(world, "collective %s", order->text);
         break;
     case ORDER_MEMBERSHIP:
         transcript_say(

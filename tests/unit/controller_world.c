@@ -639,7 +639,7 @@ void world_report_come(
     world_report(world, ps, &message);
 }
 
-void world_report_meet(
+void world_report_collective(
     struct world *world, uint32_t ps, const char *name, uint64_t round, enum sumac_status status)
 {
     struct proposal proposal;

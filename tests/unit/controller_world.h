@@ -49,7 +49,7 @@ enum world_order_kind {
     ORDER_DECIDE,
     ORDER_MEMBERSHIP,
     ORDER_TAKE,
-    ORDER_MEET, /* its round as variable_id, how it ended as text */
+    ORDER_COLLECTIVE, /* its round as variable_id, how it ended as text */
     ORDER_END,
 };
 
@@ -234,8 +234,8 @@ wire_bytes world_id(struct world *world, uint32_t session);
 void world_report_come(
     struct world *world, uint32_t ps, uint32_t session, uint64_t step, bool voided);
 void world_report_over(struct world *world, uint32_t ps, uint64_t step);
-/* How a round of a rendezvous of worker 0 and worker 1 is to end. */
-void world_report_meet(
+/* How a round of a collective of worker 0 and worker 1 is to end. */
+void world_report_collective(
     struct world *world, uint32_t ps, const char *name, uint64_t round, enum sumac_status status);
 
 /* The transcript since the last time, as expected, where an … stands for any text of its line. */

@@ -38,7 +38,7 @@ struct job {
     pthread_t thread;
     char thread_name[16];
     int runs;
-    pthread_barrier_t *meeting; /* NULL: nobody to meet */
+    pthread_barrier_t *barrier; /* NULL: it does not wait */
 };
 
 static enum sumac_status work(void *context)
@@ -48,8 +48,8 @@ static enum sumac_status work(void *context)
     job->thread = pthread_self();
     (void)pthread_getname_np(job->thread, job->thread_name, sizeof job->thread_name);
     job->runs++;
-    if (job->meeting != NULL)
-        pthread_barrier_wait(job->meeting);
+    if (job->barrier != NULL)
+        pthread_barrier_wait(job->barrier);
     return SUMAC_OK;
 }
 
@@ -108,10 +108,10 @@ static void two_devices_run_their_jobs_at_once(void **state)
     (void)state;
     struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
-    pthread_barrier_t meeting;
+    pthread_barrier_t barrier;
 
-    pthread_barrier_init(&meeting, NULL, 2);
-    struct job jobs[2] = {{.meeting = &meeting}, {.meeting = &meeting}};
+    pthread_barrier_init(&barrier, NULL, 2);
+    struct job jobs[2] = {{.barrier = &barrier}, {.barrier = &barrier}};
 
     for (int i = 0; i < 2; i++) /* when */
         device_run(queues[i], work, &jobs[i]);
@@ -123,7 +123,7 @@ static void two_devices_run_their_jobs_at_once(void **state)
         device_queue_close(queues[i]);
         device_close(devices[i]);
     }
-    pthread_barrier_destroy(&meeting);
+    pthread_barrier_destroy(&barrier);
 }
 
 /* A number with a digit for each job, the first one's at the front. */
@@ -428,11 +428,11 @@ static void a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait(void **
     (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
-    pthread_barrier_t meeting;
+    pthread_barrier_t barrier;
 
-    pthread_barrier_init(&meeting, NULL, 2);
-    struct job held = {.meeting = &meeting}, others = {0};
-    held_up = &meeting;
+    pthread_barrier_init(&barrier, NULL, 2);
+    struct job held = {.barrier = &barrier}, others = {0};
+    held_up = &barrier;
 
     device_run(queue, work, &held); /* when */
     for (unsigned i = 1; i < DEVICE_JOBS_MAX; i++)
@@ -444,7 +444,7 @@ static void a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait(void **
     assert_null(held_up);
     assert_int_equal(device_wait(queue), SUMAC_OK);
     assert_int_equal(others.runs, DEVICE_JOBS_MAX);
-    pthread_barrier_destroy(&meeting);
+    pthread_barrier_destroy(&barrier);
     device_queue_close(queue);
     device_close(device);
 }
@@ -496,13 +496,13 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
     struct device_event *event = NULL;
 
     assert_int_equal(device_event_open(devices[0], &event, NULL), SUMAC_OK);
-    pthread_barrier_t meeting;
-    pthread_barrier_init(&meeting, NULL, 2);
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, 2);
     uint64_t number = 0;
     pthread_barrier_t together;
     pthread_barrier_init(&together, NULL, 2);
     pthread_barrier_init(&about_to_wait, NULL, 2);
-    struct job held = {.meeting = &meeting}, ready = {.meeting = &together};
+    struct job held = {.barrier = &barrier}, ready = {.barrier = &together};
     struct digit first = {&number, 1}, second = {&number, 2};
     device_record(queues[0], event);
     assert_int_equal(device_wait(queues[0]), SUMAC_OK);
@@ -516,7 +516,7 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
     atomic_store(&is_armed, true);
     pthread_barrier_wait(&together);
     pthread_barrier_wait(&about_to_wait); /* the second queue can do nothing more */
-    pthread_barrier_wait(&meeting);
+    pthread_barrier_wait(&barrier);
     assert_int_equal(device_wait(queues[1]), SUMAC_OK);
 
     assert_int_equal(number, 12); /* then */
@@ -526,7 +526,7 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
         device_queue_close(queues[i]);
         device_close(devices[i]);
     }
-    pthread_barrier_destroy(&meeting);
+    pthread_barrier_destroy(&barrier);
     pthread_barrier_destroy(&together);
     pthread_barrier_destroy(&about_to_wait);
 }
@@ -538,11 +538,11 @@ static void all_queues_that_await_an_event_go_on(void **state)
     struct device *device = opened(0); /* given */
     struct device_queue *recording = queue_of(device), *awaiting[2];
     struct device_event *event = NULL;
-    pthread_barrier_t meeting, together;
-    struct job held = {.meeting = &meeting}, ready = {.meeting = &together};
+    pthread_barrier_t barrier, together;
+    struct job held = {.barrier = &barrier}, ready = {.barrier = &together};
 
     assert_int_equal(device_event_open(device, &event, NULL), SUMAC_OK);
-    pthread_barrier_init(&meeting, NULL, 2);
+    pthread_barrier_init(&barrier, NULL, 2);
     pthread_barrier_init(&together, NULL, 2);
     pthread_barrier_init(&about_to_wait, NULL, 2);
     device_run(recording, work, &held);
@@ -556,7 +556,7 @@ static void all_queues_that_await_an_event_go_on(void **state)
         pthread_barrier_wait(&about_to_wait);
     }
 
-    pthread_barrier_wait(&meeting); /* when */
+    pthread_barrier_wait(&barrier); /* when */
 
     for (int i = 0; i < 2; i++) /* then */
         assert_int_equal(device_wait_until(awaiting[i], device_until(10000)), SUMAC_OK);
@@ -566,7 +566,7 @@ static void all_queues_that_await_an_event_go_on(void **state)
     device_event_close(event);
     device_queue_close(recording);
     device_close(device);
-    pthread_barrier_destroy(&meeting);
+    pthread_barrier_destroy(&barrier);
     pthread_barrier_destroy(&together);
     pthread_barrier_destroy(&about_to_wait);
 }

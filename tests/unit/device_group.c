@@ -160,7 +160,7 @@ static void all_gather_puts_uneven_rows_one_after_the_other(void **state)
             assert_int_equal(all[r][i], i + 1);
 }
 
-/* A later call reads what an earlier one of the same start wrote, whoever did so. */
+/* A later call reads what an earlier one of the same start wrote, also on another device. */
 static void calls_of_one_start_run_one_after_the_other(void **state)
 {
     struct world *world = *state;

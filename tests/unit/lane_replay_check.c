@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "corrupt.h"
-#include "lane_meeting.h"
+#include "lane_collective.h"
 #include "operation_state.h"
 #include "replay_check.h"
 
@@ -98,7 +98,7 @@ static struct lane *record_all(struct world *world, struct talk *talk)
     talk_decide(talk, 3, 0, 0);
     come_with(world, 1, 1, 2, 3, 4);
     come_with(world, 2, 1, 2, 3, 4);
-    world->meeting.round = 2;
+    world->collective.round = 2;
     come_with(world, 2, 1, 2, 3, 4);
     push(world, 1, 1, false);
     talk_commit(talk, world->push[1], world->last[1], 0, 0);
@@ -175,8 +175,8 @@ static void a_difference_of_a_session_is_found(void **state)
     wrong(session->mark, 1, "the mark of worker 1");
     wrong(session->commit_through, 1, "commit_through of worker 1");
     wrong(session->acked_through, 1, "acked_through of worker 1");
-    wrong(session->met_through, 1, "met_through of worker 1");
-    wrong(session->deposit_count, 9, "contributions of worker 1");
+    wrong(session->collectives_through, 1, "collectives_through of worker 1");
+    wrong(session->contribution_count, 9, "contributions of worker 1");
     wrong(session->clock_said, 9, "the clock that was said of worker 1");
     wrong(session->clock, 9, "the clock of worker 1");
     wrong(session->passed_step, 9, "the last step of worker 1");
@@ -331,8 +331,8 @@ static void a_difference_of_a_round_is_found(void **state)
 
     expect_right(lane, again);
 
-    wrong(open->meeting->round, 99, "the records lack h");
-    wrong(over->meeting->round, 99, "the records lack h");
+    wrong(open->collective->round, 99, "the records lack h");
+    wrong(over->collective->round, 99, "the records lack h");
     differs(open->over, "that a round is over of h");
     differs(over->kept, "that a round is over of h");
     differs(open->passes, "that a round passes of h");

@@ -23,7 +23,7 @@
 struct kept {
     int64_t out;
     uint64_t staged, claimed, pulls, state, views, rounds, rounds_bytes, beside_bytes;
-    uint64_t parts, chunks, refusals, deposits, reports, holds, streams;
+    uint64_t parts, chunks, refusals, contributions, reports, holds, streams;
 };
 
 static struct kept look_at_what_is_kept(const struct lane *lane)
@@ -41,7 +41,7 @@ static struct kept look_at_what_is_kept(const struct lane *lane)
         .parts = lane->parts->parts.used,
         .chunks = lane->parts->chunks.used,
         .refusals = lane->parts->refusals.used,
-        .deposits = lane->parts->deposits.used,
+        .contributions = lane->parts->contributions.used,
         .reports = lane->peers->reports.used,
         .holds = lane->pulls->holds.used,
         .streams = lane->peers->streams.used};

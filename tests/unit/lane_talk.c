@@ -190,13 +190,13 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
         say_versions(talk, answer->versions, answer->n_versions);
         say(talk, "%s", answer->last ? "" : " ...\n");
     }
-    if (answer->met != NULL) {
+    if (answer->collective != NULL) {
         talk->pulled_bytes = talk->pulled_messages = talk->pulled_spans = talk->pulled_lent = 0;
         say(talk, "met %" PRIu64 " %s", answer->request,
-            sumac_dtype_name((enum sumac_dtype)answer->met->data_type));
-        say_versions(talk, answer->met->shape, answer->met->n_shape);
-        if (answer->met->n_extents > 0)
-            say_versions(talk, answer->met->extents, answer->met->n_extents);
+            sumac_dtype_name((enum sumac_dtype)answer->collective->data_type));
+        say_versions(talk, answer->collective->shape, answer->collective->n_shape);
+        if (answer->collective->n_extents > 0)
+            say_versions(talk, answer->collective->extents, answer->collective->n_extents);
         say(talk, "%s", answer->last ? "" : " ...\n");
     }
     keep_payload(talk, effect);
@@ -204,7 +204,7 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
     talk->pulled_messages++;
     if (!answer->last)
         return;
-    if (answer->n_versions == 0 && answer->met == NULL)
+    if (answer->n_versions == 0 && answer->collective == NULL)
         say(talk, "pulled %" PRIu64 ":", answer->request);
     const float *values = (const float *)(const void *)talk->pulled;
     for (size_t i = 0; i < talk->pulled_bytes / sizeof *values && i < 64; i++)
@@ -298,10 +298,12 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
         say(talk, " stalled %u", report->stalled[i].data[0]);
     for (size_t i = 0; i < report->n_waiting; i++)
         say(talk, " waiting %u", report->waiting[i].data[0]);
-    for (size_t i = 0; i < report->n_meets; i++)
-        say(talk, " proposes %.*s %" PRIu64 " %s", (int)report->meets[i]->meeting->name.len,
-            (const char *)report->meets[i]->meeting->name.data, report->meets[i]->meeting->round,
-            sumac_reason_name((enum sumac_reason)report->meets[i]->reason));
+    for (size_t i = 0; i < report->n_collectives; i++)
+        say(talk, " proposes %.*s %" PRIu64 " %s",
+            (int)report->collectives[i]->collective->name.len,
+            (const char *)report->collectives[i]->collective->name.data,
+            report->collectives[i]->collective->round,
+            sumac_reason_name((enum sumac_reason)report->collectives[i]->reason));
     if (report->clock != 0)
         say(talk, " clock %" PRIu64, report->clock);
     if (report->seen_step != 0)
@@ -644,7 +646,7 @@ static wire_part header_of(const struct talk_part *part, wire_function **functio
     header.checksum = part->checksum;
     header.n_functions = part->function != 0;
     header.functions = functions;
-    header.meeting = part->meeting;
+    header.collective = part->collective;
     return header;
 }
 

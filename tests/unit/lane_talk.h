@@ -192,7 +192,7 @@ struct talk_part {
     double scale;                              /* 0: none */
     const wire_hyperparameter *hyperparameter; /* of the function */
     wire_commit *commit;                       /* in the same message; NULL: none */
-    wire_meeting *meeting;                     /* that it contributes to; NULL: none */
+    wire_collective *collective;               /* that it contributes to; NULL: none */
 };
 void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part);
 /* Its header alone, which asks for room. */

@@ -351,7 +351,7 @@ static void a_close_is_reported_once(void **state)
 }
 
 /* A ps that has heard nothing from ps 0 yet. Its controller's stream is open. */
-static void begin_unmet(struct talk *talk, struct lane_config config)
+static void begin_missed(struct talk *talk, struct lane_config config)
 {
     talk_make(talk, &config);
     talk_step(talk, &(struct lane_event){.kind = LANE_EVENT_START, .random = {1, 11}});
@@ -381,7 +381,7 @@ static void a_hello_without_addresses_is_logged_as_of_an_unknown_address(void **
 
     config.ps_addresses = NULL;
     config.ps_count = 0;
-    begin_unmet(talk, config);
+    begin_missed(talk, config);
     hello.ps_addresses = NULL;
     hello.n_ps_addresses = 0;
 
@@ -397,7 +397,7 @@ static void a_hello_with_an_index_beyond_its_list_names_no_address(void **state)
     char *addresses[] = {"h0:1", "h1:1", "h9:9"};
     wire_peer_hello hello = good_hello();
 
-    begin_unmet(talk, talk_config());
+    begin_missed(talk, talk_config());
     hello.ps_addresses = addresses;
     hello.index = 2;
 
@@ -417,7 +417,7 @@ static void a_hello_of_another_run_is_refused_for_its_run(void **state)
     wire_peer_hello hello = good_hello();
 
     config.identity = (struct run_identity){.run = "ours", .source = RUN_SOURCE_ENVIRONMENT};
-    begin_unmet(talk, config);
+    begin_missed(talk, config);
     identity.run = (char *)(uintptr_t) "theirs";
     identity.source = (Sumac__V1__Identity__Source)RUN_SOURCE_ENVIRONMENT;
     hello.identity = &identity;
@@ -471,9 +471,10 @@ static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
 
     config.ps_addresses = NULL;
     config.ps_count = 0;
-    begin_unmet(talk, config);
+    begin_missed(talk, config);
     const uint64_t before = talk->lane->bytes.reserve_bytes;
-    const uint64_t most = config.staging_bytes_max + LANE_PULLS_BYTES_MAX + LANE_MEET_BYTES_MAX;
+    const uint64_t most =
+        config.staging_bytes_max + LANE_PULLS_BYTES_MAX + LANE_COLLECTIVE_BYTES_MAX;
     assert_in_range(talk->lane->bytes.held_bytes_max, most, 2 * most);
 
     order_hello(talk, &hello);
@@ -487,7 +488,7 @@ static void the_first_call_and_the_first_session_of_a_ps_are_logged(void **state
     struct talk *const talk = *state;
     wire_peer_hello hello = good_hello();
 
-    begin_unmet(talk, talk_config());
+    begin_missed(talk, talk_config());
     order_hello(talk, &hello);
     order_hello(talk, &hello); /* which is no other call */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_wakes.c -- what ends each wait of a lane if nothing else happens: a row for each, in which
- * only the ticks come that the lane has asked for. No wait ends before its time. lane_meet_waits.c
- * has the waits for rounds of a rendezvous.
+ * only the ticks come that the lane has asked for. No wait ends before its time.
+ * lane_collective_waits.c has the waits for rounds of a collective.
  */
 #include "lane_members.h"
 

@@ -16,7 +16,7 @@ static struct sumac_member told[3]; /* what the client is asked for */
 static uint32_t told_count, index_there, count_there;
 
 uint32_t __wrap_client_count_strategy(struct sumac_client *client);
-enum sumac_status __wrap_client_meeting_place(
+enum sumac_status __wrap_client_collective_place(
     struct sumac_client *client, const struct sumac_member *workers, uint32_t worker_count,
     uint32_t *index, uint32_t *count, struct sumac_error *error);
 void __wrap_sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts);
@@ -27,7 +27,7 @@ uint32_t __wrap_client_count_strategy(struct sumac_client *client)
     return 1;
 }
 
-enum sumac_status __wrap_client_meeting_place(
+enum sumac_status __wrap_client_collective_place(
     struct sumac_client *client, const struct sumac_member *workers, uint32_t worker_count,
     uint32_t *index, uint32_t *count, struct sumac_error *error)
 {

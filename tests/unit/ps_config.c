@@ -94,7 +94,7 @@ static void limits_left_out_have_their_defaults(void **state)
     assert_true(config.lane.staging_bytes_max == (share > least ? share : least));
     assert_true(options.grpc_memory_bytes_max == UINT64_C(256) << 20);
     assert_true(config.lane.pulls_bytes_max == UINT64_C(64) << 20);
-    assert_true(config.lane.meet_bytes_max == UINT64_C(512) << 20);
+    assert_true(config.lane.collective_bytes_max == UINT64_C(512) << 20);
     assert_true(config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3);
     assert_true(options.threads <= 3);
     const uint64_t descriptors = ps_descriptors();
@@ -123,7 +123,7 @@ static void each_limit_is_the_option_of_its_name(void **state)
         .staging_bytes_max = 10000001,
         .view_bytes_max = 10000002,
         .pulls_bytes_max = 10000003,
-        .meet_bytes_max = 10000006,
+        .collective_bytes_max = 10000006,
         .state_bytes_max = 10000004,
         .grpc_memory_bytes_max = 10000005,
         .threads = 1};
@@ -151,7 +151,7 @@ static void each_limit_is_the_option_of_its_name(void **state)
     assert_int_equal(lane->staging_bytes_max, 10000001);
     assert_int_equal(lane->view_bytes_max, 10000002);
     assert_int_equal(lane->pulls_bytes_max, 10000003);
-    assert_int_equal(lane->meet_bytes_max, 10000006);
+    assert_int_equal(lane->collective_bytes_max, 10000006);
     assert_int_equal(lane->state_bytes_max, 10000004);
     assert_int_equal(lane->grpc_memory_bytes_max, 10000005);
     assert_int_equal(lane->unread_answers_bytes_max, RPC_UNREAD_BYTES_MAX);

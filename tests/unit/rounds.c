@@ -13,7 +13,7 @@
 
 #define TENSOR_BYTES 24u
 
-static const struct meeting_task tasks[] = {{.chief = true}, {.index = 1}, {.index = 7}};
+static const struct collective_task tasks[] = {{.chief = true}, {.index = 1}, {.index = 7}};
 #define TASKS (sizeof tasks / sizeof *tasks)
 
 struct desk {
@@ -61,49 +61,50 @@ static void end(struct desk *desk)
     sized_pool_deinit(&desk->pool);
 }
 
-static struct meeting meeting_of(uint32_t place, uint64_t number)
+static struct collective collective_of(uint32_t place, uint64_t number)
 {
-    return (struct meeting){
+    return (struct collective){
         .name = "grads",
         .round = number,
         .tasks = tasks,
         .task_count = TASKS,
         .own = place,
-        .operation = MEETING_SUM,
+        .operation = COLLECTIVE_SUM,
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(2, 3),
         .elements = 6,
         .timeout_ms = 1000};
 }
 
-static struct round *take_ticket(struct desk *desk, const struct meeting *meeting)
+static struct round *take_reserved(struct desk *desk, const struct collective *collective)
 {
-    struct round *ticket = rounds_ticket(&desk->rounds, meeting, TENSOR_BYTES, &desk->error);
+    struct round *reserved = rounds_reserve(&desk->rounds, collective, TENSOR_BYTES, &desk->error);
 
-    assert_non_null(ticket);
-    return ticket;
+    assert_non_null(reserved);
+    return reserved;
 }
 
-static enum rounds_came use_ticket(struct desk *desk, struct round *ticket, uint64_t now_us)
+static enum rounds_came use_reserved(struct desk *desk, struct round *reserved, uint64_t now_us)
 {
     const struct round_arrival arrival = {
-        .ticket = ticket, .contribution = desk, .weight = 1, .now_us = now_us};
+        .reserved = reserved, .contribution = desk, .weight = 1, .now_us = now_us};
 
     const enum rounds_came came = rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
     expect_consistent(desk);
     return came;
 }
 
-static enum rounds_came come_as(struct desk *desk, const struct meeting *meeting, uint64_t now_us)
+static enum rounds_came
+come_as(struct desk *desk, const struct collective *collective, uint64_t now_us)
 {
-    return use_ticket(desk, take_ticket(desk, meeting), now_us);
+    return use_reserved(desk, take_reserved(desk, collective), now_us);
 }
 
 static enum rounds_came come(struct desk *desk, uint32_t place, uint64_t number)
 {
-    const struct meeting meeting = meeting_of(place, number);
+    const struct collective collective = collective_of(place, number);
 
-    return come_as(desk, &meeting, 0);
+    return come_as(desk, &collective, 0);
 }
 
 static const struct sumac_error passed = {.status = SUMAC_OK};
@@ -117,11 +118,11 @@ static void end_late(void *context, struct round *round)
 
 static struct round *find_named(struct desk *desk, const char *name, uint64_t number)
 {
-    struct meeting meeting = meeting_of(0, number);
+    struct collective collective = collective_of(0, number);
 
-    meeting.name = name;
+    collective.name = name;
     expect_consistent(desk);
-    return rounds_find(&desk->rounds, &meeting);
+    return rounds_find(&desk->rounds, &collective);
 }
 
 static struct round *find(struct desk *desk, uint64_t number)
@@ -131,10 +132,10 @@ static struct round *find(struct desk *desk, uint64_t number)
 
 static bool is_over(struct desk *desk, const char *name, uint64_t number)
 {
-    struct meeting meeting = meeting_of(0, number);
+    struct collective collective = collective_of(0, number);
 
-    meeting.name = name;
-    return rounds_are_over(&desk->rounds, &meeting);
+    collective.name = name;
+    return rounds_are_over(&desk->rounds, &collective);
 }
 
 static void leave(struct desk *desk, uint32_t place) { rounds_left(&desk->rounds, &tasks[place]); }
@@ -181,7 +182,7 @@ static void rounds_and_names_are_apart(void **state)
 {
     (void)state;
     struct desk desk;
-    struct meeting other = meeting_of(0, 1);
+    struct collective other = collective_of(0, 1);
 
     begin(&desk);
     other.name = "more";
@@ -215,7 +216,7 @@ static void who_differs_is_told_how(void **state)
 {
     (void)state;
     struct desk desk;
-    struct meeting other = meeting_of(1, 1);
+    struct collective other = collective_of(1, 1);
 
     begin(&desk);
     other.shape.extent[1] = 4;
@@ -234,9 +235,9 @@ static void who_differs_is_told_how(void **state)
 static void who_is_no_participant_differs(void **state)
 {
     (void)state;
-    static const struct meeting_task others[] = {{.index = 1}, {.index = 8}};
+    static const struct collective_task others[] = {{.index = 1}, {.index = 8}};
     struct desk desk;
-    struct meeting other = meeting_of(1, 1);
+    struct collective other = collective_of(1, 1);
 
     begin(&desk);
     other.tasks = others;
@@ -255,19 +256,19 @@ static void the_first_time_that_is_over_counts(void **state)
 {
     (void)state;
     struct desk desk;
-    struct meeting meeting = meeting_of(0, 1);
+    struct collective collective = collective_of(0, 1);
 
     begin(&desk);
-    assert_int_equal(come_as(&desk, &meeting, 5000), ROUNDS_TAKEN);
+    assert_int_equal(come_as(&desk, &collective, 5000), ROUNDS_TAKEN);
     assert_int_equal(desk.round->until_us, 1005000);
-    meeting.own = 1;
-    meeting.timeout_ms = 10;
-    assert_int_equal(come_as(&desk, &meeting, 6000), ROUNDS_TAKEN);
+    collective.own = 1;
+    collective.timeout_ms = 10;
+    assert_int_equal(come_as(&desk, &collective, 6000), ROUNDS_TAKEN);
     assert_int_equal(desk.round->until_us, 16000);
     assert_int_equal(desk.round->until_ms, 10);
-    meeting.own = 2;
-    meeting.timeout_ms = UINT32_MAX;
-    assert_int_equal(come_as(&desk, &meeting, 7000), ROUNDS_TAKEN);
+    collective.own = 2;
+    collective.timeout_ms = UINT32_MAX;
+    assert_int_equal(come_as(&desk, &collective, 7000), ROUNDS_TAKEN);
     assert_int_equal(desk.round->until_us, 16000);
     end(&desk);
 }
@@ -455,10 +456,10 @@ static void of_all_names_so_many_that_failed_are_kept(void **state)
 
     begin_with(&desk, 1u << 21);
     for (uint32_t i = 0; i <= ROUNDS_KEPT_MAX; i++) {
-        struct meeting meeting = meeting_of(0, 1);
+        struct collective collective = collective_of(0, 1);
         (void)snprintf(name, sizeof name, "name %u", i);
-        meeting.name = name;
-        assert_int_equal(come_as(&desk, &meeting, 0), ROUNDS_TAKEN);
+        collective.name = name;
+        assert_int_equal(come_as(&desk, &collective, 0), ROUNDS_TAKEN);
         rounds_end(&desk.rounds, desk.round, &late);
         rounds_heard(&desk.rounds, desk.round, 0);
     }
@@ -492,11 +493,11 @@ static void one_that_gave_way_is_known_to_be_over(void **state)
 
 static void order(struct desk *desk, uint64_t number, const struct sumac_error *how)
 {
-    const struct meeting meeting = meeting_of(0, number);
-    struct round *ticket = rounds_ticket(&desk->rounds, &meeting, 0, &desk->error);
+    const struct collective collective = collective_of(0, number);
+    struct round *reserved = rounds_reserve(&desk->rounds, &collective, 0, &desk->error);
 
-    assert_non_null(ticket);
-    struct round *round = rounds_ordered(&desk->rounds, ticket, how);
+    assert_non_null(reserved);
+    struct round *round = rounds_ordered(&desk->rounds, reserved, how);
     if (round != NULL && !round->passes)
         rounds_end(&desk->rounds, round, how);
 }
@@ -528,7 +529,7 @@ static void a_round_that_passes_may_fail_here_alone(void **state)
 {
     (void)state;
     struct desk desk;
-    struct meeting other = meeting_of(1, 1);
+    struct collective other = collective_of(1, 1);
 
     begin(&desk);
     other.shape.extent[1] = 4;
@@ -565,18 +566,18 @@ static void a_round_that_nobody_has_come_to_fails_by_an_order(void **state)
 
 /* ---- room ---- */
 
-static void a_ticket_of_which_nothing_comes_leaves_nothing(void **state)
+static void a_reserved_round_of_which_nothing_comes_leaves_nothing(void **state)
 {
     (void)state;
     struct desk desk;
-    const struct meeting meeting = meeting_of(0, 1);
+    const struct collective collective = collective_of(0, 1);
 
     begin(&desk);
-    struct round *ticket = rounds_ticket(&desk.rounds, &meeting, TENSOR_BYTES, &desk.error);
-    assert_non_null(ticket);
-    assert_true(desk.rounds.room_bytes >= TENSOR_BYTES + sizeof *ticket);
+    struct round *reserved = rounds_reserve(&desk.rounds, &collective, TENSOR_BYTES, &desk.error);
+    assert_non_null(reserved);
+    assert_true(desk.rounds.room_bytes >= TENSOR_BYTES + sizeof *reserved);
 
-    rounds_ticket_give(&desk.rounds, ticket);
+    rounds_unreserve(&desk.rounds, reserved);
 
     assert_int_equal(desk.rounds.room_bytes, 0);
     assert_null(find(&desk, 1));
@@ -587,16 +588,16 @@ static void what_finds_no_room_is_refused_with_both_figures(void **state)
 {
     (void)state;
     struct desk desk;
-    const struct meeting meeting = meeting_of(1, 1);
+    const struct collective collective = collective_of(1, 1);
 
     begin_with(&desk, 20000);
-    assert_null(rounds_ticket(&desk.rounds, &meeting, 20000, &desk.error));
+    assert_null(rounds_reserve(&desk.rounds, &collective, 20000, &desk.error));
     assert_int_equal(desk.error.status, SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(desk.error.reason, SUMAC_REASON_OUT_OF_MEMORY);
-    assert_non_null(strstr(desk.error.text, "round 1 of rendezvous grads takes 2"));
-    assert_non_null(strstr(desk.error.text, "at most 20000 (--meet-max)"));
-    assert_null(rounds_ticket(&desk.rounds, &meeting, UINT64_MAX, &desk.error));
-    assert_null(rounds_ticket(&desk.rounds, &meeting, UINT64_MAX / 2, &desk.error));
+    assert_non_null(strstr(desk.error.text, "round 1 of collective grads takes 2"));
+    assert_non_null(strstr(desk.error.text, "at most 20000 (--collectives-max)"));
+    assert_null(rounds_reserve(&desk.rounds, &collective, UINT64_MAX, &desk.error));
+    assert_null(rounds_reserve(&desk.rounds, &collective, UINT64_MAX / 2, &desk.error));
     assert_int_equal(desk.rounds.room_bytes, 0);
 
     assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
@@ -615,7 +616,7 @@ static void what_finds_no_memory_leaves_the_room_as_it_was(void **state)
 {
     (void)state;
     struct desk desk;
-    const struct meeting meeting = meeting_of(0, 1);
+    const struct collective collective = collective_of(0, 1);
 
     memset(&desk, 0, sizeof desk);
     sized_pool_init(&desk.pool, &(struct memory){.take = take_nothing}, 0);
@@ -623,9 +624,9 @@ static void what_finds_no_memory_leaves_the_room_as_it_was(void **state)
         &desk.rounds, &desk.pool, &(struct round_owner){.give = note_given, .context = &desk},
         1u << 20);
 
-    assert_null(rounds_ticket(&desk.rounds, &meeting, TENSOR_BYTES, &desk.error));
+    assert_null(rounds_reserve(&desk.rounds, &collective, TENSOR_BYTES, &desk.error));
     assert_int_equal(desk.error.reason, SUMAC_REASON_OUT_OF_MEMORY);
-    assert_null(rounds_order_ticket(&desk.rounds, &meeting));
+    assert_null(rounds_reserve_order(&desk.rounds, &collective));
 
     end(&desk);
 }
@@ -641,11 +642,12 @@ static void an_open_round_that_nobody_who_came_wants_gives_way(void **state)
         assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
     assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
     rounds_heard(&desk.rounds, find(&desk, 1), 0); /* the other waits for it */
-    const struct meeting again = meeting_of(0, 3);
-    struct round *const ticket = take_ticket(&desk, &again);
+    const struct collective again = collective_of(0, 3);
+    struct round *const reserved = take_reserved(&desk, &again);
     rounds_heard(&desk.rounds, find(&desk, 3), 0);
     rounds_heard(&desk.rounds, find(&desk, 2), 0);
-    assert_int_equal(use_ticket(&desk, ticket, 0), ROUNDS_BACK); /* a later attempt waits for it */
+    assert_int_equal(
+        use_reserved(&desk, reserved, 0), ROUNDS_BACK); /* a later attempt waits for it */
     desk.rounds.room_bytes_max = desk.rounds.room_bytes;
 
     assert_int_equal(come(&desk, 1, 4), ROUNDS_TAKEN);
@@ -679,12 +681,12 @@ static void one_that_never_fits_makes_none_give_way(void **state)
 {
     (void)state;
     struct desk desk;
-    const struct meeting meeting = meeting_of(0, 2);
+    const struct collective collective = collective_of(0, 2);
 
     begin_with(&desk, 20000);
     fail_alone(&desk, 1);
 
-    assert_null(rounds_ticket(&desk.rounds, &meeting, 20000, &desk.error));
+    assert_null(rounds_reserve(&desk.rounds, &collective, 20000, &desk.error));
 
     assert_non_null(find(&desk, 1));
     assert_int_equal(desk.rounds.given_way_count, 0);
@@ -699,10 +701,10 @@ static void what_is_kept_gives_way(void **state)
 
     begin_with(&desk, 20000);
     for (uint32_t i = 0; i < 1000; i++) { /* of as many names */
-        struct meeting meeting = meeting_of(0, 1);
+        struct collective collective = collective_of(0, 1);
         (void)snprintf(name, sizeof name, "name %u", i);
-        meeting.name = name;
-        assert_int_equal(come_as(&desk, &meeting, 0), ROUNDS_TAKEN);
+        collective.name = name;
+        assert_int_equal(come_as(&desk, &collective, 0), ROUNDS_TAKEN);
         rounds_end(&desk.rounds, desk.round, &late);
         rounds_heard(&desk.rounds, desk.round, 0);
         assert_true(desk.rounds.room_bytes <= 20000);
@@ -717,13 +719,13 @@ static void of_one_name_so_many_rounds_may_be_under_way(void **state)
 {
     (void)state;
     struct desk desk;
-    const struct meeting next = meeting_of(0, ROUNDS_OF_NAME_MAX + 1);
+    const struct collective next = collective_of(0, ROUNDS_OF_NAME_MAX + 1);
 
     begin(&desk);
     for (uint64_t number = 1; number <= ROUNDS_OF_NAME_MAX; number++)
         assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
 
-    assert_null(rounds_ticket(&desk.rounds, &next, 0, &desk.error));
+    assert_null(rounds_reserve(&desk.rounds, &next, 0, &desk.error));
     assert_int_equal(desk.error.reason, SUMAC_REASON_BUSY);
     assert_int_equal(come(&desk, 1, ROUNDS_OF_NAME_MAX), ROUNDS_TAKEN);
     rounds_end(&desk.rounds, desk.round, &late);
@@ -775,7 +777,7 @@ int main(void)
         cmocka_unit_test(a_round_that_passes_is_over_when_it_is_whole_here),
         cmocka_unit_test(a_round_that_passes_may_fail_here_alone),
         cmocka_unit_test(a_round_that_nobody_has_come_to_fails_by_an_order),
-        cmocka_unit_test(a_ticket_of_which_nothing_comes_leaves_nothing),
+        cmocka_unit_test(a_reserved_round_of_which_nothing_comes_leaves_nothing),
         cmocka_unit_test(what_finds_no_room_is_refused_with_both_figures),
         cmocka_unit_test(what_finds_no_memory_leaves_the_room_as_it_was),
         cmocka_unit_test(an_open_round_that_nobody_who_came_wants_gives_way),

@@ -11,7 +11,7 @@
 #include "rounds_check.h"
 
 /* What is known of the attempts: that of worker 7 is not. */
-static const struct meeting_task tasks[] = {
+static const struct collective_task tasks[] = {
     {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7}};
 
 static const struct sumac_error failed = {
@@ -36,15 +36,16 @@ static void end_none(void *context, struct round *round)
     (void)round;
 }
 
-static struct meeting meeting_of(const struct meeting_task *of, uint32_t own, bool of_attempts)
+static struct collective
+collective_of(const struct collective_task *of, uint32_t own, bool of_attempts)
 {
-    return (struct meeting){
+    return (struct collective){
         .name = "grads",
         .round = 1,
         .tasks = of,
         .task_count = sizeof tasks / sizeof *tasks,
         .own = own,
-        .operation = MEETING_SUM,
+        .operation = COLLECTIVE_SUM,
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(2, 3),
         .elements = 6,
@@ -52,26 +53,26 @@ static struct meeting meeting_of(const struct meeting_task *of, uint32_t own, bo
         .of_attempts = of_attempts};
 }
 
-static enum rounds_came come(struct desk *desk, const struct meeting *meeting)
+static enum rounds_came come(struct desk *desk, const struct collective *collective)
 {
-    struct round *const ticket = rounds_ticket(&desk->rounds, meeting, 24, &desk->error);
+    struct round *const reserved = rounds_reserve(&desk->rounds, collective, 24, &desk->error);
 
-    assert_non_null(ticket);
-    const struct round_arrival arrival = {.ticket = ticket, .contribution = desk, .weight = 1};
+    assert_non_null(reserved);
+    const struct round_arrival arrival = {.reserved = reserved, .contribution = desk, .weight = 1};
     return rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
 }
 
 /* The chief has come to round 1, which belongs to attempts or to none. */
 static void begin(struct desk *desk, bool of_attempts)
 {
-    const struct meeting meeting = meeting_of(tasks, 0, of_attempts);
+    const struct collective collective = collective_of(tasks, 0, of_attempts);
 
     memset(desk, 0, sizeof *desk);
     sized_pool_init(&desk->pool, &memory_heap, 0);
     rounds_init(
         &desk->rounds, &desk->pool,
         &(struct round_owner){.give = give, .end = end_none, .context = desk}, 1u << 20);
-    assert_int_equal(come(desk, &meeting), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, &collective), ROUNDS_TAKEN);
 }
 
 static void end(struct desk *desk)
@@ -84,7 +85,7 @@ static void end(struct desk *desk)
     sized_pool_deinit(&desk->pool);
 }
 
-static bool is_found(const struct desk *desk, uint64_t number, struct meeting_task task)
+static bool is_found(const struct desk *desk, uint64_t number, struct collective_task task)
 {
     return rounds_find_for(&desk->rounds, "grads", number, &task) == desk->round;
 }
@@ -98,9 +99,10 @@ static void an_attempt_finds_its_own_round_and_no_other_attempts(void **state)
 
     assert_true(is_found(&desk, 1, tasks[0]));
     assert_false(is_found(&desk, 2, tasks[0]));
-    assert_false(is_found(&desk, 1, (struct meeting_task){.chief = true, .attempt = 2}));
-    assert_false(is_found(&desk, 1, (struct meeting_task){.index = 1, .attempt = 1}));
-    assert_true(is_found(&desk, 1, (struct meeting_task){.index = 3, .attempt = 1})); /* no part */
+    assert_false(is_found(&desk, 1, (struct collective_task){.chief = true, .attempt = 2}));
+    assert_false(is_found(&desk, 1, (struct collective_task){.index = 1, .attempt = 1}));
+    assert_true(
+        is_found(&desk, 1, (struct collective_task){.index = 3, .attempt = 1})); /* no part */
     end(&desk);
 }
 
@@ -111,7 +113,7 @@ static void any_attempt_finds_a_round_of_no_attempts(void **state)
 
     begin(&desk, false);
 
-    assert_true(is_found(&desk, 1, (struct meeting_task){.chief = true, .attempt = 2}));
+    assert_true(is_found(&desk, 1, (struct collective_task){.chief = true, .attempt = 2}));
     end(&desk);
 }
 
@@ -120,7 +122,7 @@ static void an_attempt_that_no_round_names_finds_an_open_one_alone(void **state)
 {
     (void)state;
     struct desk desk;
-    const struct meeting_task unnamed = {.index = 7, .attempt = 5};
+    const struct collective_task unnamed = {.index = 7, .attempt = 5};
     const struct sumac_error late = {
         .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_ROUND_TIMED_OUT};
 
@@ -138,10 +140,10 @@ static void an_attempt_that_no_round_names_finds_an_open_one_alone(void **state)
 static void a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over(void **state)
 {
     (void)state;
-    static const struct meeting_task again[] = {
+    static const struct collective_task again[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 2}, {.index = 7}};
-    const struct meeting later = meeting_of(again, 0, true);
-    struct meeting other = meeting_of(tasks, 1, true);
+    const struct collective later = collective_of(again, 0, true);
+    struct collective other = collective_of(tasks, 1, true);
     struct desk desk;
 
     begin(&desk, true);
@@ -159,7 +161,7 @@ static void a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over(v
 static void a_round_is_wanted_until_each_place_has_heard_once(void **state)
 {
     (void)state;
-    const struct meeting other = meeting_of(tasks, 1, true);
+    const struct collective other = collective_of(tasks, 1, true);
     struct desk desk;
 
     begin(&desk, true);
@@ -182,11 +184,12 @@ static void a_round_is_wanted_until_each_place_has_heard_once(void **state)
 static void a_round_learns_the_attempts_that_come_to_it(void **state)
 {
     (void)state;
-    static const struct meeting_task named[] = {
+    static const struct collective_task named[] = {
         {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7, .attempt = 4}};
-    static const struct meeting_task again[] = {
+    static const struct collective_task again[] = {
         {.chief = true}, {.index = 1}, {.index = 7, .attempt = 5}};
-    const struct meeting seventh = meeting_of(named, 2, true), later = meeting_of(again, 2, true);
+    const struct collective seventh = collective_of(named, 2, true),
+                            later = collective_of(again, 2, true);
     struct desk desk;
 
     begin(&desk, true);
@@ -205,17 +208,18 @@ static void a_round_learns_the_attempts_that_come_to_it(void **state)
 static void a_round_learns_the_attempts_of_an_order(void **state)
 {
     (void)state;
-    static const struct meeting_task named[] = {
+    static const struct collective_task named[] = {
         {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7, .attempt = 4}};
-    static const struct meeting_task again[] = {
+    static const struct collective_task again[] = {
         {.chief = true}, {.index = 1}, {.index = 7, .attempt = 5}};
-    const struct meeting order = meeting_of(named, 0, true), later = meeting_of(again, 2, true);
+    const struct collective order = collective_of(named, 0, true),
+                            later = collective_of(again, 2, true);
     struct desk desk;
 
     begin(&desk, true);
 
     assert_ptr_equal(
-        rounds_ordered(&desk.rounds, rounds_order_ticket(&desk.rounds, &order), &failed),
+        rounds_ordered(&desk.rounds, rounds_reserve_order(&desk.rounds, &order), &failed),
         desk.round);
 
     assert_ptr_equal(rounds_other_attempt(&desk.rounds, &later, NULL), desk.round);
@@ -226,9 +230,9 @@ static void a_round_learns_the_attempts_of_an_order(void **state)
 static void a_failed_round_keeps_back_what_is_not_later_in_every_task(void **state)
 {
     (void)state;
-    static const struct meeting_task mixed[] = {
+    static const struct collective_task mixed[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 1}, {.index = 7}};
-    const struct meeting other = meeting_of(mixed, 0, true);
+    const struct collective other = collective_of(mixed, 0, true);
     struct desk desk;
 
     begin(&desk, true);
@@ -242,9 +246,9 @@ static void a_failed_round_keeps_back_what_is_not_later_in_every_task(void **sta
 static void an_attempt_finds_the_round_that_names_it_before_any_other(void **state)
 {
     (void)state;
-    static const struct meeting_task again[] = {
+    static const struct collective_task again[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 5}, {.index = 7}};
-    const struct meeting later = meeting_of(again, 0, true);
+    const struct collective later = collective_of(again, 0, true);
     struct desk desk;
 
     begin(&desk, true);
@@ -258,12 +262,12 @@ static void an_attempt_finds_the_round_that_names_it_before_any_other(void **sta
     end(&desk);
 }
 
-/* Its owner leaves it to another ps to end: the ticket is refused, and that ends. */
+/* Its owner leaves it to another ps to end: the reserved round is refused, and that ends. */
 static void an_unwanted_round_that_its_owner_does_not_end_is_tried_once(void **state)
 {
     (void)state;
-    const struct meeting other = meeting_of(tasks, 1, true);
-    struct meeting more = other;
+    const struct collective other = collective_of(tasks, 1, true);
+    struct collective more = other;
     struct desk desk;
 
     begin(&desk, true);
@@ -271,7 +275,7 @@ static void an_unwanted_round_that_its_owner_does_not_end_is_tried_once(void **s
     assert_true(desk.round->unwanted);
     more.name = "great";
 
-    assert_null(rounds_ticket(
+    assert_null(rounds_reserve(
         &desk.rounds, &more, desk.rounds.room_bytes_max - desk.round->block_bytes, &desk.error));
 
     assert_false(desk.round->unwanted);

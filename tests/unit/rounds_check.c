@@ -13,7 +13,7 @@
 
 #define wrong(place, value, words) corrupt(rounds_check(&desk->rounds, &said), place, value, words)
 
-static const struct meeting_task tasks[] = {{.chief = true}, {.index = 1}};
+static const struct collective_task tasks[] = {{.chief = true}, {.index = 1}};
 #define TASKS (sizeof tasks / sizeof *tasks)
 
 struct desk {
@@ -36,23 +36,23 @@ static void end_none(void *context, struct round *round)
 /* The chief contributes to that round. */
 static struct round *come(struct desk *desk, uint64_t number)
 {
-    const struct meeting meeting = {
+    const struct collective collective = {
         .name = "grads",
         .round = number,
         .tasks = tasks,
         .task_count = TASKS,
-        .operation = MEETING_SUM,
+        .operation = COLLECTIVE_SUM,
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(2, 3),
         .elements = 6};
     struct sumac_error error;
     struct round *round = NULL;
     const struct round_arrival arrival = {
-        .ticket = rounds_ticket(&desk->rounds, &meeting, 24, &error),
+        .reserved = rounds_reserve(&desk->rounds, &collective, 24, &error),
         .contribution = desk,
         .weight = 1};
 
-    assert_non_null(arrival.ticket);
+    assert_non_null(arrival.reserved);
     assert_int_equal(rounds_come(&desk->rounds, &arrival, &round, &error), ROUNDS_TAKEN);
     return round;
 }

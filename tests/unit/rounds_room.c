@@ -12,7 +12,7 @@
 
 #define ROOM_BYTES 4096u
 
-static const struct meeting_task tasks[] = {{.chief = true}, {.index = 1}};
+static const struct collective_task tasks[] = {{.chief = true}, {.index = 1}};
 #define TASKS (sizeof tasks / sizeof *tasks)
 
 struct desk {
@@ -62,15 +62,15 @@ static void end(struct desk *desk)
     sized_pool_deinit(&desk->pool);
 }
 
-static struct meeting meeting_of(const char *name, uint32_t place, uint64_t number)
+static struct collective collective_of(const char *name, uint32_t place, uint64_t number)
 {
-    return (struct meeting){
+    return (struct collective){
         .name = name,
         .round = number,
         .tasks = tasks,
         .task_count = TASKS,
         .own = place,
-        .operation = MEETING_GATHER,
+        .operation = COLLECTIVE_GATHER,
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(2, 3),
         .elements = 6,
@@ -78,14 +78,14 @@ static struct meeting meeting_of(const char *name, uint32_t place, uint64_t numb
         .timeout_ms = 1000};
 }
 
-static enum rounds_came come(struct desk *desk, const struct meeting *meeting)
+static enum rounds_came come(struct desk *desk, const struct collective *collective)
 {
     const struct round_arrival arrival = {
-        .ticket = rounds_ticket(&desk->rounds, meeting, 24, &desk->error),
+        .reserved = rounds_reserve(&desk->rounds, collective, 24, &desk->error),
         .contribution = desk,
         .weight = 1};
 
-    assert_non_null(arrival.ticket);
+    assert_non_null(arrival.reserved);
     const enum rounds_came came = rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
     expect_consistent(desk);
     return came;
@@ -94,11 +94,11 @@ static enum rounds_came come(struct desk *desk, const struct meeting *meeting)
 static struct round *
 order(struct desk *desk, const char *name, uint64_t number, const struct sumac_error *how)
 {
-    const struct meeting meeting = meeting_of(name, 0, number);
-    struct round *const ticket = rounds_order_ticket(&desk->rounds, &meeting);
+    const struct collective collective = collective_of(name, 0, number);
+    struct round *const reserved = rounds_reserve_order(&desk->rounds, &collective);
 
-    assert_non_null(ticket);
-    return rounds_ordered(&desk->rounds, ticket, how);
+    assert_non_null(reserved);
+    return rounds_ordered(&desk->rounds, reserved, how);
 }
 
 /* An order cannot be refused: its room is counted beyond the bound. */
@@ -106,16 +106,16 @@ static void an_order_has_its_room_where_there_is_none(void **state)
 {
     (void)state;
     struct desk desk;
-    const struct meeting meeting = meeting_of("grads", 0, 1);
+    const struct collective collective = collective_of("grads", 0, 1);
 
     begin(&desk, 16);
-    struct round *const ticket = rounds_order_ticket(&desk.rounds, &meeting);
-    assert_int_equal(desk.rounds.room_bytes, ticket->room_bytes);
+    struct round *const reserved = rounds_reserve_order(&desk.rounds, &collective);
+    assert_int_equal(desk.rounds.room_bytes, reserved->room_bytes);
     assert_true(desk.rounds.room_bytes > 16);
 
-    assert_null(rounds_ticket(&desk.rounds, &meeting, 0, &desk.error)); /* nor is there more */
+    assert_null(rounds_reserve(&desk.rounds, &collective, 0, &desk.error)); /* nor is there more */
 
-    rounds_ticket_give(&desk.rounds, ticket);
+    rounds_unreserve(&desk.rounds, reserved);
     assert_int_equal(desk.rounds.room_bytes, 0);
     end(&desk);
 }
@@ -124,7 +124,7 @@ static void an_order_has_its_room_where_there_is_none(void **state)
 static void what_the_owner_has_yet_to_give_back_takes_of_the_room(void **state)
 {
     static const uint64_t beside[] = {ROOM_BYTES, 2 * ROOM_BYTES};
-    const struct meeting meeting = meeting_of("grads", 0, 1);
+    const struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
 
     (void)state;
@@ -133,7 +133,7 @@ static void what_the_owner_has_yet_to_give_back_takes_of_the_room(void **state)
         char taken[64];
         desk.rounds.beside_bytes = beside[i];
 
-        assert_null(rounds_ticket(&desk.rounds, &meeting, 24, &desk.error));
+        assert_null(rounds_reserve(&desk.rounds, &collective, 24, &desk.error));
 
         (void)text_print(
             taken, sizeof taken, "and %" PRIu64 " are taken of at most %u", beside[i], ROOM_BYTES);
@@ -145,7 +145,8 @@ static void what_the_owner_has_yet_to_give_back_takes_of_the_room(void **state)
 
 static void a_round_that_is_kept_gives_way_and_is_counted(void **state)
 {
-    const struct meeting first = meeting_of("grads", 0, 1), other = meeting_of("other", 0, 1);
+    const struct collective first = collective_of("grads", 0, 1),
+                            other = collective_of("other", 0, 1);
     struct desk desk;
 
     (void)state;
@@ -155,13 +156,13 @@ static void a_round_that_is_kept_gives_way_and_is_counted(void **state)
     rounds_heard(&desk.rounds, desk.round, 0);
     assert_true(desk.round->kept);
 
-    struct round *const ticket =
-        rounds_ticket(&desk.rounds, &other, ROOM_BYTES - desk.round->block_bytes, &desk.error);
+    struct round *const reserved =
+        rounds_reserve(&desk.rounds, &other, ROOM_BYTES - desk.round->block_bytes, &desk.error);
 
-    assert_non_null(ticket);
+    assert_non_null(reserved);
     assert_int_equal(desk.rounds.given_way_count, 1);
     assert_int_equal(desk.rounds.kept_count, 0);
-    rounds_ticket_give(&desk.rounds, ticket);
+    rounds_unreserve(&desk.rounds, reserved);
     end(&desk);
 }
 
@@ -173,14 +174,15 @@ static void a_round_gives_way_to_one_of_its_own_name(void **state)
     (void)state;
     begin(&desk, 1u << 20);
     for (uint64_t number = 0; number <= ROUNDS_KEPT_OF_NAME_MAX + 1; number++) {
-        const struct meeting meeting =
-            meeting_of(number == 0 ? "other" : "grads", 0, number == 0 ? 1 : number);
-        assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+        const struct collective collective =
+            collective_of(number == 0 ? "other" : "grads", 0, number == 0 ? 1 : number);
+        assert_int_equal(come(&desk, &collective), ROUNDS_TAKEN);
         rounds_end(&desk.rounds, desk.round, &failed);
         rounds_heard(&desk.rounds, desk.round, 0);
     }
 
-    const struct meeting other = meeting_of("other", 0, 1), oldest = meeting_of("grads", 0, 1);
+    const struct collective other = collective_of("other", 0, 1),
+                            oldest = collective_of("grads", 0, 1);
     assert_non_null(rounds_find(&desk.rounds, &other));
     assert_null(rounds_find(&desk.rounds, &oldest));
     assert_true(rounds_are_over(&desk.rounds, &oldest));
@@ -208,12 +210,12 @@ static void a_round_that_is_ordered_before_anyone_came_is_kept_open(void **state
 
 static void an_order_for_a_round_that_is_over_is_none(void **state)
 {
-    const struct meeting meeting = meeting_of("grads", 0, 1);
+    const struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
 
     (void)state;
     begin(&desk, 1u << 20);
-    assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, &collective), ROUNDS_TAKEN);
     rounds_end(&desk.rounds, desk.round, &failed);
 
     assert_null(order(&desk, "grads", 1, &passed));
@@ -224,15 +226,15 @@ static void an_order_for_a_round_that_is_over_is_none(void **state)
 
 static void what_is_joined_has_the_extent_of_each(void **state)
 {
-    struct meeting meeting = meeting_of("grads", 0, 1);
+    struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
 
     (void)state;
     begin(&desk, 1u << 20);
-    assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
-    meeting = meeting_of("grads", 1, 1);
-    meeting.shape.extent[1] = 5;
-    assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, &collective), ROUNDS_TAKEN);
+    collective = collective_of("grads", 1, 1);
+    collective.shape.extent[1] = 5;
+    assert_int_equal(come(&desk, &collective), ROUNDS_TAKEN);
 
     assert_int_equal(desk.round->places[0].extent, 3);
     assert_int_equal(desk.round->places[1].extent, 5);
@@ -242,21 +244,21 @@ static void what_is_joined_has_the_extent_of_each(void **state)
 /* The first difference is what is proposed to ps 0. */
 static void a_second_difference_does_not_replace_the_first(void **state)
 {
-    static const struct meeting_task three[] = {{.chief = true}, {.index = 1}, {.index = 2}};
-    struct meeting meeting = meeting_of("grads", 0, 1);
+    static const struct collective_task three[] = {{.chief = true}, {.index = 1}, {.index = 2}};
+    struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
     char said[SUMAC_ERROR_TEXT_BYTES];
 
     (void)state;
     begin(&desk, 1u << 20);
-    meeting.tasks = three;
-    meeting.task_count = 3;
-    for (meeting.own = 0; meeting.own < 3; meeting.own++) {
-        const enum rounds_came came = come(&desk, &meeting);
-        assert_int_equal(came, meeting.own == 0 ? ROUNDS_TAKEN : ROUNDS_DIFFERS);
-        if (meeting.own == 1)
+    collective.tasks = three;
+    collective.task_count = 3;
+    for (collective.own = 0; collective.own < 3; collective.own++) {
+        const enum rounds_came came = come(&desk, &collective);
+        assert_int_equal(came, collective.own == 0 ? ROUNDS_TAKEN : ROUNDS_DIFFERS);
+        if (collective.own == 1)
             memcpy(said, desk.round->end.text, sizeof said);
-        meeting.shape.extent[0]++;
+        collective.shape.extent[0]++;
     }
 
     assert_string_equal(desk.round->end.text, said);
@@ -266,20 +268,20 @@ static void a_second_difference_does_not_replace_the_first(void **state)
 /* Its earlier attempt has heard: the later one asks in its place. */
 static void who_comes_back_waits_for_the_round_again(void **state)
 {
-    const struct meeting meeting = meeting_of("grads", 0, 1);
+    const struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
 
     (void)state;
     begin(&desk, 1u << 20);
-    assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, &collective), ROUNDS_TAKEN);
     rounds_end(&desk.rounds, desk.round, &failed);
     rounds_heard(&desk.rounds, desk.round, 0);
     assert_true(desk.round->kept);
 
-    assert_int_equal(come(&desk, &meeting), ROUNDS_BACK);
+    assert_int_equal(come(&desk, &collective), ROUNDS_BACK);
 
     assert_false(desk.round->kept || desk.round->places[0].heard);
-    assert_int_equal(come(&desk, &meeting), ROUNDS_AGAIN);
+    assert_int_equal(come(&desk, &collective), ROUNDS_AGAIN);
     end(&desk);
 }
 

@@ -199,7 +199,7 @@ static void what_could_go_out_and_does_not_is_found(void **state)
     wrong(link->commit_due, true, "ps 0: a commit could go out");
     wrong(link->told_clock, 1, "ps 0: the clock could go out");
     wrong(link->beside_due, true, "ps 0: a request, or a withdrawal could go out");
-    wrong(link->met_due_us, 0, "ps 0: what is over could go out");
+    wrong(link->collective_due_us, 0, "ps 0: what is over could go out");
     wrong(link->gauge, 1, "ps 0: small parts wait for push 1, which is over");
     wrong(link->small_messages, 1, "ps 0: small parts wait for push 0, which is over");
     expect_right(session);
@@ -320,8 +320,8 @@ static void a_wrong_pull_is_found(void **state)
 static struct session *contribute(struct talk *talk)
 {
     static float value[2], into[2];
-    wire_meeting header = WIRE_MEETING_INIT;
-    wire_meeting_round round = WIRE_MEETING_ROUND_INIT;
+    wire_collective header = WIRE_COLLECTIVE_INIT;
+    wire_collective_round round = WIRE_COLLECTIVE_ROUND_INIT;
     const struct session_piece pushed = {.data = (uint8_t *)value, .bytes = sizeof value};
     const struct session_piece pulled = {.data = (uint8_t *)into, .bytes = sizeof into};
 
@@ -331,19 +331,19 @@ static struct session *contribute(struct talk *talk)
     talk_open(talk, 1);
     talk_step(
         talk, (struct session_event){
-                  .kind = SESSION_EVENT_MEET,
+                  .kind = SESSION_EVENT_COLLECTIVE,
                   .push =
                       &(struct session_push){
                           .token = 5,
                           .pieces = &pushed,
                           .piece_count = 1,
                           .weight = 1,
-                          .meeting = &header},
+                          .collective = &header},
                   .pull = &(struct session_pull){
                       .token = 6,
                       .pieces = &pulled,
                       .piece_count = 1,
-                      .meeting = &round,
+                      .collective = &round,
                       .beside = true}});
     return talk->session;
 }
@@ -385,10 +385,12 @@ static void a_wrong_contribution_is_found(void **state)
 
     expect_right(session);
 
-    wrong(session->live_meets.first->sequence, 9, "a contribution of push 9 is out of its order");
-    wrong(session->meets.used, 2, "contributions of the session");
-    wrong(link->last_meeting, 9, "ps 0 was told of rounds");
-    wrong(link->told_met, 9, "ps 0 was told of rounds through push 9");
+    wrong(
+        session->live_collectives.first->sequence, 9,
+        "a contribution of push 9 is out of its order");
+    wrong(session->collectives.used, 2, "contributions of the session");
+    wrong(link->last_collective, 9, "ps 0 was told of rounds");
+    wrong(link->told_collectives, 9, "ps 0 was told of rounds through push 9");
     wrong(link->told_ended, 9, "ps 0 was told of rounds");
     expect_right(session);
 
@@ -450,7 +452,7 @@ static void a_time_without_a_tick_is_found(void **state)
     wrong(session->stopping_until_us, 1, "the end of the session is due at 1 us");
     wrong(session->lease_ms, 0, "a renewal is due at");
     struct link *link = &session->links[1];
-    wrong(link->met_due_us, session->now_us + 1, "what is over of rounds is due at");
+    wrong(link->collective_due_us, session->now_us + 1, "what is over of rounds is due at");
     session->config.ps_lost_ms = 1;
     session->settling_us = 1;
     wrong(session->phase, PHASE_SETTLING, "the end of a settle is due at 1001 us");

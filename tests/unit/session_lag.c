@@ -200,11 +200,11 @@ static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
     (void)state;
     struct talk talk;
     struct session_wait wait;
-    const wire_meeting_round round = WIRE_MEETING_ROUND_INIT;
+    const wire_collective_round round = WIRE_COLLECTIVE_ROUND_INIT;
     const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
     const struct session_pull pulls[] = {
         {.token = 98, .pieces = &piece, .piece_count = 1, .after_own_pushes = true},
-        {.token = 99, .pieces = &piece, .piece_count = 1, .meeting = &round},
+        {.token = 99, .pieces = &piece, .piece_count = 1, .collective = &round},
     };
 
     talk_open(&talk, 1);
@@ -217,7 +217,7 @@ static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
         assert_true(session_find_wait(talk.session, pulls[i].token, &wait));
 
         assert_int_equal(wait.after_sequence, i == 0 ? 1 : 0);
-        assert_ptr_equal(wait.meeting, pulls[i].meeting);
+        assert_ptr_equal(wait.collective, pulls[i].collective);
         assert_int_equal(wait.of_pieces, i == 0);
     }
     talk_close(&talk);
@@ -228,10 +228,10 @@ static void a_question_names_every_condition_of_the_wait(void **state)
 {
     (void)state;
     struct talk talk;
-    const wire_meeting_round round = WIRE_MEETING_ROUND_INIT;
+    const wire_collective_round round = WIRE_COLLECTIVE_ROUND_INIT;
     const struct session_wait waits[] = {
         {.after_sequence = 7, .at_step = 4},
-        {.meeting = &round},
+        {.collective = &round},
     };
 
     talk_join_member(&talk, 1);
@@ -243,7 +243,7 @@ static void a_question_names_every_condition_of_the_wait(void **state)
 
         assert_int_equal(asked(&talk)->after_sequence, waits[i].after_sequence);
         assert_int_equal(asked(&talk)->at_step, waits[i].at_step);
-        assert_ptr_equal(asked(&talk)->meeting, waits[i].meeting);
+        assert_ptr_equal(asked(&talk)->collective, waits[i].collective);
     }
     talk_close(&talk);
 }

@@ -543,10 +543,10 @@ static void a_contribution_above_the_floor_is_refused_with_the_floor(void **stat
 {
     (void)state;
     struct talk talk;
-    wire_meeting header = WIRE_MEETING_INIT;
+    wire_collective header = WIRE_COLLECTIVE_INIT;
     const struct session_piece piece = {.data = data, .bytes = LARGE_BYTES};
     const struct session_push push = {
-        .token = 5, .pieces = &piece, .piece_count = 1, .weight = 1, .meeting = &header};
+        .token = 5, .pieces = &piece, .piece_count = 1, .weight = 1, .collective = &header};
 
     open_two(&talk);
 
@@ -554,7 +554,7 @@ static void a_contribution_above_the_floor_is_refused_with_the_floor(void **stat
 
     const struct sumac_error *error = &talk_find(&talk, SESSION_EFFECT_PUSHED)->error;
     assert_int_equal(error->reason, SUMAC_REASON_PART_TOO_LARGE);
-    assert_non_null(strstr(error->text, "a contribution to a rendezvous may take 4000"));
+    assert_non_null(strstr(error->text, "a contribution to a collective may take 4000"));
     talk_close(&talk);
 }
 

@@ -322,10 +322,10 @@ static void the_ps_that_has_the_contribution_hears_that_its_round_is_over(void *
 {
     (void)state;
     struct talk talk;
-    wire_meeting header = WIRE_MEETING_INIT;
+    wire_collective header = WIRE_COLLECTIVE_INIT;
     const struct session_piece piece = {.ps = 1, .data = data, .bytes = 8};
     const struct session_push push = {
-        .token = 5, .pieces = &piece, .piece_count = 1, .weight = 1, .meeting = &header};
+        .token = 5, .pieces = &piece, .piece_count = 1, .weight = 1, .collective = &header};
 
     header.name = (wire_bytes){.len = 1, .data = (uint8_t *)(uintptr_t) "g"};
     header.round = 1;
@@ -335,10 +335,10 @@ static void the_ps_that_has_the_contribution_hears_that_its_round_is_over(void *
     talk_done(&talk, 1, 1);
     talk_writable(&talk, 1);
 
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_MET, .token = 5});
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_COLLECTIVE_RESULT, .token = 5});
     talk_tick_after(&talk, 50);
 
-    assert_int_equal(talk_request(&talk, 1)->commit->met_through, 1);
+    assert_int_equal(talk_request(&talk, 1)->commit->collectives_through, 1);
     talk_close(&talk);
 }
 

@@ -41,7 +41,7 @@ struct todo {
     uint64_t commit_through, withdrawn;
     uint64_t pulls[4], pull_shard;
     uint32_t pull_count;
-    bool meets;
+    bool is_collective;
 };
 
 struct peers {
@@ -83,7 +83,7 @@ static void note_pull(struct todo *todo, const wire_pull_request *request)
         return;
     assert_true(todo->pull_count < 4);
     todo->pulls[todo->pull_count++] = request->request;
-    todo->meets = request->meeting != NULL;
+    todo->is_collective = request->collective != NULL;
     todo->pull_shard = request->n_pieces > 0 ? request->pieces[0]->shard_id : 0;
 }
 
@@ -292,28 +292,28 @@ static void finish(struct peers *peers, const struct todo *todo)
     }
 }
 
-static wire_met met_of(uint64_t *extent)
+static wire_collective_result result_of(uint64_t *extent)
 {
-    wire_met met = WIRE_MET_INIT;
+    wire_collective_result result = WIRE_COLLECTIVE_RESULT_INIT;
 
     *extent = 2;
-    met.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    met.shape = extent;
-    met.n_shape = 1;
-    return met;
+    result.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    result.shape = extent;
+    result.n_shape = 1;
+    return result;
 }
 
 static void answer_beside(struct peers *peers, const struct todo *todo, uint32_t i)
 {
     static uint8_t values[8];
     uint64_t extent;
-    wire_met met = met_of(&extent);
+    wire_collective_result result = result_of(&extent);
     wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT, *list[] = {&pulled};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
     pulled.request = todo->pulls[i];
     pulled.last = true;
-    pulled.met = &met;
+    pulled.collective = &result;
     pulled.payload = (wire_bytes){.data = values, .len = sizeof values};
     answer.pulled = list;
     answer.n_pulled = 1;
@@ -325,7 +325,7 @@ static void answer_pull(struct peers *peers, const struct todo *todo, uint32_t i
     static const uint8_t values[8];
     const struct span span = {.data = values, .bytes = sizeof values};
     uint64_t extent, version = 1;
-    wire_met met = met_of(&extent);
+    wire_collective_result result = result_of(&extent);
     wire_greeting greeting = greeting_of(todo->ps);
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
@@ -337,11 +337,11 @@ static void answer_pull(struct peers *peers, const struct todo *todo, uint32_t i
     piece.shard_id = todo->pull_shard;
     piece.bytes = sizeof values;
     answer.pieces = pieces;
-    answer.n_pieces = !todo->meets;
+    answer.n_pieces = !todo->is_collective;
     answer.versions = &version;
-    answer.n_versions = !todo->meets;
-    if (todo->meets)
-        answer.met = &met;
+    answer.n_versions = !todo->is_collective;
+    if (todo->is_collective)
+        answer.collective = &result;
     step(
         peers, (struct session_event){
                    .kind = SESSION_EVENT_PULL_ANSWER,
@@ -535,37 +535,46 @@ static void call_once(struct peers *peers, uint64_t first)
     step(peers, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &call});
 }
 
-static void meet_as(struct peers *peers, uint64_t first, bool beside, bool known)
+static void collective_as(struct peers *peers, uint64_t first, bool beside, bool known)
 {
     static uint8_t into[8];
-    static wire_meeting header;
-    static wire_meeting_round round;
+    static wire_collective header;
+    static wire_collective_round round;
     const wire_bytes name = {.len = 5, .data = (uint8_t *)(uintptr_t) "grads"};
     const struct session_piece pushed = {.data = data, .bytes = 8};
     const struct session_piece pulled = {.data = known ? into : NULL, .bytes = known ? 8 : 0};
 
-    header = (wire_meeting)WIRE_MEETING_INIT;
-    round = (wire_meeting_round)WIRE_MEETING_ROUND_INIT;
+    header = (wire_collective)WIRE_COLLECTIVE_INIT;
+    round = (wire_collective_round)WIRE_COLLECTIVE_ROUND_INIT;
     header.name = round.name = name;
     header.round = round.round = first;
     const struct session_push push = {
-        .token = first, .pieces = &pushed, .piece_count = 1, .weight = 1, .meeting = &header};
+        .token = first, .pieces = &pushed, .piece_count = 1, .weight = 1, .collective = &header};
     const struct session_pull pull = {
         .token = first + 1,
         .pieces = &pulled,
         .piece_count = 1,
-        .meeting = &round,
+        .collective = &round,
         .beside = beside};
-    step(peers, (struct session_event){.kind = SESSION_EVENT_MEET, .push = &push, .pull = &pull});
+    step(
+        peers,
+        (struct session_event){.kind = SESSION_EVENT_COLLECTIVE, .push = &push, .pull = &pull});
     if (peers->answers[first] == 1 && peers->failures > 0)
         peers->answers[first + 1]++; /* there is no pull of one that is refused at once */
     settle(peers, first, 2);
     if (peers->ended == 0)
-        step(peers, (struct session_event){.kind = SESSION_EVENT_MET, .token = first});
+        step(
+            peers, (struct session_event){.kind = SESSION_EVENT_COLLECTIVE_RESULT, .token = first});
 }
 
-static void meet_beside(struct peers *peers, uint64_t first) { meet_as(peers, first, true, true); }
-static void meet_apart(struct peers *peers, uint64_t first) { meet_as(peers, first, false, false); }
+static void meet_beside(struct peers *peers, uint64_t first)
+{
+    collective_as(peers, first, true, true);
+}
+static void meet_apart(struct peers *peers, uint64_t first)
+{
+    collective_as(peers, first, false, false);
+}
 
 static const struct conversation conversations[] = {
     {push_to_both, 2, false}, {push_rows, 1, false},   {push_large, 1, false},

@@ -178,17 +178,18 @@ static void hear_that_one_is_terminated(struct talk *talk)
 /* Its contribution is done, and the caller wants no more of its round. */
 static void have_met(struct talk *talk)
 {
-    static wire_meeting meeting;
+    static wire_collective collective;
     const struct session_piece piece = talk_piece(0, 0, into, sizeof into);
     const struct session_push push = {
-        .token = TOKEN, .pieces = &piece, .piece_count = 1, .weight = 1, .meeting = &meeting};
+        .token = TOKEN, .pieces = &piece, .piece_count = 1, .weight = 1, .collective = &collective};
 
-    meeting = (wire_meeting)WIRE_MEETING_INIT;
+    collective = (wire_collective)WIRE_COLLECTIVE_INIT;
     open_all(talk);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
     talk_writable(talk, 0);
     talk_done(talk, 0, 1);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_MET, .token = TOKEN});
+    talk_step(
+        talk, (struct session_event){.kind = SESSION_EVENT_COLLECTIVE_RESULT, .token = TOKEN});
     assert_null(talk_find(talk, SESSION_EFFECT_SEND_PUSH));
 }
 

@@ -90,8 +90,8 @@ static void fill_memory(wire_memory_stats *memory)
     memory->step_bytes_max = 14 << 10;
     memory->unread_answers_bytes_max = 15 << 10;
     memory->calls_bytes_max = 16 << 10;
-    memory->meet_bytes = 17 << 10;
-    memory->meet_bytes_max = 18 << 10;
+    memory->collective_bytes = 17 << 10;
+    memory->collective_bytes_max = 18 << 10;
 }
 
 static void fill_ps(struct told *told, uint32_t ps)
@@ -642,7 +642,7 @@ static void tables_have_each_ps_and_its_memory(void **state)
     assert_says(
         text, "\n"
               "        ────── process ──────  ── state ──  ─ staged ─  ─ views ──  ──"
-              " pulls ──  ─── meet ───  sessions  conns  calls  unread  step   gRPC\n"
+              " pulls ──  collectives   sessions  conns  calls  unread  step   gRPC\n"
               "MEMORY  RESIDENT  BOUND  BASE  USED    MAX  USED   MAX  USED   MAX  US"
               "ED    MAX   USED    MAX       MAX    MAX    MAX     MAX    MAX   MAX\n"
               "ps 0        1.0K   122K  2.0K  3.0K  12.0K  6.0K  7.0K  4.0K  5.0K  9."
@@ -717,25 +717,26 @@ static void json_has_all_of_it(void **state)
     char *const text = printed(told, &now, true);
 
     assert_says(
-        text, "{\"name\": \"ps 0\", \"pushes\": 111, \"push_bytes\": 122, \"pushes_per_s\": 5.0"
-              ", \"push_bytes_per_s\": 10.0, \"pulls\": 133, \"pull_bytes\": 144, \"pulls_pe"
-              "r_s\": 15.0, \"pull_bytes_per_s\": 20.0, \"refused\": 105, \"non_finite\": 10"
-              "6, \"late\": 114, \"duplicates\": 107, \"push_us\": {\"count\": 1, \"mean\": 20.0, "
-              "\"p50\": 24."
-              "0, \"p90\": 30.4, \"p99\": 31.84}, \"pull_us\": {\"count\": 1, \"mean\": 1500.0,"
-              " \"p50\": 1536.0, \"p90\": 1945.6, \"p99\": 2037.76}, \"staleness\": {\"count\":"
-              " 1, \"mean\": 3.0, \"p50\": 3.0, \"p90\": 3.8, \"p99\": 3.98}, \"address\": \"h0:"
-              "1\", \"uptime_ms\": 108, \"position\": 109, \"variables\": 110, \"shards\": 111"
-              ", \"connections\": 112, \"connections_max\": 113, \"connections_refused\": 1"
-              ", \"version\": \"1.2.3\", \"memory\": {\"resident_bytes\": 1024, \"base_bytes\":"
-              " 2048, \"state_bytes\": 3072, \"view_bytes\": 4096, \"view_bytes_max\": 5120"
-              ", \"staged_bytes\": 6144, \"staging_bytes_max\": 7168, \"state_bytes_max\": "
-              "12288, \"pull_bytes\": 9216, \"pulls_bytes_max\": 10240, \"meet_bytes\": 17408, "
-              "\"meet_bytes_max\": 18432, \"sessions_bytes_m"
-              "ax\": 11264, \"connections_bytes_max\": 13312, \"calls_bytes_max\": 16384, "
-              "\"unread_answers_bytes_max\": 15360, \"step_bytes_max\": 14336, \"grpc_memo"
-              "ry_bytes_max\": 8192, \"bound_bytes\": 124928}, \"waits\": [], \"waits_left_"
-              "out\": 0, \"sessions_left_out\": 0}");
+        text,
+        "{\"name\": \"ps 0\", \"pushes\": 111, \"push_bytes\": 122, \"pushes_per_s\": 5.0"
+        ", \"push_bytes_per_s\": 10.0, \"pulls\": 133, \"pull_bytes\": 144, \"pulls_pe"
+        "r_s\": 15.0, \"pull_bytes_per_s\": 20.0, \"refused\": 105, \"non_finite\": 10"
+        "6, \"late\": 114, \"duplicates\": 107, \"push_us\": {\"count\": 1, \"mean\": 20.0, "
+        "\"p50\": 24."
+        "0, \"p90\": 30.4, \"p99\": 31.84}, \"pull_us\": {\"count\": 1, \"mean\": 1500.0,"
+        " \"p50\": 1536.0, \"p90\": 1945.6, \"p99\": 2037.76}, \"staleness\": {\"count\":"
+        " 1, \"mean\": 3.0, \"p50\": 3.0, \"p90\": 3.8, \"p99\": 3.98}, \"address\": \"h0:"
+        "1\", \"uptime_ms\": 108, \"position\": 109, \"variables\": 110, \"shards\": 111"
+        ", \"connections\": 112, \"connections_max\": 113, \"connections_refused\": 1"
+        ", \"version\": \"1.2.3\", \"memory\": {\"resident_bytes\": 1024, \"base_bytes\":"
+        " 2048, \"state_bytes\": 3072, \"view_bytes\": 4096, \"view_bytes_max\": 5120"
+        ", \"staged_bytes\": 6144, \"staging_bytes_max\": 7168, \"state_bytes_max\": "
+        "12288, \"pull_bytes\": 9216, \"pulls_bytes_max\": 10240, \"collective_bytes\": 17408, "
+        "\"collective_bytes_max\": 18432, \"sessions_bytes_m"
+        "ax\": 11264, \"connections_bytes_max\": 13312, \"calls_bytes_max\": 16384, "
+        "\"unread_answers_bytes_max\": 15360, \"step_bytes_max\": 14336, \"grpc_memo"
+        "ry_bytes_max\": 8192, \"bound_bytes\": 124928}, \"waits\": [], \"waits_left_"
+        "out\": 0, \"sessions_left_out\": 0}");
     assert_says(
         text, "\"connections_refused\": 3, \"version\": \"1.2.3\", \"memory\": {}, \"waits\": ["
               "\"ps 1 waits for ps 2\", \"a push waits\"], \"waits_left_out\": 5, \"sessions"

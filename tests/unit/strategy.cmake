@@ -35,5 +35,5 @@ target_link_options(unit_remote PRIVATE -Wl,--wrap=sumac_client_create -Wl,--wra
   -Wl,--wrap=push_keep -Wl,--wrap=sumac_push_wait -Wl,--wrap=sumac_client_pull_and_wait -Wl,--wrap=sumac_variable_name
   -Wl,--wrap=sumac_variable_shards -Wl,--wrap=sumac_variable_describe)
 sumac_unit_test(peers_open USES worker)
-target_link_options(unit_peers_open PRIVATE -Wl,--wrap=client_count_strategy -Wl,--wrap=client_meeting_place # are the test's
+target_link_options(unit_peers_open PRIVATE -Wl,--wrap=client_count_strategy -Wl,--wrap=client_collective_place # are the test's
   -Wl,--wrap=sumac_client_describe)

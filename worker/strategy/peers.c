@@ -118,7 +118,7 @@ enum sumac_status peers_open(
     if (status == SUMAC_OK)
         status = name_it(options, made, error);
     if (status == SUMAC_OK)
-        status = client_meeting_place(
+        status = client_collective_place(
             made->client, made->workers, made->worker_count, &made->index, &made->count, error);
     if (status == SUMAC_OK && (uint64_t)made->count * options->replicas > SUMAC_REPLICAS_MAX)
         status = fail(
@@ -138,8 +138,8 @@ enum sumac_status peers_open(
 static void wait_out_given_up(struct given_up *call)
 {
     assert(call->differing_count <= SUMS_UNDER_WAY_MAX);
-    peers_wait_out(call->meet);
-    call->meet = NULL;
+    peers_wait_out(call->collective);
+    call->collective = NULL;
     while (call->differing_count > 0)
         peers_wait_out(call->differing[--call->differing_count]);
 }
@@ -177,12 +177,13 @@ bool peers_know_attempts(const struct peers *peers)
 }
 
 enum sumac_status peers_meet(
-    struct peers *peers, const struct sumac_meet_options *options,
-    const struct sumac_contribution *contribution, struct sumac_meet **meet,
+    struct peers *peers, const struct sumac_collective_options *options,
+    const struct sumac_contribution *contribution, struct sumac_collective **collective,
     struct sumac_error *error)
 {
     assert(options->round == peers->round);
-    return client_meet_of(peers->client, options, peers->attempts, contribution, meet, error);
+    return client_collective_of(
+        peers->client, options, peers->attempts, contribution, collective, error);
 }
 
 void peers_begin_run(struct peers *peers)
@@ -193,10 +194,10 @@ void peers_begin_run(struct peers *peers)
     pthread_mutex_unlock(&peers->mutex);
 }
 
-struct sumac_meet_options
-peers_next_round(struct peers *peers, enum sumac_meet_operation operation, uint32_t timeout_ms)
+struct sumac_collective_options peers_next_round(
+    struct peers *peers, enum sumac_collective_operation operation, uint32_t timeout_ms)
 {
-    return (struct sumac_meet_options){
+    return (struct sumac_collective_options){
         .name = peers->name,
         .round = ++peers->round,
         .operation = operation,
@@ -493,17 +494,17 @@ hear(struct hearing *hearing, const struct sumac_tensor *blocks, struct sumac_er
 /* ---- exchanged */
 
 static enum sumac_status begin_block(
-    struct peers *peers, const struct pack *block, uint32_t timeout_ms, struct sumac_meet **meet,
-    struct sumac_error *error)
+    struct peers *peers, const struct pack *block, uint32_t timeout_ms,
+    struct sumac_collective **collective, struct sumac_error *error)
 {
     const struct sumac_contribution contribution = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(block->used), .memory = block->bytes}};
-    const struct sumac_meet_options options =
-        peers_next_round(peers, SUMAC_MEET_GATHER, timeout_ms);
+    const struct sumac_collective_options options =
+        peers_next_round(peers, SUMAC_COLLECTIVE_GATHER, timeout_ms);
 
     assert(block->used > 0);
     assert(!block->failed);
-    return peers_meet(peers, &options, &contribution, meet, error);
+    return peers_meet(peers, &options, &contribution, collective, error);
 }
 
 static uint32_t timeout_of(const struct sumac_strategy *strategy, const struct call *call)
@@ -546,13 +547,14 @@ static void write_block(
 /* Tell the others in the next round why this worker failed. `block` has room for it. */
 static enum sumac_status begin_failure(
     const struct hearing *hearing, struct pack *block, const struct sumac_error *failed,
-    bool ends_run, struct sumac_meet **meet, struct sumac_error *error)
+    bool ends_run, struct sumac_collective **collective, struct sumac_error *error)
 {
     block->used = 0;
     write_block(block, hearing, failed, ends_run);
     assert(block->used <= FAILURE_BYTES_MAX);
     return begin_block(
-        hearing->strategy->peers, block, timeout_of(hearing->strategy, hearing->made), meet, error);
+        hearing->strategy->peers, block, timeout_of(hearing->strategy, hearing->made), collective,
+        error);
 }
 
 /* Begin the round of this worker's block, and those that sum. If the block cannot be sent, the
@@ -560,7 +562,7 @@ static enum sumac_status begin_failure(
  * them, whatever fails here. */
 static enum sumac_status begin_all(
     const struct hearing *hearing, const struct pack *block, const struct sumac_error *failed,
-    struct sumac_meet **meet, struct sumac_error *why)
+    struct sumac_collective **collective, struct sumac_error *why)
 {
     struct sumac_strategy *strategy = hearing->strategy;
     struct peers *peers = strategy->peers;
@@ -568,7 +570,7 @@ static enum sumac_status begin_all(
     struct sumac_error named;
 
     if (failed == NULL)
-        status = begin_block(peers, block, timeout_of(strategy, hearing->made), meet, why);
+        status = begin_block(peers, block, timeout_of(strategy, hearing->made), collective, why);
     if (status != SUMAC_OK) {
         peers->round--; /* the reason goes into the same round */
         (void)peers_fail_round(hearing->made, why, &named);
@@ -576,7 +578,7 @@ static enum sumac_status begin_all(
     }
     if (failed == NULL)
         return hearing->sums_beside ? sums_begin(strategy, hearing->own, why) : SUMAC_OK;
-    status = begin_failure(hearing, &peers->failure, failed, false, meet, why);
+    status = begin_failure(hearing, &peers->failure, failed, false, collective, why);
     if (hearing->sums_beside)
         sums_give_up(peers);
     return status;
@@ -608,19 +610,19 @@ static enum sumac_status exchange(
     struct sumac_error *error)
 {
     struct peers *peers = hearing->strategy->peers;
-    struct sumac_met met = {.buffer = NULL};
-    struct sumac_meet *meet = NULL;
+    struct sumac_collective_result result = {.buffer = NULL};
+    struct sumac_collective *collective = NULL;
     struct sumac_error why;
 
-    enum sumac_status status = begin_all(hearing, block, failed, &meet, &why);
+    enum sumac_status status = begin_all(hearing, block, failed, &collective, &why);
     if (status != SUMAC_OK) {
-        peers_wait_out(meet);
+        peers_wait_out(collective);
         return peers_fail_round(hearing->made, &why, error);
     }
     do
-        status = sumac_meet_wait(meet, 0, &met, &why);
+        status = sumac_collective_wait(collective, 0, &result, &why);
     while (status == SUMAC_DEADLINE_EXCEEDED);
-    status = status == SUMAC_OK ? hear(hearing, &met.value, error)
+    status = status == SUMAC_OK ? hear(hearing, &result.value, error)
                                 : fail_block_round(hearing, &why, error);
     peers->sums.agreed = status == SUMAC_OK || hearing->alone;
     if (status == SUMAC_OK && !hearing->sums_beside &&
@@ -628,7 +630,7 @@ static enum sumac_status exchange(
         status = peers_fail_round(hearing->made, &why, error);
     if (status != SUMAC_OK && hearing->sums_most > hearing->sums)
         sums_differ(peers, hearing->sums_most - hearing->sums);
-    sumac_buffer_unref(met.buffer);
+    sumac_buffer_unref(result.buffer);
     return status;
 }
 
@@ -704,8 +706,9 @@ void peers_give_up(
     struct given_up *given_up = &peers->given_up[peers->given_up_next++ % GIVEN_UP_MAX];
     wait_out_given_up(given_up); /* of some calls ago */
     plan_sums(&hearing, call->value);
-    if (begin_failure(&hearing, &given_up->block, why, true, &given_up->meet, &error) != SUMAC_OK)
-        given_up->meet = NULL;
+    if (begin_failure(&hearing, &given_up->block, why, true, &given_up->collective, &error) !=
+        SUMAC_OK)
+        given_up->collective = NULL;
     if (hearing.sums_beside)
         sums_give_up(peers);
     memcpy(given_up->differing, sums->differing, sizeof sums->differing);

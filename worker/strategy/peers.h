@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers.h -- the other workers of a strategy: what a call of all of them has in each, by rounds of
- * one rendezvous on the ps, whose result is the same bits in all. */
+ * one collective on the ps, whose result is the same bits in all. */
 #ifndef STRATEGY_PEERS_H
 #define STRATEGY_PEERS_H
 

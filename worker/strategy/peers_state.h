@@ -32,8 +32,8 @@ struct summing {
     enum sumac_dtype dtype;
     uint32_t tensors, tensor; /* how many it has, and the one that is alone */
     uint64_t bytes;
-    uint64_t first_byte;     /* of that one */
-    struct sumac_meet *meet; /* NULL: not begun, or over */
+    uint64_t first_byte;                 /* of that one */
+    struct sumac_collective *collective; /* NULL: not begun, or over */
     struct sumac_value *partial, *sum;
 };
 
@@ -45,15 +45,16 @@ struct sums {
     uint32_t timeout_ms;
     bool mean, failed; /* failed: there was no memory for a plan */
     bool agreed;       /* all workers take these sums, so they wait for the rounds to begin */
-    struct sumac_meet *differing[SUMS_UNDER_WAY_MAX]; /* rounds in which this worker differs */
+    struct sumac_collective
+        *differing[SUMS_UNDER_WAY_MAX]; /* rounds in which this worker differs */
     uint32_t differing_count;
 };
 
 /* A call that was given up here: its rounds are over when the other workers have come to them. */
 struct given_up {
-    struct pack block;       /* says why; its room is always there */
-    struct sumac_meet *meet; /* of the block; NULL: over, or not begun */
-    struct sumac_meet *differing[SUMS_UNDER_WAY_MAX];
+    struct pack block;                   /* says why; its room is always there */
+    struct sumac_collective *collective; /* of the block; NULL: over, or not begun */
+    struct sumac_collective *differing[SUMS_UNDER_WAY_MAX];
     uint32_t differing_count;
 };
 
@@ -78,20 +79,20 @@ struct peers {
 /* Has it heard which attempts of the workers the rounds belong to? Until then nothing is summed
  * apart beside a block: a later attempt of a worker could have a part in it. */
 bool peers_know_attempts(const struct peers *peers);
-/* sumac_client_meet, for these attempts. */
+/* sumac_client_collective, for these attempts. */
 enum sumac_status peers_meet(
-    struct peers *peers, const struct sumac_meet_options *options,
-    const struct sumac_contribution *contribution, struct sumac_meet **meet,
+    struct peers *peers, const struct sumac_collective_options *options,
+    const struct sumac_contribution *contribution, struct sumac_collective **collective,
     struct sumac_error *error);
-struct sumac_meet_options
-peers_next_round(struct peers *peers, enum sumac_meet_operation operation, uint32_t timeout_ms);
+struct sumac_collective_options peers_next_round(
+    struct peers *peers, enum sumac_collective_operation operation, uint32_t timeout_ms);
 /* What a round says of those who have not come, in the words of a collective. */
 enum sumac_status
 peers_fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error);
 
 /* ---- sums.c */
 /* Its memory is the caller's again; how it ended, others say. NULL is fine. */
-void peers_wait_out(struct sumac_meet *meet);
+void peers_wait_out(struct sumac_collective *collective);
 /* Which rounds sum what of a call with that value: how many are under way from its beginning. What
  * is planned is the call's until sums_end. */
 uint32_t sums_plan(

@@ -24,11 +24,12 @@
     (UINT64_C(8) << 20) /* of a large one in a round: less than a session's grant */
 #define PACK_ALIGNED_BYTES 64u
 
-void peers_wait_out(struct sumac_meet *meet)
+void peers_wait_out(struct sumac_collective *collective)
 {
     struct sumac_error error;
 
-    while (meet != NULL && sumac_meet_wait(meet, 0, NULL, &error) == SUMAC_DEADLINE_EXCEEDED) {
+    while (collective != NULL &&
+           sumac_collective_wait(collective, 0, NULL, &error) == SUMAC_DEADLINE_EXCEEDED) {
     }
 }
 
@@ -248,8 +249,8 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
     struct peers *peers = strategy->peers;
     struct sums *sums = &peers->sums;
     struct summing *pack = &sums->packs[number];
-    struct sumac_meet_options options =
-        peers_next_round(peers, sums->mean ? SUMAC_MEET_MEAN : SUMAC_MEET_SUM, sums->timeout_ms);
+    struct sumac_collective_options options = peers_next_round(
+        peers, sums->mean ? SUMAC_COLLECTIVE_MEAN : SUMAC_COLLECTIVE_SUM, sums->timeout_ms);
 
     assert(number == sums->begun);
     sums->begun++;
@@ -259,7 +260,7 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
         return value_fail_for_memory(error);
     const struct sumac_contribution contribution = {
         .value = pack->partial->tensor, .into = pack->sum->tensor};
-    return peers_meet(peers, &options, &contribution, &pack->meet, error);
+    return peers_meet(peers, &options, &contribution, &pack->collective, error);
 }
 
 /* The next pack's. One that cannot be begun here is begun by all others. */
@@ -327,10 +328,10 @@ void sums_differ(struct peers *peers, uint32_t rounds)
 
     assert(rounds <= SUMS_UNDER_WAY_MAX - sums->differing_count);
     for (uint32_t i = 0; i < rounds; i++) {
-        const struct sumac_meet_options options =
-            peers_next_round(peers, SUMAC_MEET_GATHER, sums->timeout_ms);
-        struct sumac_meet **meet = &sums->differing[sums->differing_count];
-        if (peers_meet(peers, &options, &nothing, meet, &error) == SUMAC_OK)
+        const struct sumac_collective_options options =
+            peers_next_round(peers, SUMAC_COLLECTIVE_GATHER, sums->timeout_ms);
+        struct sumac_collective **collective = &sums->differing[sums->differing_count];
+        if (peers_meet(peers, &options, &nothing, collective, &error) == SUMAC_OK)
             sums->differing_count++;
     }
 }
@@ -354,10 +355,10 @@ end_pack(struct sumac_strategy *strategy, struct summing *pack, struct sumac_err
     struct sumac_error why;
     enum sumac_status status = SUMAC_DEADLINE_EXCEEDED;
 
-    assert(pack->meet != NULL);
+    assert(pack->collective != NULL);
     while (status == SUMAC_DEADLINE_EXCEEDED)
-        status = sumac_meet_wait(pack->meet, 0, NULL, &why);
-    pack->meet = NULL;
+        status = sumac_collective_wait(pack->collective, 0, NULL, &why);
+    pack->collective = NULL;
     if (status != SUMAC_OK)
         sums->agreed = false; /* all workers hear so, and begin no more */
     else if (sums->begun < sums->pack_count)
@@ -378,7 +379,7 @@ enum sumac_status peers_take_sum(
     assert(sumac_shape_equal(&taken->shape, &tensor->shape));
     enum sumac_status status = SUMAC_OK;
     for (uint32_t i = 0; status == SUMAC_OK && i < taken->packs; i++)
-        while (status == SUMAC_OK && sums->packs[taken->pack + i].meet != NULL)
+        while (status == SUMAC_OK && sums->packs[taken->pack + i].collective != NULL)
             status = end_pack(strategy, &sums->packs[taken->pack + i], error);
     if (status != SUMAC_OK)
         return status;
@@ -392,7 +393,7 @@ enum sumac_status peers_take_sum(
 void sums_end(struct sums *sums)
 {
     for (uint32_t i = 0; i < sums->pack_count; i++) {
-        peers_wait_out(sums->packs[i].meet);
+        peers_wait_out(sums->packs[i].collective);
         sumac_value_unref(sums->packs[i].partial);
         sumac_value_unref(sums->packs[i].sum);
     }

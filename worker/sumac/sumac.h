@@ -2,7 +2,7 @@
 /* sumac.h -- all of it: what a program in C includes.
  *
  *     cluster.h      which tasks a run is made of, and which one this is
- *     client.h       a session with the ps: variables, pushes, pulls, rendezvous
+ *     client.h       a session with the ps: variables, pushes, pulls, collective
  *     device.h       what a step does on a GPU
  *     worker.h       a step, its push and its pull, overlapped
  *     value.h        tensors, nests of them, what each replica has

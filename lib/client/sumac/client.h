@@ -41,10 +41,10 @@
 #define SUMAC_SLOTS_MAX 8u            /* likewise */
 
 struct sumac_client;
-struct sumac_variable; /* a variable as its client knows it; valid until the client is closed */
-struct sumac_push;     /* one push under way */
-struct sumac_pull;     /* one pull under way */
-struct sumac_meet;     /* one contribution to a rendezvous, and what comes of it */
+struct sumac_variable;   /* a variable as its client knows it; valid until the client is closed */
+struct sumac_push;       /* one push under way */
+struct sumac_pull;       /* one pull under way */
+struct sumac_collective; /* one contribution to a collective, and what comes of it */
 
 /* The numbers are those of the wire, where there is one. */
 enum sumac_aggregation {
@@ -600,20 +600,20 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_barrier(
 
 /* Contributions of several members become one result, which all of them get: MPI's collectives,
  * tf.distribute's all_reduce, gather, broadcast. */
-enum sumac_meet_operation {
-    SUMAC_MEET_SUM = 1,         /* every type but bool */
-    SUMAC_MEET_MEAN = 2,        /* the sum ÷ all weights together; float types */
-    SUMAC_MEET_MIN = 3,         /* every type but bool */
-    SUMAC_MEET_MAX = 4,         /* likewise */
-    SUMAC_MEET_GATHER = 5,      /* one after the other along `axis` */
-    SUMAC_MEET_BROADCAST = 6,   /* that of `root` */
-    SUMAC_MEET_CONCATENATE = 7, /* rows by index, one after the other: tf.IndexedSlices */
+enum sumac_collective_operation {
+    SUMAC_COLLECTIVE_SUM = 1,         /* every type but bool */
+    SUMAC_COLLECTIVE_MEAN = 2,        /* the sum ÷ all weights together; float types */
+    SUMAC_COLLECTIVE_MIN = 3,         /* every type but bool */
+    SUMAC_COLLECTIVE_MAX = 4,         /* likewise */
+    SUMAC_COLLECTIVE_GATHER = 5,      /* one after the other along `axis` */
+    SUMAC_COLLECTIVE_BROADCAST = 6,   /* that of `root` */
+    SUMAC_COLLECTIVE_CONCATENATE = 7, /* rows by index, one after the other: tf.IndexedSlices */
 };
 
-struct sumac_meet_options {
+struct sumac_collective_options {
     const char *name; /* UTF-8, 1 to 256 bytes, no control characters */
     uint64_t round;   /* from 1, each once: who starts anew goes on where the others are */
-    enum sumac_meet_operation operation;
+    enum sumac_collective_operation operation;
     /* Who takes part, this process's own task among them, in any order; none: all members of the
      * cluster configuration. At most 512, each of them listed there, where all are; of one round
      * all name the same. */
@@ -626,7 +626,7 @@ struct sumac_meet_options {
     bool weightless;         /* … nothing: it is not counted */
     bool non_finite_allowed; /* else a float that is not finite refuses the contribution */
     /* Of all times that those who come name the first that is over ends the round, for all. 0:
-     * 60 s; of sumac_client_meet_and_wait the client's, a little less. At most a day. */
+     * 60 s; of sumac_client_collective_and_wait the client's, a little less. At most a day. */
     uint32_t timeout_ms;
 };
 
@@ -638,35 +638,35 @@ struct sumac_contribution {
     struct sumac_tensor value;
     struct sumac_tensor indices; /* of CONCATENATE: (rows) int64 */
     /* Where the result goes, of value's shape and of the result's type; it may be where `value`
-     * lies. Not of GATHER and CONCATENATE, whose result sumac_meet_wait gives. */
+     * lies. Not of GATHER and CONCATENATE, whose result sumac_collective_wait gives. */
     struct sumac_tensor into;
 };
 
 /* Of GATHER and CONCATENATE. */
-struct sumac_met {
+struct sumac_collective_result {
     struct sumac_buffer *buffer; /* what both lie in */
     struct sumac_tensor value;
     struct sumac_tensor indices; /* of CONCATENATE: (rows) int64 */
 };
 
-/* Contribute to a round of a rendezvous. Returns at once; rounds of several names, and pushes, may
- * be under way beside it, in any order. Exactly once, whatever breaks: a contribution that was sent
- * again counts once, and every participant gets the same bits: it is combined in their order, the
- * chief first, then the workers by index.
+/* Contribute to a round of a collective. Returns at once; rounds of several names, and pushes, may
+ * be under way beside it, in any order. A contribution counts exactly once, also when it was sent
+ * again. Every participant gets the same bits: contributions are combined in the participants'
+ * order, the chief first, then the workers by index.
  *
- * Wait for the result before you leave, also as the root of a BROADCAST: a round fails
- * (MEMBER_GONE) when all tasks that have come to it leave before the others come.
+ * Wait for the result before you leave, also as the root of a BROADCAST. A round fails
+ * (MEMBER_GONE) when all its participants so far leave before the others join it.
  *
- * Borrows  the tensors' bytes, until sumac_meet_wait returns with another status than
+ * Borrows  the tensors' bytes, until sumac_collective_wait returns with another status than
  * DEADLINE_EXCEEDED; the rest until it returns.
- * Gives    *meet; ends with sumac_meet_wait, at the latest with the client.
+ * Gives    *meet; ends with sumac_collective_wait, at the latest with the client.
  * Fails    INVALID_ARGUMENT at once: name, round, operation, weight, tasks, types, shapes, a tensor
  *          without memory. OUT_OF_RANGE: a tensor that ends past its buffer. RESOURCE_EXHAUSTED
  *          (PART_TOO_LARGE): more than the session's grant, where that is known. What a ps refuses,
  *          the wait tells. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet(
-    struct sumac_client *client, const struct sumac_meet_options *options,
-    const struct sumac_contribution *contribution, struct sumac_meet **meet,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_collective(
+    struct sumac_client *client, const struct sumac_collective_options *options,
+    const struct sumac_contribution *contribution, struct sumac_collective **collective,
     struct sumac_error *error);
 
 /* Wait until the round is over; timeout_ms 0: the client's.
@@ -680,22 +680,23 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet(
  * ABORTED (MEMBER_GONE): one that has not come has left, or was lost, or all who came have; ABORTED
  * (ROUND_OVER): it failed before, and how is forgotten; INVALID_ARGUMENT (ZERO_WEIGHT): a mean of
  * no weight. For this one alone: what its contribution was refused for: NON_FINITE; ALREADY_EXISTS:
- * it has contributed to that round; RESOURCE_EXHAUSTED (OUT_OF_MEMORY): the ps's --meet-max, with
- * both figures; ABORTED (SESSION_CLOSED). */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_meet_wait(
-    struct sumac_meet *meet, uint32_t timeout_ms, struct sumac_met *met, struct sumac_error *error);
+ * it has contributed to that round; RESOURCE_EXHAUSTED (OUT_OF_MEMORY): the ps's --collectives-max,
+ * with both figures; ABORTED (SESSION_CLOSED). */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_collective_wait(
+    struct sumac_collective *collective, uint32_t timeout_ms,
+    struct sumac_collective_result *result, struct sumac_error *error);
 /* Is it over? Never blocks; polls the network once. */
-SUMAC_API bool sumac_meet_done(struct sumac_meet *meet);
+SUMAC_API bool sumac_collective_done(struct sumac_collective *collective);
 
-/* sumac_client_meet, waited for until it is over. It is the round's time that bounds it, whatever
- * the client's is: by then a ps ends the round, for all; one that is silent then is given up
- * another 5 s later. Where the options name no time the round's is the client's, less a second, or
- * half of less than two, so that its end is heard within the client's.
+/* sumac_client_collective, waited for until it is over. It is the round's time that bounds it,
+ * whatever the client's is: by then a ps ends the round, for all; one that is silent then is given
+ * up another 5 s later. Where the options name no time the round's is the client's, less a second,
+ * or half of less than two, so that its end is heard within the client's.
  *
  * Borrows  the tensors' bytes and the rest, until it returns. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet_and_wait(
-    struct sumac_client *client, const struct sumac_meet_options *options,
-    const struct sumac_contribution *contribution, struct sumac_met *met,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_collective_and_wait(
+    struct sumac_client *client, const struct sumac_collective_options *options,
+    const struct sumac_contribution *contribution, struct sumac_collective_result *result,
     struct sumac_error *error);
 
 /* The facts of the session; zeros for a reader, but for the cluster's and newest_step.

@@ -16,16 +16,16 @@
 
 #define COMBINED_SLICE_BYTES 262144u /* of a contribution */
 
-static struct deposit *deposit_at(const struct round *round, uint32_t place)
+static struct contribution *contribution_at(const struct round *round, uint32_t place)
 {
-    assert(place < round->meeting->task_count);
+    assert(place < round->collective->task_count);
     return round->places[place].contribution;
 }
 
 /* One that weighs nothing in a mean is none. */
 static bool counts(const struct round *round, uint32_t place)
 {
-    return round->meeting->operation != MEETING_MEAN || round->places[place].weight > 0;
+    return round->collective->operation != COLLECTIVE_MEAN || round->places[place].weight > 0;
 }
 
 static const uint8_t *find_bytes(
@@ -38,20 +38,22 @@ static const uint8_t *find_bytes(
 
     while (!counts(round, place) || source-- > 0)
         place++;
-    return lane_deposit_bytes(deposit_at(round, place), at, together_bytes);
+    return lane_contribution_bytes(contribution_at(round, place), at, together_bytes);
 }
 
 static void begin(struct lane *lane, const struct round *round)
 {
     struct combining *combining = &lane->turns->combining;
-    const struct meeting_share share = meeting_share(round->meeting, lane->index, lane->ps_count);
+    const struct collective_share share =
+        collective_share(round->collective, lane->index, lane->ps_count);
 
     assert(combining->compute.job == 0);
     assert(combining->done == 0);
-    combining->elements = share.bytes / dtype_bytes(meeting_contribution_dtype(round->meeting));
+    combining->elements =
+        share.bytes / dtype_bytes(collective_contribution_dtype(round->collective));
     combining->sources = (struct update_sources){.find = find_bytes, .context = round};
     combining->weight = 0;
-    for (uint32_t i = 0; i < round->meeting->task_count; i++) {
+    for (uint32_t i = 0; i < round->collective->task_count; i++) {
         combining->sources.count += counts(round, i);
         combining->weight += round->places[i].weight;
     }
@@ -61,18 +63,18 @@ static void begin(struct lane *lane, const struct round *round)
 /* The next elements that lie together in contribution 0. False: there are none. */
 static bool cut(struct combining *combining, const struct round *round, struct combine_slice *slice)
 {
-    const size_t element = dtype_bytes(meeting_contribution_dtype(round->meeting));
+    const size_t element = dtype_bytes(collective_contribution_dtype(round->collective));
     uint64_t bytes;
 
     if (combining->done == combining->elements)
         return false;
     uint8_t *const out =
-        lane_deposit_bytes(deposit_at(round, 0), combining->done * element, &bytes);
+        lane_contribution_bytes(contribution_at(round, 0), combining->done * element, &bytes);
     if (bytes > COMBINED_SLICE_BYTES)
         bytes = COMBINED_SLICE_BYTES;
     assert(bytes <= (combining->elements - combining->done) * element);
     *slice = (struct combine_slice){
-        .meeting = round->meeting,
+        .collective = round->collective,
         .sources = &combining->sources,
         .weight = combining->weight,
         .first = combining->done,
@@ -103,7 +105,7 @@ static void run_here(struct lane *lane, struct round *round)
     while (cut(combining, round, &slice))
         combine_run(&slice);
     lane->work += combining->elements * combining->sources.count *
-                  dtype_bytes(round->meeting->dtype) / WORK_VECTOR_BYTES;
+                  dtype_bytes(round->collective->dtype) / WORK_VECTOR_BYTES;
     combining->done = 0;
     finish(lane, round);
 }
@@ -138,14 +140,14 @@ static void go_on(struct lane *lane)
 void combining_add(struct lane *lane, struct round *round)
 {
     struct combining *combining = &lane->turns->combining;
-    const enum meeting_operation operation = round->meeting->operation;
-    const uint64_t bytes = meeting_share(round->meeting, lane->index, lane->ps_count).bytes *
-                           round->meeting->task_count;
+    const enum collective_operation operation = round->collective->operation;
+    const uint64_t bytes = collective_share(round->collective, lane->index, lane->ps_count).bytes *
+                           round->collective->task_count;
     const bool first = combining->line.first == NULL;
 
     assert(round->over && !round->ready);
     lane_round_use(lane, round);
-    if (operation > MEETING_MAX)
+    if (operation > COLLECTIVE_MAX)
         finish(lane, round);
     else if (
         lane_reads_records(lane) || (first && !lane->records && bytes <= lane->config.inline_bytes))
@@ -197,18 +199,19 @@ void combining_drop_all(struct lane *lane)
 const uint8_t *lane_combined_bytes(
     const struct round *round, uint32_t place, uint64_t at, uint64_t *together_bytes)
 {
-    const struct deposit *deposit = deposit_at(round, place);
-    const size_t element = dtype_bytes(round->meeting->dtype);
-    const size_t came = dtype_bytes(meeting_contribution_dtype(round->meeting));
+    const struct contribution *contribution = contribution_at(round, place);
+    const size_t element = dtype_bytes(round->collective->dtype);
+    const size_t came = dtype_bytes(collective_contribution_dtype(round->collective));
 
     assert(round->ready);
     if (came == element)
-        return lane_deposit_bytes(deposit, at, together_bytes);
+        return lane_contribution_bytes(contribution, at, together_bytes);
     /* in its chunk, each slice of the result begins where that of what came did */
     const uint64_t first = at / element;
     uint64_t left;
-    const uint8_t *data = lane_deposit_bytes(deposit, first * came, &left);
-    const uint64_t within = lane_deposit_offset(deposit, first * came) % COMBINED_SLICE_BYTES;
+    const uint8_t *data = lane_contribution_bytes(contribution, first * came, &left);
+    const uint64_t within =
+        lane_contribution_offset(contribution, first * came) % COMBINED_SLICE_BYTES;
     if (left > COMBINED_SLICE_BYTES - within)
         left = COMBINED_SLICE_BYTES - within;
     *together_bytes = left / came * element - at % element;

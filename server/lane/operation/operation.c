@@ -128,7 +128,7 @@ void operation_count_part(struct lane *lane, const struct lane_part *part)
     /* JSON has no infinity: a sum beyond a double would be read as none. */
     session->weight = sum > DBL_MAX ? DBL_MAX : sum;
     session->counts.pushes++;
-    session->counts.met += part->deposit != NULL;
+    session->counts.collectives += part->contribution != NULL;
     lane->counts.pushes++;
     session->counts.push_bytes += part->bytes;
     lane->counts.push_bytes += part->bytes;

@@ -53,32 +53,36 @@ void lane_turn_take_steps(struct lane *lane);
  * been. */
 bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint64_t position);
 
-/* A contribution to a rendezvous was deposited, and is again. False: it was none. */
-bool lane_turn_replay_deposit(struct lane *lane, struct lane_session *session, uint64_t sequence);
+/* Contribute a part again, as a record says. False: it is no contribution to a collective. */
+bool lane_turn_replay_contribution(
+    struct lane *lane, struct lane_session *session, uint64_t sequence);
 
-/* meet.c: rounds of rendezvous, as this ps decides them */
+/* collective.c: rounds of collectives, as this ps decides them */
 /* A contribution has its turn: its round gets it, and may be over with that. */
-void lane_meet_deposit(struct lane *lane, struct lane_part *part);
+void lane_collective_contribution(struct lane *lane, struct lane_part *part);
 /* Is there any round? */
-static inline bool lane_meet_is_any(const struct lane *lane) { return lane->rounds.count > 0; }
+static inline bool lane_collective_is_any(const struct lane *lane)
+{
+    return lane->rounds.count > 0;
+}
 /* All that counts of the session is applied: it wants nothing more, and nobody waits for it. */
-void lane_meet_settled(struct lane *lane, struct lane_session *session);
+void lane_collective_settled(struct lane *lane, struct lane_session *session);
 /* End an unwanted round (rounds.h), whose room a contribution needs. */
-void lane_meet_end_unwanted(void *lane, struct round *round);
+void lane_collective_end_unwanted(void *lane, struct round *round);
 /* The cluster is in another epoch: the rounds that are open end. */
-void lane_meet_epoch(struct lane *lane, uint64_t epoch);
+void lane_collective_epoch(struct lane *lane, uint64_t epoch);
 /* Rounds whose time is over end, and one whose result could not be made at once goes on. */
-void lane_meet_tick(struct lane *lane);
-uint64_t lane_meet_due_us(const struct lane *lane);
+void lane_collective_tick(struct lane *lane);
+uint64_t lane_collective_due_us(const struct lane *lane);
 /* Nobody was listened to for so long. */
-void lane_meet_excuse(struct lane *lane, uint64_t slept_us);
+void lane_collective_excuse(struct lane *lane, uint64_t slept_us);
 /* As ps 0 orders it, or a record says (number 0). Fails  INVALID_ARGUMENT: there is no such round.
  * RESOURCE_EXHAUSTED: it is not obeyed yet. */
-enum sumac_status lane_meet_obey(
-    struct lane *lane, uint64_t number, const wire_meeting_end *end, struct sumac_error *error);
+enum sumac_status lane_collective_obey(
+    struct lane *lane, uint64_t number, const wire_collective_end *end, struct sumac_error *error);
 /* Whom an open round waits for: "worker 2 (no push or pull on ps 1 for 3.2 s) and worker 5 (which
  * has no session)". */
-void lane_meet_missing(
+void lane_collective_missing(
     const struct lane *lane, const struct round *round, char *text, size_t text_bytes);
 
 /* combining.c: what is made of a round's contributions */

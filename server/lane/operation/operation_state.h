@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "combine.h"
-#include "deposit.h"
+#include "contribution.h"
 #include "operation.h"
 
 #define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
@@ -69,7 +69,7 @@ struct batch {
 
 #define COMBINED_AT_ONCE 256u /* slices of one COMPUTE */
 
-/* Rounds of rendezvous whose contributions become one tensor, in their turn. */
+/* Rounds of collectives whose contributions become one tensor, in their turn. */
 struct combining {
     LIST(struct round) line; /* the first is under way: … */
     uint64_t done, elements; /* … so many of its elements have been given out, of so many; 0: it
@@ -97,8 +97,8 @@ struct turns {
     uint64_t tell_us, tell_apart_us;       /* … then, and so long after that */
     uint64_t fails_from;                   /* this step and those after it fail; 0: none does */
     char lost_task[STORE_TASK_TEXT_BYTES]; /* whose contribution they lack */
-    uint64_t meet_due_us;                  /* when a round's time may be over */
-    uint64_t meet_order;                   /* number of the last order that ended one */
+    uint64_t collective_due_us;            /* when a round's time may be over */
+    uint64_t collective_order;             /* number of the last order that ended one */
     struct combining combining;
 };
 

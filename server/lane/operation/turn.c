@@ -22,7 +22,7 @@ bool lane_turn_init(struct lane *lane)
     if (turns == NULL)
         return false;
     memset(turns, 0, sizeof *turns);
-    turns->meet_due_us = UINT64_MAX;
+    turns->collective_due_us = UINT64_MAX;
     lane->turns = turns;
     return true;
 }
@@ -115,7 +115,7 @@ void_contribution(struct lane *lane, struct lane_part *part, const struct sumac_
     struct lane_session *session = part->session;
 
     assert(session->applying == NULL);
-    if (!lane_contribution_void(lane, part, error)) {
+    if (!lane_step_contribution_void(lane, part, error)) {
         lane->turns->lacks_memory = true;
         return false;
     }
@@ -301,17 +301,18 @@ take_contribution(struct lane *lane, struct lane_session *session, struct lane_p
     return false; /* what became of it goes on in line */
 }
 
-/* A contribution to a rendezvous has its turn, which is over with that. */
-static void deposit(struct lane *lane, struct lane_session *session, struct lane_part *part)
+/* A contribution to a collective has its turn, which is over with that. */
+static void contribution(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     lane_part_move(part, PART_APPLYING);
     session->applying = part;
     operation_count_part(lane, part);
     if (lane->records)
-        (void)lane_record_deposited(lane, part);
-    lane_meet_deposit(lane, part);
+        (void)lane_record_contributed(lane, part);
+    lane_collective_contribution(lane, part);
     finish(lane, part);
-    lane_deposits_heard(lane, session, session->met_through); /* it may have given it up before */
+    lane_contributions_heard(
+        lane, session, session->collectives_through); /* it may have given it up before */
 }
 
 /* Its turn has come. False: it is not over yet. */
@@ -330,8 +331,8 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
     const bool own_commit = session->commit_through < part->sequence;
     if (own_commit) /* from here on: a settle counts it */
         session->commit_through = part->sequence;
-    if (!voided && part->deposit != NULL) {
-        deposit(lane, session, part);
+    if (!voided && part->contribution != NULL) {
+        contribution(lane, session, part);
         return true;
     }
     if (!voided) {
@@ -382,9 +383,9 @@ static void answer_decided(struct lane *lane, struct lane_session *session)
     }
     const uint64_t number = session->decide_number;
     session->decide_number = 0;
-    if (any || lane_meet_is_any(lane))
+    if (any || lane_collective_is_any(lane))
         (void)lane_record_order(lane, RECORD_DROPPED, session, through, NULL);
-    lane_meet_settled(lane, session);
+    lane_collective_settled(lane, session);
     if (number != 0)
         lane_report_answer(lane, number, NULL);
 }
@@ -445,17 +446,18 @@ bool lane_turn_replay(
     return true;
 }
 
-bool lane_turn_replay_deposit(struct lane *lane, struct lane_session *session, uint64_t sequence)
+bool lane_turn_replay_contribution(
+    struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
     struct lane_part *part = lane_session_part(session, sequence);
 
     assert(session->applying == NULL);
     if (part == NULL || part->previous != session->mark || part->state != PART_STAGED ||
-        part->deposit == NULL)
+        part->contribution == NULL)
         return false;
     if (session->commit_through < sequence)
         session->commit_through = sequence;
-    deposit(lane, session, part);
+    contribution(lane, session, part);
     return true;
 }
 

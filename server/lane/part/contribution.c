@@ -1,389 +1,594 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contribution.c -- a part of a synchronous push: which step it may be for, and whether it is like
- * the others of that step.
- *
- * What is wrong with one is found before it is staged: one that is committed cannot be taken back.
- * Those that are held for a step are alike, so it is enough to compare with any.
- */
-#include "part_state.h"
+/* contribution.c -- a contribution to a round of a collective: checked, reserved, received,
+ * contributed, given back. */
+#include "contribution.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "error.h"
+#include "listing.h"
+#include "part_state.h"
 
-#define WEIGHT_MIN 0x1p-60 /* by whose sum, of any number of members, float32 can divide */
-#define WEIGHT_MAX 0x1p60
-
-void lane_contribution_replay_refused(struct lane_part *part, uint64_t step)
+bool lane_session_task(const struct lane_session *session, struct collective_task *task)
 {
-    assert(part->step == 0);
-    part->step = step;
+    *task = (struct collective_task){
+        .chief = strcmp(session->job, "chief") == 0,
+        .index = session->index,
+        .attempt = session->attempt};
+    return (int)session->role == WIRE_ROLE_MEMBER &&
+           (task->chief || strcmp(session->job, "worker") == 0);
 }
 
-/* ---- its step ---- */
+/* ---- its header ---- */
 
-/* The last step of its that is over. */
-static uint64_t over_step(const struct lane_session *session)
+static void refuse_header(struct lane *lane, struct lane_part *part, const char *why)
 {
-    const uint64_t first = session->first_step == 0 ? 0 : session->first_step - 1;
-
-    return session->passed_step > first ? session->passed_step : first;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " of %s contributes to a collective, and %s", part->sequence,
+        part->session->task, why);
 }
 
-/* What of its member is around a contribution that comes: parts may come in another order. */
-struct around {
-    uint64_t before, after; /* steps of the nearest ones; those that are over, and UINT64_MAX */
-    bool joined;            /* nothing is missing between it and the one before */
-};
-
-static struct around look_around(struct lane *lane, const struct lane_part *part)
+/* What does not go with a contribution. True: there is nothing of it. */
+static bool check_header(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
-    struct lane_session *session = part->session;
-    const struct lane_part *before = lane_session_part_before(session, part->sequence);
-    const struct lane_part *after = before == NULL ? session->parts.first : before->in_session.next;
-    uint64_t previous = part->previous;
+    struct collective_task task;
 
-    assert(before == NULL || before->sequence < part->sequence);
-    struct around around = {.before = over_step(session), .after = UINT64_MAX, .joined = true};
+    if (header->synchronous)
+        refuse_header(lane, part, "is for a synchronous step: make two pushes of it");
+    else if (header->n_functions > 0)
+        refuse_header(lane, part, "names update functions: no variable is updated by it");
+    else if (part->scale != 1)
+        refuse_header(lane, part, "has a scale: multiply its values before they are pushed");
+    else if (!lane_session_task(part->session, &task))
+        refuse_header(lane, part, "is of a task that takes no part: chiefs and workers do");
+    return part->state == PART_RECEIVING;
+}
 
-    for (; before != NULL; before = before->in_session.prev) {
-        lane->work++;
-        around.joined = around.joined && before->sequence == previous;
-        previous = before->previous;
-        if (before->step != 0)
-            break;
+/* May it meet on this ps, and has the part its share of it? */
+static bool
+check_share(struct lane *lane, struct lane_part *part, const struct collective *collective)
+{
+    const uint32_t home = collective_home(collective->name, lane->ps_count);
+
+    assert(lane->index < lane->ps_count);
+    if (!collective->split && home != lane->index) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %" PRIu64 " contributes to collective %.100s on ps %u; by its name it is at home "
+            "on ps %u",
+            part->sequence, collective->name, lane->index, home);
+        lane_part_expected(part, "ps %u", home);
+        lane_part_given(part, "ps %u", lane->index);
+        return false;
     }
-    if (before != NULL)
-        around.before = before->step;
-    else
-        around.joined = around.joined && previous == session->mark;
-    while (after != NULL && after->step == 0) {
-        lane->work++;
-        after = after->in_session.next;
-    }
-    if (after != NULL)
-        around.after = after->step;
-    return around;
-}
-
-static const char *what_is_wrong(uint64_t step, const struct around *around)
-{
-    if (step == around->before)
-        return ", which it has contributed to already";
-    return step < around->before ? ", which is an earlier one" : ", which is a later one";
-}
-
-/* Its steps have a number each, and no more of them are under way at a time. With a quorum steps
- * end without a member. */
-static bool is_far_ahead(const struct lane *lane, const struct lane_session *session, uint64_t step)
-{
-    const uint64_t of_all = lane->step_quorum != 0 ? lane->step_over + 1 : 0; /* on some ps */
-    const uint64_t over = over_step(session) > of_all ? over_step(session) : of_all;
-
-    assert(session->first_step > 0);
-    return step > over && step - over > lane->config.parts_per_session_max;
-}
-
-/* With a quorum a member goes on with the first step that is not over where it is said so; and
- * another ps may be one step ahead of this one. */
-static bool leaves_out_what_is_over(const struct lane *lane, uint64_t step)
-{
-    assert(step > 0);
-    return lane->step_quorum != 0 && step <= lane->step_over + 2;
-}
-
-/* The step is the member's next one. Else the part is refused, and contributes to none. */
-static bool take_step(struct lane *lane, struct lane_part *part, uint64_t step)
-{
-    const struct lane_session *session = part->session;
-    const struct around around = look_around(lane, part);
-    const bool far = session->first_step != 0 && is_far_ahead(lane, session, step);
-    const uint64_t next = (far ? over_step(session) : around.before) + 1;
-
-    assert(part->step == 0);
-    if (session->first_step != 0 && !far && step > around.before && step < around.after &&
-        (step == next || !around.joined || leaves_out_what_is_over(lane, step))) {
-        part->step = step;
+    const struct collective_share share = collective_share(collective, lane->index, lane->ps_count);
+    if (part->bytes == share.bytes)
         return true;
-    }
-    if (session->first_step == 0)
-        lane_part_refuse(
-            lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_STEP,
-            "push %" PRIu64 " of %s is for synchronous step %" PRIu64
-            ", and its session takes part in none: join as a member, and begin with the step that "
-            "the join's answer says",
-            part->sequence, session->task, step);
-    else
-        lane_part_refuse(
-            lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_STEP,
-            "push %" PRIu64 " of %s is for synchronous step %" PRIu64 "%s; its next one is %" PRIu64
-            ": a member's steps are numbered one after the other",
-            part->sequence, session->task, step, what_is_wrong(step, &around), next);
-    lane_part_expected(part, "%" PRIu64, next);
-    lane_part_given(part, "%" PRIu64, step);
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " of %s declares %" PRIu64 " bytes for round %" PRIu64
+        " of collective %.100s on ps %u; by its type and shape it has %" PRIu64 " there",
+        part->sequence, part->session->task, part->bytes, collective->round, collective->name,
+        lane->index, share.bytes);
+    lane_part_expected(part, "%" PRIu64, share.bytes);
+    lane_part_given(part, "%" PRIu64, part->bytes);
     return false;
 }
 
-static bool is_weight(double weight)
+/* Does the configuration of this ps list the task? The walk goes on at *next, where the last one
+ * was found: both lists are in the same order. */
+static bool is_listed(struct lane *lane, const struct collective_task *task, uint32_t *next)
 {
-    return (weight >= 0 && weight <= 0) || (weight >= WEIGHT_MIN && weight <= WEIGHT_MAX);
+    const struct lane_config *config = &lane->config;
+
+    for (uint32_t i = 0; i < config->member_count; i++) {
+        const uint32_t at = (*next + i) % config->member_count;
+        lane->work++;
+        if (config->members_indices[at] == task->index &&
+            (strcmp(config->members_jobs[at], "chief") == 0) == task->chief) {
+            *next = at + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* May each of its tasks come? A configuration that may leave members out allows any chief or
+ * worker. */
+static bool
+check_listed(struct lane *lane, struct lane_part *part, const struct collective *collective)
+{
+    const struct lane_config *config = &lane->config;
+    struct listing listed = {0};
+    uint32_t next = 0, i = 0;
+    char task[32];
+
+    if (config->member_count == 0 || config->members_partial)
+        return true;
+    while (i < collective->task_count && is_listed(lane, &collective->tasks[i], &next))
+        i++;
+    if (i == collective->task_count)
+        return true;
+    for (uint32_t at = 0; at < config->member_count; at++)
+        listing_add_task(&listed, config->members_jobs[at], config->members_indices[at]);
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        "push %" PRIu64 " of %s: collective %.100s names %s, and the cluster lists %s",
+        part->sequence, part->session->task, collective->name,
+        collective_task_print(&collective->tasks[i], task, sizeof task), listing_end(&listed));
+    return false;
+}
+
+/* Count the contributions of a session whose rounds the session still waits for. */
+struct unheard {
+    uint32_t of_all, of_name;
+};
+
+/* Count the contribution. Is it for the same round? */
+static bool is_of(
+    const struct contribution *contribution, const struct collective *collective,
+    struct unheard *unheard)
+{
+    const struct collective *const own = contribution->round->collective;
+
+    assert(own != NULL);
+    unheard->of_all++;
+    if (strcmp(own->name, collective->name) != 0)
+        return false;
+    unheard->of_name++;
+    return own->round == collective->round;
+}
+
+/* Return the session's other contribution to the same round, or 0 after counting all of them.
+ * Staged contributions count, too: a replay may contribution them before it reaches this part. */
+static uint64_t find_other(
+    struct lane *lane, const struct lane_session *session, const struct collective *collective,
+    struct unheard *unheard)
+{
+    *unheard = (struct unheard){0};
+    for (const struct contribution *at = session->contributions.first; at != NULL;
+         at = at->in_session.next) {
+        lane->work++;
+        if (is_of(at, collective, unheard))
+            return at->sequence;
+    }
+    for (const struct lane_part *at = session->parts.first; at != NULL; at = at->in_session.next) {
+        lane->work++;
+        if (at->contribution != NULL && is_of(at->contribution, collective, unheard))
+            return at->sequence;
+    }
+    return 0;
+}
+
+/* Is it the session's only contribution to the round, and may the session have one more? */
+static bool
+check_alone(struct lane *lane, struct lane_part *part, const struct collective *collective)
+{
+    const struct lane_session *session = part->session;
+    struct unheard unheard;
+    const uint64_t other = find_other(lane, session, collective, &unheard);
+
+    if (other != 0)
+        lane_part_refuse(
+            lane, part, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
+            "push %" PRIu64 " of %s contributes to round %" PRIu64
+            " of collective %.100s, and push %" PRIu64
+            " has done so: a task contributes once; give each round its own number",
+            part->sequence, session->task, collective->round, collective->name, other);
+    else if (unheard.of_name >= ROUNDS_OF_NAME_MAX)
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "push %" PRIu64
+            " of %s: it waits for %u rounds of collective %.100s, the most that it may: "
+            "contribute to round %" PRIu64 " later",
+            part->sequence, session->task, unheard.of_name, collective->name, collective->round);
+    else if (unheard.of_all >= lane->config.parts_per_session_max)
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "push %" PRIu64
+            ": session %s waits for %u rounds, the most that ps %u keeps for it: raise "
+            "collectives_through, which is %" PRIu64 ", over the rounds that it is done with",
+            part->sequence, session->task, unheard.of_all, lane->index,
+            session->collectives_through);
+    return part->state == PART_RECEIVING;
+}
+
+#define WEIGHT_MIN 0x1p-60 /* as of a synchronous step's */
+#define WEIGHT_MAX 0x1p60
+
+static bool
+check_weight(struct lane *lane, struct lane_part *part, const struct collective *collective)
+{
+    const double weight = part->weight;
+
+    if (collective->operation != COLLECTIVE_MEAN || (weight >= 0 && weight <= 0) ||
+        (weight >= WEIGHT_MIN && weight <= WEIGHT_MAX))
+        return true;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " of %s has weight %g: it is the number of examples or replicas "
+        "that the contribution stands for; a mean is divided by their sum",
+        part->sequence, part->session->task, weight);
+    lane_part_expected(part, "0, or 2^-60 to 2^60");
+    lane_part_given(part, "%g", weight);
+    return false;
+}
+
+static void
+take_reserved(struct lane *lane, struct lane_part *part, const struct collective *collective)
+{
+    struct contribution *contribution = pool_take(&lane->parts->contributions);
+    struct sumac_error error;
+
+    if (contribution == NULL) {
+        lane_part_refuse_memory(lane, part);
+        return;
+    }
+    contribution->room_bytes = wire_part_cost(part->bytes, 0, 0);
+    contribution->round =
+        rounds_reserve(&lane->rounds, collective, contribution->room_bytes, &error);
+    if (contribution->round == NULL) {
+        pool_give(&lane->parts->contributions, contribution);
+        lane_part_refuse_as(lane, part, &error);
+        return;
+    }
+    contribution->index_bytes = collective_index_bytes(collective);
+    part->contribution = contribution;
+    part->is_collective = true;
 }
 
 void lane_contribution_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
+    struct collective_texts *texts = arena_take(&lane->arena, sizeof *texts);
+    struct collective_task task;
+    struct collective collective;
+    struct sumac_error error;
+
     assert(part->state == PART_RECEIVING);
-    assert(!part->eager);
-    if (lane->step_members == 0) {
-        lane_part_refuse(
-            lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-            "push %" PRIu64 " is synchronous, and ps %u does not know how many members a step "
-            "has: list them in the cluster configuration of ps 0, or start it with --members",
-            part->sequence, lane->index);
+    assert(part->contribution == NULL);
+    if (texts == NULL) {
+        lane_part_refuse_memory(lane, part);
         return;
     }
-    if (!take_step(lane, part, header->step))
+    if (!check_header(lane, part, header))
         return;
-    if (header->eager) {
-        lane_part_refuse(
-            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "push %" PRIu64 " of %s is synchronous and carries its own commit: a contribution "
-            "waits for those of the other members, and is committed when each ps has it",
-            part->sequence, part->session->task);
-    } else if (!is_weight(header->weight)) {
-        lane_part_refuse(
-            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "push %" PRIu64 " of %s has weight %g: it is how many examples or replicas the "
-            "contribution stands for, by whose sum a mean is divided",
-            part->sequence, part->session->task, header->weight);
-        lane_part_expected(part, "0, or 2^-60 to 2^60");
-        lane_part_given(part, "%g", header->weight);
+    (void)lane_session_task(part->session, &task);
+    if (collective_read(header->collective, &task, texts, &collective, &error) != SUMAC_OK) {
+        lane_part_refuse_as(lane, part, &error);
+        return;
     }
+    if (check_listed(lane, part, &collective) && check_share(lane, part, &collective) &&
+        check_alone(lane, part, &collective) && check_weight(lane, part, &collective))
+        take_reserved(lane, part, &collective);
 }
 
-/* ---- its variables ---- */
+/* ---- its bytes ---- */
 
-bool lane_contribution_check_variable(
-    struct lane *lane, struct lane_part *part, const struct variable *variable)
+static enum sumac_dtype dtype_of(const struct contribution *contribution)
 {
-    const uint32_t aggregation = variable->definition.aggregation;
-
-    assert(part->step != 0);
-    if (aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_NONE && lane->step_members > 1)
-        lane_part_refuse(
-            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
-            "variable %s was created with aggregation NONE, and a synchronous step of %u members "
-            "has a contribution of each: create it with SUM, MEAN or ONLY_FIRST_REPLICA",
-            variable->name, lane->step_members);
-    else if (
-        aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_SUM &&
-        !update_can_add(variable->definition.dtype))
-        lane_part_refuse(
-            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "variable %s of type %s was created with aggregation SUM, and contributions of that "
-            "type are not added up: create it with ONLY_FIRST_REPLICA",
-            variable->name, sumac_dtype_name(variable->definition.dtype));
-    assert(/* as it was created */
-           aggregation != SUMAC__V1__AGGREGATION__AGGREGATION_MEAN ||
-           update_can_divide(variable->definition.dtype));
-    return part->state == PART_RECEIVING;
+    return collective_contribution_dtype(contribution->round->collective);
 }
 
-/* ---- is it like the others? ---- */
-
-/* One that is held for the same step, of another member; NULL: this is the first. */
-static const struct lane_part *find_held(const struct lane *lane, const struct lane_part *part)
+/* Pieces name no shard, follow one another, and have whole elements. */
+static bool check_piece(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
-    const struct lane_part *held = lane->step_places[part->step % STEP_PLACES].contributions.last;
+    const struct contribution *contribution = part->contribution;
+    const uint64_t indices = contribution->index_bytes, from = part->received;
+    const uint64_t index_bytes = from >= indices                 ? 0
+                                 : piece->bytes < indices - from ? piece->bytes
+                                                                 : indices - from;
+    const bool whole = index_bytes % dtype_bytes(SUMAC_INT64) == 0 &&
+                       (piece->bytes - index_bytes) % dtype_bytes(dtype_of(contribution)) == 0;
 
-    while (held != NULL && held->step > part->step)
-        held = held->among_contributions.prev;
-    return held == NULL || held->step != part->step ? NULL : held;
-}
-
-/* What of the part differs from what is held, each as a text of its own. */
-static void differ(
-    struct lane *lane, struct lane_part *part, const struct lane_part *held, const char *given,
-    const char *expected)
-{
-    const uint64_t sequence = part->sequence, step = part->step;
-
-    assert(held->step == step && held->session != part->session);
-    lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
-        "push %" PRIu64 " of %s, its contribution to synchronous step %" PRIu64
-        ", has %s, where that of %s has %s: all members push the same variables and rows in the "
-        "same order, with the same functions and hyperparameters",
-        sequence, part->session->task, step, given, held->session->task, expected);
-    lane_part_expected(part, "%s", expected);
-    lane_part_given(part, "%s", given);
-}
-
-static const char *run_text(struct lane *lane, const struct lane_part *part, uint32_t run)
-{
-    if (run >= part->run_count)
-        return out_text(
-            &lane->out, "%u %s for ps %u", part->run_count,
-            part->run_count == 1 ? "piece" : "pieces", lane->index);
-    const struct run *at = &part->runs[run];
-    const struct shard *shard = part->entries[at->entry].shard;
-    if (at->sets)
-        return out_text(
-            &lane->out, "hyperparameters of shard %" PRIu64 " of variable %.200s", shard->id,
-            shard->variable->name);
-    if (at->by_rows)
-        return out_text(
-            &lane->out, "rows by index of shard %" PRIu64 " of variable %.200s", shard->id,
-            shard->variable->name);
-    const uint64_t widens = lane_part_widens(part, shard); /* as they were sent */
-    return out_text(
-        &lane->out, "%" PRIu64 " bytes at %" PRIu64 " of shard %" PRIu64 " of variable %.200s",
-        at->bytes * widens, at->offset * widens, shard->id, shard->variable->name);
-}
-
-static const char *
-hyperparameter_text(struct lane *lane, const char *name, double value, const char *variable)
-{
-    assert(name != NULL && variable != NULL);
-    return out_text(&lane->out, "%s %g for variable %.200s", name, value, variable);
-}
-
-static const char *
-schedule_text(struct lane *lane, const struct update_schedule *schedule, const char *variable)
-{
-    char text[UPDATE_SCHEDULE_TEXT_BYTES];
-
-    return out_text(
-        &lane->out, "schedule %s for variable %.200s",
-        update_schedule_print(schedule, text, sizeof text), variable);
-}
-
-static const char *
-function_text(struct lane *lane, const struct lane_part *part, const struct run *run)
-{
-    return out_text(
-        &lane->out, "function %s for variable %.200s", lane_run_function(part, run)->name,
-        part->entries[run->entry].shard->variable->name);
-}
-
-/* True: they are the same. */
-static bool compare_hyperparameters(
-    struct lane *lane, struct lane_part *part, const struct lane_part *held, uint32_t run)
-{
-    const struct run *at = &part->runs[run];
-    const struct update_function *function = lane_run_function(part, at);
-    struct update_hyperparameters merged, merged_held;
-    const struct update_hyperparameters *given_how = lane_run_hyperparameters(part, at, &merged);
-    const struct update_hyperparameters *wanted_how =
-        lane_run_hyperparameters(held, &held->runs[run], &merged_held);
-    const double *given = given_how->value, *wanted = wanted_how->value;
-    const char *variable = part->entries[at->entry].shard->variable->name;
-
-    assert(function == lane_run_function(held, &held->runs[run]));
-    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
-        if ((function->hyperparameters >> i & 1u) == 0 ||
-            memcmp(&given[i], &wanted[i], sizeof given[i]) == 0)
-            continue;
-        const char *const name = update_hyperparameter_of(function, i)->name;
-        differ(
-            lane, part, held, hyperparameter_text(lane, name, given[i], variable),
-            hyperparameter_text(lane, name, wanted[i], variable));
+    if (!lane_piece_check(lane, part, piece))
         return false;
-    }
-    if (!update_schedule_same(&given_how->schedule, &wanted_how->schedule)) {
-        differ(
-            lane, part, held, schedule_text(lane, &given_how->schedule, variable),
-            schedule_text(lane, &wanted_how->schedule, variable));
-        return false;
-    }
-    return true;
-}
-
-static bool
-compare_run(struct lane *lane, struct lane_part *part, const struct lane_part *held, uint32_t run)
-{
-    if (run >= part->run_count || run >= held->run_count) {
-        differ(lane, part, held, run_text(lane, part, run), run_text(lane, held, run));
-        return false;
-    }
-    const struct run *given = &part->runs[run], *wanted = &held->runs[run];
-    const struct shard *shard = part->entries[given->entry].shard;
-    const bool same_rows = /* which rows they name by index is each one's own affair */
-        given->by_rows || (given->offset == wanted->offset && given->bytes == wanted->bytes);
-    if (shard != held->entries[wanted->entry].shard || given->by_rows != wanted->by_rows ||
-        !same_rows) /* one that sets has no bytes, and another has */ {
-        differ(lane, part, held, run_text(lane, part, run), run_text(lane, held, run));
-        return false;
-    }
-    if (lane_run_function(part, given) != lane_run_function(held, wanted)) {
-        differ(
-            lane, part, held, function_text(lane, part, given), function_text(lane, held, wanted));
-        return false;
-    }
-    return compare_hyperparameters(lane, part, held, run);
-}
-
-/* Shards that are named without bytes get a version, too. */
-static bool compare_entries(struct lane *lane, struct lane_part *part, const struct lane_part *held)
-{
-    uint32_t i = 0;
-
-    assert(part->run_count == held->run_count);
-    while (i < part->entry_count && i < held->entry_count &&
-           part->entries[i].shard == held->entries[i].shard)
-        i++;
-    if (i == part->entry_count && i == held->entry_count)
+    if ((int)piece->kind == WIRE_PIECE_VALUES && piece->shard_id == 0 && piece->layout_epoch == 0 &&
+        piece->function == 0 && piece->offset_bytes == from && whole)
         return true;
-    const struct lane_part *const both[] = {part, held};
-    const char *texts[2];
-    for (uint32_t j = 0; j < 2; j++)
-        texts[j] =
-            i < both[j]->entry_count
-                ? out_text(
-                      &lane->out, "shard %" PRIu64 " of variable %.200s",
-                      both[j]->entries[i].shard->id, both[j]->entries[i].shard->variable->name)
-                : out_text(&lane->out, "%u shards of ps %u", both[j]->entry_count, lane->index);
-    differ(lane, part, held, texts[0], texts[1]);
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 ": a piece of kind %d, of shard %" PRIu64 ", with %" PRIu64
+        " bytes at %" PRIu64
+        ": those of a contribution to a collective are values, name no shard, have whole elements, "
+        "and follow one another, this one at %" PRIu64,
+        part->sequence, (int)piece->kind, piece->shard_id, piece->bytes, piece->offset_bytes, from);
     return false;
 }
 
-void lane_contribution_compare(struct lane *lane, struct lane_part *part)
+static bool copy(
+    struct lane *lane, struct lane_part *part, uint64_t bytes, struct payload *payload,
+    bool *finite)
 {
-    const struct lane_part *held = find_held(lane, part);
-    bool same = true;
+    const uint64_t indices = part->contribution->index_bytes;
 
-    assert(part->state == PART_RECEIVING);
-    if (held == NULL || !rule_holds(lane->config.broken, RULE_contributions_are_compared))
-        return;
-    const uint32_t runs = part->run_count > held->run_count ? part->run_count : held->run_count;
-    lane->work += runs / PIECES_PER_WORK;
-    for (uint32_t i = 0; same && i < runs; i++)
-        same = compare_run(lane, part, held, i);
-    if (same)
-        (void)compare_entries(lane, part, held);
+    assert(bytes <= part->bytes - part->received);
+    while (bytes > 0) {
+        const uint64_t left = part->received < indices ? indices - part->received : bytes;
+        const uint64_t count = left < bytes ? left : bytes;
+        const struct staged staged = {
+            .dtype = part->received < indices ? SUMAC_INT64 : dtype_of(part->contribution),
+            .unit = 1};
+        if (!lane_staging_copy(lane, part, payload, count, &staged, finite))
+            return false;
+        bytes -= count;
+    }
+    return true;
 }
 
-/* ---- it counts for nothing ---- */
+void lane_contribution_take(
+    struct lane *lane, struct lane_part *part, const wire_piece *piece, struct payload *payload)
+{
+    const struct payload before = *payload;
+    bool finite = true;
 
-bool lane_contribution_void(
-    struct lane *lane, const struct lane_part *part, const struct sumac_error *error)
+    assert(part->state == PART_RECEIVING);
+    if (!check_piece(lane, part, piece)) {
+        lane_staging_skip(payload, piece->bytes);
+        return;
+    }
+    if (!copy(lane, part, piece->bytes, payload, &finite)) {
+        lane_part_refuse_memory(lane, part);
+        *payload = before;
+        lane_staging_skip(payload, piece->bytes);
+    } else if (!finite && !part->non_finite_allowed) {
+        const struct collective *collective = part->contribution->round->collective;
+        struct sumac_error error;
+        (void)fail(
+            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
+            "push %" PRIu64 " of %s: what it contributes to round %" PRIu64
+            " of collective %.100s is not finite (allow it with non_finite_allowed)",
+            part->sequence, part->session->task, collective->round, collective->name);
+        lane_part_refuse_as(lane, part, &error);
+        lane_part_expected(part, "finite values");
+    }
+}
+
+/* The chunk that has byte *at, which is said from its begin on then. */
+static const struct chunk *chunk_of(const struct contribution *contribution, uint64_t *at)
+{
+    const struct chunk *chunk = contribution->chunks.first;
+
+    assert(chunk != NULL);
+    while (*at >= chunk->used) {
+        *at -= chunk->used;
+        chunk = chunk->in_part.next;
+        assert(chunk != NULL);
+    }
+    return chunk;
+}
+
+uint8_t *lane_contribution_bytes(
+    const struct contribution *contribution, uint64_t at, uint64_t *together_bytes)
+{
+    const struct chunk *chunk = chunk_of(contribution, &at);
+
+    assert(chunk->used <= chunk->bytes);
+    *together_bytes = chunk->used - at;
+    return chunk->data + at;
+}
+
+uint64_t lane_contribution_offset(const struct contribution *contribution, uint64_t at)
+{
+    const struct chunk *chunk = chunk_of(contribution, &at);
+
+    assert(at < chunk->used);
+    return at;
+}
+
+/* ---- its round ---- */
+
+static void free_contribution(struct lane *lane, struct contribution *contribution)
+{
+    assert(contribution->chunks.first == NULL);
+    assert(!contribution->contributes && !contribution->waits);
+    assert(contribution->holds == 0);
+    pool_give(&lane->parts->contributions, contribution);
+}
+
+static void free_chunks(struct lane *lane, struct contribution *contribution)
+{
+    for (struct chunk *chunk; (chunk = contribution->chunks.first) != NULL;) {
+        LIST_REMOVE(&contribution->chunks, chunk, in_part);
+        lane_part_free_chunk(lane, chunk);
+    }
+}
+
+/* Its round needs its bytes no more. */
+static void give_back(void *context, void *given)
+{
+    struct lane *lane = context;
+    struct contribution *contribution = given;
+
+    assert(contribution->contributes);
+    contribution->contributes = false;
+    if (contribution->holds > 0) {
+        assert(!contribution->waits); /* its result is lent, and no participant wants more of it */
+        lane->rounds.beside_bytes += contribution->room_bytes;
+        LIST_APPEND(&lane->parts->lent, contribution, in_session);
+        return;
+    }
+    free_chunks(lane, contribution);
+    if (!contribution->waits)
+        free_contribution(lane, contribution);
+}
+
+void lane_contributions_init(struct lane *lane, void (*end)(void *lane, struct round *round))
+{
+    const struct round_owner owner = {.give = give_back, .end = end, .context = lane};
+
+    rounds_init(&lane->rounds, &lane->bytes, &owner, lane->config.collective_bytes_max);
+    pool_init(&lane->parts->contributions, lane->memory, sizeof(struct contribution), 16);
+}
+
+void lane_contributions_deinit(struct lane *lane)
+{
+    if (lane->parts == NULL)
+        return;
+    assert(lane->parts->put_aside.first == NULL);
+    rounds_deinit(&lane->rounds);
+    while (lane->parts->lent.first != NULL) /* whatever was lent of it */
+        lane_contribution_released(lane, lane->parts->lent.first);
+    lane_part_free_recorded(lane);
+    assert(lane->parts->contributions.used == 0);
+    assert(lane->rounds.beside_bytes == 0);
+    pool_deinit(&lane->parts->contributions);
+}
+
+static void unlist(struct lane_session *session, struct contribution *contribution)
+{
+    assert(session->contribution_count > 0);
+    LIST_REMOVE(&session->contributions, contribution, in_session);
+    session->contribution_count--;
+}
+
+enum rounds_came lane_contribution_arrive(
+    struct lane *lane, struct lane_part *part, struct round **round, struct sumac_error *error)
 {
     struct lane_session *session = part->session;
+    struct contribution *contribution = part->contribution;
+    const struct round_arrival arrival = {
+        .reserved = contribution->round,
+        .contribution = contribution,
+        .weight = part->weight,
+        .now_us = lane->now_us};
+    struct collective_task task;
 
-    assert(part->state == PART_STAGED && part->step != 0);
-    assert(lane_voided_find(session, part->sequence) == NULL);
-    if (!lane_voided_reserve(lane, session, 1))
-        return false;
-    struct refusal *refusal = pool_take(&lane->parts->refusals);
-    if (refusal == NULL)
-        return false;
-    refusal->error = *error;
-    lane_voided_put(session, part->sequence)->refusal = refusal;
-    session->counts.refused++;
-    lane->counts.refused++;
-    if (lane->records)
-        (void)lane_record_voided(lane, part, refusal);
-    return true;
+    assert(part->state == PART_APPLYING);
+    assert(part->received == part->bytes);
+    part->contribution = NULL;
+    contribution->sequence = part->sequence;
+    contribution->chunks.first = part->chunks.first;
+    contribution->chunks.last = part->chunks.last;
+    part->chunks.first = part->chunks.last = NULL;
+    contribution->contributes = contribution->waits = true;
+    LIST_APPEND(&session->contributions, contribution, in_session);
+    session->contribution_count++;
+    const enum rounds_came came = rounds_come(&lane->rounds, &arrival, round, error);
+    (void)lane_session_task(session, &task);
+    contribution->round = *round;
+    contribution->place = collective_place((*round)->collective, &task);
+    if (came != ROUNDS_AGAIN && contribution->place != UINT32_MAX)
+        return came;
+    /* the place of an earlier attempt ends when that is let go; or the lists differ */
+    assert(!contribution->contributes);
+    unlist(session, contribution);
+    contribution->waits = false;
+    free_contribution(lane, contribution);
+    return came;
+}
+
+/* Its session wants no more of the round, which may be gone with that. */
+static void leave(struct lane *lane, struct contribution *contribution)
+{
+    struct round *round = contribution->round;
+    const uint32_t place = contribution->place;
+
+    assert(contribution->waits);
+    if (round->uses > 0) {
+        LIST_APPEND(&lane->parts->put_aside, contribution, in_session);
+        return;
+    }
+    contribution->waits = false;
+    if (!contribution->contributes)
+        free_contribution(lane, contribution);
+    rounds_heard(&lane->rounds, round, place);
+}
+
+void lane_contributions_heard(struct lane *lane, struct lane_session *session, uint64_t through)
+{
+    for (struct contribution *contribution;
+         (contribution = session->contributions.first) != NULL;) {
+        if (contribution->sequence > through)
+            return;
+        lane->work += WORK_OF_A_PART;
+        unlist(session, contribution);
+        leave(lane, contribution);
+    }
+    assert(session->contribution_count == 0);
+}
+
+/* Contributions before the first that waits may come later: session->collectives_through covers
+ * these. */
+static void advance_result(struct lane_session *session, const wire_commit *given)
+{
+    uint64_t through = given->collectives_through;
+
+    if (given->n_waiting > 0 && given->waiting[0] <= through)
+        through = given->waiting[0] > 0 ? given->waiting[0] - 1 : 0;
+    assert(through <= given->collectives_through);
+    if (through > session->collectives_through)
+        session->collectives_through = through;
+}
+
+void lane_contributions_end(
+    struct lane *lane, struct lane_session *session, const wire_commit *given)
+{
+    struct contribution *next;
+    size_t i = 0;
+
+    advance_result(session, given);
+    for (struct contribution *contribution = session->contributions.first;
+         contribution != NULL && contribution->sequence <= given->collectives_through;
+         contribution = next) {
+        next = contribution->in_session.next;
+        lane->work++;
+        while (i < given->n_waiting && given->waiting[i] < contribution->sequence)
+            i++;
+        if (i < given->n_waiting && given->waiting[i] == contribution->sequence)
+            continue;
+        lane->work += WORK_OF_A_PART;
+        unlist(session, contribution);
+        leave(lane, contribution);
+    }
+}
+
+void lane_round_use(struct lane *lane, struct round *round)
+{
+    assert(round->over);
+    round->uses++;
+    lane->parts->round_uses++;
+}
+
+bool lane_rounds_are_used(const struct lane *lane) { return lane->parts->round_uses > 0; }
+
+void lane_round_let_go(struct lane *lane, struct round *round)
+{
+    assert(round->uses > 0);
+    assert(lane->parts->round_uses >= round->uses);
+    lane->parts->round_uses--;
+    if (--round->uses > 0)
+        return;
+    for (struct contribution *contribution = lane->parts->put_aside.first, *next;
+         contribution != NULL; contribution = next) {
+        next = contribution->in_session.next;
+        if (contribution->round != round)
+            continue;
+        LIST_REMOVE(&lane->parts->put_aside, contribution, in_session);
+        leave(
+            lane,
+            contribution); /* with the last of them the round is gone, and none of it is left */
+    }
+}
+
+void lane_contribution_hold(struct contribution *contribution)
+{
+    assert(contribution->contributes);
+    contribution->holds++;
+}
+
+void lane_contribution_released(struct lane *lane, struct contribution *contribution)
+{
+    assert(contribution->holds > 0);
+    if (--contribution->holds > 0 || contribution->contributes)
+        return;
+    assert(lane->rounds.beside_bytes >= contribution->room_bytes);
+    lane->rounds.beside_bytes -= contribution->room_bytes;
+    LIST_REMOVE(&lane->parts->lent, contribution, in_session);
+    free_chunks(lane, contribution);
+    free_contribution(lane, contribution);
 }

@@ -86,7 +86,8 @@ void lane_part_refuse_memory(struct lane *lane, struct lane_part *part)
     lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "push %" PRIu64 ": ps %u holds %" PRIu64 " bytes for pushes and pulls, of at most %" PRIu64
-        " (its --staging-max, --pulls-max, --meet-max and what it keeps for sessions), though "
+        " (its --staging-max, --pulls-max, --collectives-max and what it keeps for sessions), "
+        "though "
         "those "
         "that it has take %" PRIu64
         ": the rest lies between small pieces and serves others of their sizes only; push again "
@@ -328,17 +329,17 @@ static void free_rows(struct lane *lane, struct lane_part *part)
 }
 
 /* Its turn never comes. */
-static void give_deposit(struct lane *lane, struct lane_part *part)
+static void give_contribution(struct lane *lane, struct lane_part *part)
 {
-    struct deposit *deposit = part->deposit;
+    struct contribution *contribution = part->contribution;
 
-    if (deposit == NULL)
+    if (contribution == NULL)
         return;
-    assert(!deposit->contributes && !deposit->waits);
-    assert(deposit->chunks.first == NULL);
-    rounds_ticket_give(&lane->rounds, deposit->round);
-    pool_give(&lane->parts->deposits, deposit);
-    part->deposit = NULL;
+    assert(!contribution->contributes && !contribution->waits);
+    assert(contribution->chunks.first == NULL);
+    rounds_unreserve(&lane->rounds, contribution->round);
+    pool_give(&lane->parts->contributions, contribution);
+    part->contribution = NULL;
 }
 
 /* A claim outlives the stream that its part breaks off on, and goes with a refused part. */
@@ -367,7 +368,7 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
         LIST_REMOVE(&part->chunks, chunk, in_part);
         lane_part_free_chunk(lane, chunk);
     }
-    give_deposit(lane, part);
+    give_contribution(lane, part);
     for (uint32_t i = 0; i < part->entry_count; i++) {
         lane_part_fetch_ahead(part, i);
         if (part->entries[i].shard != NULL)

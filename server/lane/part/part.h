@@ -165,8 +165,8 @@ struct lane_part {
     LIST(struct chunk) chunks;
     uint64_t checksum;
     void *checksum_state;
-    bool meets;              /* it is a contribution to a rendezvous */
-    struct deposit *deposit; /* of one, until its turn */
+    bool is_collective;                /* it is a contribution to a collective */
+    struct contribution *contribution; /* of one, until its turn */
     /* operation/ changes */
     LINKS(struct lane_part) in_operation;
     /* part/, room.c change */
@@ -305,17 +305,18 @@ bool lane_session_drop_some(struct lane *lane, struct lane_session *session, uin
 /* contribution.c: a part of a synchronous push */
 /* Its header: is the step the member's next one, and may it be a contribution at all? Else it is
  * refused. */
-void lane_contribution_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
+void lane_step_contribution_begin(
+    struct lane *lane, struct lane_part *part, const wire_part *header);
 /* Can contributions for this variable become one gradient? Else it is refused. */
-bool lane_contribution_check_variable(
+bool lane_step_contribution_check_variable(
     struct lane *lane, struct lane_part *part, const struct variable *variable);
 /* It is whole: is it like those that are held for its step? Else it is refused. */
-void lane_contribution_compare(struct lane *lane, struct lane_part *part);
+void lane_step_contribution_compare(struct lane *lane, struct lane_part *part);
 /* As its record says: it was refused, and was for this step (0: none of its member's). */
-void lane_contribution_replay_refused(struct lane_part *part, uint64_t step);
+void lane_step_contribution_replay_refused(struct lane_part *part, uint64_t step);
 /* Its turn has come, and it counts for nothing: it is voided here, for that reason, as on every ps.
  * False: there is no memory, and nothing has changed. */
-bool lane_contribution_void(
+bool lane_step_contribution_void(
     struct lane *lane, const struct lane_part *part, const struct sumac_error *error);
 
 struct payload {
@@ -390,7 +391,7 @@ lane_record_refused(struct lane *lane, const struct lane_part *part, const struc
 uint64_t
 lane_record_voided(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
 /* position 0: it was passed over. */
-uint64_t lane_record_deposited(struct lane *lane, const struct lane_part *part);
+uint64_t lane_record_contributed(struct lane *lane, const struct lane_part *part);
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position);
 /* A step is over: made of these parts, linked by in_operation, at that position; of none (NULL) at
  * 0. */

@@ -3,21 +3,21 @@
 #ifndef LANE_PART_STATE_H
 #define LANE_PART_STATE_H
 
-#include "deposit.h"
+#include "contribution.h"
 
 #define STAGING_CHUNK_BYTES 1048576u
 #define RUN_ALIGNMENT_BYTES 16u /* no smaller than any element */
 
 struct parts {
-    struct pool parts, chunks, refusals, deposits, claims;
-    LIST(struct deposit) put_aside; /* that wait no more, of rounds that are used */
-    LIST(struct deposit) lent;      /* of no round any more: bytes of theirs are */
-    struct chunk_owner pool_owner;  /* of the chunks that bytes are copied to: lane->bytes */
-    LIST(struct chunk) recorded;    /* of parts that are over: records of this step lie in them */
-    uint64_t round_uses;            /* of all rounds */
-    uint64_t last;                  /* number of a part */
-    uint64_t marking;               /* number of the part whose marks are on its shards (piece.c) */
-    uint64_t rows_left;             /* of those that a message may bring */
+    struct pool parts, chunks, refusals, contributions, claims;
+    LIST(struct contribution) put_aside; /* that wait no more, of rounds that are used */
+    LIST(struct contribution) lent;      /* of no round any more: bytes of theirs are */
+    struct chunk_owner pool_owner;       /* of the chunks that bytes are copied to: lane->bytes */
+    LIST(struct chunk) recorded; /* of parts that are over: records of this step lie in them */
+    uint64_t round_uses;         /* of all rounds */
+    uint64_t last;               /* number of a part */
+    uint64_t marking;            /* number of the part whose marks are on its shards (piece.c) */
+    uint64_t rows_left;          /* of those that a message may bring */
 };
 
 static inline size_t row_piece_bytes(uint32_t count)

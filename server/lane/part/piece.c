@@ -393,7 +393,7 @@ static void take_setting(struct lane *lane, struct lane_part *part, const wire_p
     struct shard *shard = lane_piece_check_shard(lane, part, piece);
 
     if (shard == NULL || !check_setting(lane, part, shard, piece) ||
-        (part->step != 0 && !lane_contribution_check_variable(lane, part, shard->variable)))
+        (part->step != 0 && !lane_step_contribution_check_variable(lane, part, shard->variable)))
         return;
     if (part->setting_count == SETTINGS_PER_PART_MAX) {
         lane_part_refuse(
@@ -430,7 +430,7 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
     }
     struct shard *shard = lane_piece_check_shard(lane, part, piece);
     if (shard == NULL || !check_range(lane, part, shard, piece) ||
-        (part->step != 0 && !lane_contribution_check_variable(lane, part, shard->variable)))
+        (part->step != 0 && !lane_step_contribution_check_variable(lane, part, shard->variable)))
         return NULL;
     const struct shard_touch *touch = touch_of(shard);
     const bool touched = touch->by == part->number;

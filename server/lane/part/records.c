@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "little_endian.h"
-#include "deposit.h"
+#include "contribution.h"
 
 /* It is not written, so none after it may be: the ps ends. */
 static uint64_t lose(struct lane *lane)
@@ -229,8 +229,8 @@ static bool list_bytes(struct lane *lane, const struct lane_part *part, struct r
     return true;
 }
 
-/* Of a contribution to a rendezvous: what it is to, and its bytes as one piece. */
-static bool list_deposit(
+/* A contribution to a collective: its round, and its bytes as one piece. */
+static bool list_contribution(
     struct lane *lane, const struct lane_part *part, wire_part *message, struct record *record)
 {
     wire_piece *piece = arena_take(&lane->arena, sizeof *piece);
@@ -240,8 +240,8 @@ static bool list_deposit(
     for (const struct chunk *chunk = part->chunks.first; chunk != NULL; chunk = chunk->in_part.next)
         most++;
     struct span *spans = arena_take(&lane->arena, most * sizeof *spans);
-    message->meeting = meeting_write(part->deposit->round->meeting, &lane->arena);
-    if (piece == NULL || pointer == NULL || spans == NULL || message->meeting == NULL)
+    message->collective = collective_write(part->contribution->round->collective, &lane->arena);
+    if (piece == NULL || pointer == NULL || spans == NULL || message->collective == NULL)
         return false;
     *piece = (wire_piece)WIRE_PIECE_INIT;
     piece->bytes = part->bytes;
@@ -275,9 +275,9 @@ uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
     message.weight = part->weight;
     message.scale = part->scale == 1 ? 0 : part->scale;
     message.non_finite_allowed = part->non_finite_allowed;
-    if (part->deposit != NULL)
-        return list_deposit(lane, part, &message, &record) ? lane_record_write(lane, &record)
-                                                           : lose(lane);
+    if (part->contribution != NULL)
+        return list_contribution(lane, part, &message, &record) ? lane_record_write(lane, &record)
+                                                                : lose(lane);
     if (!list_functions(lane, part, &message) || !list_pieces(lane, part, &message) ||
         !list_bytes(lane, part, &record))
         return lose(lane);
@@ -347,14 +347,14 @@ lane_record_step(struct lane *lane, uint64_t step, const struct lane_part *first
             .kind = RECORD_STEP, .first = step, .second = position, .message = &message.base});
 }
 
-uint64_t lane_record_deposited(struct lane *lane, const struct lane_part *part)
+uint64_t lane_record_contributed(struct lane *lane, const struct lane_part *part)
 {
     assert(lane->records);
-    assert(part->state == PART_APPLYING && part->deposit != NULL);
+    assert(part->state == PART_APPLYING && part->contribution != NULL);
     return lane_record_write(
         lane,
         &(struct record){
-            .kind = RECORD_DEPOSITED, .session_id = part->session->id, .first = part->sequence});
+            .kind = RECORD_CONTRIBUTED, .session_id = part->session->id, .first = part->sequence});
 }
 
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position)

@@ -255,7 +255,7 @@ void lane_rows_take_indices(
     if (part->state == PART_RECEIVING && lane_piece_check(lane, part, piece))
         shard = lane_piece_check_shard(lane, part, piece);
     if (shard != NULL && check_indices(lane, part, shard, piece) &&
-        (part->step == 0 || lane_contribution_check_variable(lane, part, shard->variable)))
+        (part->step == 0 || lane_step_contribution_check_variable(lane, part, shard->variable)))
         list = find_list(lane, part, shard, piece);
     if (list != NULL)
         rows = add_piece(lane, part, list, (uint32_t)(piece->bytes / INDEX_BYTES));

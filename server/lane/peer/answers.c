@@ -91,7 +91,7 @@ void lane_answer_staged(
     answer->round = part->claim == NULL ? 0 : part->claim->round;
     if (rule_holds(lane->config.broken, RULE_journal_before_staged))
         answer->record = part->record;
-    if (part->meets && part->eager) /* or its client has a commit to say */
+    if (part->is_collective && part->eager) /* or its client has a commit to say */
         be_patient(lane, stream, answer);
 }
 
@@ -145,7 +145,7 @@ void lane_answer_done(
     answer->record = lane->last_record;
     answer->voided = voided && rule_holds(lane->config.broken, RULE_done_says_voided);
     answer->version_count = count;
-    if (part->meets && !voided)
+    if (part->is_collective && !voided)
         be_patient(lane, stream, answer);
     answer->contributes = part->step != 0 && lane->step_quorum != 0;
     if (count == 1) {

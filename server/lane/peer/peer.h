@@ -4,7 +4,7 @@
 #ifndef LANE_PEER_H
 #define LANE_PEER_H
 
-#include "deposit.h"
+#include "contribution.h"
 
 #define PULLS_PER_STREAM_MAX 4096u
 #define CLOSED_VOIDED_BYTES_MAX                                                                    \
@@ -175,9 +175,9 @@ void lane_report_come(struct lane *lane, struct lane_session *session, uint64_t 
 /* With a quorum: another synchronous step is over here. */
 void lane_report_step_over(struct lane *lane);
 /* How this ps proposes that a round ends, as the round has it. */
-void lane_report_meet(struct lane *lane, struct round *round);
+void lane_report_collective(struct lane *lane, struct round *round);
 /* It is ended: nothing is proposed any more. */
-void lane_report_meet_forget(struct lane *lane, struct round *round);
+void lane_report_collective_forget(struct lane *lane, struct round *round);
 /* Who has come to which step, all of it again. */
 void lane_reports_come_again(struct lane *lane);
 /* What the order close_number of the session is answered with, once there is memory for it. */

@@ -42,10 +42,10 @@ struct report {
     bool is_close;
     uint8_t session_id[16];
     uint64_t commit_through;
-    uint64_t assigned; /* a variable's id; 0: none */
-    bool is_again;     /* of every variable that is assigned, from peers.again on */
-    bool is_meets;     /* of how rounds of rendezvous are to end: peers.meets */
-    bool is_come;      /* of what has come of synchronous steps: peers.come, and what is over */
+    uint64_t assigned;   /* a variable's id; 0: none */
+    bool is_again;       /* of every variable that is assigned, from peers.again on */
+    bool is_collectives; /* of how rounds of collectives are to end: peers.meets */
+    bool is_come;        /* of what has come of synchronous steps: peers.come, and what is over */
     uint64_t record;
     uint64_t clock, seen_step;
 };
@@ -60,11 +60,11 @@ struct peers {
     uint32_t slowest_count; /* … at it */
     uint64_t renew_due_us;
     const struct variable *again;   /* the next that ps 0 is told of after its hello, if assigned */
-    LIST(struct lane_session) come; /* that ps 0 is to be told of, in this report; NULL: … */
-    struct report *come_report;     /* … there is none */
-    LIST(struct round) meets;       /* whose end ps 0 is to be told, in this report; NULL: … */
-    struct report *meets_report;    /* … there is none */
-    bool says_over;                 /* that report says the last step that is over */
+    LIST(struct lane_session) come; /* which are due to ps 0, */
+    struct report *come_report;     /* in this report; NULL: nothing is due */
+    LIST(struct round) collectives; /* whose end is due to ps 0, */
+    struct report *collectives_report; /* in this report; NULL: nothing is due */
+    bool says_over;                    /* that report says the last step that is over */
 };
 
 /* stream.c: it is out, or dropped, and takes nothing of its session's grant */

@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ASSIGNED_MAX 512u /* variables of one report */
-#define COME_MAX 64u      /* sessions of one report */
-#define MEETS_MAX 8u      /* rounds of one report */
+#define ASSIGNED_MAX 512u  /* variables of one report */
+#define COME_MAX 64u       /* sessions of one report */
+#define COLLECTIVES_MAX 8u /* rounds of one report */
 
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
 static struct report *try_make(struct lane *lane, uint64_t number)
@@ -143,42 +143,43 @@ static bool pack_come(struct lane *lane, wire_peer_report *message)
     return true;
 }
 
-void lane_report_meet_forget(struct lane *lane, struct round *round)
+void lane_report_collective_forget(struct lane *lane, struct round *round)
 {
     if (!round->is_proposed)
         return;
     round->is_proposed = false;
-    LIST_REMOVE(&lane->peers->meets, round, in_line);
+    LIST_REMOVE(&lane->peers->collectives, round, in_line);
 }
 
-static wire_meeting_end *pack_meet(struct lane *lane, const struct round *round)
+static wire_collective_end *pack_collective(struct lane *lane, const struct round *round)
 {
-    wire_meeting_end *end = arena_take(&lane->arena, sizeof *end);
+    wire_collective_end *end = arena_take(&lane->arena, sizeof *end);
 
     if (end == NULL)
         return NULL;
     assert(round->is_proposed && !round->over);
-    *end = (wire_meeting_end)WIRE_MEETING_END_INIT;
-    end->meeting = meeting_write(round->meeting, &lane->arena);
+    *end = (wire_collective_end)WIRE_COLLECTIVE_END_INIT;
+    end->collective = collective_write(round->collective, &lane->arena);
     end->status = (uint32_t)round->end.status;
     end->reason = (Sumac__V1__Reason)round->end.reason;
     end->message = out_text(&lane->out, "%s", round->end.text);
-    return end->meeting == NULL ? NULL : end;
+    return end->collective == NULL ? NULL : end;
 }
 
 /* How rounds are to end, as many as a report takes. False: no memory. */
-static bool pack_meets(struct lane *lane, wire_peer_report *message)
+static bool pack_collectives(struct lane *lane, wire_peer_report *message)
 {
     struct peers *peers = lane->peers;
 
-    message->meets = arena_take(&lane->arena, MEETS_MAX * sizeof *message->meets);
-    if (message->meets == NULL)
+    message->collectives = arena_take(&lane->arena, COLLECTIVES_MAX * sizeof *message->collectives);
+    if (message->collectives == NULL)
         return false;
-    while (peers->meets.first != NULL && message->n_meets < MEETS_MAX) {
-        message->meets[message->n_meets] = pack_meet(lane, peers->meets.first);
-        if (message->meets[message->n_meets++] == NULL)
+    while (peers->collectives.first != NULL && message->n_collectives < COLLECTIVES_MAX) {
+        message->collectives[message->n_collectives] =
+            pack_collective(lane, peers->collectives.first);
+        if (message->collectives[message->n_collectives++] == NULL)
             return false;
-        lane_report_meet_forget(lane, peers->meets.first);
+        lane_report_collective_forget(lane, peers->collectives.first);
     }
     return true;
 }
@@ -198,8 +199,8 @@ static wire_peer_report *pack(struct lane *lane, const struct report *report)
     }
     if (report->is_come)
         return pack_come(lane, message) ? message : NULL;
-    if (report->is_meets)
-        return pack_meets(lane, message) ? message : NULL;
+    if (report->is_collectives)
+        return pack_collectives(lane, message) ? message : NULL;
     message->status = (uint32_t)report->error.status;
     message->reason = (Sumac__V1__Reason)report->error.reason;
     message->message = out_text(&lane->out, "%s", report->error.text);
@@ -375,22 +376,22 @@ void lane_reports_come_again(struct lane *lane)
         want_come(lane);
 }
 
-void lane_report_meet(struct lane *lane, struct round *round)
+void lane_report_collective(struct lane *lane, struct round *round)
 {
     struct peers *peers = lane->peers;
 
     if (!round->is_proposed) {
         round->is_proposed = true;
-        LIST_APPEND(&peers->meets, round, in_line);
+        LIST_APPEND(&peers->collectives, round, in_line);
     }
-    if (peers->meets_report == NULL) {
-        peers->meets_report = make(lane, 0);
-        if (peers->meets_report == NULL)
+    if (peers->collectives_report == NULL) {
+        peers->collectives_report = make(lane, 0);
+        if (peers->collectives_report == NULL)
             return; /* it is proposed again */
-        peers->meets_report->is_meets = true;
-        put_in_line(lane, lane->controller, peers->meets_report);
+        peers->collectives_report->is_collectives = true;
+        put_in_line(lane, lane->controller, peers->collectives_report);
     }
-    peers->meets_report->record = lane->last_record;
+    peers->collectives_report->record = lane->last_record;
 }
 
 void lane_reports_forget(struct lane *lane, const struct variable *variable)
@@ -496,8 +497,8 @@ static void remove_report(struct lane *lane, struct lane_stream *stream, struct 
 {
     if (lane->peers->come_report == report)
         lane->peers->come_report = NULL;
-    if (lane->peers->meets_report == report)
-        lane->peers->meets_report = NULL;
+    if (lane->peers->collectives_report == report)
+        lane->peers->collectives_report = NULL;
     LIST_REMOVE(&stream->reports, report, in_stream);
     pool_give(&lane->peers->reports, report);
 }
@@ -519,10 +520,11 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
         return;
     const bool goes_on = (report->is_again && lane->peers->again != NULL) ||
                          (report->is_come && lane->peers->come.first != NULL) ||
-                         (report->is_meets && lane->peers->meets.first != NULL);
+                         (report->is_collectives && lane->peers->collectives.first != NULL);
     const bool says_nothing =
-        !goes_on && ((report->is_again && message->n_assigned == 0) ||
-                     (report->is_meets && message->n_meets == 0)); /* they have ended meanwhile */
+        !goes_on &&
+        ((report->is_again && message->n_assigned == 0) ||
+         (report->is_collectives && message->n_collectives == 0)); /* they have ended meanwhile */
     if (!goes_on)
         remove_report(lane, stream, report);
     if (says_nothing) {

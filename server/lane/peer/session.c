@@ -145,7 +145,7 @@ static void free_session(struct lane *lane, struct lane_session *session)
 {
     lane_session_drop_parts(lane, session, 0);
     lane_claims_drop(lane, session);
-    lane_deposits_heard(lane, session, UINT64_MAX);
+    lane_contributions_heard(lane, session, UINT64_MAX);
     assert(session->part_count == 0);
     lane_voided_drop(lane, session);
     lane_come_forget(lane, session);
@@ -318,7 +318,7 @@ bool lane_session_has_joined(const struct lane *lane, const char *job, uint32_t 
 
 bool lane_session_pushes_alone(const struct lane_session *session)
 {
-    return session->contributed_step == 0 && session->counts.pushes > session->counts.met;
+    return session->contributed_step == 0 && session->counts.pushes > session->counts.collectives;
 }
 
 bool lane_session_is_behind(

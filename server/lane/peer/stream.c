@@ -111,8 +111,8 @@ static void drop_reports(struct lane *lane, struct lane_stream *stream)
         LIST_REMOVE(&stream->reports, report, in_stream);
         if (lane->peers->come_report == report)
             lane->peers->come_report = NULL;
-        if (lane->peers->meets_report == report)
-            lane->peers->meets_report = NULL;
+        if (lane->peers->collectives_report == report)
+            lane->peers->collectives_report = NULL;
         pool_give(&lane->peers->reports, report);
     }
 }

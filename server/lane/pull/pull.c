@@ -100,7 +100,7 @@ static void link_last(struct lane_stream *stream, struct lane_pull *pull)
 
 void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull)
 {
-    assert(pull->active || pull->met != NULL);
+    assert(pull->active || pull->collective != NULL);
     unlink_pull(stream, pull);
     link_last(stream, pull);
 }
@@ -118,7 +118,7 @@ static void destroy(struct lane *lane, struct lane_stream *stream, struct lane_p
     unlink_pull(stream, pull);
     if (pull->active)
         close_view(lane, stream, pull);
-    lane_met_let_go(lane, pull);
+    lane_collective_pull_let_go(lane, pull);
     lane_pull_leave(lane, stream->session, pull);
 }
 
@@ -395,13 +395,14 @@ static void check_request(
     const struct lane_session *session = stream->session;
     const uint64_t payload_bytes = payload_bytes_of(lane->event);
 
-    if (stream->kind == LANE_STREAM_PUSH && (request->meeting == NULL || request->payload.len > 0))
+    if (stream->kind == LANE_STREAM_PUSH &&
+        (request->collective == NULL || request->payload.len > 0))
         (void)fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "pull %" PRIu64 " is beside pushes, and %s: on a push stream those of rounds of "
-            "rendezvous are answered, others on a pull stream",
+            "collective are answered, others on a pull stream",
             request->request,
-            request->meeting == NULL ? "of no round of a rendezvous" : "has a payload");
+            request->collective == NULL ? "of no round of a collective" : "has a payload");
     else if (request->view_id != 0)
         (void)fail(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
@@ -438,8 +439,8 @@ static void check_request(
             request->request, request->after_sequence, session->task, lane->index,
             wire_close_cause_print(&session->cause, cause),
             wire_close_cause_remedy(&session->cause));
-    else if (request->meeting != NULL)
-        lane_met_check(lane, stream, request, error);
+    else if (request->collective != NULL)
+        lane_collective_pull_check(lane, stream, request, error);
     else if (request->at_step > 0)
         (void)lane_step_check_readable(lane, request->request, request->at_step, error);
 }
@@ -453,7 +454,7 @@ static bool read_request(
     check_request(lane, stream, request, &pull->error);
     if (pull->error.status == SUMAC_OK) {
         pull->index_count = (uint32_t)indices_of(request);
-        pull->met_bytes = (uint32_t)lane_met_bytes(request->meeting);
+        pull->result_bytes = (uint32_t)lane_collective_pull_bytes(request->collective);
     }
     if (pull->error.status != SUMAC_OK ||
         !lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error))
@@ -462,10 +463,10 @@ static bool read_request(
     pull->pieces = sized_pool_take(&lane->bytes, pull->piece_capacity * sizeof *pull->pieces);
     if (pull->index_count > 0)
         pull->indices = sized_pool_take(&lane->bytes, pull->index_count * sizeof *pull->indices);
-    if (pull->met_bytes > 0)
-        pull->met = sized_pool_take_zeroed(&lane->bytes, pull->met_bytes);
+    if (pull->result_bytes > 0)
+        pull->collective = sized_pool_take_zeroed(&lane->bytes, pull->result_bytes);
     if (pull->pieces == NULL || (pull->indices == NULL && pull->index_count > 0) ||
-        (pull->met == NULL && pull->met_bytes > 0)) {
+        (pull->collective == NULL && pull->result_bytes > 0)) {
         (void)fail(
             &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for a pull: it holds %" PRIu64
@@ -474,8 +475,8 @@ static bool read_request(
             lane->index, lane->bytes.held_bytes, lane->bytes.held_bytes_max);
         return true;
     }
-    if (pull->met != NULL)
-        lane_met_begin(pull->met, stream->session, request->meeting);
+    if (pull->collective != NULL)
+        lane_collective_pull_begin(pull->collective, stream->session, request->collective);
     copy_indices(lane, pull);
     lane->work += pull->index_count / PIECES_PER_WORK;
     if (request->n_pieces > PIECES_READ_AT_ONCE) {
@@ -593,15 +594,15 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
         }
         for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
             next = pull->in_stream.next;
-            if ((pull->after_sequence <= session->mark && pull->met == NULL) || pull->fixed ||
-                pull->error.status != SUMAC_OK)
+            if ((pull->after_sequence <= session->mark && pull->collective == NULL) ||
+                pull->fixed || pull->error.status != SUMAC_OK)
                 continue;
-            if (pull->met != NULL)
+            if (pull->collective != NULL)
                 (void)fail(
                     &pull->error, SUMAC_FAILED_PRECONDITION,
                     wire_close_cause_reason(&session->cause),
                     "pull %" PRIu64
-                    " waited for a round of a rendezvous, and session %s was closed "
+                    " waited for a round of a collective, and session %s was closed "
                     "on ps %u%s; %s",
                     pull->request, session->task, lane->index,
                     wire_close_cause_print(&session->cause, cause),

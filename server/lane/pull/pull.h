@@ -11,7 +11,7 @@ void lane_pull_deinit(struct lane *lane);
 
 /* pull.c, pulled.c */
 void lane_pull_request(struct lane *lane, const struct lane_event *event);
-/* One of a stream that has said hello; on a push stream it is of a round of a rendezvous. */
+/* One of a stream that has said hello; on a push stream it is of a round of a collective. */
 void lane_pull_take(
     struct lane *lane, struct lane_stream *stream, const wire_pull_request *request);
 /* The stream has ended. */

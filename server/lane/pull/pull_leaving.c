@@ -28,7 +28,7 @@ static void free_pull(struct lane *lane, struct lane_pull *pull)
     assert(pull->piece_count == 0);
     sized_pool_give(&lane->bytes, pull->pieces, pull->piece_capacity * sizeof *pull->pieces);
     sized_pool_give(&lane->bytes, pull->indices, pull->index_count * sizeof *pull->indices);
-    sized_pool_give(&lane->bytes, pull->met, pull->met_bytes);
+    sized_pool_give(&lane->bytes, pull->collective, pull->result_bytes);
     sized_pool_give(&lane->bytes, pull, sizeof *pull);
 }
 

@@ -75,7 +75,7 @@ static uint64_t bytes_of(const struct lane_pull *pull, uint64_t pieces)
 
     return own_bytes() + sized_pool_bytes(pieces * sizeof(struct pull_piece)) +
            (indices == 0 ? 0 : sized_pool_bytes(indices * sizeof(int64_t))) +
-           (pull->met_bytes == 0 ? 0 : sized_pool_bytes(pull->met_bytes));
+           (pull->result_bytes == 0 ? 0 : sized_pool_bytes(pull->result_bytes));
 }
 
 /* Do its pulls take the room of readers? */
@@ -120,8 +120,8 @@ static bool refuse_session(
 static bool is_riddled(const struct lane *lane)
 {
     const struct sized_pool *pool = &lane->bytes;
-    const uint64_t meet = lane->rounds.room_bytes + lane->rounds.beside_bytes;
-    const uint64_t in_use = lane->staged_bytes + lane->pull_bytes + meet;
+    const uint64_t collective = lane->rounds.room_bytes + lane->rounds.beside_bytes;
+    const uint64_t in_use = lane->staged_bytes + lane->pull_bytes + collective;
 
     return pool->held_bytes - pool->spare_bytes >
            in_use + lane->config.pulls_bytes_max + SIZED_POOL_EMPTY_BYTES_MAX;

@@ -31,25 +31,25 @@ struct pull_piece {
     };
 };
 
-/* What a pull of a round of a rendezvous keeps: its name, and where its answer has come to. */
-struct met {
+/* What a pull of a round of a collective keeps: its name, and where its answer has come to. */
+struct collective_pull {
     uint64_t number;
-    struct meeting_task task; /* who asks */
-    struct round *round;      /* once it is fixed, of one that passed: it is used */
-    uint64_t bytes;           /* of the result here, … */
-    uint64_t index_bytes;     /* … of which these are row indices */
-    uint64_t outer, unit;     /* of what is joined (met.c) */
-    uint64_t at;              /* what has been said, … */
-    uint32_t place;           /* … the participant whose bytes are next, … */
-    uint64_t place_begin;     /* … and where these begin in the result */
+    struct collective_task task; /* who asks */
+    struct round *round;         /* once it is fixed, of one that passed: it is used */
+    uint64_t bytes;              /* of the result here, … */
+    uint64_t index_bytes;        /* … of which these are row indices */
+    uint64_t outer, unit;        /* of what is joined (collective_pull.c) */
+    uint64_t at;                 /* what has been said, … */
+    uint32_t place;              /* … the participant whose bytes are next, … */
+    uint64_t place_begin;        /* … and where these begin in the result */
     char name[];
 };
 
 /* Bytes of a result that lie together. */
-struct met_run {
+struct result_run {
     const uint8_t *data;
     uint64_t bytes;
-    struct deposit *deposit;
+    struct contribution *contribution;
 };
 
 struct lane_pull {
@@ -66,9 +66,9 @@ struct lane_pull {
     uint32_t index_count, indices_read;
     uint32_t
         kept_count; /* pieces behind piece_count, up to this one, have not been looked at yet; */
-    int32_t kept_kind, kept_codec; /* the last one's: the others' are values as they are */
-    struct met *met;               /* of one of a round of a rendezvous, which has no pieces */
-    uint32_t met_bytes;
+    int32_t kept_kind, kept_codec;      /* the last one's: the others' are values as they are */
+    struct collective_pull *collective; /* of one of a round of a collective, which has no pieces */
+    uint32_t result_bytes;
     uint64_t room_bytes; /* what it takes of pulls_bytes_max, … */
     bool refused_room;   /* and whether of what is kept for those that are refused */
     uint64_t bytes;
@@ -128,7 +128,7 @@ static inline uint64_t lane_pull_row_at(
 /* Bytes lent to the driver. Its address is the number that RELEASED gives back. */
 struct hold {
     struct block *block;
-    struct deposit *deposit; /* or of one */
+    struct contribution *contribution; /* or of one */
 };
 
 /* Have not all of its pieces been looked at? */
@@ -200,24 +200,27 @@ void lane_pull_disown_session(struct lane *lane, struct lane_session *session);
 /* From here on a reader's, whosever it was. */
 void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
 
-/* met.c: of rounds of rendezvous */
+/* collective_pull.c: of rounds of collectives */
 /* What the pull keeps for it; 0: it asks for none. */
-size_t lane_met_bytes(const wire_meeting_round *asked);
+size_t lane_collective_pull_bytes(const wire_collective_round *asked);
 /* May it be asked for? Else *error says why not. */
-void lane_met_check(
+void lane_collective_pull_check(
     struct lane *lane, const struct lane_stream *stream, const wire_pull_request *request,
     struct sumac_error *error);
-void lane_met_begin(
-    struct met *met, const struct lane_session *session, const wire_meeting_round *asked);
-bool lane_met_is_ready(const struct lane *lane, const struct lane_pull *pull);
+void lane_collective_pull_begin(
+    struct collective_pull *wanted, const struct lane_session *session,
+    const wire_collective_round *asked);
+bool lane_collective_pull_is_ready(const struct lane *lane, const struct lane_pull *pull);
 /* The round is over: what is answered is chosen, or the pull's error set. */
-void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
-void lane_met_let_go(struct lane *lane, struct lane_pull *pull);
+void lane_collective_pull_fix(
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
+void lane_collective_pull_let_go(struct lane *lane, struct lane_pull *pull);
 /* The next bytes, at most so many. */
-struct met_run lane_met_next(struct met *met, uint64_t most);
+struct result_run lane_collective_pull_next(struct collective_pull *wanted, uint64_t most);
 /* NULL: no memory. */
-wire_met *lane_met_header(struct lane *lane, const struct lane_pull *pull);
-void lane_met_describe(
+wire_collective_result *
+lane_collective_pull_header(struct lane *lane, const struct lane_pull *pull);
+void lane_collective_pull_describe(
     const struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes);
 
 /* pull_leaving.c: it is over, and in no stream any more */

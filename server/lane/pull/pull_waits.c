@@ -114,7 +114,8 @@ bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, str
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
-    if (lane_pull_is_being_read(pull) || (pull->met != NULL && !lane_met_is_ready(lane, pull)))
+    if (lane_pull_is_being_read(pull) ||
+        (pull->collective != NULL && !lane_collective_pull_is_ready(lane, pull)))
         return false;
     return is_late(lane, pull) || (!waits_for_push(stream, pull) && !waits_for_clock(lane, pull) &&
                                    !waits_for_step(lane, pull) && find_unready(lane, pull) == NULL);
@@ -132,11 +133,11 @@ bool lane_pull_is_to_be_said(
 {
     uint32_t i = 0;
 
-    if (pull->met != NULL && pull->fixed)
+    if (pull->collective != NULL && pull->fixed)
         return pull->record <= lane->recorded;
     if (pull->error.status != SUMAC_OK || lane_pull_is_being_read(pull))
         return true;
-    if (pull->met != NULL && !lane_met_is_ready(lane, pull))
+    if (pull->collective != NULL && !lane_collective_pull_is_ready(lane, pull))
         return false;
     if (lane_pull_is_put_off(lane, stream, pull))
         return false;
@@ -213,9 +214,11 @@ find_cause(struct lane *lane, const struct lane_stream *stream, struct lane_pull
     if (waits_for_push(stream, pull))
         return (struct cause){
             .kind = CAUSE_PUSH, .number = pull->after_sequence, .name = stream->session->task};
-    if (pull->met != NULL)
+    if (pull->collective != NULL)
         return (struct cause){
-            .kind = CAUSE_ROUND, .number = pull->met->number, .name = pull->met->name};
+            .kind = CAUSE_ROUND,
+            .number = pull->collective->number,
+            .name = pull->collective->name};
     if (waits_for_clock(lane, pull))
         return (struct cause){.kind = CAUSE_CLOCK, .number = pull->clock_awaited, .name = ""};
     if (waits_for_step(lane, pull))
@@ -269,7 +272,7 @@ static void describe(
             lane_session_silence(lane, session).text);
         break;
     case CAUSE_ROUND:
-        lane_met_describe(lane, pull, text, text_bytes);
+        lane_collective_pull_describe(lane, pull, text, text_bytes);
         break;
     case CAUSE_CLOCK:
         describe_slow(lane, pull, text, text_bytes);

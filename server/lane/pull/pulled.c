@@ -12,7 +12,7 @@
  * One message of a stream is on its way at a time, and the pulls of a stream take turns; of the
  * long ones only one is under way.
  *
- * Pulls of rounds of rendezvous may come on a push stream, beside contributions: those that are
+ * Pulls of rounds of collectives may come on a push stream, beside contributions: those that are
  * short are answered there, whole, beside what is said of pushes.
  */
 #include "pull_state.h"
@@ -59,9 +59,9 @@ static bool is_due(struct lane *lane, struct lane_stream *stream, struct lane_pu
 {
     if (!lane_pull_is_ready(lane, stream, pull))
         return false;
-    if (pull->met != NULL && !pull->fixed && pull->error.status == SUMAC_OK)
-        lane_met_fix(lane, stream, pull);
-    if (pull->met != NULL) /* an error, too, is what the round came to */
+    if (pull->collective != NULL && !pull->fixed && pull->error.status == SUMAC_OK)
+        lane_collective_pull_fix(lane, stream, pull);
+    if (pull->collective != NULL) /* an error, too, is what the round came to */
         return pull->record <= lane->recorded;
     if (pull->error.status != SUMAC_OK)
         return true;
@@ -161,16 +161,16 @@ static bool add_bytes(
     return true;
 }
 
-/* Of a round of a rendezvous, the next bytes, in at most so many runs. */
-static bool add_met(
+/* The next bytes of a round's result, in at most `runs` runs. */
+static bool add_result(
     struct lane *lane, struct message *message, const struct lane_pull *pull, uint64_t bytes,
     uint32_t runs)
 {
-    struct met *met = pull->met;
+    struct collective_pull *wanted = pull->collective;
 
-    assert(met->round->ready);
+    assert(wanted->round->ready);
     while (bytes > 0 && runs-- > 0) {
-        const struct met_run run = lane_met_next(met, bytes);
+        const struct result_run run = lane_collective_pull_next(wanted, bytes);
         lane->work++;
         bytes -= run.bytes;
         if (!message->lends || run.bytes <= lane->config.gathered_bytes_max) {
@@ -184,30 +184,30 @@ static bool add_met(
         struct hold *hold = pool_take(&lane->pulls->holds);
         if (hold == NULL)
             return false;
-        hold->deposit = run.deposit;
-        lane_deposit_hold(run.deposit);
+        hold->contribution = run.contribution;
+        lane_contribution_hold(run.contribution);
         assert(message->payload_count < message->payload_capacity);
         message->payload[message->payload_count++] = (struct lane_bytes){
             .bytes = {.data = run.data, .bytes = (size_t)run.bytes},
             .hold = (uint64_t)(uintptr_t)hold};
     }
-    message->answer->last = met->at == met->bytes;
+    message->answer->last = wanted->at == wanted->bytes;
     return true;
 }
 
 /* What the round came to is said a message at a time, too; a short one is copied here and now. */
-static bool
-compose_met(struct lane *lane, struct message *message, struct lane_pull *pull, bool is_long)
+static bool compose_collectives_through(
+    struct lane *lane, struct message *message, struct lane_pull *pull, bool is_long)
 {
-    const struct met *met = pull->met;
-    const uint64_t most = lane->config.pull_chunk_bytes, left = met->bytes - met->at;
+    const struct collective_pull *wanted = pull->collective;
+    const uint64_t most = lane->config.pull_chunk_bytes, left = wanted->bytes - wanted->at;
     const uint64_t bytes = is_long && left > most ? most : left;
     const uint64_t between = lane->config.gathered_bytes_max + 1;
 
-    assert(met->at <= met->bytes);
-    if (met->at == 0) {
-        message->answer->met = lane_met_header(lane, pull);
-        if (message->answer->met == NULL)
+    assert(wanted->at <= wanted->bytes);
+    if (wanted->at == 0) {
+        message->answer->collective = lane_collective_pull_header(lane, pull);
+        if (message->answer->collective == NULL)
             return false;
     }
     message->answer->position = pull->position;
@@ -217,7 +217,7 @@ compose_met(struct lane *lane, struct message *message, struct lane_pull *pull, 
         arena_take(&lane->arena, message->payload_capacity * sizeof *message->payload);
     message->gathered_capacity = (size_t)bytes;
     return message->payload != NULL &&
-           add_met(lane, message, pull, bytes, is_long ? ROWS_PER_ANSWER_MAX : UINT32_MAX);
+           add_result(lane, message, pull, bytes, is_long ? ROWS_PER_ANSWER_MAX : UINT32_MAX);
 }
 
 /* Bytes of a list of a shard that lie together in it, block by block. */
@@ -464,8 +464,8 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
         return true;
     }
     assert(pull->fixed);
-    if (pull->met != NULL)
-        return compose_met(lane, message, pull, is_long);
+    if (pull->collective != NULL)
+        return compose_collectives_through(lane, message, pull, is_long);
     assert(pull->active || !is_long);
     if (first && !add_versions(lane, message->answer, pull))
         return false;
@@ -545,19 +545,20 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
 /* ---- beside the answers to pushes */
 
 /* What a round came to, copied into the answer. */
-static bool add_met_whole(struct lane *lane, struct lane_pull *pull, wire_pull_answer *answer)
+static bool add_result_whole(struct lane *lane, struct lane_pull *pull, wire_pull_answer *answer)
 {
-    const uint64_t bytes = pull->met->bytes;
+    const uint64_t bytes = pull->collective->bytes;
     uint8_t *out = arena_take(&lane->arena, (size_t)bytes);
 
-    assert(pull->met->at == 0);
-    assert(bytes <= WIRE_MEETING_BESIDE_BYTES_MAX);
-    answer->met = lane_met_header(lane, pull);
-    if (out == NULL || answer->met == NULL)
+    assert(pull->collective->at == 0);
+    assert(bytes <= WIRE_COLLECTIVE_BESIDE_BYTES_MAX);
+    answer->collective = lane_collective_pull_header(lane, pull);
+    if (out == NULL || answer->collective == NULL)
         return false;
     answer->payload = (wire_bytes){.data = out, .len = (size_t)bytes};
-    while (pull->met->at < bytes) {
-        const struct met_run run = lane_met_next(pull->met, bytes - pull->met->at);
+    while (pull->collective->at < bytes) {
+        const struct result_run run =
+            lane_collective_pull_next(pull->collective, bytes - pull->collective->at);
         memcpy(out, run.data, (size_t)run.bytes);
         out += run.bytes;
         lane->work++;
@@ -576,18 +577,18 @@ static wire_pull_answer *say_whole(struct lane *lane, struct lane_pull *pull)
     *answer = (wire_pull_answer)WIRE_PULL_ANSWER_INIT;
     answer->request = pull->request;
     answer->last = true;
-    if (pull->error.status == SUMAC_OK && pull->bytes > WIRE_MEETING_BESIDE_BYTES_MAX)
+    if (pull->error.status == SUMAC_OK && pull->bytes > WIRE_COLLECTIVE_BESIDE_BYTES_MAX)
         (void)fail(
             &pull->error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_MESSAGE_TOO_LARGE,
             "pull %" PRIu64 ": the round came to %" PRIu64
             " bytes, and beside pushes at most %u are answered: pull it on a pull stream",
-            pull->request, pull->bytes, WIRE_MEETING_BESIDE_BYTES_MAX);
+            pull->request, pull->bytes, WIRE_COLLECTIVE_BESIDE_BYTES_MAX);
     if (pull->error.status != SUMAC_OK) {
         say_error(lane, answer, pull);
         return answer;
     }
     answer->position = pull->position;
-    return add_met_whole(lane, pull, answer) ? answer : NULL;
+    return add_result_whole(lane, pull, answer) ? answer : NULL;
 }
 
 void lane_pulled_beside_flush(struct lane *lane, struct lane_stream *stream)
@@ -621,8 +622,8 @@ void lane_pulled_released(struct lane *lane, const struct lane_event *event)
     if (hold == NULL)
         return;
     assert(lane->pulls->holds.used > 0);
-    if (hold->deposit != NULL)
-        lane_deposit_released(lane, hold->deposit);
+    if (hold->contribution != NULL)
+        lane_contribution_released(lane, hold->contribution);
     else
         store_block_released(&lane->store, hold->block);
     pool_give(&lane->pulls->holds, hold);

@@ -26,7 +26,7 @@ static inline void histogram_add(struct histogram *histogram, uint64_t value)
 }
 
 struct session_counts {
-    uint64_t met; /* of the pushes, those that contributed to a rendezvous */
+    uint64_t collectives; /* of the pushes, those that contributed to a collective */
     uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, late, duplicates;
     struct histogram staleness, push_us, pull_us;
 };

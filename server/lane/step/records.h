@@ -25,28 +25,28 @@
 
 /* A row of replay.c each. Its message, and what `first` and `second` are. */
 enum record_kind {
-    RECORD_HELLO = 1,  /* PeerHello of ps 0; its number */
-    RECORD_MEMBERSHIP, /* –; the epoch, how many have come that begin with step 1 */
-    RECORD_OPEN,       /* OpenSession, with the clock that it starts at */
-    RECORD_CLOSE,      /* CloseSession */
-    RECORD_DECIDE,     /* DecideSession */
-    RECORD_DROPPED,    /* –; beyond which its parts are gone */
-    RECORD_ADD,        /* Variable */
-    RECORD_PUBLISH,    /* –; the variable */
-    RECORD_DELETE,     /* –; the variable */
-    RECORD_PART,       /* Part, whole, and its bytes; it is staged */
-    RECORD_REFUSED,    /* Refused; what the part follows, its synchronous step */
-    RECORD_COMMIT,     /* Commit, as far as it was taken */
-    RECORD_ACKED,      /* –; acked_through */
-    RECORD_APPLIED,    /* –; the part's sequence, the position (0: it was passed over) */
-    RECORD_FIRST_STEP, /* FirstStep */
-    RECORD_VOIDED,     /* Refused: of a contribution that is staged, when it had its turn */
-    RECORD_STEP,       /* TakeStep: it is over; –, the position (0: it was made of nothing) */
-    RECORD_TAKE,       /* TakeStep, as ps 0 has ordered it */
-    RECORD_DEFINE,     /* DefineFunction */
-    RECORD_DEPOSITED,  /* –; the sequence of a contribution to a rendezvous */
-    RECORD_MEETING,    /* MeetingEnd: of a round, as the ps decided it */
-    RECORD_WITHDRAWN,  /* –; the sequence of a part that gave way */
+    RECORD_HELLO = 1,   /* PeerHello of ps 0; its number */
+    RECORD_MEMBERSHIP,  /* –; the epoch, the number of members that begin with step 1 */
+    RECORD_OPEN,        /* OpenSession, with the clock that it starts at */
+    RECORD_CLOSE,       /* CloseSession */
+    RECORD_DECIDE,      /* DecideSession */
+    RECORD_DROPPED,     /* –; beyond which its parts are gone */
+    RECORD_ADD,         /* Variable */
+    RECORD_PUBLISH,     /* –; the variable */
+    RECORD_DELETE,      /* –; the variable */
+    RECORD_PART,        /* Part, whole, and its bytes; it is staged */
+    RECORD_REFUSED,     /* Refused; what the part follows, its synchronous step */
+    RECORD_COMMIT,      /* Commit, as far as it was taken */
+    RECORD_ACKED,       /* –; acked_through */
+    RECORD_APPLIED,     /* –; the part's sequence, the position (0: it was passed over) */
+    RECORD_FIRST_STEP,  /* FirstStep */
+    RECORD_VOIDED,      /* Refused: of a contribution that is staged, when it had its turn */
+    RECORD_STEP,        /* TakeStep: it is over; –, the position (0: it was made of nothing) */
+    RECORD_TAKE,        /* TakeStep, as ps 0 has ordered it */
+    RECORD_DEFINE,      /* DefineFunction */
+    RECORD_CONTRIBUTED, /* –; the sequence of a contribution to a collective */
+    RECORD_COLLECTIVE,  /* CollectiveEnd: of a round, as the ps decided it */
+    RECORD_WITHDRAWN,   /* –; the sequence of a part that gave way */
     RECORD_KINDS,
 };
 

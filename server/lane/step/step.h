@@ -25,7 +25,7 @@
 
 struct answer;
 struct claim;
-struct deposit;
+struct contribution;
 struct lane_part;
 struct lane_pull;
 struct lane_stream;
@@ -109,10 +109,10 @@ struct lane_session {
     struct voided *voided;   /* ascending; above acked_through */
     uint32_t voided_count, voided_capacity;
     uint64_t acked_through;
-    LIST(struct deposit) deposits; /* contributions to rendezvous that it has not heard of, … */
-    uint32_t deposit_count;        /* … so many: above … */
-    uint64_t met_through;          /* … this */
-    uint64_t contributed_step;     /* the largest that a contribution of it took its place for */
+    LIST(struct contribution) contributions; /* to rounds that it wants more of: */
+    uint32_t contribution_count;             /* their number; */
+    uint64_t collectives_through;            /* they are above this */
+    uint64_t contributed_step; /* the largest that a contribution of it took its place for */
     bool silent; /* its stream was ended because it did not answer, and it still does not */
     /* operation/ changes */
     struct lane_part *applying; /* of its parts, the one whose turn it is */
@@ -163,7 +163,7 @@ struct lane {
     struct functions functions; /* that there are, as the variables' and the parts' */
     struct store store;
     struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
-    struct rounds rounds;    /* of rendezvous; the contributions are in `bytes`, too */
+    struct rounds rounds;    /* of collectives; the contributions are in `bytes`, too */
     struct parts *parts;     /* what each room keeps for itself */
     struct peers *peers;
     struct turns *turns;

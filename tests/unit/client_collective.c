@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_collective.c -- what a caller says of a collective, and what is refused of that before
+ * anything is sent. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client_state.h"
+#include "members.h"
+
+#define CHIEF(i) ((struct sumac_member){.job = "chief", .index = (i)})
+#define WORKER(i) ((struct sumac_member){.job = "worker", .index = (i)})
+
+/* Worker 1 of chief 0, worker 0 and worker 1, whose client is not open. */
+struct caller {
+    struct sumac_client client;
+    uint64_t members[3];
+    struct sumac_member tasks[513];
+    struct sumac_collective_options options;
+    struct sumac_contribution given;
+    float value[8], into[8];
+    int64_t indices[4];
+};
+
+static struct caller *begin(struct caller *caller)
+{
+    memset(caller, 0, sizeof *caller);
+    caller->members[0] = 0;
+    caller->members[1] = 1;
+    caller->members[2] = 3;
+    caller->client.own_task = 3;
+    caller->client.member_tasks = caller->members;
+    caller->client.member_task_count = 3;
+    client_note_process(&caller->client);
+    caller->options = (struct sumac_collective_options){
+        .name = "grads", .round = 1, .operation = SUMAC_COLLECTIVE_SUM, .root = WORKER(0)};
+    caller->given.value = sumac_tensor_over(caller->value, SUMAC_FLOAT32, SUMAC_SHAPE(4, 2));
+    caller->given.into = sumac_tensor_over(caller->into, SUMAC_FLOAT32, SUMAC_SHAPE(4, 2));
+    caller->given.indices = sumac_tensor_over(caller->indices, SUMAC_INT64, SUMAC_SHAPE(4));
+    return caller;
+}
+
+static void assert_refused(struct caller *caller, enum sumac_reason reason, const char *words)
+{
+    struct sumac_collective *collective = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        sumac_client_collective(
+            &caller->client, &caller->options, &caller->given, &collective, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, reason);
+    if (strstr(error.text, words) == NULL)
+        fail_msg("is told \"%s\" and not \"%s\"", error.text, words);
+    assert_null(collective);
+    assert_null(caller->client.collectives.first);
+    assert_false(caller->client.locked);
+}
+
+#define assert_wrong(caller, words) assert_refused(caller, SUMAC_REASON_UNSPECIFIED, words)
+
+static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
+{
+    (void)state;
+    struct caller caller;
+    char longest[258];
+
+    memset(longest, 'x', sizeof longest);
+    longest[257] = '\0';
+    begin(&caller)->options.name = NULL;
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "1 to 256 bytes, given none");
+    caller.options.name = "";
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "1 to 256 bytes, given none");
+    caller.options.name = longest;
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "1 to 256 bytes, given more");
+    longest[256] = '\0';
+    caller.options.round = 0;
+    assert_wrong(&caller, "round 0: rounds count from 1");
+    caller.options.name = "a\nb";
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "without control characters");
+    caller.options.name = "\xff";
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "UTF-8");
+    begin(&caller)->options.round = 0;
+    assert_wrong(&caller, "round 0: rounds count from 1");
+    begin(&caller)->options.operation = (enum sumac_collective_operation)0;
+    assert_wrong(&caller, "that operation is none");
+    caller.options.operation = SUMAC_COLLECTIVE_CONCATENATE + 1;
+    assert_wrong(&caller, "that operation is none");
+}
+
+static void a_weight_is_finite_and_none_is_said_once(void **state)
+{
+    (void)state;
+    const double rows[] = {-1, NAN, INFINITY, -INFINITY};
+    struct caller caller;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&caller)->options.weight = rows[i];
+        assert_wrong(&caller, "a weight is finite, and at least 0");
+    }
+    begin(&caller)->options.weight = 2;
+    caller.options.weightless = true;
+    assert_wrong(&caller, "it is weightless, and has a weight");
+}
+
+static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **state)
+{
+    (void)state;
+    struct caller caller;
+
+    begin(&caller)->options.tasks = caller.tasks;
+    caller.options.task_count = 2;
+    caller.tasks[0] = WORKER(1);
+    caller.tasks[1] = WORKER(1);
+    assert_wrong(&caller, "a task is named twice");
+    caller.tasks[1] = (struct sumac_member){.job = "evaluator", .index = 0};
+    assert_wrong(&caller, "only tasks of the jobs chief and worker");
+    caller.tasks[1] = (struct sumac_member){.job = NULL, .index = 0};
+    assert_wrong(&caller, "only tasks of the jobs chief and worker");
+    caller.tasks[0] = CHIEF(0);
+    caller.tasks[1] = WORKER(0);
+    assert_wrong(&caller, "this process is none of the tasks");
+    caller.tasks[0] = WORKER(1);
+    caller.tasks[1] = WORKER(9);
+    assert_refused(
+        &caller, SUMAC_REASON_BAD_NAME,
+        "collective grads, round 1: worker 9 is named, and the cluster does not list it; it lists "
+        "1 chief and 2 workers");
+    caller.tasks[1] = CHIEF(9);
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "round 1: chief 9 is named");
+    caller.options.tasks = NULL;
+    assert_wrong(&caller, "at most 512 tasks take part, and each is named");
+    begin(&caller)->options.tasks = caller.tasks;
+    caller.options.task_count = 513;
+    for (uint32_t i = 0; i < 513; i++)
+        caller.tasks[i] = WORKER(i);
+    assert_wrong(&caller, "at most 512 tasks");
+    caller.options.task_count = 512;
+    caller.client.member_task_count = 0;
+    caller.given.into.shape.extent[0] = 3;
+    assert_wrong(&caller, "`into` has another shape than `value`");
+    begin(&caller)->client.member_task_count = 0;
+    assert_wrong(&caller, "no tasks are named");
+}
+
+/* The chief comes first, then the workers. */
+static void a_member_has_a_place_among_those_who_take_part(void **state)
+{
+    (void)state;
+    struct caller caller;
+    const struct sumac_member some[] = {WORKER(1), WORKER(0)}, others[] = {WORKER(0)},
+                              far[] = {WORKER(2), WORKER(1), CHIEF(3)};
+    uint32_t place = 0, count = 0;
+
+    begin(&caller);
+    assert_int_equal(
+        client_collective_place(&caller.client, NULL, 0, &place, &count, NULL), SUMAC_OK);
+    assert_int_equal(place, 2);
+    assert_int_equal(count, 3);
+    assert_int_equal(
+        client_collective_place(&caller.client, some, 2, &place, &count, NULL), SUMAC_OK);
+    assert_int_equal(place, 1);
+    assert_int_equal(count, 2);
+    assert_int_equal(
+        client_collective_place(&caller.client, others, 1, &place, &count, NULL),
+        SUMAC_INVALID_ARGUMENT);
+    caller.client.member_task_count = 0; /* the cluster lists none, and any may take part */
+    assert_int_equal(
+        client_collective_place(&caller.client, far, 3, &place, &count, NULL), SUMAC_OK);
+    assert_int_equal(place, 1);
+    assert_int_equal(count, 3);
+}
+
+static void a_root_is_one_of_them(void **state)
+{
+    (void)state;
+    struct caller caller;
+
+    begin(&caller)->options.operation = SUMAC_COLLECTIVE_BROADCAST;
+    caller.options.root = WORKER(7);
+    assert_wrong(&caller, "root is none of the tasks that take part");
+    caller.options.root = (struct sumac_member){.job = "ps", .index = 0};
+    assert_wrong(&caller, "root is a chief or a worker");
+}
+
+static void types_and_shapes_are_those_of_the_operation(void **state)
+{
+    (void)state;
+    struct caller caller;
+
+    begin(&caller)->given.into.dtype = SUMAC_INT32;
+    assert_refused(
+        &caller, SUMAC_REASON_WRONG_DATA_TYPE,
+        "contributions of type int32, and `value` is of float32");
+    begin(&caller)->given.into.dtype = SUMAC_BFLOAT16;
+    caller.given.value.dtype = SUMAC_BFLOAT16;
+    assert_refused(
+        &caller, SUMAC_REASON_WRONG_DATA_TYPE,
+        "type bfloat16 is made of contributions of type float32");
+    caller.options.operation = SUMAC_COLLECTIVE_MEAN;
+    assert_refused(
+        &caller, SUMAC_REASON_WRONG_DATA_TYPE,
+        "type bfloat16 is made of contributions of type float32");
+    begin(&caller)->given.value.dtype = SUMAC_DTYPE_UNSPECIFIED;
+    caller.options.operation = SUMAC_COLLECTIVE_GATHER;
+    assert_refused(&caller, SUMAC_REASON_WRONG_DATA_TYPE, "made of contributions of type");
+    begin(&caller)->given.into.shape.extent[0] = 3;
+    assert_wrong(&caller, "`into` has another shape than `value`");
+    caller.given.value.dtype = caller.given.into.dtype = SUMAC_BFLOAT16; /* nothing is added up */
+    caller.options.operation = SUMAC_COLLECTIVE_MIN;
+    assert_wrong(&caller, "`into` has another shape than `value`");
+    begin(&caller)->given.into.shape.extent[0] = 3; /* and is no root, which has the bytes */
+    caller.options.operation = SUMAC_COLLECTIVE_BROADCAST;
+    caller.given.value.memory = NULL;
+    assert_wrong(&caller, "`into` has another shape than `value`");
+    caller.options.root = WORKER(1);
+    assert_wrong(&caller, "the tensor has no memory");
+    begin(&caller)->given.value.shape.extent[0] = UINT64_MAX;
+    assert_wrong(&caller, "more bytes than there may be");
+    begin(&caller)->given.value.memory = NULL;
+    assert_wrong(&caller, "the tensor has no memory");
+    begin(&caller)->given.into.memory = NULL;
+    assert_wrong(&caller, "the tensor has no memory");
+}
+
+static void rows_have_an_index_each(void **state)
+{
+    (void)state;
+    struct caller caller;
+
+    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    caller.given.indices.shape.extent[0] = 3;
+    assert_wrong(&caller, "come with `indices`, int64, one for each");
+    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    caller.given.indices.dtype = SUMAC_INT32;
+    assert_wrong(&caller, "come with `indices`, int64, one for each");
+    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    caller.given.value.shape.rank = 0;
+    assert_wrong(&caller, "come with `indices`, int64, one for each");
+    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    caller.given.indices.shape = SUMAC_SHAPE(4, 1);
+    assert_wrong(&caller, "come with `indices`, int64, one for each");
+    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    caller.given.indices.memory = NULL;
+    assert_wrong(&caller, "the tensor has no memory");
+}
+
+static void nothing_is_refused_by_its_name(void **state)
+{
+    (void)state;
+    struct caller caller;
+    struct sumac_error error;
+    struct sumac_collective *collective;
+
+    begin(&caller);
+    assert_int_equal(
+        sumac_client_collective(&caller.client, NULL, &caller.given, &collective, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "options"));
+    assert_int_equal(
+        sumac_client_collective(&caller.client, &caller.options, NULL, &collective, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "contribution"));
+    assert_int_equal(
+        sumac_client_collective(&caller.client, &caller.options, &caller.given, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "collective is NULL"));
+    assert_int_equal(
+        sumac_client_collective_and_wait(NULL, &caller.options, &caller.given, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "client is NULL"));
+    assert_int_equal(
+        sumac_client_collective_and_wait(&caller.client, NULL, &caller.given, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "options is NULL"));
+    assert_int_equal(sumac_collective_wait(NULL, 1, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_true(sumac_collective_done(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_is_a_printable_line_and_a_round_counts_from_one),
+        cmocka_unit_test(a_weight_is_finite_and_none_is_said_once),
+        cmocka_unit_test(who_takes_part_is_named_once_each_and_the_caller_among_them),
+        cmocka_unit_test(a_member_has_a_place_among_those_who_take_part),
+        cmocka_unit_test(a_root_is_one_of_them),
+        cmocka_unit_test(types_and_shapes_are_those_of_the_operation),
+        cmocka_unit_test(rows_have_an_index_each),
+        cmocka_unit_test(nothing_is_refused_by_its_name),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
