@@ -62,6 +62,13 @@ set_source_files_properties(${package_object} PROPERTIES EXTERNAL_OBJECT ON GENE
 target_include_directories(sumac_static PUBLIC ${package_includes})
 target_link_libraries(sumac_static INTERFACE ${package_libraries})
 
+# ---- both: whoever links code of a sanitizer needs its runtime, in another project and after an install
+if(SUMAC_SANITIZE)
+  set(package_sanitizer -fsanitize=${SUMAC_SANITIZE})
+  target_link_options(sumac_shared INTERFACE ${package_sanitizer})
+  target_link_options(sumac_static INTERFACE ${package_sanitizer})
+endif()
+
 # ---- installed
 if(NOT SUMAC_INSTALL)
   return()

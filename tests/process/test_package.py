@@ -107,17 +107,25 @@ class Package(unittest.TestCase):
         self.assertNotIn("libsumac", done("ldd", program))
         self.assert_first_runs(program)
 
-    def test_another_project_builds_sumac_as_a_part_of_itself(self):
-        source, build = (os.path.join(self.folder.name, name) for name in ("parent", "parent_build"))
+    def build_parent(self, name, *options):
+        """Another project of which Sumac is a part, and whose two programs run: its source and build folders."""
+        source, build = (os.path.join(self.folder.name, name + part) for part in ("", "_build"))
         os.mkdir(source)
         with open(os.path.join(source, "CMakeLists.txt"), "w") as lists:
             lists.write(CMAKE_PARENT.format(source=os.environ["SUMAC_SOURCE"]))
         with open(os.path.join(source, "user.cpp"), "w") as user:
             user.write(PARENT_USER)
-        done("cmake", "-G", "Ninja", "-S", source, "-B", build, "-D", "SUMAC_CUDA=OFF")
+        done("cmake", "-G", "Ninja", "-S", source, "-B", build, "-D", "SUMAC_CUDA=OFF", *options)
         done("cmake", "--build", build, timeout=900)
         for program in ("shared", "static"):
             self.assertEqual(done(os.path.join(build, program)).strip(), self.flags("--modversion")[0])
+        return source, build
+
+    def test_another_project_links_a_sumac_with_sanitizers(self):
+        self.build_parent("sanitized", "-D", "SUMAC_SANITIZE=address,undefined", "-D", "CMAKE_C_FLAGS_RELEASE=-O0")
+
+    def test_another_project_builds_sumac_as_a_part_of_itself(self):
+        source, build = self.build_parent("parent")
         done("cmake", "--install", build, "--prefix", os.path.join(source, "usr"))
         self.assertEqual([files for _, _, files in os.walk(os.path.join(source, "usr")) if files], [["shared"]])
         self.assertIn("No tests were found", subprocess.run(["ctest", "--test-dir", build], capture_output=True, text=True).stderr)
