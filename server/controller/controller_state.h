@@ -66,9 +66,10 @@ struct controller {
     struct refused_joins refused_joins;
 
     enum controller_phase phase;
-    bool terminating, interrupted; /* by SIGTERM; by SIGINT */
-    uint64_t end_by_us; /* with terminating: when ps 0 stops waiting for work in flight, in the
-                           time of events */
+    bool terminating;        /* by … */
+    enum lane_signal signal; /* … this one */
+    uint64_t end_by_us;      /* with terminating: when ps 0 stops waiting for work in flight, in the
+                                time of events */
     int exit_code;
     char end_text[SUMAC_ERROR_TEXT_BYTES];
     enum sumac_reason end_reason;

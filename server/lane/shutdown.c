@@ -63,6 +63,12 @@ void lane_shutdown_misconfigured(struct lane *lane, const struct sumac_error *er
 
 void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
 {
+    static const char *const how[] = {
+        [LANE_SIGNAL_TERM] = "terminated",
+        [LANE_SIGNAL_INT] = "interrupted (SIGINT, exit code 130)",
+        [LANE_SIGNAL_HUP] = "stopped (SIGHUP, exit code 129)",
+    };
+
     if (lane->terminating)
         return;
     lane->terminating = true;
@@ -74,7 +80,7 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
             lane->exit_text, sizeof lane->exit_text,
             "ps %u was %s before the run ended; to go on, start the whole run again, ps and "
             "workers",
-            lane->index, event->interrupted ? "interrupted (SIGINT, exit code 130)" : "terminated");
+            lane->index, how[event->signal]);
     }
     out_log(&lane->out, "ps %u was told to terminate: it finishes what is in flight", lane->index);
     stop_serving(lane);
