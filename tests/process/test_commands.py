@@ -379,6 +379,11 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 0)
         for word in ("run", "ps", "ls", "get", "stats", "Exit codes"):
             self.assertIn(word, output)
+        with open(os.path.join(os.environ["SUMAC_SOURCE"], "README.md"), encoding="utf-8") as readme:
+            codes = re.findall(r"\d+", " ".join(re.findall(r"(?m)^\| ([\d, ]+)[^|]*\| ", readme.read())))
+        self.assertIn("226", codes)
+        self.assertEqual(set(codes) - set(re.findall(r"\d+", output.split("Exit codes:")[1])), set())
+        self.assertEqual([line for line in output.split("\n") if len(line) > 80], [])
 
     def test_what_options_do_stands_in_one_column_of_the_help(self):
         for command in commands():
