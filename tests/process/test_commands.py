@@ -306,6 +306,16 @@ class Finding(unittest.TestCase):
         self.assertIn("value = value - 0.1 * sign(g)", output)
         self.assertEqual(sumac("functions", "sgd", environment=self.environment)[2], "")
 
+    def test_functions_lists_what_is_built_in_and_fails_as_the_ps_that_does_not_answer(self):
+        address = f"127.0.0.1:{free_ports(1)[0]}"
+        named = {**self.environment, "TF_CONFIG": json.dumps({"cluster": {"ps": [address]}})}
+        for words, environment in ((("--ps", address), self.environment), ((), named), (("sgd", "nudge"), named)):
+            with self.subTest(words=words):
+                code, output, errors = sumac_once("functions", *words, environment=environment)
+                self.assertEqual(code, 138, errors)
+                self.assertIn("sgd\n", output)
+                self.assertRegex(errors, f"^sumac functions: a run's own functions are left out: no ps answers at {address}: [^\n]*\n$")
+
     def test_of_several_each_is_listed(self):
         self.start()
         self.start()
