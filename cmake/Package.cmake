@@ -80,7 +80,8 @@ install(EXPORT sumac NAMESPACE sumac:: FILE sumacTargets.cmake
 install(FILES ${package_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sumac)
 install(DIRECTORY proto/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sumac/proto
   FILES_MATCHING PATTERN "*.proto")
-install(FILES LICENSE NOTICE CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# `sumac define --help` names EXPRESSIONS.md.
+install(FILES LICENSE NOTICE CHANGELOG.md SECURITY.md docs/EXPRESSIONS.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/sumac)
 configure_package_config_file(cmake/sumacConfig.cmake.in ${PROJECT_BINARY_DIR}/package/sumacConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sumac)

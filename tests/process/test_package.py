@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libsumac as others use it: installed into an empty folder, found by CMake and pkg-config, shared and static."""
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -96,6 +97,14 @@ class Package(unittest.TestCase):
         output = done(sumac, "run", "--ps", "2", "--workers", "20", "--", os.path.join(build, "line"), env=self.outside,
                       stdin=subprocess.DEVNULL)
         self.assertEqual(output.count("| y = 3.00 x + 2.00\n"), 20, output)
+
+    def test_the_documents_that_a_help_names_are_installed(self):
+        sumac = os.path.join(self.prefix, "bin/sumac")
+        commands = re.findall(r"(?m)^  (\w+) ", done(sumac, "--help").split("Examples:")[0])
+        named = {path for command in commands for path in re.findall(r"docs/(\w+\.md)", done(sumac, command, "--help"))}
+        self.assertIn("EXPRESSIONS.md", named)
+        self.assertEqual(named - set(os.listdir(os.path.join(self.prefix, "share/doc/sumac"))), set())
+        self.assertIn("lion.txt", os.listdir(self.examples))
 
     def test_cmake_links_the_static_library(self):
         source = os.path.join(self.folder.name, "static_source")
