@@ -565,6 +565,10 @@ class Words(unittest.TestCase):
         code, _, errors = sumac("ps", "--index", "0")
         self.assertEqual(code, 2)
         self.assertIn("no cluster is configured: set TF_CONFIG", errors)
+        for config in ("{}", '{"cluster": {}}'):
+            code, _, errors = sumac("ps", environment={"TF_CONFIG": config})
+            self.assertEqual(code, 2)
+            self.assertIn('TF_CONFIG has no "cluster", or an empty one: add "cluster": ', errors)
 
     def test_a_misspelt_job_is_corrected_and_one_of_another_name_is_nobodys(self):
         for jobs, job, meant in (((), "wroker", "worker"), ((), "workers", "worker"), ((), "WORKER", "worker"), (("worker",), "chef", "chief"),
