@@ -31,7 +31,7 @@ static void print_help(FILE *file)
     fprintf(
         file, "\n`sumac COMMAND --help` has the options and examples.\n"
               "`sumac --version` prints the release.\n"
-              "Of an option that is given twice the last one counts.\n"
+              "If an option is given twice, the last one counts.\n"
               "\nExamples:\n"
               "  sumac run --ps 2 --workers 2 -- ./my_worker   a whole cluster on this machine\n"
               "  sumac ls                                      what it holds, while it runs\n"

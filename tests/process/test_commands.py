@@ -590,7 +590,7 @@ class Words(unittest.TestCase):
             return sumac("ps", "--bind", "127.0.0.1", "--port", str(taken.getsockname()[1]), environment={"TF_CONFIG": json.dumps(config)})
 
     def test_of_an_option_that_is_given_twice_the_last_one_counts(self):
-        self.assertIn("Of an option that is given twice the last one counts.\n", sumac("--help")[1])
+        self.assertIn("If an option is given twice, the last one counts.\n", sumac("--help")[1])
         for first, last in (("x", "y"), ("y", "x")):
             _, _, errors = sumac("ls", "--ps", first, "--ps", last)
             self.assertIn(f"--ps wants HOST:PORT, not {last}: it has no port\n", errors)
