@@ -151,9 +151,9 @@ static enum sumac_status explain(const struct question *question, struct sumac_e
     if (question->error.status == SUMAC_UNAVAILABLE ||
         question->error.status == SUMAC_DEADLINE_EXCEEDED)
         return fail(
-            error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "no ps answers at %s: %s: %s; check the address", address,
-            roster_silence(question->ps, silence, sizeof silence), guess_at(question->ps));
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, "no ps answers at %s: %s: %s%s",
+            address, roster_silence(question->ps, silence, sizeof silence), guess_at(question->ps),
+            silence_is_own(question->ps->why.text) ? "" : "; check the address");
     return fail(
         error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
 }
