@@ -10,6 +10,7 @@
 #include "error.h"
 #include "last_word.h"
 #include "rpc.h"
+#include "silence.h"
 
 #define PATIENCE_US 5500000u /* lib/rpc gives up a connection after 5 s, and then says why */
 #define PATIENCE_WITH_MISSING_US 500000u
@@ -118,15 +119,14 @@ static bool is_refusal(const struct question *question)
 static bool is_silent(const struct roster_ps *ps)
 {
     return ps->why.status == SUMAC_DEADLINE_EXCEEDED || ps->why.status == SUMAC_CANCELLED ||
-           strstr(ps->why.text, "it does not speak") != NULL;
+           silence_is_mute(ps->why.text);
 }
 
 static const char *guess_at(const struct roster_ps *ps)
 {
-    if (strstr(ps->why.text, "this process gets no memory") != NULL)
+    if (silence_is_own(ps->why.text))
         return "nothing is known of the ps";
-    return is_silent(ps) ? "that process may be suspended, or too busy"
-                         : "the run may be over, or not begun";
+    return is_silent(ps) ? SILENCE_MUTE_REMEDY : "the run may be over, or not begun";
 }
 
 static enum sumac_status explain(const struct question *question, struct sumac_error *error)
@@ -151,9 +151,9 @@ static enum sumac_status explain(const struct question *question, struct sumac_e
     if (question->error.status == SUMAC_UNAVAILABLE ||
         question->error.status == SUMAC_DEADLINE_EXCEEDED)
         return fail(
-            error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "no ps answers at %s: %s: %s; check the address", address,
-            roster_silence(question->ps, silence, sizeof silence), guess_at(question->ps));
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, "no ps answers at %s: %s: %s%s",
+            address, roster_silence(question->ps, silence, sizeof silence), guess_at(question->ps),
+            silence_is_own(question->ps->why.text) ? "" : "; check the address");
     return fail(
         error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
 }

@@ -21,6 +21,15 @@ enum {
     EXIT_PORT_TAKEN = 226 /* 128 + EADDRINUSE: a ps found its port taken */
 };
 
+/* What --help and the manual say of them: lines of 80 columns at most. */
+#define EXIT_CODES_TEXT                                                                            \
+    "0: done. 1: it failed. 2: fix the command line or the configuration first.\n"                 \
+    "Of `sumac run`, 126: the program cannot be executed; 127: no such program.\n"                 \
+    "128 and more: starting again may help. 129, 130, 143: stopped by SIGHUP, Ctrl-C,\n"           \
+    "SIGTERM (143 also: all workers are gone). 134: aborted. 137: killed, or no\n"                 \
+    "memory. 138: a ps did not answer or was lost, or a wait took too long. 226: the\n"            \
+    "port is taken.\n"
+
 enum option_kind {
     OPTION_FLAG,   /* bool */
     OPTION_TEXT,   /* const char * */

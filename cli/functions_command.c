@@ -307,21 +307,27 @@ static bool are_built_in(int count, char **names)
     return all;
 }
 
-/* Without --ps the built-in functions are listed even if no ps answers. */
-static enum sumac_status ask_run(
-    const struct functions_options *options, struct roster *roster,
-    struct cluster_functions *functions, struct sumac_error *error)
+/* The built-in functions are listed even if no ps answers. Then the exit code says so, unless there
+ * is no run at all. An error below 128 with --ps lists nothing. */
+static int ask_run(const struct functions_options *options, struct cluster_functions *functions)
 {
-    enum sumac_status status = roster_find(options->ps, roster, error);
+    struct roster roster = {.count = 0};
+    struct sumac_error error = {0};
+    enum sumac_status status = roster_find(options->ps, &roster, &error);
+    const bool none_named = status == SUMAC_NOT_FOUND;
 
     if (status == SUMAC_OK)
-        roster_tell(roster, false);
+        roster_tell(&roster, false);
     if (status == SUMAC_OK)
-        status = cluster_functions_ask(roster, functions, error);
-    if (status == SUMAC_OK || options->ps != NULL)
-        return status;
-    fprintf(stderr, "sumac functions: a run's own functions are left out: %s\n", error->text);
-    return SUMAC_OK;
+        status = cluster_functions_ask(&roster, functions, &error);
+    roster_deinit(&roster);
+    if (status == SUMAC_OK)
+        return EXIT_FINE;
+    const int code = command_exit_code(&error);
+    if (options->ps != NULL && code < EXIT_RETRYABLE)
+        return command_failed(&functions_command, &error);
+    fprintf(stderr, "sumac functions: a run's own functions are left out: %s\n", error.text);
+    return none_named ? EXIT_FINE : code;
 }
 
 static int list(const struct command *command, int argc, char **argv)
@@ -329,9 +335,8 @@ static int list(const struct command *command, int argc, char **argv)
     struct functions_options options = {0};
     struct cluster_functions defined = {.count = 0};
     struct plugin_files files;
-    struct roster roster = {.count = 0};
     struct sumac_error error = {0};
-    int count = 0;
+    int count = 0, code = EXIT_FINE;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
 
     if (outcome != OPTIONS_GO)
@@ -347,20 +352,18 @@ static int list(const struct command *command, int argc, char **argv)
     }
     const bool asks =
         !loads && (options.ps != NULL || getenv("TF_CONFIG") != NULL || !are_built_in(count, argv));
-    enum sumac_status status = SUMAC_OK;
-    if (loads)
-        status = load(&options.plugins, &files, &defined, &error);
-    else if (asks)
-        status = ask_run(&options, &roster, &defined, &error);
-    int code = EXIT_FINE;
-    if (status != SUMAC_OK)
+    if (loads && load(&options.plugins, &files, &defined, &error) != SUMAC_OK)
         code = command_failed(command, &error);
-    else if (!check_names(count, argv, &defined))
+    else if (asks)
+        code = ask_run(&options, &defined);
+    /* A name that is not built in may be one of those that were left out. */
+    if (code == EXIT_FINE && !check_names(count, argv, &defined))
         code = EXIT_MISUSED;
-    else if (!print_all(count, argv, &defined, options.json))
+    else if (
+        (code == EXIT_FINE || code >= EXIT_RETRYABLE) &&
+        !print_all(count, argv, &defined, options.json))
         code = EXIT_FAILED;
     cluster_functions_deinit(&defined);
     plugin_files_close(&files);
-    roster_deinit(&roster);
     return code;
 }

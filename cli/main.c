@@ -23,23 +23,19 @@ static const char *command_name(const void *context, size_t index)
 static void print_help(FILE *file)
 {
     fprintf(
-        file,
-        "sumac -- a parameter server: variables on ps processes, updated by what workers push\n\n"
-        "Usage: sumac COMMAND [options] …\n\nCommands:\n");
+        file, "sumac -- a parameter server: ps keep variables, and apply what workers push\n\n"
+              "Usage: sumac COMMAND [options] …\n\nCommands:\n");
     const struct command *command = NULL;
     for (size_t i = 0; (command = command_at(i)) != NULL; i++)
         fprintf(file, "  %-11s %s\n", command->name, command->summary);
     fprintf(
-        file,
-        "\n`sumac COMMAND --help` has the options and examples; `sumac --version` prints the "
-        "release.\n"
-        "Of an option that is given twice the last one counts.\n"
-        "\nExamples:\n"
-        "  sumac run --ps 2 --workers 2 -- ./my_worker    a whole cluster on this machine\n"
-        "  sumac ls                                       what it holds, from another terminal\n"
-        "\nExit codes: 0 done; 1 it failed; 2 fix the command line or the configuration;\n"
-        "128 and more: starting it again may help (143: stopped by SIGTERM, or all workers are "
-        "gone; 130: Ctrl-C).\n");
+        file, "\n`sumac COMMAND --help` has the options and examples.\n"
+              "`sumac --version` prints the release.\n"
+              "If an option is given twice, the last one counts.\n"
+              "\nExamples:\n"
+              "  sumac run --ps 2 --workers 2 -- ./my_worker   a whole cluster on this machine\n"
+              "  sumac ls                                      what it holds, while it runs\n"
+              "\nExit codes:\n" EXIT_CODES_TEXT);
 }
 
 /* The command's exit code, or EXIT_FAILED when its output was not written: a disk may be full. The

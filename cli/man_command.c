@@ -87,18 +87,14 @@ static void print_sumac_page(void)
 {
     const struct command *command = NULL;
 
-    print_head(
-        "sumac", "a parameter server: variables on ps processes, updated by what workers push");
+    print_head("sumac", "a parameter server: ps keep variables, and apply what workers push");
     printf("\n.I COMMAND\n[options] …\n.SH COMMANDS\n");
     for (size_t i = 0; (command = command_at(i)) != NULL; i++) {
         printf(".TP\n.B %s\n", command->name);
         print_text(command->summary);
         putchar('\n');
     }
-    puts(".SH EXIT STATUS\n"
-         "0: done. 1: it failed. 2: fix the command line or the configuration first. 128 and more: "
-         "starting again may help (143: stopped by SIGTERM, or all workers are gone; "
-         "130: Ctrl-C).\n"
+    puts(".SH EXIT STATUS\n" EXIT_CODES_TEXT
          ".SH ENVIRONMENT\n.TP\n.B TF_CONFIG\nthe cluster and this process's task in it, as "
          "TensorFlow and Kubeflow write it\n"
          ".TP\n.B SUMAC_REPLICAS\nset by sumac run \\-\\-replicas: how many replicas each worker "

@@ -168,8 +168,11 @@ static int look_for_program(const char *name)
 /* As shells say it; 0: it can be started. */
 static int check_program(const char *name)
 {
+    if (name[0] == '\0') {
+        fputs("sumac run: the name of the program is empty\n", stderr);
+        return 127;
+    }
     const int why = look_for_program(name);
-
     if (why == ENOENT && strchr(name, '/') == NULL && look_at_file(name) == 0)
         fprintf(
             stderr, "sumac run: %s is not in PATH; write ./%s for the one in this folder\n", name,

@@ -40,7 +40,7 @@ static int stats(const struct command *command, int argc, char **argv);
 
 const struct command stats_command = {
     .name = "stats",
-    .summary = "steps, pushes, pulls, latencies, staleness, memory, and what is waited for",
+    .summary = "steps, pushes, pulls, latencies, staleness, memory, and waits",
     .arguments = "",
     .about = "The first line says whose run it is: its program and process, one of its ps, its "
              "age. The next line\n"

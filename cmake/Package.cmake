@@ -62,6 +62,13 @@ set_source_files_properties(${package_object} PROPERTIES EXTERNAL_OBJECT ON GENE
 target_include_directories(sumac_static PUBLIC ${package_includes})
 target_link_libraries(sumac_static INTERFACE ${package_libraries})
 
+# ---- both: whoever links code of a sanitizer needs its runtime, in another project and after an install
+if(SUMAC_SANITIZE)
+  set(package_sanitizer -fsanitize=${SUMAC_SANITIZE})
+  target_link_options(sumac_shared INTERFACE ${package_sanitizer})
+  target_link_options(sumac_static INTERFACE ${package_sanitizer})
+endif()
+
 # ---- installed
 if(NOT SUMAC_INSTALL)
   return()
@@ -73,7 +80,8 @@ install(EXPORT sumac NAMESPACE sumac:: FILE sumacTargets.cmake
 install(FILES ${package_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sumac)
 install(DIRECTORY proto/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sumac/proto
   FILES_MATCHING PATTERN "*.proto")
-install(FILES LICENSE NOTICE CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# `sumac define --help` names EXPRESSIONS.md.
+install(FILES LICENSE NOTICE CHANGELOG.md SECURITY.md docs/EXPRESSIONS.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/sumac)
 configure_package_config_file(cmake/sumacConfig.cmake.in ${PROJECT_BINARY_DIR}/package/sumacConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sumac)

@@ -200,7 +200,11 @@ static void obey_signal(struct ps *ps, int number)
         return;
     }
     ps->signalled = number;
-    struct lane_event event = {.kind = LANE_EVENT_TERMINATE, .interrupted = number == SIGINT};
+    struct lane_event event = {
+        .kind = LANE_EVENT_TERMINATE,
+        .signal = number == SIGINT   ? LANE_SIGNAL_INT
+                  : number == SIGHUP ? LANE_SIGNAL_HUP
+                                     : LANE_SIGNAL_TERM};
     ps_step(ps, &event);
 }
 

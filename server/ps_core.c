@@ -406,7 +406,7 @@ static void give(struct ps_core *core, const struct lane_event *event)
         give_lane(core, event);
         give_controller(
             core, &(struct controller_event){
-                      .kind = CONTROLLER_EVENT_TERMINATE, .interrupted = event->interrupted});
+                      .kind = CONTROLLER_EVENT_TERMINATE, .signal = event->signal});
         break;
     case LANE_EVENT_RECORDED:
         give_recorded(core, event);

@@ -57,7 +57,8 @@ client_check_member(const struct sumac_cluster *cluster, struct sumac_error *err
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "a member needs a cluster configuration with its task; give one, or open an observer");
-    if (cluster->job_count == 0 && cluster->task_type == NULL && cluster->unread_key == NULL)
+    if (cluster->job_count == 0 && cluster->task_type == NULL && cluster->unread_key == NULL &&
+        !cluster_is_configured())
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "no cluster is configured: start this program with `sumac run -- PROGRAM`, or set "

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "error.h"
+#include "silence.h"
 #include "text.h"
 
 #define ANSWER_MS 1000u /* for an answer to come back */
@@ -88,6 +89,16 @@ static bool is_silent(const struct sumac_client *client, uint32_t ps)
     return heard_us != 0 && client_now_us() - heard_us >= (uint64_t)SILENT_MS * 1000;
 }
 
+/* "; start it": after why a ps is not reached. */
+static const char *unreached_remedy(bool heard, const char *why)
+{
+    if (silence_is_own(why))
+        return "";
+    if (heard)
+        return "; " LOST_REMEDY;
+    return silence_is_mute(why) ? "; " SILENCE_MUTE_REMEDY : "; start it, or correct its address";
+}
+
 /* What became of the connection is told with the ps's address; what the ps itself answered stands
  * as it is. */
 static enum sumac_status
@@ -119,9 +130,9 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
         given->status == SUMAC_UNAVAILABLE ? SUMAC_REASON_PS_MISSING : SUMAC_REASON_UNSPECIFIED;
     if (reason == SUMAC_REASON_PS_MISSING)
         return fail(
-            error, given->status, reason, "%s: %.200s; %s",
+            error, given->status, reason, "%s: %.200s%s",
             client_peer_text(client, ps, peer, sizeof peer), given->text,
-            client->peers[ps].heard_us != 0 ? LOST_REMEDY : "start it, or correct its address");
+            unreached_remedy(client->peers[ps].heard_us != 0, given->text));
     return fail(
         error, given->status, reason, "ps %" PRIu32 " at %s: %.300s", ps, client->peers[ps].address,
         given->text);

@@ -42,6 +42,13 @@ enum sumac_status sumac_cluster_from_environment(
     return sumac_cluster_parse(getenv("TF_CONFIG"), overrides, cluster, error);
 }
 
+bool cluster_is_configured(void)
+{
+    const char *const config = getenv("TF_CONFIG");
+
+    return config != NULL && config[0] != '\0';
+}
+
 const struct sumac_job *sumac_cluster_job(const struct sumac_cluster *cluster, const char *name)
 {
     if (cluster == NULL || name == NULL)
@@ -249,7 +256,7 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
 
     if (status != SUMAC_OK)
         return status;
-    if (cluster->job_count == 0 && cluster->task_type == NULL)
+    if (cluster->job_count == 0 && cluster->task_type == NULL && !cluster_is_configured())
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "no cluster is configured: set TF_CONFIG, for example to {\"cluster\": {\"ps\": "

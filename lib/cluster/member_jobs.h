@@ -24,6 +24,9 @@ cluster_check_member(const struct sumac_cluster *cluster, struct sumac_error *er
 /* "ps, worker": as much of the jobs' names as there is room for. Returns `text`. Threads  any. */
 char *cluster_print_jobs(const struct sumac_cluster *cluster, char *text, size_t text_bytes);
 
+/* Is TF_CONFIG set, if only to an empty cluster? */
+bool cluster_is_configured(void);
+
 /* How many members are listed. */
 uint32_t cluster_member_count(const struct sumac_cluster *cluster);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "silence.h"
 #include "text.h"
 
 /* gRPC says "DNS resolution failed for h0:2222: UNKNOWN: Temporary failure in name resolution",
@@ -43,9 +44,9 @@ static const struct {
 } causes[] = {
     {"http1.x server", "another program listens there: it does not speak HTTP/2"},
     {"Failed parsing HTTP/2", "another program listens there: it does not speak HTTP/2"},
-    {"SETTINGS frame", "connected, but it does not speak"},
-    {"tcp handshaker shutdown", "connected, but it does not speak"},
-    {"Cannot allocate memory", "this process gets no memory: raise its limit (ulimit -v)"},
+    {"SETTINGS frame", SILENCE_MUTE},
+    {"tcp handshaker shutdown", SILENCE_MUTE},
+    {"Cannot allocate memory", SILENCE_NO_MEMORY},
 };
 
 /* gRPC says "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to

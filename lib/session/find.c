@@ -15,6 +15,7 @@
 
 #include "error.h"
 #include "loopback.h"
+#include "silence.h"
 #include "text.h"
 
 #define REPORT_US 5000000u
@@ -138,9 +139,10 @@ static struct phrase name_ps(const struct session *session, uint32_t ps)
     return name;
 }
 
-/* `otherwise`: of a ps that is not started by a member. */
+/* "; start it", or "" where `why` names the remedy. `otherwise`: of a ps that is not started by a
+ * member. */
 static struct phrase
-missing_remedy(const struct session *session, uint32_t ps, const char *otherwise)
+missing_remedy(const struct session *session, uint32_t ps, const char *why, const char *otherwise)
 {
     struct phrase start = {""}, remedy;
 
@@ -149,9 +151,9 @@ missing_remedy(const struct session *session, uint32_t ps, const char *otherwise
         (void)text_print(
             start.text, sizeof start.text, "start %s, or correct its address",
             session->config.ps_starter);
-    (void)text_print(
-        remedy.text, sizeof remedy.text, "%s",
-        ps_remedy(session, ps, ps_is_started(session, ps) ? start.text : otherwise));
+    const char *const text = silence_remedy(
+        why, ps_remedy(session, ps, ps_is_started(session, ps) ? start.text : otherwise));
+    (void)text_print(remedy.text, sizeof remedy.text, "%s%s", text[0] == '\0' ? "" : "; ", text);
     return remedy;
 }
 
@@ -160,12 +162,12 @@ fail_missing(const struct session *session, uint32_t ps, const char *why, struct
 {
     assert(!session->links[ps].found);
     (void)fail(
-        error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-        "%s%s did not appear within %s (%.300s); %s", name_ps(session, ps).text,
-        ps_is_started(session, ps) ? "," : "",
+        error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, "%s%s did not %s within %s (%.300s)%s",
+        name_ps(session, ps).text, ps_is_started(session, ps) ? "," : "",
+        silence_is_mute(why) ? "answer" : "appear",
         text_time_us(session->now_us - session->began_us).text, why,
         missing_remedy(
-            session, ps,
+            session, ps, why,
             "start it, or correct its address; if its run has ended, there is nothing to join")
             .text);
 }
@@ -187,12 +189,11 @@ static void report(struct session *session)
         text_time_left(until_us > session->now_us ? until_us - session->now_us : 0);
 
     for (uint32_t ps = 0; ps < session->link_count; ps++) {
-        const struct phrase remedy = missing_remedy(session, ps, "");
+        const char *const why = why_missing(session, ps);
         if (!session->links[ps].found)
             effect_log(
-                session, "waiting for %s: %s%s%s; gives up in %s", name_ps(session, ps).text,
-                why_missing(session, ps), remedy.text[0] == '\0' ? "" : "; ", remedy.text,
-                left.text);
+                session, "waiting for %s: %s%s; gives up in %s", name_ps(session, ps).text, why,
+                missing_remedy(session, ps, why, "").text, left.text);
     }
     if (first_missing(session) == session->link_count)
         effect_log(

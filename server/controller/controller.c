@@ -295,12 +295,12 @@ static void ticked(struct controller *controller, const struct controller_event 
     want_tick(controller);
 }
 
-static void terminated(struct controller *controller, bool interrupted)
+static void terminated(struct controller *controller, enum lane_signal signal)
 {
     if (controller->terminating)
         return;
     controller->terminating = true;
-    controller->interrupted = interrupted;
+    controller->signal = signal;
     controller->end_by_us =
         controller->last_event_us + controller_ms(controller->config->terminate_ms);
     controller_joins_fail(
@@ -349,7 +349,7 @@ static void take(struct controller *controller, const struct controller_event *e
         ticked(controller, event);
         break;
     case CONTROLLER_EVENT_TERMINATE:
-        terminated(controller, event->interrupted);
+        terminated(controller, event->signal);
         break;
     }
 }

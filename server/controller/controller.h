@@ -45,7 +45,7 @@ enum controller_event_kind {
     CONTROLLER_EVENT_REPORT,    /* ps, report */
     CONTROLLER_EVENT_RECORDED,  /* record: it, and all before it, are on disk */
     CONTROLLER_EVENT_TICK,      /* cpu_us */
-    CONTROLLER_EVENT_TERMINATE, /* interrupted (by SIGINT): no more joins or creates */
+    CONTROLLER_EVENT_TERMINATE, /* signal: no more joins or creates */
 };
 
 struct controller_event {
@@ -61,8 +61,8 @@ struct controller_event {
     const char *text;
     enum sumac_reason reason;
     uint64_t record;
-    uint64_t cpu_us;  /* what the thread has worked since the last tick; 0: not known */
-    bool interrupted; /* with TERMINATE: by SIGINT, not SIGTERM */
+    uint64_t cpu_us;         /* what the thread has worked since the last tick; 0: not known */
+    enum lane_signal signal; /* with TERMINATE */
 };
 
 enum controller_effect_kind {

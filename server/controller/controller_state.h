@@ -66,9 +66,10 @@ struct controller {
     struct refused_joins refused_joins;
 
     enum controller_phase phase;
-    bool terminating, interrupted; /* by SIGTERM; by SIGINT */
-    uint64_t end_by_us; /* with terminating: when ps 0 stops waiting for work in flight, in the
-                           time of events */
+    bool terminating;        /* by … */
+    enum lane_signal signal; /* … this one */
+    uint64_t end_by_us;      /* with terminating: when ps 0 stops waiting for work in flight, in the
+                                time of events */
     int exit_code;
     char end_text[SUMAC_ERROR_TEXT_BYTES];
     enum sumac_reason end_reason;
@@ -261,7 +262,8 @@ void controller_hear_report(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
 /* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
 const char *controller_peer_text(const struct controller *controller, uint32_t ps);
-/* The remedy for a ps that is missing. */
+/* "; start it": the remedy for a ps that is missing, to print after controller_peer_text. "" where
+ * that text names it. */
 const char *controller_peer_remedy(const struct controller *controller, uint32_t ps);
 /* "ps 0 waits for ps 1 at h2:2222, never heard from; gives up in 35 s" */
 const char *controller_peer_wait(const struct controller *controller, uint32_t ps);

@@ -174,7 +174,7 @@ static const char *remedy(const struct controller *controller, const struct cont
                                                          controller_peer_is_late(controller, slow));
 
     return missing ? controller_peer_remedy(controller, slow)
-                   : "call again, or allow the call more time";
+                   : "; call again, or allow the call more time";
 }
 
 void controller_calls_tick(struct controller *controller)
@@ -186,7 +186,7 @@ void controller_calls_tick(struct controller *controller)
         }
         controller_fail(
             controller, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "after %s %s; %s", text_time_ms(call->timeout_ms).text,
+            "after %s %s%s", text_time_ms(call->timeout_ms).text,
             controller_call_wait(controller, call), remedy(controller, call));
         call = controller_call_drop(controller, call);
     }

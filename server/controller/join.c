@@ -543,7 +543,7 @@ void controller_joins_tick(struct controller *controller)
         refuse(
             controller, session, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             controller_text(
-                controller, "the join of %s has waited %s for %s; %s", session->label,
+                controller, "the join of %s has waited %s for %s%s", session->label,
                 text_time_ms(controller->config->ps_lost_ms).text,
                 controller_peer_text(controller, missing),
                 controller_peer_remedy(controller, missing)));

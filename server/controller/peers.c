@@ -16,6 +16,7 @@
 #include "error.h"
 #include "identity.h"
 #include "loopback.h"
+#include "silence.h"
 #include "text.h"
 
 static bool is_self(const struct controller *controller, uint32_t ps)
@@ -148,13 +149,16 @@ const char *controller_peer_remedy(const struct controller *controller, uint32_t
     const struct lane_config *const config = controller->config;
 
     assert(ps < controller->ps_count);
-    if (controller->peers[ps].met)
-        return "if that ps does not come back, start the whole run again, ps and workers";
-    return loopback_remedy(
-        controller->peers[ps].address,
-        (struct address_list){config->ps_addresses, config->ps_count},
+    const struct controller_peer *const peer = &controller->peers[ps];
+    if (silence_is_own(peer->trouble))
+        return "";
+    if (peer->met)
+        return "; if that ps does not come back, start the whole run again, ps and workers";
+    const char *const remedy = loopback_remedy(
+        peer->address, (struct address_list){config->ps_addresses, config->ps_count},
         (struct address_list){config->members_addresses, config->member_count},
         "start it, or correct its address");
+    return controller_text(controller, "; %s", silence_remedy(peer->trouble, remedy));
 }
 
 /* ---- giving ---- */
@@ -417,7 +421,7 @@ void controller_peers_tick(struct controller *controller)
         else if (is_missing_too_long(controller, ps))
             controller_ps_missing(
                 controller, controller_text(
-                                controller, "%s, did not appear within %s; %s",
+                                controller, "%s, did not appear within %s%s",
                                 controller_peer_text(controller, ps),
                                 text_time_ms(controller->config->ps_lost_ms).text,
                                 controller_peer_remedy(controller, ps)));

@@ -22,9 +22,18 @@
 
 #include "text.h"
 
-#define EXIT_TERMINATED 143       /* the shell's code for SIGTERM */
-#define EXIT_INTERRUPTED 130      /* the shell's code for SIGINT */
+#define EXIT_TERMINATED 143       /* another ps than ps 0 */
 #define EXIT_CODE_NOBODY_DONE 143 /* as for SIGTERM: a scheduler may try again */
+
+/* What a signal to ps 0 makes of the run; the codes are a shell's. */
+static const struct {
+    int exit_code;
+    const char *how;
+} stops[] = {
+    [LANE_SIGNAL_TERM] = {143, "terminated"},
+    [LANE_SIGNAL_INT] = {130, "interrupted (SIGINT)"},
+    [LANE_SIGNAL_HUP] = {129, "stopped (SIGHUP)"},
+};
 
 static void tell_self(struct controller *controller)
 {
@@ -173,11 +182,9 @@ static void terminated(struct controller *controller)
         controller,
         "ps 0 was %s before the run ended, and its state goes with it; to go on, start the "
         "whole run again, ps and workers",
-        controller->interrupted ? "interrupted (SIGINT)" : "terminated");
+        stops[controller->signal].how);
 
-    end_run(
-        controller, controller->interrupted ? EXIT_INTERRUPTED : EXIT_TERMINATED,
-        SUMAC_REASON_TERMINATED, text);
+    end_run(controller, stops[controller->signal].exit_code, SUMAC_REASON_TERMINATED, text);
     fail_all(controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, controller->end_text);
 }
 

@@ -137,13 +137,20 @@ enum lane_event_kind {
     LANE_EVENT_RELEASED,       /* hold: gRPC has let go of bytes that were lent */
     LANE_EVENT_COMPUTED,       /* job */
     LANE_EVENT_RECORDED,       /* journal, record: it, and all before it, are on disk */
-    LANE_EVENT_TERMINATE,      /* SIGTERM; interrupted: SIGINT */
+    LANE_EVENT_TERMINATE,      /* signal */
     LANE_EVENT_RUN_OVER,       /* ps_core's, on ps 0: the other ps are being told to end */
     LANE_EVENT_PS0_PROBED,     /* text; NULL: request, a ListReply: who answers at ps 0's address */
     LANE_EVENT_TICK,
 };
 
 /* Records are numbered for each by itself. */
+/* What ends a ps from outside. */
+enum lane_signal {
+    LANE_SIGNAL_TERM,
+    LANE_SIGNAL_INT,
+    LANE_SIGNAL_HUP,
+};
+
 enum lane_journal { LANE_JOURNAL_OWN, LANE_JOURNAL_CONTROLLER, LANE_JOURNALS };
 
 enum lane_stream_kind { LANE_STREAM_PUSH, LANE_STREAM_PULL, LANE_STREAM_PEER };
@@ -163,7 +170,7 @@ struct lane_event {
     uint64_t cpu_us; /* with TICK: what the thread has worked since the last one; 0: not known */
     uint64_t resident_bytes;                   /* with TICK and CALL_STATS, for Stats */
     uint64_t connections, connections_refused; /* likewise */
-    bool interrupted;                          /* with TERMINATE: by SIGINT, not SIGTERM */
+    enum lane_signal signal;                   /* with TERMINATE: what came */
     const char *text;
     enum sumac_reason reason;
     const wire_message *request; /* of a call: wire_join_request … */

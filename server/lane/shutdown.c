@@ -16,6 +16,7 @@
 #include "error.h"
 #include "listing.h"
 #include "loopback.h"
+#include "silence.h"
 #include "text.h"
 
 #define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
@@ -62,6 +63,12 @@ void lane_shutdown_misconfigured(struct lane *lane, const struct sumac_error *er
 
 void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
 {
+    static const char *const how[] = {
+        [LANE_SIGNAL_TERM] = "terminated",
+        [LANE_SIGNAL_INT] = "interrupted (SIGINT, exit code 130)",
+        [LANE_SIGNAL_HUP] = "stopped (SIGHUP, exit code 129)",
+    };
+
     if (lane->terminating)
         return;
     lane->terminating = true;
@@ -73,7 +80,7 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
             lane->exit_text, sizeof lane->exit_text,
             "ps %u was %s before the run ended; to go on, start the whole run again, ps and "
             "workers",
-            lane->index, event->interrupted ? "interrupted (SIGINT, exit code 130)" : "terminated");
+            lane->index, how[event->signal]);
     }
     out_log(&lane->out, "ps %u was told to terminate: it finishes what is in flight", lane->index);
     stop_serving(lane);
@@ -236,6 +243,16 @@ static const char *ps0_remedy(const struct lane *lane, const char *otherwise)
         (struct address_list){config->members_addresses, config->member_count}, otherwise);
 }
 
+/* ": start ps 0 there" after controller_found; "" if a process answers there, or the text names the
+ * remedy. */
+static const char *silent_remedy(struct lane *lane, const char *otherwise)
+{
+    if (!lane->controller_silent)
+        return "";
+    const char *const remedy = silence_remedy(lane->controller_found, ps0_remedy(lane, otherwise));
+    return remedy[0] == '\0' ? "" : out_text(&lane->out, ": %s", remedy);
+}
+
 /* "" if all is well: the ps 0 that has called answers there. Before that call ps 0 says where it
  * looks for this ps. */
 static void describe_found(struct lane *lane, const wire_list_reply *reply)
@@ -290,8 +307,8 @@ void lane_shutdown_probed(struct lane *lane, const struct lane_event *event)
         describe_found(lane, (const wire_list_reply *)event->request);
     else
         (void)text_print_line(
-            lane->controller_found, sizeof lane->controller_found,
-            "does not answer (%s): ", event->text);
+            lane->controller_found, sizeof lane->controller_found, "does not answer (%s)",
+            event->text);
 }
 
 /* "; that address does not answer (Connection refused)", or "". */
@@ -302,10 +319,10 @@ static const char *found_text(struct lane *lane)
     if (!lane->any_hello)
         return out_text(
             &lane->out, "; that address %s%s", lane->controller_found,
-            lane->controller_silent ? ps0_remedy(lane, START_PS0) : "");
+            silent_remedy(lane, START_PS0));
     return out_text(
         &lane->out, "; ps 0 has called, but its listed address %s %s%s", controller_address(lane),
-        lane->controller_found, lane->controller_silent ? ps0_remedy(lane, MOVE_PS0) : "");
+        lane->controller_found, silent_remedy(lane, MOVE_PS0));
 }
 
 /* Before that no sign of life of ps 0 is late enough to speak of. */
@@ -367,7 +384,7 @@ static char *ps0_wait(struct lane *lane)
         return NULL;
     return out_text(
         &lane->out, "the listed address of ps 0, %s, %s%s", controller_address(lane),
-        lane->controller_found, lane->controller_silent ? ps0_remedy(lane, MOVE_PS0) : "");
+        lane->controller_found, silent_remedy(lane, MOVE_PS0));
 }
 
 char *lane_shutdown_wait(struct lane *lane)

@@ -306,6 +306,16 @@ class Finding(unittest.TestCase):
         self.assertIn("value = value - 0.1 * sign(g)", output)
         self.assertEqual(sumac("functions", "sgd", environment=self.environment)[2], "")
 
+    def test_functions_lists_what_is_built_in_and_fails_as_the_ps_that_does_not_answer(self):
+        address = f"127.0.0.1:{free_ports(1)[0]}"
+        named = {**self.environment, "TF_CONFIG": json.dumps({"cluster": {"ps": [address]}})}
+        for words, environment in ((("--ps", address), self.environment), ((), named), (("sgd", "nudge"), named)):
+            with self.subTest(words=words):
+                code, output, errors = sumac_once("functions", *words, environment=environment)
+                self.assertEqual(code, 138, errors)
+                self.assertIn("sgd\n", output)
+                self.assertRegex(errors, f"^sumac functions: a run's own functions are left out: no ps answers at {address}: [^\n]*\n$")
+
     def test_of_several_each_is_listed(self):
         self.start()
         self.start()
@@ -379,6 +389,11 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 0)
         for word in ("run", "ps", "ls", "get", "stats", "Exit codes"):
             self.assertIn(word, output)
+        with open(os.path.join(os.environ["SUMAC_SOURCE"], "README.md"), encoding="utf-8") as readme:
+            codes = re.findall(r"\d+", " ".join(re.findall(r"(?m)^\| ([\d, ]+)[^|]*\| ", readme.read())))
+        self.assertIn("226", codes)
+        self.assertEqual(set(codes) - set(re.findall(r"\d+", output.split("Exit codes:")[1])), set())
+        self.assertEqual([line for line in output.split("\n") if len(line) > 80], [])
 
     def test_what_options_do_stands_in_one_column_of_the_help(self):
         for command in commands():
@@ -550,6 +565,10 @@ class Words(unittest.TestCase):
         code, _, errors = sumac("ps", "--index", "0")
         self.assertEqual(code, 2)
         self.assertIn("no cluster is configured: set TF_CONFIG", errors)
+        for config in ("{}", '{"cluster": {}}'):
+            code, _, errors = sumac("ps", environment={"TF_CONFIG": config})
+            self.assertEqual(code, 2)
+            self.assertIn('TF_CONFIG has no "cluster", or an empty one: add "cluster": ', errors)
 
     def test_a_misspelt_job_is_corrected_and_one_of_another_name_is_nobodys(self):
         for jobs, job, meant in (((), "wroker", "worker"), ((), "workers", "worker"), ((), "WORKER", "worker"), (("worker",), "chef", "chief"),
@@ -571,7 +590,7 @@ class Words(unittest.TestCase):
             return sumac("ps", "--bind", "127.0.0.1", "--port", str(taken.getsockname()[1]), environment={"TF_CONFIG": json.dumps(config)})
 
     def test_of_an_option_that_is_given_twice_the_last_one_counts(self):
-        self.assertIn("Of an option that is given twice the last one counts.\n", sumac("--help")[1])
+        self.assertIn("If an option is given twice, the last one counts.\n", sumac("--help")[1])
         for first, last in (("x", "y"), ("y", "x")):
             _, _, errors = sumac("ls", "--ps", first, "--ps", last)
             self.assertIn(f"--ps wants HOST:PORT, not {last}: it has no port\n", errors)

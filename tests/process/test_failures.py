@@ -273,12 +273,15 @@ class ParameterServers(unittest.TestCase):
         cluster.ps[0].signal(signal.SIGHUP)
         cluster.member().wait_for("^joined$")
 
-    def test_ps_0_says_with_which_code_each_ps_exits_after_ctrl_c(self):
-        for of, codes, said in ((0, [130, 130], r"run ends with code 130: ps 0 was interrupted \(SIGINT\)"),
-                                (1, [143, 130], r"run ends with code 143: ps 1 at .* was interrupted \(SIGINT, exit code 130\)")):
+    def test_ps_0_says_with_which_code_each_ps_exits_after_a_signal_of_a_terminal(self):
+        for number, of, codes, said in (
+                (signal.SIGINT, 0, [130, 130], r"run ends with code 130: ps 0 was interrupted \(SIGINT\)"),
+                (signal.SIGINT, 1, [143, 130], r"run ends with code 143: ps 1 at .* was interrupted \(SIGINT, exit code 130\)"),
+                (signal.SIGHUP, 0, [129, 129], r"run ends with code 129: ps 0 was stopped \(SIGHUP\)"),
+                (signal.SIGHUP, 1, [143, 129], r"run ends with code 143: ps 1 at .* was stopped \(SIGHUP, exit code 129\)")):
             cluster = self.cluster(ps=2)
             cluster.member().wait_for("^joined$")
-            cluster.ps[of].signal(signal.SIGINT)
+            cluster.ps[of].signal(number)
             cluster.ps[0].wait_for(said)
             self.assertEqual([ps.wait() for ps in cluster.ps], codes)
 

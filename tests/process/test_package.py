@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libsumac as others use it: installed into an empty folder, found by CMake and pkg-config, shared and static."""
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -97,6 +98,14 @@ class Package(unittest.TestCase):
                       stdin=subprocess.DEVNULL)
         self.assertEqual(output.count("| y = 3.00 x + 2.00\n"), 20, output)
 
+    def test_the_documents_that_a_help_names_are_installed(self):
+        sumac = os.path.join(self.prefix, "bin/sumac")
+        commands = re.findall(r"(?m)^  (\w+) ", done(sumac, "--help").split("Examples:")[0])
+        named = {path for command in commands for path in re.findall(r"docs/(\w+\.md)", done(sumac, command, "--help"))}
+        self.assertIn("EXPRESSIONS.md", named)
+        self.assertEqual(named - set(os.listdir(os.path.join(self.prefix, "share/doc/sumac"))), set())
+        self.assertIn("lion.txt", os.listdir(self.examples))
+
     def test_cmake_links_the_static_library(self):
         source = os.path.join(self.folder.name, "static_source")
         os.mkdir(source)
@@ -107,17 +116,25 @@ class Package(unittest.TestCase):
         self.assertNotIn("libsumac", done("ldd", program))
         self.assert_first_runs(program)
 
-    def test_another_project_builds_sumac_as_a_part_of_itself(self):
-        source, build = (os.path.join(self.folder.name, name) for name in ("parent", "parent_build"))
+    def build_parent(self, name, *options):
+        """Another project of which Sumac is a part, and whose two programs run: its source and build folders."""
+        source, build = (os.path.join(self.folder.name, name + part) for part in ("", "_build"))
         os.mkdir(source)
         with open(os.path.join(source, "CMakeLists.txt"), "w") as lists:
             lists.write(CMAKE_PARENT.format(source=os.environ["SUMAC_SOURCE"]))
         with open(os.path.join(source, "user.cpp"), "w") as user:
             user.write(PARENT_USER)
-        done("cmake", "-G", "Ninja", "-S", source, "-B", build, "-D", "SUMAC_CUDA=OFF")
+        done("cmake", "-G", "Ninja", "-S", source, "-B", build, "-D", "SUMAC_CUDA=OFF", *options)
         done("cmake", "--build", build, timeout=900)
         for program in ("shared", "static"):
             self.assertEqual(done(os.path.join(build, program)).strip(), self.flags("--modversion")[0])
+        return source, build
+
+    def test_another_project_links_a_sumac_with_sanitizers(self):
+        self.build_parent("sanitized", "-D", "SUMAC_SANITIZE=address,undefined", "-D", "CMAKE_C_FLAGS_RELEASE=-O0")
+
+    def test_another_project_builds_sumac_as_a_part_of_itself(self):
+        source, build = self.build_parent("parent")
         done("cmake", "--install", build, "--prefix", os.path.join(source, "usr"))
         self.assertEqual([files for _, _, files in os.walk(os.path.join(source, "usr")) if files], [["shared"]])
         self.assertIn("No tests were found", subprocess.run(["ctest", "--test-dir", build], capture_output=True, text=True).stderr)

@@ -162,6 +162,9 @@ class Run(unittest.TestCase):
         self.assertEqual(run.wait(), 127)
         run.wait_for("^sumac run: ./there-is-none: No such file")
         self.assertNotIn("ps 0", run.text())        # nothing was started for it
+        run = self.run_program("--", "")
+        self.assertEqual(run.wait(), 127)
+        run.wait_for("^sumac run: the name of the program is empty$")
 
     def test_a_program_that_cannot_be_run_is_named_before_anything_is_started(self):
         for program, code, why in (("/", 126, "directory"), ("there-is-none", 127, "No such file"), (__file__, 126, "denied")):

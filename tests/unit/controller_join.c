@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "controller_world.h"
+#include "silence.h"
 
 static void a_join_is_answered_once_every_ps_has_opened_the_session(void **state)
 {
@@ -265,6 +267,32 @@ static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
     world_pass(world, 200 * SECOND);
     world_expect(world, "");
     world_free(world);
+}
+
+/* No start of ps 1 mends a ps 0 without memory, or a ps 1 that is there and suspended. */
+static void a_join_that_waited_for_a_ps_has_a_remedy_that_fits_why(void **state)
+{
+    (void)state;
+    static const char *const whys[] = {SILENCE_NO_MEMORY, SILENCE_MUTE};
+    static const char *const ends[] = {
+        "(" SILENCE_NO_MEMORY ")\n", "(" SILENCE_MUTE "); " SILENCE_MUTE_REMEDY "\n"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct world *world = world_new(2, 1);
+        world_forget(world);
+        world_join(world, NULL, 0, 1);
+        world_ended(world, 1, SUMAC_REASON_UNSPECIFIED, whys[i]);
+        world_pass(world, 60 * SECOND);
+
+        char expected[SUMAC_ERROR_TEXT_BYTES];
+        (void)snprintf(
+            expected, sizeof expected,
+            "1: UNAVAILABLE PS_MISSING the join of observer 1 has waited 60 s for ps 1 at h1:1, "
+            "never heard from %s",
+            ends[i]);
+        world_expect(world, expected);
+        world_free(world);
+    }
 }
 
 static void a_ps_that_never_appears_ends_those_who_wait_for_it(void **state)
@@ -717,6 +745,7 @@ int main(void)
         cmocka_unit_test(a_wait_without_limit_says_so_less_and_less_often),
         cmocka_unit_test(a_wait_for_a_ps_has_a_limit_once_somebody_has_joined),
         cmocka_unit_test(an_observer_that_waits_for_a_ps_ends_no_run),
+        cmocka_unit_test(a_join_that_waited_for_a_ps_has_a_remedy_that_fits_why),
         cmocka_unit_test(a_ps_that_never_appears_ends_those_who_wait_for_it),
         cmocka_unit_test(the_reason_why_a_ps_is_not_reached_is_said),
         cmocka_unit_test(a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join),

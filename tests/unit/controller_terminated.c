@@ -86,21 +86,39 @@ static void after_sigterm_no_worker_is_waited_for(void **state)
     world_free(world);
 }
 
-static void sigint_of_ps_0_ends_the_run_with_130(void **state)
+static void assert_signal_ends_the_run(enum lane_signal number, const char *said, const char *order)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
     world_forget(world);
-    world_interrupt(world);
+    world_signal(world, number);
 
-    assert_true(world_logged(world, "run ends with code 130: ps 0 was interrupted (SIGINT)"));
-    world_expect(
-        world, "ps 1: end 130 TERMINATED ps 0 was interrupted (SIGINT) before the run ended, and "
-               "its state goes with it; "
-               "to go on, start the whole run again, ps and workers\n");
+    assert_true(world_logged(world, said));
+    world_expect(world, order);
     world_free(world);
+}
+
+#define START_AGAIN                                                                                \
+    " before the run ended, and its state goes with it; to go on, start the whole run again, ps "  \
+    "and workers\n"
+
+static void sigint_of_ps_0_ends_the_run_with_130(void **state)
+{
+    (void)state;
+
+    assert_signal_ends_the_run(
+        LANE_SIGNAL_INT, "run ends with code 130: ps 0 was interrupted (SIGINT)",
+        "ps 1: end 130 TERMINATED ps 0 was interrupted (SIGINT)" START_AGAIN);
+}
+
+static void sighup_of_ps_0_ends_the_run_with_129(void **state)
+{
+    (void)state;
+
+    assert_signal_ends_the_run(
+        LANE_SIGNAL_HUP, "run ends with code 129: ps 0 was stopped (SIGHUP)",
+        "ps 1: end 129 TERMINATED ps 0 was stopped (SIGHUP)" START_AGAIN);
 }
 
 /* No settle is through without it. */
@@ -166,7 +184,7 @@ static void a_second_signal_changes_nothing(void **state)
     world_pass(world, 4 * SECOND);
     assert_false(world->exited);
 
-    world_interrupt(world);
+    world_signal(world, LANE_SIGNAL_INT);
     world_pass(world, SECOND);
 
     assert_true(world->exited);
@@ -302,6 +320,7 @@ int main(void)
         cmocka_unit_test(sigterm_ends_a_run_well_whose_last_worker_leaves_as_done),
         cmocka_unit_test(after_sigterm_no_worker_is_waited_for),
         cmocka_unit_test(sigint_of_ps_0_ends_the_run_with_130),
+        cmocka_unit_test(sighup_of_ps_0_ends_the_run_with_129),
         cmocka_unit_test(sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended),
         cmocka_unit_test(a_leave_after_the_end_of_the_run_is_told_how_it_ended),
         cmocka_unit_test(a_second_signal_changes_nothing),

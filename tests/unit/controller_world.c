@@ -436,11 +436,11 @@ void world_terminate(struct world *world)
     step(world, &event);
 }
 
-void world_interrupt(struct world *world)
+void world_signal(struct world *world, enum lane_signal number)
 {
     struct controller_event event = event_of(world, CONTROLLER_EVENT_TERMINATE);
 
-    event.interrupted = true;
+    event.signal = number;
     step(world, &event);
 }
 

@@ -188,8 +188,8 @@ void world_sleep(struct world *world, uint64_t us);
 /* One tick, when the controller has asked for it, with nothing in between. False: none by until_us.
  */
 bool world_tick_as_asked(struct world *world, uint64_t until_us);
-void world_terminate(struct world *world); /* SIGTERM */
-void world_interrupt(struct world *world); /* SIGINT */
+void world_terminate(struct world *world);                       /* SIGTERM */
+void world_signal(struct world *world, enum lane_signal number); /* SIGINT */
 
 /* Observers join, and ps 1 answers nothing, until the controller has no order left. From then on
  * its pools get no more memory. The configuration has room for 64 observers. */

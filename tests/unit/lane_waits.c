@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lane_talk.h"
+#include "silence.h"
 
 /* ps 1, which nobody has called yet; of a cluster of so many ps. */
 static void begin_uncalled(struct talk *talk, uint32_t ps_count)
@@ -233,6 +234,26 @@ static void ps_0_says_where_its_listed_address_leads_until_somebody_joins(void *
     seconds_pass(talk, 100); /* it is not what ends a run */
 
     assert_null(strstr(talk->text, "exit "));
+}
+
+static void ps_0_without_memory_is_not_told_to_correct_its_address(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.index = 0;
+    config.ps_count = 2;
+    talk_make(talk, &config);
+
+    talk->shows_logs = true;
+    seconds_pass(talk, 5);
+
+    probe(talk, SILENCE_NO_MEMORY, 0, 0, NULL);
+    talk_tick(talk, 1000);
+
+    assert_non_null(strstr(
+        talk->text,
+        "log the listed address of ps 0, h0:1, does not answer (" SILENCE_NO_MEMORY ")\n"));
 }
 
 /* ps 0 calls the others: that says nothing about its own address. */
@@ -583,6 +604,7 @@ int main(void)
         talk_test(a_ps_that_finds_another_one_at_ps_0s_address_to_the_end_ends_with_2),
         talk_test(a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs),
         talk_test(ps_0_says_where_its_listed_address_leads_until_somebody_joins),
+        talk_test(ps_0_without_memory_is_not_told_to_correct_its_address),
         talk_test(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0),
         talk_test(localhost_beside_other_hosts_is_what_to_correct),
         talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
