@@ -148,13 +148,16 @@ static bool is_answered_elsewhere(const struct push *push)
     return true;
 }
 
+/* A ps takes the parts in this order, so one that is never committed holds up those behind it. */
 static bool any_is_answered_elsewhere(const struct session *session)
 {
     for (uint32_t i = 0; i < session->link_count; i++) {
-        const struct link *link = &session->links[i];
-        for (const struct part *part = link->parts.first; part != NULL; part = part->in_link.next)
-            if (is_answered_elsewhere(part->push))
-                return true;
+        const struct part *part = session->links[i].parts.first;
+        while (part != NULL && !is_answered_elsewhere(part->push) &&
+               part->push->sequence <= session->commit_through)
+            part = part->in_link.next;
+        if (part != NULL && is_answered_elsewhere(part->push))
+            return true;
     }
     return false;
 }

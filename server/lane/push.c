@@ -182,6 +182,7 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
     }
     if (large && state == PART_RECEIVING && !lane_room_check_asked(lane, stream, header))
         return NULL;
+    stream->unserved = stream->unserved || state == PART_DROPPED;
     const bool unasked =
         large && state == PART_RECEIVING && !lane_room_is_asked(lane, session, header);
     stream->receiving = lane_part_create(lane, session, header, unasked ? PART_DROPPED : state);
@@ -347,8 +348,7 @@ static void end(struct lane *lane, struct lane_stream *stream, struct lane_part 
         lane_part_take_place(lane, session, part);
         return;
     }
-    const bool lost =
-        part->state == PART_DROPPED && !part->unasked && !lane->terminating && !lane->ended;
+    const bool lost = part->state == PART_DROPPED && !part->unasked && !stream->unserved;
     const bool no_room = part->no_room;
     const uint64_t sequence = part->sequence;
     if (part->state == PART_DUPLICATE)

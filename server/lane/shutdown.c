@@ -3,9 +3,11 @@
  * that is silent.
  *
  * What is in flight is finished first: parts that have begun to arrive, vector work, answers that
- * wait to be written. Parts that begin later are neither taken nor answered, so nobody was promised
- * anything. When a ps is lost the run's state is, and no part is finished for its sake: its commit
- * may never come.
+ * wait to be written. Parts that begin later are not taken, so nobody was promised anything. Their
+ * push streams end with the reason of the ps's end, once all that was taken from their sessions is
+ * answered. The client may have a part of the same push on another ps. That ps waits for the commit
+ * until the client goes. When a ps is lost the run's state is, and no part is finished for its
+ * sake: its commit may never come.
  */
 #include "handlers.h"
 
@@ -13,6 +15,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "end_status.h"
 #include "error.h"
 #include "listing.h"
 #include "loopback.h"
@@ -100,14 +103,27 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
     stop_serving(lane);
 }
 
+/* A contribution that has its turn waits for those of other members. Their contributions that are
+ * here are in flight themselves, and no other comes. */
+static bool waits_for_members(const struct lane *lane, const struct lane_session *session)
+{
+    const struct lane_part *first = session->parts.first;
+
+    assert(first != NULL);
+    return first->step != 0 && session->applying == NULL && !lane->turns_put_off &&
+           first->previous == session->mark && first->sequence <= session->commit_through;
+}
+
 /* An end tells the clients to stop: what has no stream left to be committed on will not be
  * committed. */
 static bool may_be_applied(const struct lane *lane, const struct lane_session *session)
 {
     const struct lane_part *first = session->parts.first;
 
-    return first != NULL && (!lane->ended || session->push_stream != NULL ||
-                             first->sequence <= session->commit_through);
+    if (first == NULL || waits_for_members(lane, session))
+        return false;
+    return !lane->ended || session->push_stream != NULL ||
+           first->sequence <= session->commit_through;
 }
 
 static bool session_in_flight(const struct lane *lane, const struct lane_session *session)
@@ -130,11 +146,42 @@ static bool some_session_in_flight(const struct lane *lane)
     return false;
 }
 
-/* Does its client wait for what becomes of it? */
-static bool will_take_place(const struct lane_part *part)
+/* Is a part arriving whose client waits for what becomes of it? */
+static bool takes_part(const struct lane_stream *stream)
 {
-    assert(part->state < PART_STAGED);
-    return part->state == PART_RECEIVING || part->state == PART_REFUSED;
+    const struct lane_part *part = stream->receiving;
+
+    assert(part == NULL || part->state < PART_STAGED);
+    return part != NULL && (part->state == PART_RECEIVING || part->state == PART_REFUSED);
+}
+
+static bool stream_in_flight(const struct lane_stream *stream)
+{
+    return takes_part(stream) || stream->answers.first != NULL || stream->due != 0 ||
+           !stream->writable || lane_pull_under_way(stream) != NULL;
+}
+
+/* Does its client wait for what will not come? */
+static bool is_unserved(const struct lane *lane, const struct lane_stream *stream)
+{
+    if (stream->state != STREAM_GREETED || stream->kind != LANE_STREAM_PUSH ||
+        stream->session == NULL || stream->session->closing)
+        return false;
+    return stream->unserved || lane_claims_count(lane, stream->session) > 0;
+}
+
+static void end_unserved(struct lane *lane)
+{
+    if (lane->exit_reason == SUMAC_REASON_UNSPECIFIED) /* the order to end gave none */
+        return;
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
+        if (is_unserved(lane, stream) && !stream_in_flight(stream) &&
+            !session_in_flight(lane, stream->session))
+            lane_stream_fail(
+                lane, stream, status_of_end(lane->exit_reason), lane->exit_reason, "%s",
+                lane->exit_text);
+    }
 }
 
 static bool in_flight(const struct lane *lane)
@@ -147,7 +194,7 @@ static bool in_flight(const struct lane *lane)
         return true;
     for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
          stream = stream->in_lane.next) {
-        if (!lost && stream->receiving != NULL && will_take_place(stream->receiving))
+        if (!lost && takes_part(stream))
             return true;
         if (stream->answers.first != NULL || (stream->due & DUE_CLOSED) != 0 ||
             stream->reports.first != NULL)
@@ -172,6 +219,7 @@ void lane_shutdown_check(struct lane *lane)
     if (lane->exited)
         return;
     const bool late = lane->now_us >= lane->exit_by_us;
+    end_unserved(lane);
     if (in_flight(lane) && !late)
         return;
     if (controller_ends_it(lane, late))

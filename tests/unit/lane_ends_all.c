@@ -177,6 +177,27 @@ static void sigterm_of_ps_0_ends_the_run_on_every_ps(void **state)
     talk_expect(talk, "exit 143 TERMINATED\n");
 }
 
+/* Its part on ps 1 may be staged there, and then ps 1 waits for that client's commit or end. */
+static void sigterm_of_ps_0_reaches_a_client_before_ps_1_has_answered(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    const float value = 1;
+    const struct talk_part part = {.sequence = 1, .shards = 1, .values = &value, .count = 1};
+
+    begin_as_ps_0(talk, 2); /* given */
+    join_at_ps_0(talk, true);
+    ps_1_answers(talk);
+    const uint64_t stream = talk_push_stream(talk, 2, 1);
+    talk_forget(talk);
+    talk_step(talk, &terminate);
+    assert_int_equal(talk->ordered_exit_code, 143);
+
+    talk_part(talk, stream, &part); /* when */
+
+    talk_expect(talk, "end of stream TERMINATED\n"); /* then */
+}
+
 /* It is the last one's: the run has ended when it is through. */
 static void sigterm_of_ps_0_lets_a_leave_be_answered(void **state)
 {
@@ -216,6 +237,7 @@ int main(void)
         talk_test(while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease),
         talk_test(sigterm_waits_for_the_others_no_longer_than_it_may),
         talk_test(sigterm_of_ps_0_ends_the_run_on_every_ps),
+        talk_test(sigterm_of_ps_0_reaches_a_client_before_ps_1_has_answered),
         talk_test(sigterm_of_ps_0_lets_a_leave_be_answered),
         talk_test(sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through),
     };

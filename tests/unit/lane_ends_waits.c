@@ -148,6 +148,78 @@ static void of_two_ends_the_first_says_how_a_ps_exits(void **state)
     assert_non_null(strstr(talk->text, "exit 0 RUN_ENDED\n")); /* then */
 }
 
+/* ---- what is not taken any more */
+
+/* Push 1 of session 2 is staged, so this ps does not exit before its commit. */
+static void hold_up(struct talk *talk)
+{
+    talk_open(talk, 2);
+    send(talk, talk_push_stream(talk, 2, 1), 1, 0);
+    talk_forget(talk);
+}
+
+static void after_sigterm_a_client_whose_push_is_not_taken_hears_of_the_end_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    hold_up(talk); /* given */
+    talk_step(talk, &terminate);
+
+    send(talk, stream, 1, 0); /* when */
+
+    talk_expect(talk, "end of stream TERMINATED\n"); /* then */
+    assert_int_equal(talk->closed.status, SUMAC_UNAVAILABLE);
+    assert_non_null(strstr(talk->closed.text, "ps 1 was terminated before the run ended"));
+}
+
+/* The end was ordered by ps 0. */
+static void a_client_whose_push_is_not_taken_hears_why_the_run_has_ended(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    hold_up(talk); /* given */
+    end_with(talk, 130, SUMAC_REASON_TERMINATED);
+
+    send(talk, stream, 1, 0); /* when */
+
+    talk_expect(talk, "end of stream TERMINATED\n"); /* then */
+    assert_string_equal(talk->closed.text, "the run is over");
+}
+
+static void a_client_hears_of_the_end_after_all_that_was_taken_from_it(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    hold_up(talk);
+    send(talk, stream, 1, 0); /* given */
+    talk_step(talk, &terminate);
+    talk_forget(talk);
+    send(talk, stream, 2, 1);
+    talk_expect(talk, "");
+
+    talk_commit(talk, stream, 1, 0, 0); /* when */
+
+    talk_expect(talk, "done 1 [1]\nend of stream TERMINATED\n"); /* then */
+}
+
+static void a_client_that_waits_for_nothing_keeps_its_stream_until_the_exit(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    hold_up(talk); /* given */
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 0);
+    talk_forget(talk);
+
+    talk_step(talk, &terminate); /* when */
+
+    talk_expect(talk, ""); /* then */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +230,10 @@ int main(void)
         talk_test(sigterm_waits_until_a_pull_is_read),
         talk_test(after_the_end_a_silent_ps_0_is_not_lost),
         talk_test(of_two_ends_the_first_says_how_a_ps_exits),
+        talk_test(after_sigterm_a_client_whose_push_is_not_taken_hears_of_the_end_at_once),
+        talk_test(a_client_whose_push_is_not_taken_hears_why_the_run_has_ended),
+        talk_test(a_client_hears_of_the_end_after_all_that_was_taken_from_it),
+        talk_test(a_client_that_waits_for_nothing_keeps_its_stream_until_the_exit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

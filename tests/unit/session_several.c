@@ -295,6 +295,27 @@ static void a_terminated_ps_that_has_a_later_part_is_not_waited_for(void **state
     talk_close(&talk);
 }
 
+/* Push 1 is never committed, so ps 0 never applies push 2, which follows it there. */
+static void after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct sumac_error error = {
+        .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it ends"};
+
+    talk_open(&talk, 2);
+    talk_push_out(&talk, 7, 3); /* given */
+    talk_push_out(&talk, 8, 1);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 0, 2);
+
+    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &error); /* when */
+
+    assert_int_equal(/* then */
+                     talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
+    talk_close(&talk);
+}
+
 static void each_ps_of_another_cluster_than_ps_0_is_asked_again(void **state)
 {
     (void)state;
@@ -451,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_part_that_is_done_twice_and_an_older_step_change_nothing),
         cmocka_unit_test(a_push_that_waits_for_room_on_the_second_ps_knows_it),
         cmocka_unit_test(a_terminated_ps_that_has_a_later_part_is_not_waited_for),
+        cmocka_unit_test(after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for),
         cmocka_unit_test(each_ps_of_another_cluster_than_ps_0_is_asked_again),
         cmocka_unit_test(the_ps_that_has_the_contribution_hears_that_its_round_is_over),
         cmocka_unit_test(the_second_of_two_pulls_is_cancelled_and_the_first_goes_on),

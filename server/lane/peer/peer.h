@@ -52,6 +52,7 @@ struct lane_stream {
     bool writable;
     /* push.c, orders.c, peer/ change */
     struct lane_part *receiving;
+    bool unserved; /* a part on it was not taken, since this ps ends */
     /* pull/ changes */
     LIST(struct lane_pull) pulls;
     uint32_t pull_count;
