@@ -35,13 +35,6 @@ void sumac_cluster_deinit(struct sumac_cluster *cluster)
     *cluster = (struct sumac_cluster){0};
 }
 
-enum sumac_status sumac_cluster_from_environment(
-    const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
-    struct sumac_error *error)
-{
-    return sumac_cluster_parse(getenv("TF_CONFIG"), overrides, cluster, error);
-}
-
 bool cluster_is_configured(void)
 {
     const char *const config = getenv("TF_CONFIG");

@@ -567,3 +567,10 @@ enum sumac_status sumac_cluster_parse(
     *cluster = read;
     return SUMAC_OK;
 }
+
+enum sumac_status sumac_cluster_from_environment(
+    const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
+    struct sumac_error *error)
+{
+    return sumac_cluster_parse(getenv("TF_CONFIG"), overrides, cluster, error);
+}

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c -- where the elements of values are, and copies of them elsewhere.
- *
- * Replicas on devices with memory of their own have each a copy of what is one object on the host.
- * A likeness, a number that all of these and nothing else have, says that they are one value.
- *
- * A collective gives each replica a copy of its own, and so does a read of a variable. These copies
- * are alike, too, but each of them stays its replica's: regrouped, they are per_replica.
- */
+/* place.c -- where the elements of values are, and copies of them elsewhere. */
 #include "value.h"
 
 #include <assert.h>
@@ -14,44 +7,6 @@
 
 #include "error.h"
 #include "reach.h"
-
-/* ---- likeness */
-
-uint64_t value_new_likeness(void)
-{
-    static atomic_uint_fast64_t given;
-
-    return atomic_fetch_add_explicit(&given, 1, memory_order_relaxed) + 1;
-}
-
-void value_liken(struct sumac_value *copy, struct sumac_value *leaf)
-{
-    uint_fast64_t likeness = 0;
-
-    assert(atomic_load(&copy->likeness) == 0);
-    if (atomic_load(&leaf->likeness) == 0) /* another thread may be as fast */
-        (void)atomic_compare_exchange_strong(&leaf->likeness, &likeness, value_new_likeness());
-    atomic_store(&copy->likeness, atomic_load(&leaf->likeness));
-    copy->own = leaf->own;
-}
-
-bool value_are_alike(struct sumac_value *const *leaves, uint32_t count)
-{
-    const uint_fast64_t likeness = atomic_load(&leaves[0]->likeness);
-
-    assert(count > 0);
-    for (uint32_t i = 1; i < count; i++)
-        if (atomic_load(&leaves[i]->likeness) != likeness)
-            return false;
-    return likeness != 0;
-}
-
-bool value_is_same_in_replicas(const struct sumac_value *leaf)
-{
-    return leaf->kind == SUMAC_VALUE_MIRRORED ||
-           (leaf->kind == SUMAC_VALUE_PER_REPLICA && leaf->items[0]->own &&
-            value_are_alike(leaf->items, leaf->count));
-}
 
 static enum sumac_status own_leaf(
     void *context, struct sumac_value *leaf, const struct value_path *path,
@@ -83,13 +38,6 @@ value_own(struct sumac_value *value, struct sumac_value **own, struct sumac_erro
 }
 
 /* ---- to the host */
-
-bool value_is_here(const struct sumac_value *leaf)
-{
-    if (leaf->kind == SUMAC_VALUE_SLICES)
-        return value_is_here(leaf->items[0]) && value_is_here(leaf->items[1]);
-    return leaf->kind != SUMAC_VALUE_TENSOR || reach_is_here(leaf->tensor.buffer);
-}
 
 static enum sumac_status
 copy_tensor(const struct sumac_value *tensor, struct sumac_value **here, struct sumac_error *error)
