@@ -159,13 +159,10 @@ const struct command ps_command = {
         "Variables live in memory, bounded by: the process itself + variables with their slots "
         "(state-max) +\n"
         "view-max + staging-max + pulls-max + collectives-max + a fixed part for each session, "
-        "each "
-        "connection, each\n"
-        "call, the message that is worked on, and answers that nobody reads (32 MiB) + "
+        "each\n"
+        "connection, each call, the message that is worked on, and unread answers (32 MiB) + "
         "grpc-memory-max.\n"
-        "`sumac stats` prints each term, and as BOUND what they are with the variables that there "
-        "are: it\n"
-        "grows to this.",
+        "`sumac stats` prints each term, and as BOUND their sum with the variables that exist now.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"

@@ -25,7 +25,7 @@ struct update_options {
     const char *ps, *value;
     struct option_list set;
     uint32_t timeout_ms;
-    bool non_finite_allowed;
+    bool allow_non_finite;
     bool json;
 };
 
@@ -35,8 +35,8 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct update_options, value)},
     {"set", "NAME=NUMBER", "a hyperparameter, else the variable's own; once for each", OPTION_LIST,
      .offset = offsetof(struct update_options, set)},
-    {"non-finite-allowed", NULL, "push also NaN and infinity, which are refused else", OPTION_FLAG,
-     .offset = offsetof(struct update_options, non_finite_allowed)},
+    {"allow-non-finite", NULL, "push also NaN and infinity, which are refused else", OPTION_FLAG,
+     .offset = offsetof(struct update_options, allow_non_finite)},
     {"timeout-ms", "MS", "how long to wait until it is applied (10000)", OPTION_MS,
      .offset = offsetof(struct update_options, timeout_ms)},
     {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
@@ -61,7 +61,7 @@ const struct command update_command = {
              "shards that differ\n"
              "the lowest and the highest; in JSON name, function, versions of each shard, and run. "
              "The file is as\n"
-             "`sumac get -o` writes it. NaN and infinity are refused without --non-finite-allowed. "
+             "`sumac get -o` writes it. NaN and infinity are refused without --allow-non-finite. "
              "Without --ps,\n"
              "standard error says whose run this is. A run of another user needs --ps.",
     .examples = "  sumac update W1 assign --value w1.npy\n"
@@ -137,8 +137,7 @@ static enum sumac_status push(
     if (status == SUMAC_OK)
         status = read_value(wanted->options->value, delta.variable, value, error);
     delta.value = *value;
-    const struct sumac_push_options how = {
-        .non_finite_allowed = wanted->options->non_finite_allowed};
+    const struct sumac_push_options how = {.allow_non_finite = wanted->options->allow_non_finite};
     return status == SUMAC_OK ? sumac_client_push_and_wait(client, &delta, 1, &how, error) : status;
 }
 

@@ -173,7 +173,7 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
             options.dtype = i == STEPS ? SUMAC_FLOAT64 : SUMAC_INT32;
             options.function =
                 (struct sumac_function){.name = i == STEPS ? "assign_add" : "assign"};
-            options.not_trainable = true;
+            options.frozen = true;
         }
         if (i != DONE)
             options.aggregation = SUMAC_AGGREGATION_MEAN;

@@ -302,7 +302,7 @@ begin_pull(struct sumac_worker *worker, bool beside, struct sumac_error *error)
     const struct tensors *next = &worker->values[1 - worker->current];
     fill_fetches(worker, next);
     const struct sumac_pull_options options = {
-        .without_own_pushes = ahead > 1,
+        .skip_own_pushes = ahead > 1,
         .bounded = worker->options.bounded,
         .lag_max = beside && lag_max > 0 ? lag_max - 1 : lag_max, /* the step has not finished */
         .timeout_ms = worker->options.timeout_ms,
@@ -468,7 +468,7 @@ push(struct sumac_worker *worker, struct place *place, double weight, struct sum
         };
     const struct sumac_push_options options = {
         .weight = weight,
-        .weightless = is_synchronous(worker) && weight <= 0,
+        .zero_weight = is_synchronous(worker) && weight <= 0,
         .finishes_step = true,
         .synchronous = is_synchronous(worker),
         .earlier_pull = pulls_early(worker), /* the next step's has been made meanwhile */

@@ -16,29 +16,29 @@
 
 /* One loop for each type: the compiler makes vectors of it. */
 #define LOOPS(type, absolute, sign)                                                                \
-    static void proximal_##type(const struct sumac_plugin_slice *slice)                            \
+    static void proximal_##type(const struct sumac_plugin_tile *tile)                              \
     {                                                                                              \
-        const type rate = (type)slice->hyperparameters[0];                                         \
-        const type threshold = rate * (type)slice->hyperparameters[1];                             \
-        const type *value = slice->value_in, *gradient = slice->gradient;                          \
-        type *out = slice->value_out;                                                              \
+        const type rate = (type)tile->hyperparameters[0];                                          \
+        const type threshold = rate * (type)tile->hyperparameters[1];                              \
+        const type *value = tile->value_in, *gradient = tile->gradient;                            \
+        type *out = tile->value_out;                                                               \
                                                                                                    \
-        for (uint64_t i = 0; i < slice->count; i++) {                                              \
+        for (uint64_t i = 0; i < tile->count; i++) {                                               \
             const type stepped = value[i] - rate * gradient[i];                                    \
             const type left = absolute(stepped) - threshold;                                       \
             out[i] = left > 0 ? sign(left, stepped) : 0;                                           \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    static void signum_##type(const struct sumac_plugin_slice *slice)                              \
+    static void signum_##type(const struct sumac_plugin_tile *tile)                                \
     {                                                                                              \
-        const type rate = (type)slice->hyperparameters[0];                                         \
-        const type beta = (type)slice->hyperparameters[1];                                         \
-        const type *value = slice->value_in, *gradient = slice->gradient;                          \
-        const type *momentum = slice->slot_in[0];                                                  \
-        type *out = slice->value_out, *momentum_out = slice->slot_out[0];                          \
+        const type rate = (type)tile->hyperparameters[0];                                          \
+        const type beta = (type)tile->hyperparameters[1];                                          \
+        const type *value = tile->value_in, *gradient = tile->gradient;                            \
+        const type *momentum = tile->slot_in[0];                                                   \
+        type *out = tile->value_out, *momentum_out = tile->slot_out[0];                            \
                                                                                                    \
-        for (uint64_t i = 0; i < slice->count; i++) {                                              \
+        for (uint64_t i = 0; i < tile->count; i++) {                                               \
             const type mean = beta * momentum[i] + (1 - beta) * gradient[i];                       \
             out[i] = value[i] - rate * (type)((mean > 0) - (mean < 0));                            \
             momentum_out[i] = mean;                                                                \
@@ -48,20 +48,20 @@
 LOOPS(float, fabsf, copysignf)
 LOOPS(double, fabs, copysign)
 
-static void proximal(const struct sumac_plugin_slice *slice)
+static void proximal(const struct sumac_plugin_tile *tile)
 {
-    if (slice->dtype == SUMAC_FLOAT64)
-        proximal_double(slice);
+    if (tile->dtype == SUMAC_FLOAT64)
+        proximal_double(tile);
     else
-        proximal_float(slice);
+        proximal_float(tile);
 }
 
-static void signum(const struct sumac_plugin_slice *slice)
+static void signum(const struct sumac_plugin_tile *tile)
 {
-    if (slice->dtype == SUMAC_FLOAT64)
-        signum_double(slice);
+    if (tile->dtype == SUMAC_FLOAT64)
+        signum_double(tile);
     else
-        signum_float(slice);
+        signum_float(tile);
 }
 
 #define FLOATS (SUMAC_PLUGIN_DTYPE(SUMAC_FLOAT32) | SUMAC_PLUGIN_DTYPE(SUMAC_FLOAT64))

@@ -287,7 +287,7 @@ static enum sumac_status fill(
     variable->shape = (uint64_t *)(uintptr_t)options->shape.extent;
     variable->aggregation = (Sumac__V1__Aggregation)options->aggregation;
     variable->synchronization = (Sumac__V1__Synchronization)options->synchronization;
-    variable->trainable = !options->not_trainable;
+    variable->trainable = !options->frozen;
     if (options->colocate_with != NULL)
         variable->colocate_with = (char *)(uintptr_t)options->colocate_with;
     variable->initializer = &creation->initializer;
@@ -376,7 +376,7 @@ static enum sumac_status assign_value(
 {
     assert(variable->client == client);
     static const struct sumac_function assign = {.name = "assign"};
-    const struct sumac_push_options options = {.non_finite_allowed = true};
+    const struct sumac_push_options options = {.allow_non_finite = true};
     const struct sumac_delta delta = {.variable = variable, .value = *value, .function = &assign};
     struct sumac_push *push;
     enum sumac_status status = sumac_client_push(client, &delta, 1, &options, &push, error);

@@ -90,8 +90,9 @@ check_name(const struct sumac_collective_options *options, struct sumac_error *e
         return fail_call(options, "that operation is none", error);
     if (!isfinite(options->weight) || options->weight < 0)
         return fail_call(options, "a weight is finite, and at least 0", error);
-    if (options->weightless && options->weight > 0)
-        return fail_call(options, "it is weightless, and has a weight; give one of the two", error);
+    if (options->zero_weight && options->weight > 0)
+        return fail_call(
+            options, "`zero_weight` is set beside a weight; give one of the two", error);
     return SUMAC_OK;
 }
 
@@ -441,8 +442,8 @@ static enum sumac_status begin(
         .token = (uint64_t)(uintptr_t)collective->push,
         .pieces = collective->push->pieces,
         .piece_count = collective->push->piece_count,
-        .weight = options->weight > 0 || options->weightless ? options->weight : 1,
-        .non_finite_allowed = options->non_finite_allowed,
+        .weight = options->weight > 0 || options->zero_weight ? options->weight : 1,
+        .allow_non_finite = options->allow_non_finite,
         .collective = header};
     const struct session_pull pull = {
         .token = (uint64_t)(uintptr_t)collective->pull,

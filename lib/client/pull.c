@@ -54,7 +54,7 @@ static enum sumac_status submit(
         .token = (uint64_t)(uintptr_t)transfer,
         .pieces = transfer->pieces,
         .piece_count = transfer->piece_count,
-        .after_own_pushes = !options->without_own_pushes,
+        .after_own_pushes = !options->skip_own_pushes,
         .bounded = options->bounded,
         .lag_max = options->lag_max,
         .at_step = options->at_step,

@@ -254,9 +254,9 @@ enum sumac_status sumac_client_push(
     static const struct sumac_push_options ordinary = {.weight = 1};
     const struct sumac_push_options *wanted = options != NULL ? options : &ordinary;
     struct session_push made = {
-        .weight = wanted->weight > 0 || wanted->weightless ? wanted->weight : 1,
+        .weight = wanted->weight > 0 || wanted->zero_weight ? wanted->weight : 1,
         .scale = wanted->scale,
-        .non_finite_allowed = wanted->non_finite_allowed,
+        .allow_non_finite = wanted->allow_non_finite,
         .finishes_step = wanted->finishes_step,
         .synchronous = wanted->synchronous};
     const struct deltas all = {
@@ -281,10 +281,11 @@ enum sumac_status sumac_client_push(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "push: weight is %g; give how many examples or replicas the deltas stand for",
             wanted->weight);
-    if (wanted->weightless && (!wanted->synchronous || wanted->weight > 0))
+    if (wanted->zero_weight && (!wanted->synchronous || wanted->weight > 0))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "push: weightless beside weight %g%s; a synchronous contribution without a weight adds "
+            "push: zero_weight beside weight %g%s; a synchronous contribution without a weight "
+            "adds "
             "nothing to its step, and no other push is so",
             wanted->weight, wanted->synchronous ? "" : ", and not synchronous");
     if (check_scale(wanted, error) != SUMAC_OK)

@@ -66,7 +66,7 @@ static void on_staged(struct session *session, struct link *link, const wire_sta
 {
     struct part *part = find_part(session, link, staged->sequence);
 
-    if (part == NULL || staged->round != part->round) /* it gave way since */
+    if (part == NULL || staged->resend != part->resend) /* it gave way since */
         return;
     note_answer(session, part);
     mark_staged(part);
@@ -162,7 +162,7 @@ static void share_room(struct session *session, struct link *link, const wire_pu
         room_waits(link, answer->room_waits[i]);
     for (size_t i = 0; i < answer->n_give_way; i++)
         if ((part = find_part(session, link, answer->give_way[i]->sequence)) != NULL)
-            room_give_way(session, part, answer->give_way[i]->round);
+            room_give_way(session, part, answer->give_way[i]->resend);
     for (size_t i = 0; i < answer->n_resend; i++)
         if ((part = find_part(session, link, answer->resend[i])) != NULL)
             room_resend(session, part);

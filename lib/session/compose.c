@@ -159,7 +159,7 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->previous = part->previous;
     wire->eager = part->eager = may_be_eager(session, push);
     wire->bytes = part->bytes;
-    wire->round = part->round;
+    wire->resend = part->resend;
     wire->room_bytes = part->large ? part->room_bytes : 0;
     wire->started_at_us = push->started_at_us;
     wire->synchronous = push->synchronous;
@@ -168,7 +168,7 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->weight = push->weight;
     wire->scale = push->scale;
     wire->membership_epoch = session->membership_epoch;
-    wire->non_finite_allowed = push->non_finite_allowed;
+    wire->allow_non_finite = push->allow_non_finite;
     wire->n_functions = push->function_count;
     wire->functions = (wire_function **)(uintptr_t)push->functions;
 }

@@ -198,7 +198,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     push->scale = wanted->scale;
     push->functions = wanted->functions;
     push->function_count = wanted->function_count;
-    push->non_finite_allowed = wanted->non_finite_allowed;
+    push->allow_non_finite = wanted->allow_non_finite;
     push->finishes_step = wanted->finishes_step;
     push->synchronous = wanted->synchronous;
     push->collective = wanted->collective;

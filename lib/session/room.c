@@ -85,7 +85,7 @@ void room_resend(struct session *session, struct part *part)
 
 static void withdraw(struct session *session, struct part *part)
 {
-    assert(part->large && part->round > 0);
+    assert(part->large && part->resend > 0);
     if (part->withdraw_due)
         return;
     part->withdraw_due = true;
@@ -94,15 +94,15 @@ static void withdraw(struct session *session, struct part *part)
 }
 
 /* Committed parts never give way: they leave the staging soon. */
-void room_give_way(struct session *session, struct part *part, uint32_t round)
+void room_give_way(struct session *session, struct part *part, uint32_t resend)
 {
-    if (!part->large || !part->staged || part->round != round ||
+    if (!part->large || !part->staged || part->resend != resend ||
         part->push->sequence <= session->commit_through)
         return;
     assert(part->push->staged_count > 0);
     part->staged = false;
     part->push->staged_count--;
-    part->round++;
+    part->resend++;
     part->sent = false;
     part->asked = true;
     part->link->open_asks++;
@@ -115,7 +115,7 @@ void room_rewind(struct session *session, struct link *link)
     for (struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
         room_answered(part);
         part->sent = false;
-        if (part->round > 0 && !part->staged)
+        if (part->resend > 0 && !part->staged)
             withdraw(session, part);
     }
     assert(link->open_asks == 0);
@@ -137,7 +137,7 @@ bool room_compose_withdraws(struct session *session, struct link *link, wire_pus
         wire_withdraw *wire = &withdraws[request->n_withdraws];
         *wire = (wire_withdraw)WIRE_WITHDRAW_INIT;
         wire->sequence = part->push->sequence;
-        wire->round = part->round;
+        wire->resend = part->resend;
         pointers[request->n_withdraws++] = wire;
         part->withdraw_due = false;
     }

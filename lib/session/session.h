@@ -83,7 +83,7 @@ struct session_push {
     uint32_t function_count;
     double weight;
     double scale; /* 0: 1 */
-    bool non_finite_allowed;
+    bool allow_non_finite;
     bool finishes_step; /* the session's clock advances once this is committed */
     /* The member's contribution to its next synchronous step: a sum, of `weight`, with a part on
      * every ps. No push after it is committed, and none is applied, before it is done. */

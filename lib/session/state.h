@@ -50,7 +50,7 @@ struct part {
     uint64_t bytes;
     uint64_t room_bytes; /* what it takes of the ps's grant (room.h) */
     uint64_t previous;
-    uint32_t round;                    /* how often it gave way */
+    uint32_t resend;                   /* number of times that it gave way */
     uint32_t first_piece, piece_count; /* in push->pieces */
     uint32_t shard_count;              /* distinct */
     bool counted;                      /* against the grant: it was sent, and is not done */
@@ -60,7 +60,7 @@ struct part {
     bool large;        /* it takes more than the floor: its elements go out when they are wanted */
     bool asked;        /* of a large one: on this stream, and it is not staged */
     bool wanted;       /* of a large one: the ps has room for it, and it has yet to go out */
-    bool sent;         /* of a large one: on this stream, all of it, in this round */
+    bool sent;         /* of a large one: on this stream, all of it, since it gave way */
     bool withdraw_due; /* of a large one: the next message withdraws it */
 };
 
@@ -80,7 +80,7 @@ struct push {
     double weight, scale;
     wire_function *const *functions; /* borrowed */
     uint32_t function_count;
-    bool non_finite_allowed;
+    bool allow_non_finite;
     bool finishes_step;
     bool synchronous;
     uint64_t step;               /* of a synchronous one, with its sequence; before, the least */
@@ -490,7 +490,7 @@ void room_answered(struct part *part);
 /* The first of the parts that the ps has room for, or NULL. */
 struct part *room_next_wanted(const struct link *link);
 void room_resend(struct session *session, struct part *part);
-void room_give_way(struct session *session, struct part *part, uint32_t round);
+void room_give_way(struct session *session, struct part *part, uint32_t resend);
 void room_waits(struct link *link, const wire_room_wait *wait);
 /* On a new stream all is asked again. */
 void room_rewind(struct session *session, struct link *link);

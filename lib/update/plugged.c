@@ -437,7 +437,7 @@ struct types {
 static void run_loop(const struct update_slice *slice, enum sumac_dtype dtype)
 {
     const struct update_plugged *const plugged = slice->function->plugged;
-    struct sumac_plugin_slice run = {
+    struct sumac_plugin_tile run = {
         .dtype = dtype,
         .count = slice->count,
         .value_out = slice->value_out,

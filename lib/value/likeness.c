@@ -53,7 +53,7 @@ bool value_is_same_in_replicas(const struct sumac_value *leaf)
 
 bool value_is_here(const struct sumac_value *leaf)
 {
-    if (leaf->kind == SUMAC_VALUE_SLICES)
+    if (leaf->kind == SUMAC_VALUE_INDEXED_SLICES)
         return value_is_here(leaf->items[0]) && value_is_here(leaf->items[1]);
     return leaf->kind != SUMAC_VALUE_TENSOR || reach_is_here(leaf->tensor.buffer);
 }

@@ -374,7 +374,7 @@ bool sumac_value_equal(const struct sumac_value *a, const struct sumac_value *b)
         return false;
     if (a->kind == SUMAC_VALUE_TENSOR)
         return same_tensor(a, b);
-    if (a->kind == SUMAC_VALUE_SLICES && !sumac_shape_equal(&a->dense, &b->dense))
+    if (a->kind == SUMAC_VALUE_INDEXED_SLICES && !sumac_shape_equal(&a->dense, &b->dense))
         return false;
     for (uint32_t i = 0; i < a->count; i++)
         if ((a->keys != NULL && strcmp(a->keys[i], b->keys[i]) != 0) ||

@@ -127,7 +127,7 @@ void pack_value(
         pack_tensor(pack, &value->tensor, elements, context);
         return;
     }
-    if (value->kind == SUMAC_VALUE_SLICES) {
+    if (value->kind == SUMAC_VALUE_INDEXED_SLICES) {
         pack_shape(pack, &value->dense);
         pack_tensor(pack, &value->items[0]->tensor, NULL, NULL);
         pack_tensor(pack, &value->items[1]->tensor, NULL, NULL);
@@ -265,7 +265,7 @@ static struct sumac_value *unpack_slices(struct unpack *unpack)
     struct sumac_value *rows = unpack_whole_tensor(unpack);
     struct sumac_value *indices = unpack_whole_tensor(unpack);
     if (rows != NULL && indices != NULL && value_fit_slices(rows, indices, &dense))
-        return made(unpack, sumac_value_slices(rows, indices, dense));
+        return made(unpack, sumac_value_indexed_slices(rows, indices, dense));
     sumac_value_unref(rows);
     sumac_value_unref(indices);
     return NULL;
@@ -346,7 +346,7 @@ static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth
         return unpack_u32(unpack) == 0 && !unpack->failed ? made(unpack, sumac_value_none()) : NULL;
     case SUMAC_VALUE_TENSOR:
         return unpack_tensor(unpack);
-    case SUMAC_VALUE_SLICES:
+    case SUMAC_VALUE_INDEXED_SLICES:
         return unpack_slices(unpack);
     case SUMAC_VALUE_LIST:
     case SUMAC_VALUE_TUPLE:

@@ -16,8 +16,8 @@ static enum sumac_status own_leaf(
     (void)path;
     if (leaf->kind == SUMAC_VALUE_TENSOR)
         *own = sumac_value_of(&leaf->tensor);
-    else if (leaf->kind == SUMAC_VALUE_SLICES)
-        *own = sumac_value_slices(
+    else if (leaf->kind == SUMAC_VALUE_INDEXED_SLICES)
+        *own = sumac_value_indexed_slices(
             sumac_value_ref(leaf->items[0]), sumac_value_ref(leaf->items[1]), leaf->dense);
     else
         *own = sumac_value_ref(leaf);
@@ -68,7 +68,7 @@ copy_slices(const struct sumac_value *slices, struct sumac_value **here, struct 
         sumac_value_unref(rows);
         return status;
     }
-    *here = sumac_value_slices(rows, indices, slices->dense);
+    *here = sumac_value_indexed_slices(rows, indices, slices->dense);
     return *here == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
@@ -81,7 +81,7 @@ value_bring_here(struct sumac_value *leaf, struct sumac_value **here, struct sum
         *here = sumac_value_ref(leaf);
         return SUMAC_OK;
     }
-    const enum sumac_status status = leaf->kind == SUMAC_VALUE_SLICES
+    const enum sumac_status status = leaf->kind == SUMAC_VALUE_INDEXED_SLICES
                                          ? copy_slices(leaf, here, error)
                                          : copy_tensor(leaf, here, error);
     if (status == SUMAC_OK)

@@ -147,7 +147,7 @@ static void say_value(struct line *line, const struct sumac_value *value)
     case SUMAC_VALUE_TENSOR:
         say_tensor(line, &value->tensor);
         break;
-    case SUMAC_VALUE_SLICES:
+    case SUMAC_VALUE_INDEXED_SLICES:
         say(line, "slices of %s", sumac_shape_print(&value->dense, shape, sizeof shape));
         say_items(line, value, "(", ")");
         break;

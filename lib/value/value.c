@@ -232,11 +232,11 @@ bool value_fit_slices(
            sumac_shape_size(dense_shape, rows->dtype, NULL, NULL) == SUMAC_OK;
 }
 
-struct sumac_value *sumac_value_slices(
+struct sumac_value *sumac_value_indexed_slices(
     struct sumac_value *values, struct sumac_value *indices, struct sumac_shape dense_shape)
 {
     struct sumac_value *const items[] = {values, indices};
-    struct sumac_value *value = make_of(SUMAC_VALUE_SLICES, items, 2);
+    struct sumac_value *value = make_of(SUMAC_VALUE_INDEXED_SLICES, items, 2);
 
     if (value == NULL)
         return NULL;
@@ -380,7 +380,7 @@ const char *sumac_value_kind_name(enum sumac_value_kind kind)
         return "none";
     case SUMAC_VALUE_TENSOR:
         return "tensor";
-    case SUMAC_VALUE_SLICES:
+    case SUMAC_VALUE_INDEXED_SLICES:
         return "slices";
     case SUMAC_VALUE_LIST:
         return "list";
@@ -438,7 +438,7 @@ struct sumac_shape sumac_value_shape(const struct sumac_value *value)
     switch (sumac_value_kind(value)) {
     case SUMAC_VALUE_TENSOR:
         return value->tensor.shape;
-    case SUMAC_VALUE_SLICES:
+    case SUMAC_VALUE_INDEXED_SLICES:
         return value->dense;
     case SUMAC_VALUE_NONE:
     case SUMAC_VALUE_LIST:

@@ -54,7 +54,8 @@ bool value_is_same_in_replicas(const struct sumac_value *leaf);
 enum sumac_status
 value_own(struct sumac_value *value, struct sumac_value **own, struct sumac_error *error);
 
-/* May they be slices of a tensor of that shape: what sumac_value_slices looks at, beside memory? */
+/* May they be slices of a tensor of that shape: what sumac_value_indexed_slices looks at, beside
+ * memory? */
 bool value_fit_slices(
     const struct sumac_value *values, const struct sumac_value *indices,
     const struct sumac_shape *dense_shape);

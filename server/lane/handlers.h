@@ -64,9 +64,9 @@ void lane_room_take_up(struct lane *lane, struct lane_part *part);
 void lane_room_claim(struct lane *lane, struct lane_part *part, const wire_part *header);
 /* A header that asks for room is right: it waits. Takes the part. */
 void lane_room_asked(struct lane *lane, struct lane_part *part);
-/* The client takes STAGED back, if it said so of an earlier round. */
+/* The client takes STAGED back, if it said so before an earlier resend. */
 void lane_room_withdraw(
-    struct lane *lane, struct lane_session *session, uint64_t sequence, uint32_t round);
+    struct lane *lane, struct lane_session *session, uint64_t sequence, uint32_t resend);
 /* Again, from its record: it had its room. False: no memory. */
 bool lane_room_replay(struct lane *lane, struct lane_session *session, const wire_part *header);
 /* Some wait: give room to those that come first, or ask for it. */

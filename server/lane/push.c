@@ -166,7 +166,7 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
     }
     const bool large = lane_room_is_large(lane, header);
     if (large) /* its client may have taken STAGED back on a stream that broke */
-        lane_room_withdraw(lane, session, header->sequence, header->round);
+        lane_room_withdraw(lane, session, header->sequence, header->resend);
     const struct lane_part *before = lane_session_part_before(session, header->sequence);
     const enum lane_part_state state = first_state(lane, session, header, before);
     /* only what is new counts: a client whose connection was cut sends all again */
@@ -206,7 +206,7 @@ static void refuse_non_finite(struct lane *lane, struct lane_part *part, const s
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
         "push %" PRIu64
         " of %s: what it has for variable %s is not finite; it is applied nowhere (allow it with "
-        "non_finite_allowed)",
+        "allow_non_finite)",
         part->sequence, part->session->task, shard->variable->name);
     lane_part_expected(part, "finite values");
 }
@@ -247,7 +247,7 @@ static void take_piece(
         lane_part_refuse_memory(lane, part);
         *payload = before;
         lane_staging_skip(payload, piece->bytes);
-    } else if (!finite && !part->non_finite_allowed) {
+    } else if (!finite && !part->allow_non_finite) {
         refuse_non_finite(lane, part, run);
     }
 }
@@ -542,7 +542,7 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
         lane_voided_acked(lane, session, request->commit->acked_through);
     for (size_t i = 0; i < request->n_withdraws; i++)
         lane_room_withdraw(
-            lane, session, request->withdraws[i]->sequence, request->withdraws[i]->round);
+            lane, session, request->withdraws[i]->sequence, request->withdraws[i]->resend);
     for (size_t i = 0; i < request->n_parts; i++) {
         if (!receive(lane, stream, request->parts[i], &payload))
             return;

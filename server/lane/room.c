@@ -70,7 +70,7 @@ bool lane_room_is_asked(
 
     assert(lane_room_is_large(lane, header));
     return lane_room_is_header_alone(header) ||
-           (claim != NULL && claim->state == CLAIM_RESERVED && claim->round == header->round);
+           (claim != NULL && claim->state == CLAIM_RESERVED && claim->resend == header->resend);
 }
 
 /* ---- who comes first ---- */
@@ -240,8 +240,8 @@ void lane_room_claim(struct lane *lane, struct lane_part *part, const wire_part 
     if (claim == NULL)
         return;
     assert(claim->used_bytes == 0);
-    if (header->round > claim->round)
-        claim->round = header->round;
+    if (header->resend > claim->resend)
+        claim->resend = header->resend;
     part->claim = claim;
 }
 
@@ -275,7 +275,7 @@ static bool may_give_way(const struct claim *claim)
     return claim->state == CLAIM_HELD && claim->sequence > claim->session->commit_through;
 }
 
-static void give_way(struct lane *lane, struct claim *claim, uint32_t round)
+static void give_way(struct lane *lane, struct claim *claim, uint32_t resend)
 {
     struct lane_part *part = claim->part;
 
@@ -283,27 +283,27 @@ static void give_way(struct lane *lane, struct claim *claim, uint32_t round)
     assert(part->state == PART_STAGED);
     lane_session_remove(lane, claim->session, part);
     claim->part = NULL;
-    lane_claim_give_way(lane, claim, round);
+    lane_claim_give_way(lane, claim, resend);
     (void)lane_record_order(lane, RECORD_WITHDRAWN, claim->session, claim->sequence, NULL);
     lane_part_destroy(lane, part);
 }
 
 void lane_room_withdraw(
-    struct lane *lane, struct lane_session *session, uint64_t sequence, uint32_t round)
+    struct lane *lane, struct lane_session *session, uint64_t sequence, uint32_t resend)
 {
     struct claim *claim = lane_claim_find(lane, session, sequence);
 
     if (claim == NULL)
         return;
     claim->way_asked = false; /* on a stream that may be gone */
-    if (claim->round >= round)
+    if (claim->resend >= resend)
         return;
     if (claim->state == CLAIM_HELD) {
         if (may_give_way(claim))
-            give_way(lane, claim, round);
+            give_way(lane, claim, resend);
         return;
     }
-    claim->round = round;
+    claim->resend = resend;
     if (claim->state == CLAIM_RESERVED)
         lane_answer_resend(lane, claim->session, claim->sequence);
 }
@@ -342,7 +342,7 @@ static void make_room(struct lane *lane, const struct claim *first)
     if (last == NULL || !rule_holds(lane->config.broken, RULE_youngest_gives_way))
         return;
     if (!rule_holds(lane->config.broken, RULE_ask_before_dropping)) {
-        give_way(lane, last, last->round);
+        give_way(lane, last, last->resend);
         return;
     }
     lane_claim_want(lane, last);

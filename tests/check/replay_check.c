@@ -206,7 +206,7 @@ static void same_part(const struct pair *pair, const struct lane_part *a, const 
     if (b->eager) /* else a duplicate said so, which its client says again */
         same(pair, a->eager, b->eager, "that it carries its commit", whom);
     same(pair, a->is_collective, b->is_collective, "that it is to a round", whom);
-    same(pair, a->non_finite_allowed, b->non_finite_allowed, "what is allowed", whom);
+    same(pair, a->allow_non_finite, b->allow_non_finite, "what is allowed", whom);
     if (memcmp(&a->weight, &b->weight, sizeof a->weight) != 0)
         differ(pair, "weight", whom);
     if (memcmp(&a->scale, &b->scale, sizeof a->scale) != 0)

@@ -188,7 +188,7 @@ make_update(struct call *call, struct sumac_value **result, struct sumac_error *
         .function = update_component,
         .context = call,
         .args = args,
-        .not_grouped = json_is_false(json_object_get(call->given, "group"))};
+        .ungrouped = json_is_false(json_object_get(call->given, "group"))};
     const enum sumac_status status =
         args == NULL ? SUMAC_UNKNOWN
                      : sumac_distributed_update(call->variable, NULL, &update, result, error);

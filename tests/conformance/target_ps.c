@@ -92,7 +92,7 @@ push(const struct case_tensor *gradient, const struct sumac_tensor *rows, struct
 
     if (status != SUMAC_OK)
         return status;
-    const struct sumac_push_options options = {.non_finite_allowed = true};
+    const struct sumac_push_options options = {.allow_non_finite = true};
     status = sumac_client_push_and_wait(now.client, &delta, 1, &options, error);
     sumac_buffer_unref(delta.value.buffer);
     return status;

@@ -82,7 +82,7 @@ static enum sumac_status push_rows(
     const struct case_tensor *values, const struct case_tensor *indices, struct sumac_error *error)
 {
     return apply(
-        sumac_value_slices(
+        sumac_value_indexed_slices(
             value_of(values), value_of(indices), sumac_distributed_shape(now.variable)),
         error);
 }

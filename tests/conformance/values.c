@@ -52,7 +52,7 @@ static struct sumac_value *read_slices(struct cases_run *run, json_t *given)
         shape.extent[i] = (uint64_t)json_integer_value(json_array_get(dense, i));
     struct sumac_value *values = read_tensor(run, json_object_get(given, "values"));
     struct sumac_value *indices = read_tensor(run, json_object_get(given, "indices"));
-    return sumac_value_slices(values, indices, shape);
+    return sumac_value_indexed_slices(values, indices, shape);
 }
 
 static void give(struct sumac_value *const *items, uint32_t count)
@@ -180,8 +180,8 @@ static bool equal_slices(
 {
     json_t *dense = json_object_get(expected, "dense_shape");
     const struct sumac_shape shape = sumac_value_shape(actual);
-    bool same =
-        sumac_value_kind(actual) == SUMAC_VALUE_SLICES && json_array_size(dense) == shape.rank;
+    bool same = sumac_value_kind(actual) == SUMAC_VALUE_INDEXED_SLICES &&
+                json_array_size(dense) == shape.rank;
 
     for (uint32_t i = 0; same && i < shape.rank; i++)
         same = (uint64_t)json_integer_value(json_array_get(dense, i)) == shape.extent[i];

@@ -129,7 +129,7 @@ struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
         .trainable = trainable == NULL         ? SUMAC_TRAINABLE_DEFAULT
                      : json_is_true(trainable) ? SUMAC_TRAINABLE_YES
                                                : SUMAC_TRAINABLE_NO,
-        .undistributed = json_is_true(json_object_get(create, "undistributed"))};
+        .process_local = json_is_true(json_object_get(create, "undistributed"))};
     if (in != NULL && strcmp(in, "replica") == 0)
         create_in_replicas(one, &options, &variable);
     else
@@ -151,7 +151,7 @@ struct sumac_value *variable_operand(
 {
     if (value == NULL || sumac_value_kind(indices) == SUMAC_VALUE_NONE)
         return sumac_value_ref(value);
-    struct sumac_value *slices = sumac_value_slices(
+    struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_ref(value), sumac_value_ref(indices), sumac_distributed_shape(variable));
     (void)one;
     return slices;
@@ -523,7 +523,7 @@ static struct sumac_update make_update(struct updating *updating)
         .context = updating,
         .args = one_read_args(updating->one),
         .kwargs = one_read_kwargs(updating->one),
-        .not_grouped = json_is_false(one_get(updating->one, "group"))};
+        .ungrouped = json_is_false(one_get(updating->one, "group"))};
 }
 
 /* What the case gives is whole: each replica takes its own of it, or passes what all have. */
@@ -537,7 +537,7 @@ static enum sumac_status update_in_replica(
         .context = updating,
         .args = args,
         .kwargs = kwargs,
-        .not_grouped = json_is_false(one_get(updating->one, "group"))};
+        .ungrouped = json_is_false(one_get(updating->one, "group"))};
 
     return sumac_distributed_update(updating->variable, replica, &update, result, error);
 }

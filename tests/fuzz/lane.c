@@ -269,7 +269,7 @@ static void make_part(
         part->weight = weights[below(input, 6)];
         part->bytes += below(input, 3) * 40000;
         part->checksum = below(input, 2);
-        part->non_finite_allowed = below(input, 2) == 1;
+        part->allow_non_finite = below(input, 2) == 1;
         part->synchronous = sometimes(input);
         part->step = part->synchronous ? below(input, 4) : 0;
         make_functions(message, input);
@@ -387,7 +387,7 @@ static void push_with_room(struct world *world, struct input *input)
     make_part(&message, world, stream, input);
     message.part.room_bytes = one_of(input, rooms, 6);
     message.part.started_at_us = below(input, 4);
-    message.part.round = below(input, 2);
+    message.part.resend = below(input, 2);
     const uint32_t pick = next(input);
     wire_part whole = message.part;
     message.part.last = true;
@@ -402,7 +402,7 @@ static void push_with_room(struct world *world, struct input *input)
     if (pick / 4 % 2 == 0)
         make_commit(&message, &world->sessions[stream->session], input);
     withdraw.sequence = whole.sequence;
-    withdraw.round = below(input, 3);
+    withdraw.resend = below(input, 3);
     message.request.withdraws = withdraws;
     message.request.n_withdraws = pick / 8 % 2;
     send(world, stream, &message);

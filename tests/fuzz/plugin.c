@@ -56,19 +56,19 @@ static const char *new_text(struct input *input, struct texts *texts)
     return text(input, texts->made[texts->count++]);
 }
 
-static void loop(const struct sumac_plugin_slice *slice)
+static void loop(const struct sumac_plugin_tile *tile)
 {
     const size_t bytes =
-        slice->count * (slice->dtype == SUMAC_FLOAT64 || slice->dtype == SUMAC_INT64 ||
-                                slice->dtype == SUMAC_UINT64
-                            ? 8
-                        : slice->dtype == SUMAC_FLOAT32 ? 4
-                                                        : 1);
+        tile->count *
+        (tile->dtype == SUMAC_FLOAT64 || tile->dtype == SUMAC_INT64 || tile->dtype == SUMAC_UINT64
+             ? 8
+         : tile->dtype == SUMAC_FLOAT32 ? 4
+                                        : 1);
 
-    MUST(slice->dtype != SUMAC_FLOAT16 && slice->dtype != SUMAC_BFLOAT16);
-    memmove(slice->value_out, slice->gradient, bytes);
-    for (int i = 0; i < 3 && slice->slot_out[i] != NULL; i++)
-        memmove(slice->slot_out[i], slice->value_in, bytes);
+    MUST(tile->dtype != SUMAC_FLOAT16 && tile->dtype != SUMAC_BFLOAT16);
+    memmove(tile->value_out, tile->gradient, bytes);
+    for (int i = 0; i < 3 && tile->slot_out[i] != NULL; i++)
+        memmove(tile->slot_out[i], tile->value_in, bytes);
 }
 
 struct elements {

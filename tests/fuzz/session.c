@@ -475,7 +475,7 @@ static void answer(struct world *world, struct input *input)
     }
     refused.sequence = room_wait.sequence = staged.sequence;
     give_way.sequence = peer->staged > 0 ? peer->sequences[peer->staged - 1] : staged.sequence;
-    staged.round = give_way.round = below(input, 2);
+    staged.resend = give_way.resend = below(input, 2);
     done.versions = versions;
     done.n_versions = sometimes(input) ? below(input, 9) : 1;
     done.voided = sometimes(input);

@@ -48,7 +48,7 @@ static void asks_note(struct asks *asks, const wire_push_request *request)
             MUST(part->room_bytes == 0 || asks_was_said(asks, part->sequence));
     }
     for (size_t i = 0; i < request->n_withdraws; i++) {
-        MUST(request->withdraws[i]->round > 0);
+        MUST(request->withdraws[i]->resend > 0);
         asks_add(asks, request->withdraws[i]->sequence);
     }
 }

@@ -98,7 +98,7 @@ static struct sumac_value *each_ones_rows(void)
     static const int64_t indices[] = {4, 0, 4, 2};
 
     for (uint32_t i = 0; i < replicas; i++)
-        items[i] = sumac_value_slices(
+        items[i] = sumac_value_indexed_slices(
             tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2 + i, 3), i),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2 + i), indices), SUMAC_SHAPE(5, 3));
     return sumac_value_per_replica(items, replicas, 0);

@@ -37,7 +37,7 @@ static void make_change(struct sumac_distributed *variable, enum change change)
         status = sumac_distributed_apply(variable, NULL, NULL, whole, NULL);
         break;
     case APPLY_ROWS: /* which no kernel does */
-        rows = sumac_value_slices(
+        rows = sumac_value_indexed_slices(
             tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), 1),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(3), indices), shape);
         status = sumac_distributed_apply(variable, NULL, NULL, rows, NULL);

@@ -22,7 +22,7 @@ static bool is_on_host(struct sumac_value *value)
         struct sumac_value *own = NULL;
         assert_int_equal(sumac_value_select(value, i, &own, NULL), SUMAC_OK);
         struct sumac_value *rows =
-            sumac_value_kind(own) == SUMAC_VALUE_SLICES ? sumac_value_item(own, 0) : own;
+            sumac_value_kind(own) == SUMAC_VALUE_INDEXED_SLICES ? sumac_value_item(own, 0) : own;
         is = is && sumac_buffer_place(sumac_value_as_tensor(rows)->buffer).kind == SUMAC_PLACE_HOST;
         sumac_value_unref(own);
     }
@@ -72,7 +72,7 @@ static void cpus_reduce_slices_that_lie_on_gpus(void **state)
     struct sumac_value *items[REPLICAS_MAX];
 
     for (uint32_t i = 0; i < replicas; i++)
-        items[i] = sumac_value_slices(
+        items[i] = sumac_value_indexed_slices(
             tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2 + i, 3), i),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2 + i), indices), SUMAC_SHAPE(5, 3));
     same_of_gpus(*state, call_step, &step, sumac_value_per_replica(items, replicas, 0));

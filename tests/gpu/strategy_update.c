@@ -190,7 +190,7 @@ static struct sumac_value *rows(void)
 {
     static const int64_t indices[] = {7, 0, 7};
 
-    return sumac_value_slices(
+    return sumac_value_indexed_slices(
         tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), 1),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(3), indices), shape);
 }
@@ -557,7 +557,7 @@ static void a_replica_that_writes_alone_waits_for_no_other_replica(void **state)
             .name = "own", .initial = initial, .synchronization = SUMAC_SYNCHRONIZATION_ON_READ});
     assert_waits_for_no_other(
         pair->gpus, &(struct sumac_distributed_options){
-                        .name = "undistributed", .initial = initial, .undistributed = true});
+                        .name = "process_local", .initial = initial, .process_local = true});
     sumac_value_unref(initial);
 }
 

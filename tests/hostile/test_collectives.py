@@ -333,7 +333,7 @@ class Collectives(Attack):
         fate, said = self.attacker.contribute(self.home(), floats(1, 2), self.attacker.header(), synchronous=True, step=1)
         self.assertIn(fate, ("MALFORMED", "WRONG_STEP"), said)
         for weight in (2.0 ** 61, 2.0 ** -61, 5e-324):
-            self.is_refused("MALFORMED", "by whose sum a mean is divided", operation=MEAN, part={"weight": weight})
+            self.is_refused("MALFORMED", "a mean is divided by their sum", operation=MEAN, part={"weight": weight})
         for values in ((math.nan, 1), (1, math.inf), (-math.inf, 1)):
             self.is_refused("NON_FINITE", "is not finite", floats(*values))
         fate, said = self.attacker.contribute(self.home(), floats(1, 2), self.attacker.header(), checksum=5)
@@ -342,7 +342,7 @@ class Collectives(Attack):
 
     def test_a_round_of_what_is_not_finite_has_its_result(self):
         ps = self.home()
-        fate = self.attacker.contribute(ps, floats(math.inf, 1), self.attacker.header(), non_finite_allowed=True)
+        fate = self.attacker.contribute(ps, floats(math.inf, 1), self.attacker.header(), allow_non_finite=True)
         self.assertEqual(fate, ("done", ""))
         self.assertEqual(self.attacker.pull(ps), floats(math.inf, 1))
         self.attacker.acknowledge(ps)

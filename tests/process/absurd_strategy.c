@@ -36,7 +36,9 @@ static void try_making_values(void)
     HOLDS(sumac_value_dict, "NULL", sumac_value_dict(NULL, none, 1) == NULL);
     HOLDS(sumac_value_dict, "of NULL", sumac_value_dict(keys, none, 1) == NULL);
     HOLDS(sumac_value_dict, "no items", sumac_value_dict(keys, NULL, 1) == NULL);
-    HOLDS(sumac_value_slices, "NULL", sumac_value_slices(NULL, NULL, SUMAC_SCALAR) == NULL);
+    HOLDS(
+        sumac_value_indexed_slices, "NULL",
+        sumac_value_indexed_slices(NULL, NULL, SUMAC_SCALAR) == NULL);
     HOLDS(sumac_value_per_replica, "NULL", sumac_value_per_replica(NULL, 1, 0) == NULL);
     HOLDS(
         sumac_value_per_replica, "2^32 - 1", sumac_value_per_replica(none, 1, UINT32_MAX) == NULL);

@@ -487,7 +487,7 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
     } else if (count >= 4 && strcmp(words[0], "contribute") == 0) {
         const double weight = strtod(words[3], NULL);
         const struct sumac_push_options step = {
-            .synchronous = true, .weight = weight, .weightless = weight <= 0};
+            .synchronous = true, .weight = weight, .zero_weight = weight <= 0};
         status = begin(member, words[1], words[2], count > 4 ? words[4] : NULL, &step);
         if (status == SUMAC_OK)
             say("begun");

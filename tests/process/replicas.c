@@ -100,7 +100,7 @@ static struct sumac_value *row_of(
 {
     const int32_t indices[] = {(int32_t)strtol(row, NULL, 10), (int32_t)strtol(row, NULL, 10)};
 
-    return sumac_value_slices(
+    return sumac_value_indexed_slices(
         vector(times, element), sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(times), indices),
         sumac_distributed_shape(variable));
 }
@@ -131,7 +131,7 @@ static enum sumac_status create(struct worker *worker, bool local)
         .synchronization =
             local ? SUMAC_SYNCHRONIZATION_AUTO : (enum sumac_synchronization)atoi(words[5]),
         .function = {.name = worker->count > 6 ? words[6] : NULL},
-        .undistributed = local};
+        .process_local = local};
 
     return create_of(worker, &options);
 }

@@ -528,7 +528,7 @@ class Words(unittest.TestCase):
     def test_help_says_of_what_a_bound_of_memory_is(self):
         """As test_stats_count_pushes_and_bound_the_memory reckons it: of the state in use, where a ps's own bound has state-max."""
         for command, said in (("stats", "BASE + state USED + all MAX but state's"), ("ps", "variables with their slots (state-max)"),
-                              ("ps", "as BOUND what they are with the variables that there are")):
+                              ("ps", "as BOUND their sum with the variables that exist now")):
             self.assertIn(said, " ".join(sumac(command, "--help")[1].split()))
 
     def test_help_and_a_command_is_that_commands_help(self):

@@ -38,11 +38,11 @@ ONE = """
 #ifndef COUNT
 #define COUNT 1
 #endif
-static inline void loop(const struct sumac_plugin_slice *slice)
+static inline void loop(const struct sumac_plugin_tile *tile)
 {
-    for (uint64_t i = 0; i < slice->count; i++)
-        ((int32_t *)slice->value_out)[i] =
-            ((const int32_t *)slice->value_in)[i] + (int32_t)slice->hyperparameters[0] * ((const int32_t *)slice->gradient)[i];
+    for (uint64_t i = 0; i < tile->count; i++)
+        ((int32_t *)tile->value_out)[i] =
+            ((const int32_t *)tile->value_in)[i] + (int32_t)tile->hyperparameters[0] * ((const int32_t *)tile->gradient)[i];
 }
 static const struct sumac_plugin_hyperparameter takes[] = {
     {.name = "factor", .default_value = DEFAULT, .least = -9, .most = 9, .flags = SUMAC_PLUGIN_WHOLE}};

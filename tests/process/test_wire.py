@@ -150,7 +150,7 @@ class Training(unittest.TestCase):
     def test_a_non_finite_gradient_may_be_allowed(self):
         variable = self.client.create("w", [2], shards=1)
         stream, _ = self.client.open_push(0)
-        stream.send(part(1, variable.shards[0], floats(1, float("inf")), eager=True, non_finite_allowed=True))
+        stream.send(part(1, variable.shards[0], floats(1, float("inf")), eager=True, allow_non_finite=True))
         self.assertFalse(stream.next().done[0].voided)
 
     def test_a_half_closed_stream_ends_when_its_pull_is_cancelled(self):

@@ -151,7 +151,7 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
     struct sumac_function function = {0};
     struct sumac_schedule schedule;
     const struct sumac_push_options options = {
-        .non_finite_allowed = count > 6 && strcmp(words[6], "any") == 0,
+        .allow_non_finite = count > 6 && strcmp(words[6], "any") == 0,
     };
     const struct sumac_shape shape = parse_shape(words[3]);
     struct sumac_delta delta = {0};

@@ -362,12 +362,12 @@ static void check_differs(struct world *world, const struct sim_collective *coll
         checker_violation(world, "a round ends for a difference that there is not");
 }
 
-static void check_weightless(struct world *world, const struct sim_collective *collective)
+static void check_zero_weight(struct world *world, const struct sim_collective *collective)
 {
     uint32_t at = 0;
     double weight = 0;
 
-    made(world, MADE_collective_weightless);
+    made(world, MADE_collective_zero_weight);
     for (const struct sim_collective *other; (other = next_of(world, collective, &at)) != NULL;)
         weight += other->weight;
     if (collective->form.operation != COLLECTIVE_MEAN || weight > 0)
@@ -386,7 +386,7 @@ static void first_heard(
     else if (end->reason == SUMAC_REASON_STEP_DIFFERS)
         check_differs(world, collective);
     else
-        check_weightless(world, collective);
+        check_zero_weight(world, collective);
 }
 
 /* Without the name of the ps that has said so. */

@@ -94,7 +94,7 @@
     X(collective_gone, "that lacked who was gone")                                                 \
     X(collective_deserted, "whose contributors had all left")                                      \
     X(collective_told_again, "failed ones told to a later attempt")                                \
-    X(collective_weightless, "means of nothing")                                                   \
+    X(collective_zero_weight, "means of nothing")                                                  \
     X(collective_refused, "contributions refused for a fault")                                     \
     X(collective_no_room, "for want of room")                                                      \
     X(room_kept, "large parts whose room was kept")                                                \

@@ -87,7 +87,7 @@ static void a_create_says_all_that_was_asked_for(void **state)
         .shape = {.rank = 2, .extent = {6, 5}},
         .aggregation = SUMAC_AGGREGATION_MEAN,
         .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
-        .not_trainable = true,
+        .frozen = true,
         .initializer = SUMAC_INITIALIZER_UNIFORM,
         .a = -2,
         .b = 3,
@@ -411,7 +411,7 @@ static void a_creator_assigns_its_value_and_another_client_does_not(void **state
     assert_int_equal(played->parts, 1);
     assert_null(played->client.live_transfers.first); /* it has been waited for */
     assert_int_equal(played->function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN);
-    assert_true(played->non_finite_allowed);
+    assert_true(played->allow_non_finite);
 }
 
 static void lose_state(struct rpc_call *call, const struct wire_received *received)

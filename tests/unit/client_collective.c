@@ -105,8 +105,8 @@ static void a_weight_is_finite_and_none_is_said_once(void **state)
         assert_wrong(&caller, "a weight is finite, and at least 0");
     }
     begin(&caller)->options.weight = 2;
-    caller.options.weightless = true;
-    assert_wrong(&caller, "it is weightless, and has a weight");
+    caller.options.zero_weight = true;
+    assert_wrong(&caller, "is set beside a weight");
 }
 
 static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **state)

@@ -59,7 +59,7 @@ struct played {
     uint32_t local_replicas, listed_ps;
     /* The last push, pull and leave. */
     uint32_t parts, leaves, pull_timeout_ms;
-    bool non_finite_allowed, left_done;
+    bool allow_non_finite, left_done;
     double weight, scale;
     int function, hyperparameter; /* that the part names first, and the first of that one */
     uint64_t clock, based_on, started_at_us, after_sequence, pull_clock, lag_max, at_step;
@@ -402,7 +402,7 @@ static inline void answer_push(struct rpc_call *call, const struct wire_received
         played->parts++;
         played->weight = part->weight;
         played->scale = part->scale;
-        played->non_finite_allowed = part->non_finite_allowed;
+        played->allow_non_finite = part->allow_non_finite;
         played->based_on = part->pieces[0]->based_on;
         played->started_at_us = part->started_at_us;
         played->function = part->n_functions > 0 ? (int)part->functions[0]->function : 0;

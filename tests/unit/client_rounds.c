@@ -302,7 +302,7 @@ static void a_contribution_says_what_its_options_say(void **state)
     collective_with(
         round,
         &(struct sumac_collective_options){
-            .name = "mean", .round = 2, .operation = SUMAC_COLLECTIVE_MEAN, .weightless = true});
+            .name = "mean", .round = 2, .operation = SUMAC_COLLECTIVE_MEAN, .zero_weight = true});
     assert_number_equal(round->weight, 0);
     collective_with(
         round, &(struct sumac_collective_options){

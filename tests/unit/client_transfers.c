@@ -95,17 +95,17 @@ static void a_push_says_what_its_options_say(void **state)
 
     push(played, NULL);
     assert_number_equal(played->weight, 1);
-    assert_false(played->non_finite_allowed);
+    assert_false(played->allow_non_finite);
     assert_int_equal(played->clock, 0);
     assert_int_equal(played->parts, 1);
 
-    push(played, &(struct sumac_push_options){.weight = 2.5, .non_finite_allowed = true});
+    push(played, &(struct sumac_push_options){.weight = 2.5, .allow_non_finite = true});
     assert_number_equal(played->weight, 2.5);
-    assert_true(played->non_finite_allowed);
+    assert_true(played->allow_non_finite);
 
     push(played, &(struct sumac_push_options){.finishes_step = true});
     assert_number_equal(played->weight, 1); /* of 0 */
-    assert_false(played->non_finite_allowed);
+    assert_false(played->allow_non_finite);
 }
 
 static void a_push_has_a_scale(void **state)
@@ -581,7 +581,7 @@ static void only_a_contribution_may_weigh_nothing(void **state)
 {
     struct played *const played = *state;
     static const struct sumac_push_options wrong[] = {
-        {.weightless = true}, {.weightless = true, .synchronous = true, .weight = 2}};
+        {.zero_weight = true}, {.zero_weight = true, .synchronous = true, .weight = 2}};
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
     struct sumac_push *made = NULL;
     struct sumac_error error = {0};
@@ -590,12 +590,12 @@ static void only_a_contribution_may_weigh_nothing(void **state)
         assert_int_equal(
             sumac_client_push(&played->client, &delta, 1, &wrong[i], &made, &error),
             SUMAC_INVALID_ARGUMENT);
-        assert_non_null(strstr(error.text, "weightless beside weight"));
+        assert_non_null(strstr(error.text, "zero_weight beside weight"));
     }
     push(played, &(struct sumac_push_options){.synchronous = true});
     assert_true(played->weight >= 1 && played->weight <= 1);
 
-    push(played, &(struct sumac_push_options){.synchronous = true, .weightless = true});
+    push(played, &(struct sumac_push_options){.synchronous = true, .zero_weight = true});
 
     assert_true(played->weight >= 0 && played->weight <= 0);
 }
@@ -611,7 +611,7 @@ static void a_pull_says_how_long_it_waits_and_behind_which_push(void **state)
     assert_in_range(played->pull_timeout_ms, 30000, 60000); /* what is left of the client's */
     assert_int_equal(played->after_sequence, 2);
 
-    pull(played, &(struct sumac_pull_options){.timeout_ms = 7000, .without_own_pushes = true});
+    pull(played, &(struct sumac_pull_options){.timeout_ms = 7000, .skip_own_pushes = true});
     assert_in_range(played->pull_timeout_ms, 1, 7000);
     assert_int_equal(played->after_sequence, 0);
 }

@@ -149,7 +149,7 @@ static void a_variable_may_have_a_function_that_was_defined(void **state)
 
 /* ---- of plug-ins ---- */
 
-static void nothing(const struct sumac_plugin_slice *slice) { (void)slice; }
+static void nothing(const struct sumac_plugin_tile *tile) { (void)tile; }
 
 static const struct sumac_plugin_hyperparameter takes[] = {
     {.name = "learning_rate", .default_value = 0.5, .most = INFINITY},

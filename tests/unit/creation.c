@@ -199,14 +199,14 @@ static void a_replica_that_asks_for_no_variable_fails_all(void **state)
     struct sumac_value *initial = vector(1, 2), *none = sumac_value_none();
     struct creating nothing = {
         .options = {.name = "w", .initial = initial}, .others = {.name = "w", .initial = none}};
-    struct creating alone = {.options = {.name = "w", .initial = initial, .undistributed = true}};
+    struct creating alone = {.options = {.name = "w", .initial = initial, .process_local = true}};
     struct creating known = {
         .options = {.name = "w", .initial = initial, .function = {.name = "no such"}}};
 
     run_creating(strategy, &nothing);
     expect_refused(&nothing, SUMAC_INVALID_ARGUMENT, "replica 1: variable w: initial is no tensor");
     run_creating(strategy, &alone);
-    expect_refused(&alone, SUMAC_FAILED_PRECONDITION, "variable w: it is undistributed");
+    expect_refused(&alone, SUMAC_FAILED_PRECONDITION, "variable w: it is process_local");
     run_creating(strategy, &known);
     expect_refused(&known, SUMAC_INVALID_ARGUMENT, "no such");
     sumac_value_unref(initial);

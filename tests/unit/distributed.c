@@ -63,7 +63,7 @@ static void it_is_of_the_scope_that_it_was_created_in(void **state)
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct sumac_distributed *own = variable_of(strategy, (struct sumac_distributed_options){0});
     struct sumac_distributed *outside =
-        variable_of(strategy, (struct sumac_distributed_options){.undistributed = true});
+        variable_of(strategy, (struct sumac_distributed_options){.process_local = true});
 
     assert_true(sumac_distributed_created_in_scope(strategy, own));
     assert_false(sumac_distributed_created_in_scope(other, own));
@@ -299,7 +299,7 @@ static void an_update_changes_its_component_alone(void **state)
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){0});
-    const struct sumac_update update = {.function = add_index, .not_grouped = true};
+    const struct sumac_update update = {.function = add_index, .ungrouped = true};
     struct sumac_value *result = NULL, *add = vector(100, 100);
 
     assert_int_equal(sumac_distributed_update(variable, NULL, &update, &result, NULL), SUMAC_OK);
@@ -504,14 +504,14 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
     const int64_t rows[] = {1, 1};
     const int32_t zero[] = {3, 0};
-    struct sumac_value *by_zero = sumac_value_slices(
+    struct sumac_value *by_zero = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), zero),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
     const int64_t behind[] = {2};
-    struct sumac_value *beyond = sumac_value_slices(
+    struct sumac_value *beyond = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), behind), SUMAC_SHAPE(2));
-    struct sumac_value *of_three = sumac_value_slices(
+    struct sumac_value *of_three = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(3));
     struct sumac_error error;
@@ -709,7 +709,7 @@ static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
     struct sumac_value *const per_replica = sumac_value_per_replica(each, 2, 0);
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){0});
-    struct sumac_update update = {.function = return_other_nests, .not_grouped = true};
+    struct sumac_update update = {.function = return_other_nests, .ungrouped = true};
     struct sumac_value *result = NULL;
     struct sumac_error error;
 

@@ -245,7 +245,7 @@ static void rows_are_applied_by_the_same_loops(void **state)
                           {"epsilon", 0})});
     const float values[] = {1, 2};
     const int32_t rows[] = {1, 1};
-    struct sumac_value *slices = sumac_value_slices(
+    struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), values),
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
 
@@ -343,12 +343,12 @@ static void a_text_becomes_an_update_function(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void take_half(const struct sumac_plugin_slice *slice)
+static void take_half(const struct sumac_plugin_tile *tile)
 {
-    const float *value = slice->value_in, *gradient = slice->gradient;
-    float *out = slice->value_out;
+    const float *value = tile->value_in, *gradient = tile->gradient;
+    float *out = tile->value_out;
 
-    for (uint64_t i = 0; i < slice->count; i++)
+    for (uint64_t i = 0; i < tile->count; i++)
         out[i] = value[i] - gradient[i] / 2;
 }
 

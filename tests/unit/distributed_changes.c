@@ -98,7 +98,7 @@ static void of_a_row_that_is_written_twice_the_last_counts(void **state)
     struct sumac_strategy *strategy = mirrored(1); /* given */
     const float rows[] = {5, 6, 7, 8};
     const int32_t indices[] = {1, 0, 1, 1};
-    struct sumac_value *slices = sumac_value_slices(
+    struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4), rows),
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(4), indices), SUMAC_SHAPE(2));
     struct sumac_distributed *variable =
@@ -140,7 +140,7 @@ static void a_row_of_halves_has_its_own_row_of_slots(void **state)
     const uint16_t halves[] = {0x3c00, 0x3c00, 0x3c00};
     const int64_t last = 2;
     struct sumac_value *initial = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(3), halves);
-    struct sumac_value *slices = sumac_value_slices(
+    struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(1), halves),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &last), SUMAC_SHAPE(3));
     struct sumac_distributed *variable = variable_of(

@@ -138,7 +138,7 @@ static void a_text_that_is_none_takes_no_number(void **state)
 
 /* ---- of plug-ins ---- */
 
-static void nothing(const struct sumac_plugin_slice *slice) { (void)slice; }
+static void nothing(const struct sumac_plugin_tile *tile) { (void)tile; }
 
 #define FUNCTION(called)                                                                           \
     {                                                                                              \

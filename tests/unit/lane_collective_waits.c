@@ -458,7 +458,7 @@ static void weights_do_not_matter_for_a_sum(void **state)
 static void allow_any(wire_part *header, wire_piece *piece)
 {
     (void)piece;
-    header->non_finite_allowed = true;
+    header->allow_non_finite = true;
 }
 
 static void what_is_not_finite_meets_where_that_is_allowed(void **state)

@@ -290,7 +290,7 @@ static void contributions_that_weigh_nothing_together_are_voided(void **state)
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, MEAN, 1);
     for (uint32_t m = 1; m <= 2; m++) {
         struct talk_part part = contribution(1, (float[]){1}, 1);
-        part.weightless = true;
+        part.zero_weight = true;
         talk_part(talk, members.push[m], &part);
         talk_commit(talk, members.push[m], 1, 0, 0);
     }
@@ -584,7 +584,7 @@ static void what_was_voided_here_is_said_again(void **state)
     struct talk_part part = contribution(1, (float[]){1}, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
-    part.weightless = true;
+    part.zero_weight = true;
     talk_part(talk, members.push[1], &part);
     talk_commit(talk, members.push[1], 1, 0, 0);
     talk_forget(talk);

@@ -12,7 +12,7 @@
 #include "lane_talk.h"
 #include "plugins.h"
 
-static void nothing(const struct sumac_plugin_slice *slice) { (void)slice; }
+static void nothing(const struct sumac_plugin_tile *tile) { (void)tile; }
 
 #define FUNCTION(called, says)                                                                     \
     {                                                                                              \

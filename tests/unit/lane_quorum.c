@@ -205,7 +205,7 @@ static void a_contribution_without_weight_has_come_with_nothing(void **state)
     struct members members = begin_quorum(talk, 2, 1);
     struct talk_part part = contribution(1, (float[]){1}, 1);
 
-    part.weightless = true;
+    part.zero_weight = true;
     talk_part(talk, members.push[1], &part);
     talk_commit(talk, members.push[1], 1, 0, 0);
 

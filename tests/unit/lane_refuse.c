@@ -509,7 +509,7 @@ static void a_value_that_is_not_finite_is_refused(void **state)
 
     talk_expect(
         talk, "log ps 1 refused push 1 of worker 1: what it has for variable v5 "
-              "is not finite; it is applied nowhere (allow it with non_finite_allowed)\n"
+              "is not finite; it is applied nowhere (allow it with allow_non_finite)\n"
               "refused 1 NON_FINITE\n");
 }
 
@@ -521,7 +521,7 @@ static void an_option_allows_what_is_not_finite(void **state)
     struct talk_part sent = part(1, 0);
 
     sent.values = values;
-    sent.non_finite_allowed = true;
+    sent.allow_non_finite = true;
     sent.eager = true;
 
     talk_part(talk, stream, &sent);

@@ -63,7 +63,7 @@ static void a_staged_part_is_recorded_with_all_that_its_turn_will_need(void **st
     staged.weight = 2.5;
     staged.function = UPDATE_ASSIGN_SUB;
     staged.based_on = 3;
-    staged.non_finite_allowed = true;
+    staged.allow_non_finite = true;
     talk_part(talk, stream, &staged);
     with_slots.shards = 1;
     talk_part(talk, stream, &with_slots);

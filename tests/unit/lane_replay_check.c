@@ -228,7 +228,7 @@ static void a_difference_of_a_part_is_found(void **state)
     wrong(part->state, PART_VOID, "the refusal of push 4 of worker 1");
     wrong(part->step, 99, "the synchronous step of push 4 of worker 1");
     wrong(part->bytes, 99, "the bytes of push 4 of worker 1");
-    differs(part->non_finite_allowed, "what is allowed of push 4 of worker 1");
+    differs(part->allow_non_finite, "what is allowed of push 4 of worker 1");
     wrong(part->weight, 9, "weight of push 4 of worker 1");
     wrong(part->scale, 9, "scale of push 4 of worker 1");
     wrong(part->entry_count, 0, "shards of push 4 of worker 1");

@@ -41,11 +41,11 @@ static void elements_that_were_not_asked_for_are_passed_over(void **state)
     talk_part(talk, members.push[1], &part); /* in the round before */
     talk_expect(talk, "resend 1\nresend 1\n");
     assert_int_equal(talk->lane->staged_bytes, ROOM);
-    part.round = 1;
+    part.resend = 1;
     talk_part(talk, members.push[1], &part);
 
     talk_expect(talk, "staged 1\n");
-    assert_int_equal(talk->staged_round, 1);
+    assert_int_equal(talk->staged_resend, 1);
 }
 
 static void elements_that_wait_for_room_are_passed_over(void **state)
@@ -320,7 +320,7 @@ static void the_youngest_that_is_not_committed_gives_way_to_an_older_one(void **
     stage(talk, &members, 1, 10);
     stage(talk, &members, 2, 20);
     ask(talk, &members, 3, 5);
-    talk_expect(talk, "give way 1 (round 0)\nroom wait 1\n");
+    talk_expect(talk, "give way 1 (resend 0)\nroom wait 1\n");
     assert_int_equal(talk->lane->claims.bytes, 2 * ROOM); /* it is asked first */
     talk_withdraw(talk, members.push[2], 1, 1);
     talk_expect(talk, "resend 1\nroom wait 1\n");
@@ -339,7 +339,7 @@ static void the_youngest_that_is_not_committed_gives_way_to_an_older_one(void **
     talk_commit(talk, members.push[3], 1, 0, 0);
 
     talk_expect(talk, "resend 1\ndone 1 [1]\n");
-    part.round = 1;
+    part.resend = 1;
     talk_part(talk, members.push[2], &part);
     talk_commit(talk, members.push[2], 1, 0, 0);
     talk_expect(talk, "staged 1\ndone 1 [2]\n");
@@ -621,7 +621,7 @@ static void an_ordinary_part_gives_way_to_a_contribution_however_old_it_is(void 
 
     talk_ask(talk, members.push[3], &part);
 
-    talk_expect(talk, "give way 1 (round 0)\nroom wait 1\n");
+    talk_expect(talk, "give way 1 (resend 0)\nroom wait 1\n");
 }
 
 static void contributions_to_a_later_step_give_way_to_those_of_the_open_one(void **state)
@@ -641,7 +641,7 @@ static void contributions_to_a_later_step_give_way_to_those_of_the_open_one(void
 
     talk_ask(talk, members.push[3], &first);
 
-    talk_expect(talk, "give way 2 (round 0)\nroom wait 1\n");
+    talk_expect(talk, "give way 2 (resend 0)\nroom wait 1\n");
 }
 
 /* ---- a client that contradicts itself */

@@ -33,7 +33,7 @@ static void without_a_contribution_before_it_the_youngest_gives_way(void **state
 
     ask_behind_a_contribution(talk, &members);
 
-    talk_expect(talk, "give way 1 (round 0)\nroom wait 2\n");
+    talk_expect(talk, "give way 1 (resend 0)\nroom wait 2\n");
 }
 
 static void nobody_gives_way_to_one_behind_a_contribution_that_is_staged(void **state)
@@ -144,14 +144,14 @@ static void one_that_is_to_give_way_hears_of_which_round(void **state)
     const struct members members = open_three(talk, ROOM);
     struct talk_part younger = large(1, 0, 20);
 
-    younger.round = 2;
+    younger.resend = 2;
     talk_ask(talk, members.push[2], &younger);
     talk_part(talk, members.push[2], &younger);
     talk_expect(talk, "resend 1\nstaged 1\n");
 
     ask(talk, &members, 1, 10);
 
-    talk_expect(talk, "give way 1 (round 2)\nroom wait 1\n");
+    talk_expect(talk, "give way 1 (resend 2)\nroom wait 1\n");
 }
 
 static void one_that_is_withdrawn_while_it_waits_has_no_room_said(void **state)
@@ -364,7 +364,7 @@ static void of_two_that_may_give_way_the_younger_one_is_asked(void **state)
 {
     static const uint64_t ages[][2] = {{10, 20}, {20, 10}}; /* of session 1, of session 2 */
     static const char *const said[] = {
-        "give way 2 (round 0)\nroom wait 1\n", "give way 1 (round 0)\nroom wait 1\n"};
+        "give way 2 (resend 0)\nroom wait 1\n", "give way 1 (resend 0)\nroom wait 1\n"};
     struct talk *const talk = *state;
 
     for (size_t i = 0; i < 2; i++) {
@@ -398,14 +398,14 @@ static void a_part_that_gave_way_is_asked_again_when_it_is_back(void **state)
     talk_withdraw(talk, members.push[2], 1, 1);
     older.eager = true;
     talk_part(talk, members.push[3], &older);
-    younger.round = 1;
+    younger.resend = 1;
     talk_part(talk, members.push[2], &younger);
     assert_int_equal(talk_times_said(talk, "staged 1\n"), 2);
     talk_forget(talk);
 
     ask(talk, &members, 1, 5); /* when */
 
-    talk_expect(talk, "give way 1 (round 1)\nroom wait 1\n"); /* then */
+    talk_expect(talk, "give way 1 (resend 1)\nroom wait 1\n"); /* then */
 }
 
 /* Its client may have heard nothing of it, and still takes the part back in its next header. */
@@ -421,7 +421,7 @@ static void a_header_of_a_later_round_takes_back_what_is_staged(void **state)
     members.push[1] = talk_push_stream(talk, 1, 2);
     talk_forget(talk);
 
-    part.round = 1;
+    part.resend = 1;
     talk_ask(talk, members.push[1], &part); /* when */
 
     assert_int_equal(claim_of(talk, 1, 1)->state, CLAIM_WAITS); /* then */
@@ -444,7 +444,7 @@ static void a_message_may_take_back_several_parts(void **state)
     talk_forget(talk);
     for (uint32_t i = 0; i < 2; i++) {
         withdraws[i].sequence = 1 + i;
-        withdraws[i].round = 1;
+        withdraws[i].resend = 1;
     }
     request.withdraws = both;
     request.n_withdraws = 2;
@@ -479,7 +479,7 @@ static void more_parts_than_may_ask_at_a_time_come_again_after_they_gave_way(voi
 
     for (uint64_t sequence = 1; sequence <= GAVE_WAY; sequence++) { /* when */
         struct talk_part part = large(sequence, sequence - 1, 20);
-        part.round = 1;
+        part.resend = 1;
         talk_part(talk, members.push[2], &part);
     }
 

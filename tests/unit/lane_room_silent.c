@@ -458,14 +458,14 @@ static void who_asks_again_for_room_that_is_kept_is_told_again(void **state)
     const struct members members = open_three(talk, ROOM);
     struct talk_part part = large(1, 0, 10);
 
-    part.round = 2;
+    part.resend = 2;
     talk_ask(talk, members.push[1], &part);
     talk_expect(talk, "resend 1\n");
-    part.round = 1; /* as it was before */
+    part.resend = 1; /* as it was before */
     talk_ask(talk, members.push[1], &part);
 
     talk_expect(talk, "resend 1\n");
-    assert_int_equal(lane_claim_find(talk->lane, talk->lane->sessions.first, 1)->round, 2);
+    assert_int_equal(lane_claim_find(talk->lane, talk->lane->sessions.first, 1)->resend, 2);
 }
 
 static void who_asks_again_for_room_that_it_waits_for_is_told_again(void **state)
@@ -567,12 +567,12 @@ static void the_round_of_a_staged_part_is_in_its_record(void **state)
     const struct members members = open_three(talk, ROOM);
     struct talk_part part = large(1, 0, 10);
 
-    part.round = 2;
+    part.resend = 2;
     talk_ask(talk, members.push[1], &part);
     talk_part(talk, members.push[1], &part);
     struct lane *const again = talk_replayed(talk); /* when */
 
-    assert_int_equal(lane_claim_find(again, again->sessions.first, 1)->round, 2); /* then */
+    assert_int_equal(lane_claim_find(again, again->sessions.first, 1)->resend, 2); /* then */
     lane_destroy(again);
     talk_forget(talk);
 }

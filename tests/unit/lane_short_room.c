@@ -45,7 +45,7 @@ static struct talk_part large(const struct scarce *scarce, uint64_t started, uin
         .values = ones,
         .count = COUNT,
         .room = ROOM,
-        .round = round,
+        .resend = round,
         .started = started};
 }
 
@@ -94,11 +94,11 @@ static void the_younger_gives_way(struct scarce *scarce)
 {
     ask_and_send(scarce, 1, 20, 0);
     ask_and_send(scarce, 2, 10, 0);
-    if (scarce_said(scarce, "give way # (round 0)\n"))
+    if (scarce_said(scarce, "give way # (resend 0)\n"))
         talk_withdraw(scarce->talk, scarce_push(scarce, 1), scarce->number, 1);
     ask_and_send(scarce, 2, 10, 0);
     commit(scarce, 2);
-    ask_and_send(scarce, 1, 20, scarce_said(scarce, "give way # (round 0)\n") ? 1 : 0);
+    ask_and_send(scarce, 1, 20, scarce_said(scarce, "give way # (resend 0)\n") ? 1 : 0);
     commit(scarce, 1);
 }
 
@@ -110,7 +110,7 @@ static void a_part_that_gives_way_comes_again(void **state)
         .prepare = add_one,
         .say = the_younger_gives_way,
         .answers =
-            {{"give way # (round 0)\n", {"done # voided\n", "done # ["}},
+            {{"give way # (resend 0)\n", {"done # voided\n", "done # ["}},
              {"done # [", {"done # voided\n"}}},
         .pushes = 1});
 }

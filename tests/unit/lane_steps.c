@@ -207,7 +207,7 @@ static void a_variable_says_how_contributions_become_one(void **state)
         struct talk_part part = contribution(1, same, 1);
         part.shards = 3;
         part.weight = m == 3 ? 3 : 1;
-        part.weightless = m == 1; /* it adds nothing, and is the first all the same */
+        part.zero_weight = m == 1; /* it adds nothing, and is still the first */
         if (m == 1)
             part.weight = 0;
         talk_part(talk, members.push[m], &part);
@@ -386,7 +386,7 @@ static void a_step_that_weighs_nothing_lets_its_members_go_on(void **state)
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
     add_variable(talk, VARIABLE + 1, UPDATE_ASSIGN_ADD, NONE, 1);
-    part.weightless = true;
+    part.zero_weight = true;
     for (uint32_t m = 1; m <= 2; m++) {
         talk_part(talk, members.push[m], &part);
         talk_part(talk, members.push[m], &next);

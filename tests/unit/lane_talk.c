@@ -222,7 +222,7 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
     }
     for (size_t i = 0; i < answer->n_staged; i++) {
         say(talk, "staged %" PRIu64 "\n", answer->staged[i]->sequence);
-        talk->staged_round = answer->staged[i]->round;
+        talk->staged_resend = answer->staged[i]->resend;
     }
     for (size_t i = 0; i < answer->n_refused; i++) {
         say(talk, "refused %" PRIu64 " %s\n", answer->refused[i]->sequence,
@@ -244,8 +244,8 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
     for (size_t i = 0; i < answer->n_resend; i++)
         say(talk, "resend %" PRIu64 "\n", answer->resend[i]);
     for (size_t i = 0; i < answer->n_give_way; i++)
-        say(talk, "give way %" PRIu64 " (round %u)\n", answer->give_way[i]->sequence,
-            answer->give_way[i]->round);
+        say(talk, "give way %" PRIu64 " (resend %u)\n", answer->give_way[i]->sequence,
+            answer->give_way[i]->resend);
     for (size_t i = 0; i < answer->n_room_waits; i++)
         say(talk, "room wait %" PRIu64 "\n", answer->room_waits[i]->sequence);
     for (size_t i = 0; i < answer->n_pulled; i++) {
@@ -638,11 +638,11 @@ static wire_part header_of(const struct talk_part *part, wire_function **functio
     header.room_bytes = part->room;
     header.started_at_us = part->started;
     header.scale = part->scale;
-    header.weight = part->weight != 0 ? part->weight : part->weightless ? 0 : 1;
-    header.non_finite_allowed = part->non_finite_allowed;
+    header.weight = part->weight != 0 ? part->weight : part->zero_weight ? 0 : 1;
+    header.allow_non_finite = part->allow_non_finite;
     header.synchronous = part->synchronous || part->step != 0;
     header.step = part->step;
-    header.round = part->round;
+    header.resend = part->resend;
     header.checksum = part->checksum;
     header.n_functions = part->function != 0;
     header.functions = functions;
@@ -702,13 +702,13 @@ void talk_ask(struct talk *talk, uint64_t stream, const struct talk_part *part)
     talk_push(talk, stream, &request, NULL, 0);
 }
 
-void talk_withdraw(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t round)
+void talk_withdraw(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t resend)
 {
     wire_withdraw withdraw = WIRE_WITHDRAW_INIT, *withdraws[] = {&withdraw};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     withdraw.sequence = sequence;
-    withdraw.round = round;
+    withdraw.resend = resend;
     request.withdraws = withdraws;
     request.n_withdraws = 1;
     talk_push(talk, stream, &request, NULL, 0);

@@ -8,7 +8,7 @@
  * each message and text must be one that its reader can read:
  *
  *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting
- *     resend 1 · give way 2 (round 0) · room wait 3
+ *     resend 1 · give way 2 (resend 0) · room wait 3
  *     closed 3 voided 2 · rejoin · pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12
  *     beside met 1 float32 [1] 3 (on a push stream) · end of stream MALFORMED
  *     exit 143 TERMINATED
@@ -83,7 +83,7 @@ struct talk {
     uint32_t pulled_messages, pulled_spans, pulled_lent;
     uint64_t pulled_position;           /* of its last message */
     uint64_t open_step;                 /* of the last done */
-    uint32_t staged_round;              /* of the last one that was staged */
+    uint32_t staged_resend;             /* of the last one that was staged */
     wire_piece pieces[TALK_PIECES_MAX]; /* of the message being made */
     wire_piece *piece_pointers[TALK_PIECES_MAX];
 };
@@ -184,11 +184,11 @@ struct talk_part {
     uint64_t room;     /* that it asks for in the pool; 0: none */
     uint64_t started;  /* its age */
     uint64_t based_on, checksum;
-    uint32_t layout_epoch, round;
-    bool non_finite_allowed, synchronous;
+    uint32_t layout_epoch, resend;
+    bool allow_non_finite, synchronous;
     uint64_t step; /* of a synchronous one */
     double weight; /* 0: 1, unless it is … */
-    bool weightless;
+    bool zero_weight;
     double scale;                              /* 0: none */
     const wire_hyperparameter *hyperparameter; /* of the function */
     wire_commit *commit;                       /* in the same message; NULL: none */
@@ -197,7 +197,7 @@ struct talk_part {
 void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part);
 /* Its header alone, which asks for room. */
 void talk_ask(struct talk *talk, uint64_t stream, const struct talk_part *part);
-void talk_withdraw(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t round);
+void talk_withdraw(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t resend);
 /* The message of it that has the elements [at, at + count). */
 void talk_part_step(
     struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t at, uint32_t count);

@@ -589,7 +589,7 @@ static void a_refused_part_that_waits_says_that_it_was_refused(void **state)
         "from all ps that it concerns, or has stopped; no push or pull on ps 1 for 1.5 s; refused: "
         "push 2 "
         "of worker 1: what it has for variable v5 is not finite; it is applied nowhere (allow it "
-        "with non_finite_allowed); 2 later "
+        "with allow_non_finite); 2 later "
         "pushes wait for it\n");
 }
 

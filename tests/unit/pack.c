@@ -90,7 +90,7 @@ static struct sumac_value *vector(float first, float second)
 static struct sumac_value *everything(void)
 {
     const int64_t rows[] = {3};
-    struct sumac_value *slices = sumac_value_slices(
+    struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_INT8, SUMAC_SHAPE(1, 2), NULL),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(5, 2));
     struct sumac_value *const in_tuple[] = {sumac_value_none(), sumac_value_float64(0.5)};
@@ -452,7 +452,7 @@ static void slices_without_elements_are_none(void **state)
 
     for (uint32_t sent = 0; sent < 4; sent++) {
         struct pack pack = {.bytes = NULL};
-        pack_u32(&pack, SUMAC_VALUE_SLICES);
+        pack_u32(&pack, SUMAC_VALUE_INDEXED_SLICES);
         pack_u32(&pack, 1); /* dense: (5) */
         pack_u64(&pack, 5);
         for (uint32_t i = 0; i < 2; i++) {

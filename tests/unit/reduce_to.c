@@ -16,7 +16,7 @@ static void a_result_lies_where_its_destination_does(void **state)
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){0});
     struct sumac_distributed *alone =
-        variable_of(strategy, (struct sumac_distributed_options){.undistributed = true});
+        variable_of(strategy, (struct sumac_distributed_options){.process_local = true});
     struct sumac_value *value = of_each(1, 3), *result = NULL;
 
     assert_int_equal(
@@ -74,7 +74,7 @@ static void a_nest_and_slices_are_reduced_there_too(void **state)
         variable_of(strategy, (struct sumac_distributed_options){0});
     const int64_t row[] = {1};
     const float one[] = {5};
-    struct sumac_value *slices = sumac_value_slices(
+    struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), one),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), row), SUMAC_SHAPE(2));
     struct sumac_value *const both[] = {sumac_value_ref(slices), slices};
@@ -88,7 +88,7 @@ static void a_nest_and_slices_are_reduced_there_too(void **state)
     assert_int_equal(sumac_value_kind(sumac_value_item(result, 0)), SUMAC_VALUE_MIRRORED);
     assert_int_equal(sumac_value_kind(sumac_value_item(result, 1)), SUMAC_VALUE_MIRRORED);
     struct sumac_value *rows = sumac_value_item(sumac_value_item(result, 1), 1);
-    assert_int_equal(sumac_value_kind(rows), SUMAC_VALUE_SLICES);
+    assert_int_equal(sumac_value_kind(rows), SUMAC_VALUE_INDEXED_SLICES);
     assert_int_equal(sumac_value_shape(sumac_value_item(rows, 1)).extent[0], 2);
     sumac_value_unref(result);
     sumac_value_unref(nest);

@@ -226,7 +226,7 @@ static void a_ps_is_asked_for_what_the_program_asks_for(void **state)
         assert_int_equal(made->asked.min_shard_bytes, rules[i].min_shard_bytes);
         assert_int_equal(made->asked.max_shards, rules[i].max_shards);
         assert_int_equal(made->asked.max_shard_bytes, rules[i].max_shard_bytes);
-        assert_int_equal(made->asked.not_trainable, i % 2 == 0);
+        assert_int_equal(made->asked.frozen, i % 2 == 0);
         assert_string_equal(made->beside, i % 2 == 0 ? "first" : "");
         assert_string_equal(made->asked.function.name, "momentum");
         assert_int_equal(made->asked.initializer, SUMAC_INITIALIZER_ASSIGNED);
@@ -311,7 +311,7 @@ static void what_is_written_goes_to_each_part_by_its_function(void **state)
     assert_ptr_equal(client.deltas[1].variable, &client.variables[1]);
     assert_int_equal(client.deltas[1].value.shape.extent[0], 4);
     assert_string_equal(client.function, "assign_add");
-    assert_true(client.options.non_finite_allowed);
+    assert_true(client.options.allow_non_finite);
     sumac_value_unref(five);
 }
 
@@ -319,7 +319,7 @@ static struct sumac_value *rows_of_int32(uint64_t of)
 {
     const int32_t indices[] = {1, 0};
 
-    return sumac_value_slices(
+    return sumac_value_indexed_slices(
         rows_from(1, 2), sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), indices), SUMAC_SHAPE(of));
 }
 

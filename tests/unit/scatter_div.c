@@ -7,7 +7,7 @@ static void expect_no_division(
 {
     const int64_t rows[] = {1, 1};
     struct sumac_value *initial = sumac_value_tensor(dtype, SUMAC_SHAPE(2), ones);
-    struct sumac_value *slices = sumac_value_slices(
+    struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_tensor(dtype, SUMAC_SHAPE(2), divisors),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
     struct sumac_distributed *variable =
@@ -55,7 +55,7 @@ static void rows_of_no_type_are_divided_by_zero(void **state)
         const enum sumac_dtype dtype = sumac_value_as_tensor(initial)->dtype;
         struct sumac_distributed *variable =
             variable_of(strategy, (struct sumac_distributed_options){.initial = initial});
-        struct sumac_value *slices = sumac_value_slices(
+        struct sumac_value *slices = sumac_value_indexed_slices(
             sumac_value_tensor(dtype, SUMAC_SHAPE(2), divisors[i]),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
         assert_int_equal(
@@ -90,7 +90,7 @@ static void a_mean_that_is_zero_divides_no_rows(void **state)
     struct in_replica in = {
         .variable = variable_of(
             strategy, (struct sumac_distributed_options){.aggregation = SUMAC_AGGREGATION_MEAN}),
-        .value = sumac_value_slices(
+        .value = sumac_value_indexed_slices(
             sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), tiny),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(2))};
     struct sumac_error error;

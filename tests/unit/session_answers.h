@@ -15,12 +15,12 @@ struct said {
 };
 
 static inline const wire_push_answer *
-say_staged(struct said *said, uint64_t sequence, uint32_t round)
+say_staged(struct said *said, uint64_t sequence, uint32_t resend)
 {
     said->answer = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
     said->staged = (wire_staged)WIRE_STAGED_INIT;
     said->staged.sequence = sequence;
-    said->staged.round = round;
+    said->staged.resend = resend;
     said->staged_list[0] = &said->staged;
     said->answer.staged = said->staged_list;
     said->answer.n_staged = 1;
@@ -38,12 +38,12 @@ static inline const wire_push_answer *say_resend(struct said *said, uint64_t seq
 }
 
 static inline const wire_push_answer *
-say_give_way(struct said *said, uint64_t sequence, uint32_t round)
+say_give_way(struct said *said, uint64_t sequence, uint32_t resend)
 {
     said->answer = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
     said->give_way = (wire_give_way)WIRE_GIVE_WAY_INIT;
     said->give_way.sequence = sequence;
-    said->give_way.round = round;
+    said->give_way.resend = resend;
     said->give_way_list[0] = &said->give_way;
     said->answer.give_way = said->give_way_list;
     said->answer.n_give_way = 1;

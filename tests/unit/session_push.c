@@ -629,7 +629,7 @@ static void staged_in_a_round_that_nothing_was_sent_in_does_not_count(void **sta
     talk_push_to(&talk, 1, 3);
     talk_staged(&talk, 1, 1);
     staged.sequence = 1;
-    staged.round = 1;
+    staged.resend = 1;
     answer.n_staged = 1;
     answer.staged = list;
 
@@ -715,14 +715,14 @@ static void a_push_says_what_it_stands_for_and_what_it_may_have(void **state)
     talk_open(&talk, 1);
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
-        .token = 1, .pieces = &piece, .piece_count = 1, .weight = 2.5, .non_finite_allowed = true};
+        .token = 1, .pieces = &piece, .piece_count = 1, .weight = 2.5, .allow_non_finite = true};
 
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
 
     const wire_part *part = talk_request(&talk, 0)->parts[0];
     assert_true(part->first);
     assert_number_equal(part->weight, 2.5);
-    assert_true(part->non_finite_allowed);
+    assert_true(part->allow_non_finite);
     talk_close(&talk);
 }
 

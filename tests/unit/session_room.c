@@ -77,7 +77,7 @@ static void assert_elements(const wire_push_request *request, uint64_t sequence,
     assert_non_null(request);
     assert_int_equal(request->n_parts, 1);
     assert_int_equal(request->parts[0]->sequence, sequence);
-    assert_int_equal(request->parts[0]->round, round);
+    assert_int_equal(request->parts[0]->resend, round);
     assert_int_equal(request->parts[0]->n_pieces, 1);
     assert_int_equal(request->parts[0]->pieces[0]->bytes, LARGE_BYTES);
 }
@@ -283,7 +283,7 @@ static void a_staged_part_gives_way_and_comes_again(void **state)
     assert_non_null(request);
     assert_int_equal(request->n_withdraws, 1);
     assert_int_equal(request->withdraws[0]->sequence, 1);
-    assert_int_equal(request->withdraws[0]->round, 1);
+    assert_int_equal(request->withdraws[0]->resend, 1);
     talk_writable(&talk, 0);
     talk_staged(&talk, 1, 1); /* on the other ps */
     assert_int_equal(talk_state(&talk).commit_through, 0);
@@ -359,9 +359,9 @@ static void a_withdraw_that_was_lost_is_said_again_on_the_next_stream(void **sta
     const wire_push_request *request = talk_request(&talk, 0); /* then */
     assert_non_null(request);
     assert_int_equal(request->n_withdraws, 1);
-    assert_int_equal(request->withdraws[0]->round, 1);
+    assert_int_equal(request->withdraws[0]->resend, 1);
     assert_asks(request, 1);
-    assert_int_equal(request->parts[0]->round, 1);
+    assert_int_equal(request->parts[0]->resend, 1);
     talk_close(&talk);
 }
 
@@ -518,7 +518,7 @@ static void a_part_that_gave_way_and_came_again_is_not_withdrawn_again(void **st
 
     const wire_push_request *request = talk_request(&talk, 0);
     assert_int_equal(request->n_withdraws, 0);
-    assert_int_equal(request->parts[0]->round, 1);
+    assert_int_equal(request->parts[0]->resend, 1);
     talk_close(&talk);
 }
 

@@ -26,7 +26,7 @@
 
 struct told_part {
     uint64_t sequence;
-    uint32_t round, shards;
+    uint32_t resend, shards;
 };
 
 /* What is to be answered to one effect: copied, since effects are lent until the next step. */
@@ -64,7 +64,7 @@ static bool is_find(const struct session_effect *effect)
 
 static void note_part(struct todo *todo, const wire_part *part)
 {
-    struct told_part told = {.sequence = part->sequence, .round = part->round};
+    struct told_part told = {.sequence = part->sequence, .resend = part->resend};
 
     for (size_t i = 0; i < part->n_pieces; i++)
         told.shards += i == 0 || part->pieces[i]->shard_id != part->pieces[i - 1]->shard_id;
@@ -259,7 +259,7 @@ static void stage(struct peers *peers, const struct todo *todo, const struct tol
         peers->refuses
             ? say_refused(
                   &said, part->sequence, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY)
-            : say_staged(&said, part->sequence, part->round));
+            : say_staged(&said, part->sequence, part->resend));
 }
 
 static void give_way(struct peers *peers, const struct todo *todo, const struct told_part *part)
@@ -267,7 +267,7 @@ static void give_way(struct peers *peers, const struct todo *todo, const struct 
     struct said said;
 
     peers->gives_way = false;
-    answer_push(peers, todo, say_give_way(&said, part->sequence, part->round));
+    answer_push(peers, todo, say_give_way(&said, part->sequence, part->resend));
 }
 
 static void finish(struct peers *peers, const struct todo *todo)

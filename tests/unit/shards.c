@@ -160,7 +160,7 @@ static void rows_of_each_shard_may_be_said(void **state)
     struct sumac_value *ids = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &last);
     struct sumac_value *row = counted(SUMAC_SHAPE(1)), *whole = counted(SUMAC_SHAPE(4));
     struct sumac_value *slices =
-        sumac_value_slices(sumac_value_ref(row), sumac_value_ref(ids), SUMAC_SHAPE(4));
+        sumac_value_indexed_slices(sumac_value_ref(row), sumac_value_ref(ids), SUMAC_SHAPE(4));
     struct sumac_value *result = NULL;
     struct sumac_error error;
 

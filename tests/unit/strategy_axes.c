@@ -119,7 +119,7 @@ static void what_is_not_summed_over_axes_keeps_the_sign_of_0(void **state)
 
 static struct sumac_value *slices_of(enum sumac_dtype indices, uint64_t rows)
 {
-    return sumac_value_slices(
+    return sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), NULL),
         sumac_value_tensor(indices, SUMAC_SHAPE(1), NULL), SUMAC_SHAPE(rows));
 }

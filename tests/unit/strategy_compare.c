@@ -124,7 +124,7 @@ static void slices_meet_if_their_indices_and_what_they_are_of_are_alike(void **s
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         for (size_t which = 0; which < 2; which++)
-            calls[which].value = sumac_value_slices(
+            calls[which].value = sumac_value_indexed_slices(
                 sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(others[which * i].rows), NULL),
                 sumac_value_tensor(
                     others[which * i].indices, SUMAC_SHAPE(others[which * i].rows), NULL),

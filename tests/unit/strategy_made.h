@@ -44,7 +44,7 @@ static inline struct sumac_value *row_of(uint64_t rows)
 {
     const int64_t first = 0;
 
-    return sumac_value_slices(
+    return sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), NULL),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &first), SUMAC_SHAPE(rows));
 }

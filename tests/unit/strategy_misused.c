@@ -402,7 +402,7 @@ static enum sumac_status group_otherwise(
 {
     const struct updated *in = context;
     const struct sumac_update update = {
-        .function = do_nothing, .not_grouped = sumac_replica_id(replica) == 1};
+        .function = do_nothing, .ungrouped = sumac_replica_id(replica) == 1};
 
     (void)args, (void)kwargs, (void)result;
     return sumac_distributed_update(in->variable, replica, &update, NULL, error);

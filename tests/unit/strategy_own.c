@@ -13,7 +13,7 @@ static enum sumac_status collect(
 {
     const int64_t row = 1;
     struct sumac_value *own = vector((float)sumac_replica_id(replica), 1);
-    struct sumac_value *slices = sumac_value_slices(
+    struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), NULL),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &row), SUMAC_SHAPE(4));
     struct sumac_value *both = sumac_value_list((struct sumac_value *const[]){own, slices}, 2);

@@ -241,7 +241,7 @@ static void a_variable_that_is_refused_is_told_to_the_other_workers(void **state
         sumac_distributed_create(strategy, &nameless, &variable, NULL), SUMAC_INVALID_ARGUMENT);
     assert_heard(SUMAC_INVALID_ARGUMENT);
 
-    own.undistributed = true; /* of this process alone */
+    own.process_local = true; /* of this process alone */
     assert_int_equal(
         sumac_distributed_create(strategy, &own, &variable, NULL), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(seen.exchanged, 0);

@@ -22,13 +22,13 @@
 /* ---- a plug-in, and the table's function that it is held against ---- */
 
 #define LOOP(type)                                                                                 \
-    static void momentum_##type(const struct sumac_plugin_slice *slice)                            \
+    static void momentum_##type(const struct sumac_plugin_tile *tile)                              \
     {                                                                                              \
-        const type rate = (type)slice->hyperparameters[0], mu = (type)slice->hyperparameters[1];   \
-        const type *value = slice->value_in, *slot = slice->slot_in[0], *g = slice->gradient;      \
-        type *out = slice->value_out, *slot_out = slice->slot_out[0];                              \
+        const type rate = (type)tile->hyperparameters[0], mu = (type)tile->hyperparameters[1];     \
+        const type *value = tile->value_in, *slot = tile->slot_in[0], *g = tile->gradient;         \
+        type *out = tile->value_out, *slot_out = tile->slot_out[0];                                \
                                                                                                    \
-        for (uint64_t i = 0; i < slice->count; i++) {                                              \
+        for (uint64_t i = 0; i < tile->count; i++) {                                               \
             slot_out[i] = mu * slot[i] + g[i];                                                     \
             out[i] = value[i] - rate * slot_out[i];                                                \
         }                                                                                          \
@@ -38,16 +38,16 @@ LOOP(double)
 
 static uint64_t steps_seen;
 
-static void momentum(const struct sumac_plugin_slice *slice)
+static void momentum(const struct sumac_plugin_tile *tile)
 {
-    steps_seen = slice->step;
-    assert_int_equal((uintptr_t)slice->gradient % (slice->dtype == SUMAC_FLOAT64 ? 8 : 4), 0);
-    const double rate = slice->hyperparameters[0];
-    assert_true(rate == (slice->dtype == SUMAC_FLOAT64 ? 0.3 : (double)0.3F));
-    if (slice->dtype == SUMAC_FLOAT64)
-        momentum_double(slice);
+    steps_seen = tile->step;
+    assert_int_equal((uintptr_t)tile->gradient % (tile->dtype == SUMAC_FLOAT64 ? 8 : 4), 0);
+    const double rate = tile->hyperparameters[0];
+    assert_true(rate == (tile->dtype == SUMAC_FLOAT64 ? 0.3 : (double)0.3F));
+    if (tile->dtype == SUMAC_FLOAT64)
+        momentum_double(tile);
     else
-        momentum_float(slice);
+        momentum_float(tile);
 }
 
 static const struct sumac_plugin_hyperparameter hyperparameters[] = {
@@ -210,13 +210,13 @@ static void it_does_what_the_tables_function_does(void **state)
     }
 }
 
-static void times_three(const struct sumac_plugin_slice *slice)
+static void times_three(const struct sumac_plugin_tile *tile)
 {
-    const int16_t *value = slice->value_in, *gradient = slice->gradient;
-    int16_t *out = slice->value_out;
+    const int16_t *value = tile->value_in, *gradient = tile->gradient;
+    int16_t *out = tile->value_out;
 
-    assert_int_equal(slice->dtype, SUMAC_INT16);
-    for (uint64_t i = 0; i < slice->count; i++)
+    assert_int_equal(tile->dtype, SUMAC_INT16);
+    for (uint64_t i = 0; i < tile->count; i++)
         out[i] = (int16_t)(3 * value[i] + gradient[i]);
 }
 

@@ -192,7 +192,8 @@ static void what_is_made_of_nothing_is_nothing(void **state)
     assert_null(of_replicas(of_replicas(sumac_value_ref(kept), sumac_value_ref(kept)), NULL));
     assert_null(sumac_value_per_replica(NULL, 0, 0));
     assert_null(sumac_value_mirrored(sumac_value_ref(kept), 0, 0));
-    assert_null(sumac_value_slices(sumac_value_ref(kept), sumac_value_ref(kept), SUMAC_SCALAR));
+    assert_null(
+        sumac_value_indexed_slices(sumac_value_ref(kept), sumac_value_ref(kept), SUMAC_SCALAR));
     assert_null(sumac_value_tensor((enum sumac_dtype)99, SUMAC_SCALAR, NULL));
     assert_null(sumac_value_list(NULL, 3));
     sumac_value_unref(kept); /* the leak checker looks at this */
@@ -232,7 +233,7 @@ static void each_kind_has_a_name(void **state)
     static const char *const names[] = {
         [SUMAC_VALUE_NONE] = "none",
         [SUMAC_VALUE_TENSOR] = "tensor",
-        [SUMAC_VALUE_SLICES] = "slices",
+        [SUMAC_VALUE_INDEXED_SLICES] = "slices",
         [SUMAC_VALUE_LIST] = "list",
         [SUMAC_VALUE_TUPLE] = "tuple",
         [SUMAC_VALUE_DICT] = "dict",
@@ -256,7 +257,7 @@ static void a_value_that_is_not_made_gives_its_items_back(void **state)
     assert_null(sumac_value_mirrored(sumac_value_ref(item), 0, 0));
     assert_null(sumac_value_mirrored(sumac_value_ref(item), SUMAC_VALUE_REPLICAS_MAX + 1, 0));
     assert_null(sumac_value_mirrored(sumac_value_ref(item), 2, SUMAC_VALUE_REPLICAS_MAX - 1));
-    assert_null(sumac_value_slices(
+    assert_null(sumac_value_indexed_slices(
         sumac_value_ref(item), sumac_value_ref(item), (struct sumac_shape)SUMAC_SHAPE(4)));
     assert_null(dict("same", sumac_value_ref(item), "same", sumac_value_ref(item)));
     struct sumac_value *own = sumac_value_mirrored(sumac_value_ref(item), 1, 0);
@@ -275,18 +276,20 @@ static void slices_are_rows_and_their_indices(void **state)
     const float rows[] = {1, 2};
     const int64_t indices[] = {3, 3};
 
-    struct sumac_value *value = sumac_value_slices(
+    struct sumac_value *value = sumac_value_indexed_slices(
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), rows),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), indices), SUMAC_SHAPE(4, 1));
 
     expect_printed(value, "slices of [4, 1](float32[2, 1] 1 2, int64[2] 3 3)");
     assert_int_equal(sumac_value_shape(value).extent[0], 4);
     sumac_value_unref(value);
-    assert_null(sumac_value_slices(/* the indices are a matrix */
+    assert_null(
+        sumac_value_indexed_slices(/* the indices are a matrix */
                                    sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), rows),
                                    sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2, 1), indices),
                                    SUMAC_SHAPE(4, 1)));
-    assert_null(sumac_value_slices(/* of more than there can be */
+    assert_null(
+        sumac_value_indexed_slices(/* of more than there can be */
                                    sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), rows),
                                    sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), indices),
                                    SUMAC_SHAPE(UINT64_MAX, UINT64_MAX)));
@@ -449,7 +452,7 @@ static void equal_slices_are_of_one_dense_shape(void **state)
     struct sumac_value *of[2];
 
     for (uint32_t i = 0; i < 2; i++)
-        of[i] = sumac_value_slices(
+        of[i] = sumac_value_indexed_slices(
             sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1, 1), NULL),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), NULL), SUMAC_SHAPE(4 + i, 1));
 
@@ -587,7 +590,7 @@ static void slices_whose_indices_cannot_be_brought_here_give_back_their_rows(voi
         buffer_own(&index, sizeof index, far, count_free, &freed, &indices.buffer), SUMAC_OK);
     struct sumac_value *here = NULL;
     struct sumac_value *slices =
-        sumac_value_slices(sumac_value_of(&rows), sumac_value_of(&indices), SUMAC_SHAPE(3));
+        sumac_value_indexed_slices(sumac_value_of(&rows), sumac_value_of(&indices), SUMAC_SHAPE(3));
     sumac_buffer_unref(rows.buffer);
     sumac_buffer_unref(indices.buffer);
 

@@ -729,7 +729,7 @@ static void a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps(
 
         assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
 
-        assert_int_equal(fixture.client.without_own_pushes, ahead > 1); /* then */
+        assert_int_equal(fixture.client.skip_own_pushes, ahead > 1); /* then */
         sumac_worker_destroy(worker);
     }
 }

@@ -53,7 +53,7 @@ struct sumac_client {
     uint32_t pulls;
     sem_t next_pull; /* posted by every pull but the first */
     double last_weight, last_scale, last_clip_norm;
-    bool earlier_pull, without_own_pushes, synchronous, last_weightless;
+    bool earlier_pull, skip_own_pushes, synchronous, last_zero_weight;
     bool bounded;         /* every pull was */
     uint64_t lag_max[64]; /* of each, beside the steps that were pushed before it */
     uint32_t pushed_before[64];
@@ -128,7 +128,7 @@ enum sumac_status sumac_client_push(
     *push = &client->pushes[client->pushed++];
     (*push)->gradient = last_row(&deltas[0].value);
     client->last_weight = options->weight;
-    client->last_weightless = options->weightless;
+    client->last_zero_weight = options->zero_weight;
     client->last_scale = options->scale;
     client->last_clip_norm = options->clip_norm;
     client->earlier_pull = options->earlier_pull;
@@ -183,7 +183,7 @@ enum sumac_status sumac_client_pull(
     (void)error;
     client->pulled_into = fetches[0].into.buffer;
     client->pull_timeout_ms = options->timeout_ms;
-    client->without_own_pushes = options->without_own_pushes;
+    client->skip_own_pushes = options->skip_own_pushes;
     client->bounded = options->bounded && (client->bounded || client->pulls == 0);
     client->lag_max[client->pulls] = options->lag_max;
     client->pushed_before[client->pulls] = client->pushed;

@@ -93,7 +93,7 @@ static void a_synchronous_contribution_is_a_sum_in_each_type(void **state)
             assert_true(fixture.client.last_values[0] == sum);
             assert_true(fixture.client.last_values[1] == 2 * sum);
             assert_true(fixture.client.last_weight == (weight < 0 ? 0 : weight * replicas));
-            assert_int_equal(fixture.client.last_weightless, weight < 0);
+            assert_int_equal(fixture.client.last_zero_weight, weight < 0);
         }
         assert_string_equal(fixture.client.said, "this worker makes synchronous steps");
         assert_int_equal(

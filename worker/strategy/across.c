@@ -112,7 +112,7 @@ static enum sumac_status name_leaf(
  * its own. */
 static bool is_for_one(const struct sumac_strategy *strategy)
 {
-    return strategy->there != NULL &&
+    return strategy->on_device != NULL &&
            (context_present()->replica == NULL || strategy->peers != NULL);
 }
 
@@ -124,7 +124,7 @@ static enum sumac_status give(
         *result = value;
         return SUMAC_OK;
     }
-    const enum sumac_status status = there_take_one(value, result, error);
+    const enum sumac_status status = on_device_take_one(value, result, error);
     sumac_value_unref(value);
     return status;
 }
@@ -382,7 +382,7 @@ enum sumac_status sumac_strategy_batch_reduce(
         return call_refuse_across(strategy, CALL_REDUCE, &why, error);
     if (collect.items == 0)
         return reduce_none(&collect, results, error);
-    return strategy->there != NULL && strategy->peers == NULL
+    return strategy->on_device != NULL && strategy->peers == NULL
                ? reduce_together(&collect, values, results, error)
                : reduce_items(&collect, values, results, error);
 }
@@ -401,10 +401,10 @@ static enum sumac_status spread_leaf(
 
     (void)path;
     assert(leaf->kind != SUMAC_VALUE_PER_REPLICA);
-    if (leaf->kind == SUMAC_VALUE_MIRRORED || strategy->there == NULL)
+    if (leaf->kind == SUMAC_VALUE_MIRRORED || strategy->on_device == NULL)
         spread = sumac_value_ref(leaf);
     else
-        status = there_spread(strategy, leaf, &spread, error);
+        status = on_device_spread(strategy, leaf, &spread, error);
     if (status != SUMAC_OK)
         return status;
     *mapped = spread->kind == SUMAC_VALUE_MIRRORED || strategy->in_sync == 1
@@ -420,7 +420,7 @@ enum sumac_status sumac_strategy_reduce_to(
 {
     static const char name[] = "sumac_strategy_reduce_to";
     const bool spreads =
-        destination != NULL && destination->remote == NULL && !destination->undistributed;
+        destination != NULL && destination->remote == NULL && !destination->process_local;
     struct collect collect = {
         .strategy = strategy,
         .op = op,

@@ -26,7 +26,7 @@
 #include "error.h"
 #include "peers.h"
 #include "text.h"
-#include "there.h"
+#include "on_device.h"
 
 /* For so long a thread looks whether it need wait any more, and gives way to others in between,
  * before it sleeps: to be woken takes longer. But beside other processes who gives way may get its
@@ -293,8 +293,8 @@ static enum sumac_status exchange_here(
     enum sumac_status status = SUMAC_OK;
 
     assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
-    if (strategy->there != NULL)
-        status = there_settle(strategy, &why);
+    if (strategy->on_device != NULL)
+        status = on_device_settle(strategy, &why);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         if (own[i] != NULL)
             status = sumac_value_to_host(own[i], &here[i], &why);
@@ -358,9 +358,9 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
     for (uint32_t i = 1; status == SUMAC_OK && i < strategy->replicas; i++)
         status = call_compare(
             first, strategy->first, strategy->calls.made[i], strategy->first + i, error);
-    if (status == SUMAC_OK && strategy->there != NULL &&
+    if (status == SUMAC_OK && strategy->on_device != NULL &&
         (first->kind == CALL_MERGE || first->kind == CALL_WRITE || first->kind == CALL_CREATE))
-        status = there_settle(strategy, error);
+        status = on_device_settle(strategy, error);
     if (first->kind == CALL_MERGE || (first->kind == CALL_CREATE && status == SUMAC_OK))
         status = status == SUMAC_OK ? merge(strategy, own, result, error) : status;
     else if (first->kind == CALL_CREATE) /* the other workers wait for this one's */
@@ -566,8 +566,8 @@ enum sumac_status call_with_others(
 
     assert(call->value != NULL || call->failed != NULL);
     assert(replica->index < strategy->replicas);
-    if (strategy->there != NULL)
-        there_come(replica);
+    if (strategy->on_device != NULL)
+        on_device_come(replica);
     pthread_mutex_lock(&calls->mutex);
     if (calls->broken.status != SUMAC_OK) {
         status = calls->broken.status;

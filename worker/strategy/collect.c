@@ -74,7 +74,7 @@ static enum sumac_status concatenate(
         join.all_bytes += row_bytes[i];
     }
     if (!reach_is_here(tensors[0]->buffer))
-        return there_add_gather(collect->there, tensors, &shape, result, error);
+        return on_device_add_gather(collect->on_device, tensors, &shape, result, error);
     struct sumac_value *value =
         results_make_tensor(collect->strategy->results, tensors[0]->dtype, &shape, &elements);
     if (value == NULL)
@@ -116,8 +116,8 @@ static enum sumac_status reduce_elements(
             &(struct axes_reduction){.op = collect->op}, tensors, collect->count, result, error);
     if (!reach_is_here(first->buffer))
         return collect->is_for_one
-                   ? there_add_reduce(collect->there, collect->op, tensors, result, error)
-                   : there_add_sum(collect->there, collect->op, tensors, result, error);
+                   ? on_device_add_reduce(collect->on_device, collect->op, tensors, result, error)
+                   : on_device_add_sum(collect->on_device, collect->op, tensors, result, error);
     struct sumac_value *value =
         results_make_tensor(collect->strategy->results, first->dtype, &first->shape, &to);
     if (value == NULL)
@@ -241,7 +241,7 @@ static enum sumac_status reduce_slices(
     const struct sumac_tensor *rows[SUMAC_REPLICAS_MAX], *indices[SUMAC_REPLICAS_MAX];
     struct sumac_value *all_rows = NULL, *all_indices = NULL;
 
-    assert(leaves[0]->kind == SUMAC_VALUE_SLICES);
+    assert(leaves[0]->kind == SUMAC_VALUE_INDEXED_SLICES);
     assert(collect->count <= SUMAC_REPLICAS_MAX);
     if (collect->axes != NULL)
         return collect_fail_leaf(
@@ -268,8 +268,8 @@ static enum sumac_status reduce_slices(
         return status;
     }
     if (all_rows->kind == SUMAC_VALUE_MIRRORED)
-        return there_make_slices(all_rows, all_indices, &leaves[0]->dense, result, error);
-    *result = sumac_value_slices(all_rows, all_indices, leaves[0]->dense);
+        return on_device_make_slices(all_rows, all_indices, &leaves[0]->dense, result, error);
+    *result = sumac_value_indexed_slices(all_rows, all_indices, leaves[0]->dense);
     return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
@@ -282,14 +282,14 @@ enum sumac_status collect_reduce_leaf(
 
     assert(collect->count <= SUMAC_REPLICAS_MAX);
     for (uint32_t i = 0; i < collect->count; i++) {
-        if (leaves[i]->kind != SUMAC_VALUE_TENSOR && leaves[i]->kind != SUMAC_VALUE_SLICES)
+        if (leaves[i]->kind != SUMAC_VALUE_TENSOR && leaves[i]->kind != SUMAC_VALUE_INDEXED_SLICES)
             return collect_fail_leaf(collect, path, "is no tensor", error);
         if (leaves[i]->kind != leaves[0]->kind)
             return collect_fail_leaf(
                 collect, path, "is a tensor in some replicas and slices in others", error);
         tensors[i] = &leaves[i]->tensor;
     }
-    if (leaves[0]->kind == SUMAC_VALUE_SLICES)
+    if (leaves[0]->kind == SUMAC_VALUE_INDEXED_SLICES)
         return reduce_slices(collect, leaves, path, mapped, error);
     return reduce_tensors(collect, tensors, path, mapped, error);
 }
@@ -300,10 +300,10 @@ enum sumac_status collect_reduce_leaf(
 static bool is_theirs(const struct collect *collect, struct sumac_value *const *leaves)
 {
     const struct sumac_value *first = leaves[0];
-    const bool slices = first->kind == SUMAC_VALUE_SLICES;
+    const bool slices = first->kind == SUMAC_VALUE_INDEXED_SLICES;
     const bool same = collect->marks && leaves[collect->count]->kind == SUMAC_VALUE_MIRRORED;
 
-    if (!there_are(collect->strategy, leaves, collect->count) || same)
+    if (!on_device_are(collect->strategy, leaves, collect->count) || same)
         return false;
     if ((int)collect->op != 0)
         return collect->axes == NULL && (slices ? collect->op == SUMAC_REDUCE_SUM
@@ -331,9 +331,9 @@ static enum sumac_status collect_here(
 {
     const uint32_t count = collect->count + collect->marks;
     struct sumac_value **here = calloc(count, sizeof *here), *made = NULL;
-    const bool spreads = collect->strategy->there != NULL;
+    const bool spreads = collect->strategy->on_device != NULL;
     enum sumac_status status = here == NULL ? value_fail_for_memory(error)
-                               : spreads    ? there_settle(collect->strategy, error)
+                               : spreads    ? on_device_settle(collect->strategy, error)
                                             : SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
@@ -341,7 +341,7 @@ static enum sumac_status collect_here(
     if (status == SUMAC_OK)
         status = collect->leaf((void *)(uintptr_t)collect, here, path, &made, error);
     if (status == SUMAC_OK && spreads && !collect->is_for_one)
-        status = there_spread(collect->strategy, made, mapped, error);
+        status = on_device_spread(collect->strategy, made, mapped, error);
     else if (status == SUMAC_OK)
         *mapped = sumac_value_ref(made);
     sumac_value_unref(made);
@@ -368,23 +368,23 @@ enum sumac_status collect_all(
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
-    struct there_calls there = {
+    struct on_device_calls device_calls = {
         .strategy = collect->strategy, .options = *options, .name = collect->call};
 
     assert(collect->count == collect->strategy->in_sync);
-    if (there.options.timeout_ms == 0)
-        there.options.timeout_ms = collect->strategy->options.timeout_ms;
-    collect->there = &there;
+    if (device_calls.options.timeout_ms == 0)
+        device_calls.options.timeout_ms = collect->strategy->options.timeout_ms;
+    collect->on_device = &device_calls;
     enum sumac_status status =
         value_zip(values, collect->count + collect->marks, collect_leaf, collect, result, error);
     if (status == SUMAC_OK) {
-        status = there_run(&there, error);
+        status = on_device_run(&device_calls, error);
         if (status != SUMAC_OK) {
             sumac_value_unref(*result);
             *result = NULL;
         }
     }
-    there_forget(&there);
+    on_device_forget(&device_calls);
     return status;
 }
 
@@ -433,7 +433,7 @@ enum sumac_status collect_gather_leaf(
     assert(collect->count > 0);
     assert(collect->count <= SUMAC_REPLICAS_MAX);
     for (uint32_t i = 0; i < collect->count; i++) {
-        if (leaves[i]->kind == SUMAC_VALUE_SLICES)
+        if (leaves[i]->kind == SUMAC_VALUE_INDEXED_SLICES)
             return fail(
                 error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
                 "%s: slices are not gathered; gather their values and indices", collect->call);
@@ -465,23 +465,24 @@ enum sumac_status collect_first(
     struct sumac_strategy *strategy, struct sumac_value *const *values, struct sumac_value **result,
     struct sumac_error *error)
 {
-    struct there_calls calls = {
+    struct on_device_calls calls = {
         .strategy = strategy,
         .options = {.timeout_ms = strategy->options.timeout_ms},
         .name = "what replica 0 has, to all"};
 
-    if (values[0]->kind != SUMAC_VALUE_TENSOR || !there_are(strategy, values, strategy->in_sync)) {
+    if (values[0]->kind != SUMAC_VALUE_TENSOR ||
+        !on_device_are(strategy, values, strategy->in_sync)) {
         *result = sumac_value_ref(values[0]);
         return SUMAC_OK;
     }
-    enum sumac_status status = there_add_broadcast(&calls, &values[0]->tensor, result, error);
+    enum sumac_status status = on_device_add_broadcast(&calls, &values[0]->tensor, result, error);
     if (status == SUMAC_OK) {
-        status = there_run(&calls, error);
+        status = on_device_run(&calls, error);
         if (status != SUMAC_OK) {
             sumac_value_unref(*result);
             *result = NULL;
         }
     }
-    there_forget(&calls);
+    on_device_forget(&calls);
     return status;
 }

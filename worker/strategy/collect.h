@@ -5,7 +5,7 @@
 #define STRATEGY_COLLECT_H
 
 #include "strategy.h"
-#include "there.h"
+#include "on_device.h"
 
 /* What is reduced or gathered, of how many replicas. */
 struct collect {
@@ -15,12 +15,12 @@ struct collect {
     int64_t axis;
     uint32_t count;
     const char *call;
-    value_zip_leaf *leaf;      /* what is made of the leaves, … */
-    bool marks;                /* … beside which there is what the whole is (mark_leaf) */
-    bool is_for_one;           /* of what lies on devices one result is wanted, wherever it is */
-    bool stays;                /* … or what all replicas get stays there */
-    struct there_calls *there; /* … that lie on devices */
-    uint32_t item, items;      /* of a batch of so many; 0: of none */
+    value_zip_leaf *leaf; /* what is made of the leaves, … */
+    bool marks;           /* … beside which there is what the whole is (mark_leaf) */
+    bool is_for_one;      /* of what lies on devices one result is wanted, wherever it is */
+    bool stays;           /* … or what all replicas get stays there */
+    struct on_device_calls *on_device; /* … that lie on devices */
+    uint32_t item, items;              /* of a batch of `items`; 0: no batch */
 };
 
 /* Of a leaf, which is lent as all leaves are that a nest is walked with: reduced, or gathered. */

@@ -54,14 +54,15 @@ static enum sumac_status fail_leaf(
 static const char *describe(const struct sumac_value *leaf, char *text, size_t text_bytes)
 {
     char shape[96], dense[96];
-    const struct sumac_value *tensor = leaf->kind == SUMAC_VALUE_SLICES ? leaf->items[0] : leaf;
+    const struct sumac_value *tensor =
+        leaf->kind == SUMAC_VALUE_INDEXED_SLICES ? leaf->items[0] : leaf;
     size_t used = 0;
 
     if (tensor->kind != SUMAC_VALUE_TENSOR) {
         (void)text_print(text, text_bytes, "%s", sumac_value_kind_name(leaf->kind));
         return text;
     }
-    if (leaf->kind == SUMAC_VALUE_SLICES)
+    if (leaf->kind == SUMAC_VALUE_INDEXED_SLICES)
         used = text_print(
             text, text_bytes, "slices of %s, indices %s, rows ",
             sumac_shape_print(&leaf->dense, dense, sizeof dense),
@@ -76,7 +77,7 @@ static const char *describe(const struct sumac_value *leaf, char *text, size_t t
 static bool
 agree(const struct compare *compare, const struct sumac_value *a, const struct sumac_value *b)
 {
-    const bool rows = a->kind == SUMAC_VALUE_SLICES;
+    const bool rows = a->kind == SUMAC_VALUE_INDEXED_SLICES;
     const struct sumac_tensor *one = rows ? &a->items[0]->tensor : &a->tensor;
     const struct sumac_tensor *other = rows ? &b->items[0]->tensor : &b->tensor;
     const enum call_kind kind = compare->call->kind;

@@ -38,10 +38,10 @@ static enum sumac_status check_creation(
 {
     if (variable == NULL)
         return fail_for_null(error, "sumac_distributed_create", "variable");
-    if (options->undistributed)
+    if (options->process_local)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-            "variable %.200s: it is undistributed, and no variable of the replicas; create it "
+            "variable %.200s: it is process_local, and no variable of the replicas; create it "
             "outside of their function",
             options->name == NULL ? "without a name" : options->name);
     return distributed_check_options(strategy, options, error);

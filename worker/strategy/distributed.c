@@ -11,7 +11,7 @@
 #include "function.h"
 #include "own_functions.h"
 #include "shards.h"
-#include "there.h"
+#include "on_device.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX 1024u
@@ -186,7 +186,7 @@ static enum sumac_status make_function(
 static bool is_remote(const struct sumac_distributed *variable)
 {
     return variable->strategy->options.kind == SUMAC_STRATEGY_PARAMETER_SERVER &&
-           !variable->undistributed;
+           !variable->process_local;
 }
 
 /* Each gets one of its own, on its device. Takes  the storage. */
@@ -197,7 +197,8 @@ static enum sumac_status place_components(
 
     assert(here != NULL);
     for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++)
-        status = storage_there_create(variable, i, here, &variable->components[i].storage, error);
+        status =
+            storage_on_device_create(variable, i, here, &variable->components[i].storage, error);
     storage_destroy(here);
     return status;
 }
@@ -237,11 +238,11 @@ static void describe(
     variable->trainable = options->trainable == SUMAC_TRAINABLE_DEFAULT
                               ? variable->asked_for != SUMAC_SYNCHRONIZATION_ON_READ
                               : options->trainable == SUMAC_TRAINABLE_YES;
-    variable->undistributed = options->undistributed;
+    variable->process_local = options->process_local;
     /* on the ps it is one for all, whatever was asked for */
-    const bool one = options->undistributed || is_remote(variable);
+    const bool one = options->process_local || is_remote(variable);
     variable->component_count = one ? 1 : variable->strategy->replicas;
-    variable->is_there = variable->strategy->there != NULL && !one;
+    variable->is_there = variable->strategy->on_device != NULL && !one;
     variable->synchronization =
         is_remote(variable) ? SUMAC_SYNCHRONIZATION_ON_WRITE : variable->asked_for;
 }
@@ -331,7 +332,7 @@ static bool is_all_workers(
     const struct sumac_strategy *strategy, const struct sumac_distributed_options *options)
 {
     assert(strategy != NULL);
-    return strategy->peers != NULL && (options == NULL || !options->undistributed);
+    return strategy->peers != NULL && (options == NULL || !options->process_local);
 }
 
 /* What all components begin with: what the first replica of all has. Gives *initial, here. */
@@ -487,7 +488,7 @@ bool sumac_distributed_created_in_scope(
     const struct sumac_strategy *strategy, const struct sumac_distributed *variable)
 {
     return strategy != NULL && variable != NULL && variable->strategy == strategy &&
-           !variable->undistributed;
+           !variable->process_local;
 }
 
 /* ---- read */
@@ -552,7 +553,7 @@ aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct
         .first_only = variable->aggregation == SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
 
     assert(variable->aggregation != SUMAC_AGGREGATION_NONE);
-    assert(!variable->undistributed);
+    assert(!variable->process_local);
     struct sumac_error why;
     enum sumac_status status = component_values(variable, &own, &why);
     if (status != SUMAC_OK)
@@ -572,7 +573,7 @@ aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct
 static bool is_aggregated(const struct sumac_distributed *variable)
 {
     assert(variable->synchronization != SUMAC_SYNCHRONIZATION_AUTO);
-    return variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ && !variable->undistributed &&
+    return variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ && !variable->process_local &&
            variable->strategy->options.kind != SUMAC_STRATEGY_DEFAULT;
 }
 
@@ -612,7 +613,7 @@ enum sumac_status distributed_read_across(
         *value = read;
         return status;
     }
-    status = there_take_one(read, value, error); /* across, it is the host's */
+    status = on_device_take_one(read, value, error); /* across, it is the host's */
     sumac_value_unref(read);
     return status;
 }
@@ -628,11 +629,11 @@ enum sumac_status distributed_place(
     *value = NULL;
     enum sumac_status placed = value_own(read, &own, error);
     sumac_value_unref(read);
-    if (placed != SUMAC_OK || variable->strategy->there == NULL) {
+    if (placed != SUMAC_OK || variable->strategy->on_device == NULL) {
         *value = own;
         return placed;
     }
-    placed = there_place_all(variable->strategy, replica->index, own, value, error);
+    placed = on_device_place_all(variable->strategy, replica->index, own, value, error);
     sumac_value_unref(own);
     return placed;
 }

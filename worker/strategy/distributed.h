@@ -8,7 +8,7 @@
  *   update.c        a function of each component
  *   together.c      all variables in one call
  *   storage.c       values and slots in this process, and what lib/update's loops make of them
- *   storage_there.c … on devices with memory of their own
+ *   storage_on_device.c … on devices with memory of their own
  *   remote.c        a variable on the ps: SUMAC_STRATEGY_PARAMETER_SERVER's
  */
 #ifndef STRATEGY_DISTRIBUTED_H
@@ -46,7 +46,7 @@ struct sumac_distributed {
     struct sumac_shape shape;
     enum sumac_synchronization asked_for, synchronization; /* …, and what it is */
     enum sumac_aggregation aggregation;
-    bool trainable, undistributed;
+    bool trainable, process_local;
     /* What its one component is, on the ps, which have its function, too: one variable, or of
      * uneven shards one for each; lent by the strategy's client. NULL: the components are of this
      * process.
@@ -102,15 +102,15 @@ void storage_slice(
     const struct sumac_distributed *variable, const struct storage *storage,
     const struct change *change, const struct storage_targets *targets, struct update_slice *slice);
 
-/* ---- storage_there.c: on the devices of the replicas */
+/* ---- storage_on_device.c: on the devices of the replicas */
 
 /* A storage of component `index`, with what `here` has.
  * Gives *storage. Fails  RESOURCE_EXHAUSTED; as the device. */
-enum sumac_status storage_there_create(
+enum sumac_status storage_on_device_create(
     struct sumac_distributed *variable, uint32_t index, const struct storage *here,
     struct storage **storage, struct sumac_error *error);
 /* As storage_change, which calls it. An operand may be mirrored. */
-enum sumac_status storage_there_change(
+enum sumac_status storage_on_device_change(
     struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
     struct sumac_error *error);
 

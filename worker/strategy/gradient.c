@@ -121,8 +121,9 @@ static enum sumac_status place_own(
     struct sumac_value *part, struct sumac_value **placed, struct sumac_error *error)
 {
     assert(replica != NULL);
-    if (replica->strategy->there != NULL)
-        return there_place_like(replica->strategy, replica->index, upstream, part, placed, error);
+    if (replica->strategy->on_device != NULL)
+        return on_device_place_like(
+            replica->strategy, replica->index, upstream, part, placed, error);
     *placed = sumac_value_ref(part);
     return SUMAC_OK;
 }

@@ -203,7 +203,7 @@ struct sumac_collective_options peers_next_round(
         .operation = operation,
         .tasks = peers->workers,
         .task_count = peers->worker_count,
-        .non_finite_allowed = true,
+        .allow_non_finite = true,
         .timeout_ms = timeout_ms};
 }
 

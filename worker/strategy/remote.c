@@ -11,7 +11,7 @@
 
 #include "distributed.h"
 #include "error.h"
-#include "there.h"
+#include "on_device.h"
 #include "push.h"
 #include "text.h"
 
@@ -116,7 +116,7 @@ enum sumac_status remote_create(
      * nothing */
     struct sumac_variable_options options = {
         .dtype = variable->dtype,
-        .not_trainable = !variable->trainable,
+        .frozen = !variable->trainable,
         .initializer = SUMAC_INITIALIZER_ASSIGNED,
         .function = asked->function,
         .colocate_with = asked->colocate_with == NULL
@@ -293,7 +293,7 @@ static bool make_delta(
     struct sumac_delta *delta, struct sumac_value **indices)
 {
     delta->variable = variable->remote[part];
-    if (operand->kind != SUMAC_VALUE_SLICES) {
+    if (operand->kind != SUMAC_VALUE_INDEXED_SLICES) {
         delta->value = part_of(variable, &operand->tensor, part);
         return true;
     }
@@ -328,7 +328,7 @@ static enum sumac_status push(
     uint32_t count, struct sumac_buffer *held, struct sumac_error *error)
 {
     /* an assignment may be of what is no number, as to one that is not remote */
-    const struct sumac_push_options options = {.non_finite_allowed = true};
+    const struct sumac_push_options options = {.allow_non_finite = true};
     struct sumac_push *begun;
 
     assert(held != NULL);
@@ -377,7 +377,7 @@ static enum sumac_status push_here(const struct remote_change *change, struct su
         if (variable->remote == NULL)
             continue;
         first = first == NULL ? variable : first;
-        if (variable->uneven && change->operands[i]->kind == SUMAC_VALUE_SLICES)
+        if (variable->uneven && change->operands[i]->kind == SUMAC_VALUE_INDEXED_SLICES)
             status = fail(
                 error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
                 "%.200s: its shards are not those that a partitioner makes; change it as a whole",
@@ -409,7 +409,7 @@ static enum sumac_status make_push(const struct remote_change *change, struct su
     struct remote_change own = *change;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < change->count; i++)
-        status = there_take_one(change->operands[i], &here[i], error);
+        status = on_device_take_one(change->operands[i], &here[i], error);
     own.operands = here;
     if (status == SUMAC_OK)
         status = push_here(&own, error);

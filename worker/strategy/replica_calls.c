@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "error.h"
-#include "there.h"
+#include "on_device.h"
 
 /* Is this a thread of the replica's, in its run? */
 static enum sumac_status check_replica(
@@ -77,11 +77,11 @@ static enum sumac_status take_own(
         return status;
     status = value_own(selected, &copy, error);
     sumac_value_unref(selected);
-    if (status != SUMAC_OK || replica->strategy->there == NULL) {
+    if (status != SUMAC_OK || replica->strategy->on_device == NULL) {
         *own = copy;
         return status;
     }
-    status = there_place_like(replica->strategy, replica->index, given, copy, own, error);
+    status = on_device_place_like(replica->strategy, replica->index, given, copy, own, error);
     sumac_value_unref(copy);
     return status;
 }

@@ -10,7 +10,7 @@
 #include "error.h"
 #include "peers.h"
 #include "text.h"
-#include "there.h"
+#include "on_device.h"
 
 /* ---- what a function says */
 
@@ -112,9 +112,10 @@ static void note_failure(struct sumac_strategy *strategy, uint32_t index, enum s
 
     assert(status != SUMAC_OK);
     if (own->status == SUMAC_OK)
-        own->status = there_check(strategy, &own->error);
+        own->status = on_device_check(strategy, &own->error);
     if (own->status == SUMAC_OK)
-        own->status = there_fail(strategy, index, strategy->own.queues[index], status, &own->error);
+        own->status =
+            on_device_fail(strategy, index, strategy->own.queues[index], status, &own->error);
 }
 
 static void run_all(struct run *run)
@@ -133,7 +134,7 @@ static void run_all(struct run *run)
     uint32_t failed = 0, later = 0;
     const enum sumac_status settled = replicas_settle(&strategy->own, strategy->replicas, &failed);
     const enum sumac_status completed =
-        strategy->there == NULL ? SUMAC_OK : there_complete(strategy, &later);
+        strategy->on_device == NULL ? SUMAC_OK : on_device_complete(strategy, &later);
     if (settled != SUMAC_OK)
         note_failure(strategy, failed, settled);
     if (completed != SUMAC_OK)
@@ -240,7 +241,7 @@ enum sumac_status sumac_strategy_run(
     if (status == SUMAC_OK)
         status = check_free(strategy, error);
     if (status == SUMAC_OK)
-        status = there_check(strategy, error);
+        status = on_device_check(strategy, error);
     if (status == SUMAC_OK)
         status = check_arguments(step->args, step->kwargs, error);
     if (status != SUMAC_OK)

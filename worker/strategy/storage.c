@@ -69,7 +69,7 @@ static enum sumac_status fail_operand(
     struct sumac_error *error)
 {
     char own[96], other[96], dense[96];
-    const bool slices = operand->kind == SUMAC_VALUE_SLICES;
+    const bool slices = operand->kind == SUMAC_VALUE_INDEXED_SLICES;
     const struct sumac_value *tensor = slices ? operand->items[0] : operand;
 
     (void)sumac_shape_print(&variable->shape, own, sizeof own);
@@ -137,7 +137,7 @@ enum sumac_status operand_check(
     bool by_rows, struct sumac_error *error)
 {
     assert(call != NULL);
-    if (by_rows && operand->kind == SUMAC_VALUE_SLICES)
+    if (by_rows && operand->kind == SUMAC_VALUE_INDEXED_SLICES)
         return check_rows(variable, call, operand, error);
     if (by_rows || operand->kind != SUMAC_VALUE_TENSOR ||
         operand->tensor.dtype != variable->dtype ||
@@ -181,7 +181,7 @@ static bool is_taken_over(const struct change *change)
 static bool
 aim(const struct storage *storage, const struct change *change, struct storage_targets *targets)
 {
-    const bool same = change->operand->kind == SUMAC_VALUE_SLICES; /* other rows stay */
+    const bool same = change->operand->kind == SUMAC_VALUE_INDEXED_SLICES; /* other rows stay */
     bool complete;
 
     assert(storage->components > 0);
@@ -385,8 +385,8 @@ static bool change_every(
 static bool order(const struct sumac_value *operand, struct by_rows *by)
 {
     *by = (struct by_rows){.rows = NULL};
-    assert(operand->kind == SUMAC_VALUE_TENSOR || operand->kind == SUMAC_VALUE_SLICES);
-    if (operand->kind != SUMAC_VALUE_SLICES)
+    assert(operand->kind == SUMAC_VALUE_TENSOR || operand->kind == SUMAC_VALUE_INDEXED_SLICES);
+    if (operand->kind != SUMAC_VALUE_INDEXED_SLICES)
         return true;
     const struct sumac_tensor *indices = &operand->items[1]->tensor;
     by->occurrences = order_rows(indices);
@@ -468,7 +468,7 @@ enum sumac_status storage_change(
 
     assert(only == NULL || only->variable == variable);
     if (variable->is_there)
-        return storage_there_change(variable, only, change, error);
+        return storage_on_device_change(variable, only, change, error);
     if (value_is_here(change->operand)) /* it may be taken over: nobody else has a reference */
         return change_here(variable, only, change) ? SUMAC_OK : value_fail_for_memory(error);
     const enum sumac_status status = value_bring_here(change->operand, &operand, error);

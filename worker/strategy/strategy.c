@@ -15,7 +15,7 @@
 #include "devices.h"
 #include "options.h"
 #include "peers.h"
-#include "there.h"
+#include "on_device.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define STEP_TIMEOUT_MS_DEFAULT 600000u
@@ -269,7 +269,7 @@ static enum sumac_status open_devices(
     assert(strategy->replicas == devices->count);
     const enum sumac_status status =
         replicas_open(has_none ? NULL : devices, &strategy->own, error);
-    return status == SUMAC_OK ? there_open(strategy, error) : status;
+    return status == SUMAC_OK ? on_device_open(strategy, error) : status;
 }
 
 static enum sumac_status make(
@@ -299,13 +299,14 @@ static enum sumac_status make(
     strategy->runs = calloc(replicas, sizeof *strategy->runs);
     strategy->helpers = shares_helpers(replicas);
     strategy->results = results_open();
-    const bool there = calls_init(strategy) && strategy->results != NULL &&
-                       strategy->contexts != NULL && strategy->runs != NULL;
-    for (uint32_t i = 0; there && i < replicas; i++)
+    const bool initialized = calls_init(strategy) && strategy->results != NULL &&
+                             strategy->contexts != NULL && strategy->runs != NULL;
+    for (uint32_t i = 0; initialized && i < replicas; i++)
         strategy->contexts[i] = (struct sumac_replica_context){
             .strategy = strategy, .index = i, .id = strategy->first + i};
     if (status == SUMAC_OK)
-        status = there ? open_devices(strategy, devices, error) : value_fail_for_memory(error);
+        status =
+            initialized ? open_devices(strategy, devices, error) : value_fail_for_memory(error);
     if (status != SUMAC_OK) {
         sumac_strategy_destroy(strategy);
         return status;
@@ -377,7 +378,7 @@ enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct s
     const uint32_t timeout_ms = strategy->options.timeout_ms;
     while (strategy->variables.first != NULL)
         sumac_distributed_destroy(strategy->variables.first);
-    there_close(strategy);
+    on_device_close(strategy);
     replicas_close(&strategy->own);
     calls_deinit(strategy);
     functions_forget(strategy);

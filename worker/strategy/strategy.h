@@ -14,7 +14,7 @@
  *   pass.c       … in one pass over memory
  *   results.c    … into memory that earlier results had (kept.c)
  *   axes.c       the arithmetic of sums over axes
- *   there.c, there_calls.c   the same on devices with memory of their own
+ *   on_device.c, on_device_calls.c   the same on devices with memory of their own
  *   peers.c      the same calls made by several workers
  *   environment.c, started_ps.c   the strategy that the environment says, and its ps
  *
@@ -163,10 +163,10 @@ struct replica_run {
 
 struct sumac_strategy {
     struct sumac_strategy_options options; /* filled in */
-    uint32_t replicas;                     /* of this process, … */
-    uint32_t first, in_sync; /* … the id of the first, and how many there are in all */
-    struct replicas own;     /* their devices; of DEFAULT none */
-    struct there *there;     /* there.h; NULL: the host sees their memory */
+    uint32_t replicas;                     /* of this process */
+    uint32_t first, in_sync;     /* the id of its first replica; replicas of all processes */
+    struct replicas own;         /* their devices; of DEFAULT none */
+    struct on_device *on_device; /* on_device.h; NULL: the host sees their memory */
     struct sumac_replica_context *contexts;   /* (replicas) */
     pid_t process;                            /* that has its threads */
     pthread_mutex_t running;                  /* one run at a time */

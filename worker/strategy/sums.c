@@ -143,7 +143,7 @@ static bool add_value(
     if (value->kind == SUMAC_VALUE_TENSOR)
         return !peers_sum_apart(strategy, call->op, &value->tensor) ||
                add_tensor(sums, &value->tensor, bound);
-    for (uint32_t i = 0; value->kind != SUMAC_VALUE_SLICES && i < value->count; i++)
+    for (uint32_t i = 0; value->kind != SUMAC_VALUE_INDEXED_SLICES && i < value->count; i++)
         if (!add_value(sums, strategy, call, value->items[i]))
             return false;
     return true;

@@ -120,7 +120,7 @@ static enum sumac_status check_gradient(
         return status;
     assert(*own != NULL);
     return operand_check(
-        variable, "apply", *own, sumac_value_kind(*own) == SUMAC_VALUE_SLICES, error);
+        variable, "apply", *own, sumac_value_kind(*own) == SUMAC_VALUE_INDEXED_SLICES, error);
 }
 
 /* All gradients are looked at before any is applied. */

@@ -49,7 +49,8 @@ enum sumac_status update_check_own(
     if (!context_is_of(replica) || variable->strategy != replica->strategy ||
         value_is_leaf_of_replicas(gradient))
         return SUMAC_OK;
-    return operand_check(variable, function, gradient, gradient->kind == SUMAC_VALUE_SLICES, error);
+    return operand_check(
+        variable, function, gradient, gradient->kind == SUMAC_VALUE_INDEXED_SLICES, error);
 }
 
 static enum sumac_status check_arguments(
@@ -217,7 +218,7 @@ static enum sumac_status update_components(
     for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++)
         status = call_function(&variable->components[i], update, &results[i], error);
     if (status == SUMAC_OK && result != NULL)
-        status = put_together(variable, !update->not_grouped, results, result, error);
+        status = put_together(variable, !update->ungrouped, results, result, error);
     for (uint32_t i = 0; results != NULL && i < variable->component_count; i++)
         sumac_value_unref(results[i]);
     free(results);
@@ -270,7 +271,7 @@ static enum sumac_status update_in_replica(
     if (update->function == apply && update->context != NULL) {
         label_add(&what, " by ");
         distributed_label_function(update->context, &what);
-    } else if (update->not_grouped) {
+    } else if (update->ungrouped) {
         label_add(&what, ", not grouped");
     }
     const struct call call = {

@@ -10,7 +10,7 @@
 #include "axes.h"
 #include "dtype.h"
 #include "error.h"
-#include "there.h"
+#include "on_device.h"
 
 /* ---- what there is */
 
@@ -85,8 +85,8 @@ static enum sumac_status change_storage(
     enum sumac_status status = SUMAC_OK;
 
     assert(variable->remote == NULL);
-    if (only != NULL && variable->strategy->there != NULL)
-        status = there_wait_present(variable->strategy, error);
+    if (only != NULL && variable->strategy->on_device != NULL)
+        status = on_device_wait_present(variable->strategy, error);
     if (status != SUMAC_OK)
         return status;
     pthread_mutex_lock(&variable->mutex);
@@ -119,7 +119,7 @@ static enum sumac_status change(
 /* Of one device, or of none: the components are one, and there is nothing to aggregate. */
 static bool is_plain(const struct sumac_distributed *variable)
 {
-    return variable->undistributed || variable->strategy->options.kind == SUMAC_STRATEGY_DEFAULT ||
+    return variable->process_local || variable->strategy->options.kind == SUMAC_STRATEGY_DEFAULT ||
            variable->strategy->options.kind == SUMAC_STRATEGY_ONE_DEVICE;
 }
 
@@ -167,7 +167,7 @@ static enum sumac_status check_divisors(
         return SUMAC_OK;
     if (value_is_leaf_of_replicas(operand)) /* each replica's copy */
         operand = operand->items[0];
-    assert(operand->kind == SUMAC_VALUE_SLICES);
+    assert(operand->kind == SUMAC_VALUE_INDEXED_SLICES);
     enum sumac_status status = value_bring_here(operand->items[0], &rows, error);
     if (status == SUMAC_OK && has_zero(&rows->tensor))
         status = fail_write(
@@ -332,7 +332,7 @@ static enum sumac_status divide_here(
 {
     struct sumac_value *here = NULL;
 
-    enum sumac_status status = there_take_one(operand, &here, error);
+    enum sumac_status status = on_device_take_one(operand, &here, error);
     if (status == SUMAC_OK)
         status = divide(variable, here, divided, error);
     sumac_value_unref(here);
@@ -645,8 +645,8 @@ static enum sumac_status apply_remote(
 {
     const char *const name = function != NULL && function->name != NULL ? function->name : "apply";
 
-    const enum sumac_status status =
-        operand_check(variable, name, gradient, gradient->kind == SUMAC_VALUE_SLICES, error);
+    const enum sumac_status status = operand_check(
+        variable, name, gradient, gradient->kind == SUMAC_VALUE_INDEXED_SLICES, error);
     return status == SUMAC_OK ? remote_change(variable, function, &gradient, 1, error) : status;
 }
 
@@ -658,7 +658,8 @@ static enum sumac_status check_gradient(
     enum sumac_status status = SUMAC_OK;
 
     if (!value_is_leaf_of_replicas(gradient))
-        return operand_check(variable, call, gradient, gradient->kind == SUMAC_VALUE_SLICES, error);
+        return operand_check(
+            variable, call, gradient, gradient->kind == SUMAC_VALUE_INDEXED_SLICES, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < gradient->count; i++)
         status = check_gradient(variable, call, gradient->items[i], error);
     return status;

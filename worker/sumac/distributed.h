@@ -92,7 +92,7 @@ struct sumac_distributed_options {
     const struct sumac_distributed *colocate_with;
     /* Not the strategy's, but one value of this process, as one that is created outside of all
      * scopes: written and read as it is, updated once. */
-    bool undistributed;
+    bool process_local;
     /* The context of a replica, to create the variable within that replica's function. All replicas
      * make the call, in the same order as their collectives and with the same options, and each
      * gets the same variable. `initial` is the replica's own proposal. NULL: across the replicas.
@@ -239,7 +239,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_sub(
 
 /* StrategyExtended.reduce_to: sumac_strategy_reduce without axes, with the result where
  * `destination` lies: mirrored, each replica's part on its device, ready for an update or an
- * assignment of that variable. The destination is not written. If the variable is undistributed or
+ * assignment of that variable. The destination is not written. If the variable is process_local or
  * on the ps, or is NULL, the result is on the host, as that of sumac_strategy_reduce.
  * Fails    as sumac_strategy_reduce; FAILED_PRECONDITION: a variable of another strategy. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce_to(
@@ -284,7 +284,7 @@ struct sumac_update {
     void *context;
     struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
     struct sumac_value *kwargs; /* a dict; NULL: none. Borrowed */
-    bool not_grouped;           /* group=False */
+    bool ungrouped;             /* group=False */
 };
 
 /* StrategyExtended.update: call `function` for each component, in their order; of a variable that
@@ -294,7 +294,7 @@ struct sumac_update {
  * Borrows  update, and what it has.
  * Gives    *result (NULL: not wanted): what the functions returned, leaf by leaf. A leaf is
  *          mirrored, with what each component's function returned; or the object itself, if all
- *          returned the same one. With not_grouped it is a tuple with one for each component.
+ *          returned the same one. With ungrouped it is a tuple with one for each component.
  * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, a leaf is per_replica, or
  *          results' nests differ. A per_replica leaf is taken if all replicas are known to have
  *          the same: a collective or a write gave it to them, or a read of a variable in this

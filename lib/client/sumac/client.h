@@ -137,7 +137,7 @@ struct sumac_variable_options {
     struct sumac_shape shape;
     enum sumac_aggregation aggregation;
     enum sumac_synchronization synchronization;
-    bool not_trainable;
+    bool frozen;
     enum sumac_initializer_kind initializer;
     double a, b;                              /* of the initializer, as its kind says */
     uint64_t seed;                            /* of UNIFORM and NORMAL */
@@ -402,9 +402,9 @@ struct sumac_delta {
 };
 
 struct sumac_push_options {
-    double weight; /* examples or replicas the deltas stand for: finite, at least 0; 0: 1 */
-    bool non_finite_allowed; /* else a value that is not finite refuses the push */
-    bool finishes_step;      /* the last push of a step: the session's clock advances */
+    double weight;         /* examples or replicas the deltas stand for: finite, at least 0; 0: 1 */
+    bool allow_non_finite; /* else a value that is not finite refuses the push */
+    bool finishes_step;    /* the last push of a step: the session's clock advances */
     /* This member's contribution to its next synchronous step: a sum over what it stands for, and
      * `weight` says how much that is (0: 1; at most 2^60). Applied with those of all other members
      * as one update, in worker order: of variables with aggregation MEAN Σ contributions ÷ Σ
@@ -418,7 +418,7 @@ struct sumac_push_options {
     /* With `synchronous`: the weight is 0, and this contribution adds nothing, though it counts as
      * come: for a member that has no examples in a step. Its deltas are to be finite all the same.
      * When all of a step are so it is refused (FAILED_PRECONDITION, ZERO_WEIGHT). */
-    bool weightless;
+    bool zero_weight;
     bool earlier_pull; /* computed from the pull before the last one: for the staleness */
     /* What every value is multiplied by on the ps before its function, in the type of the
      * arithmetic: 1 ÷ the loss scale of a loss that was scaled. Finite, at most 2^127 in magnitude;
@@ -442,7 +442,7 @@ struct sumac_push_options {
  * DEADLINE_EXCEEDED; the arrays.
  * Gives    *push; ends with sumac_push_wait, at the latest with the client.
  * Waits    for ps 0, once, where a function's name is not known yet (sumac_client_define).
- * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, `weightless` beside a weight or without
+ * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, `zero_weight` beside a weight or without
  *          `synchronous`, scale, clip_norm, either of these with a variable of no float type,
  *          clip_norm with values that have no finite norm (NON_FINITE), an unknown function or
  *          hyperparameter, another client's variable, a tensor without memory; `indices` that are
@@ -500,7 +500,7 @@ struct sumac_fetch {
 };
 
 struct sumac_pull_options {
-    bool without_own_pushes; /* else the session's own pushes so far are in it */
+    bool skip_own_pushes; /* else the session's own pushes so far are in it */
     /* Bounded lag (stale synchronous parallel: Ho et al., "More Effective Distributed ML via a
      * Stale Synchronous Parallel Parameter Server", 2013): wait until no other member is more than
      * lag_max steps behind the steps that this session has finished so far; settled members don't
@@ -510,7 +510,7 @@ struct sumac_pull_options {
     uint64_t lag_max; /* with `bounded` */
     /* Read a synchronous step: the values as they are on every ps after this step and before the
      * next, for which the pull waits. All contributions to the steps up to it are in them, one's
-     * own, too (`without_own_pushes` is not looked at), and none to a later one; of other pushes
+     * own, too (`skip_own_pushes` is not looked at), and none to a later one; of other pushes
      * what each ps has applied by then. No older state is kept: once a later step is over the pull
      * fails (OUT_OF_RANGE, STEP_OVER), and the facts' newest_step says at which the next may be.
      * 0: whatever is there, which is of whole steps on each ps. */
@@ -623,8 +623,8 @@ struct sumac_collective_options {
     struct sumac_member root; /* of BROADCAST */
     /* of MEAN: what the contribution, a sum, stands for: finite, at least 0; 0: 1, or … */
     double weight;
-    bool weightless;         /* … nothing: it is not counted */
-    bool non_finite_allowed; /* else a float that is not finite refuses the contribution */
+    bool zero_weight;      /* … nothing: it is not counted */
+    bool allow_non_finite; /* else a float that is not finite refuses the contribution */
     /* Of all times that those who come name the first that is over ends the round, for all. 0:
      * 60 s; of sumac_client_collective_and_wait the client's, a little less. At most a day. */
     uint32_t timeout_ms;

@@ -7,7 +7,7 @@
  * for every client, by its name: dense and by rows of an index, in synchronous steps, on half
  * types, by a schedule. It needs this header to be built, and no library.
  *
- *     static void step(const struct sumac_plugin_slice *slice) { … }
+ *     static void step(const struct sumac_plugin_tile *tile) { … }
  *     static const struct sumac_plugin_function functions[] = {{.name = "mine", … .loop = step}};
  *     SUMAC_PLUGIN_EXPORT const struct sumac_plugin sumac_plugin = {
  *         .abi_version = SUMAC_PLUGIN_ABI_VERSION,
@@ -53,7 +53,7 @@ extern "C" {
  *
  * float32 computes for the half types, too: value and gradient are widened before, and the value is
  * rounded once after. */
-struct sumac_plugin_slice {
+struct sumac_plugin_tile {
     enum sumac_dtype dtype; /* of value, gradient and slots: never a half type */
     uint64_t count;
     void *value_out;
@@ -69,10 +69,10 @@ struct sumac_plugin_slice {
     uint64_t step;
 };
 
-/* Apply the function to one slice. Called by several threads at a time, each with another slice,
- * while clients wait: it allocates nothing, locks nothing, and touches only what the slice names.
- * Of a variable's elements each is in one slice of a push; how they are cut must not matter. */
-typedef void sumac_plugin_loop(const struct sumac_plugin_slice *slice);
+/* Apply the function to one tile. Several threads call it at a time, each with another tile, while
+ * clients wait. So it must not allocate or lock, and may touch only the memory that the tile names.
+ * Each element of a variable is in one tile of a push. The result must not depend on the cuts. */
+typedef void sumac_plugin_loop(const struct sumac_plugin_tile *tile);
 
 /* What values of a hyperparameter are not taken, beside NaN and infinities. */
 enum {

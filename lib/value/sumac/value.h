@@ -49,7 +49,7 @@ struct sumac_value;
 enum sumac_value_kind {
     SUMAC_VALUE_NONE = 0,
     SUMAC_VALUE_TENSOR = 1,
-    SUMAC_VALUE_SLICES = 2,
+    SUMAC_VALUE_INDEXED_SLICES = 2,
     SUMAC_VALUE_LIST = 3,
     SUMAC_VALUE_TUPLE = 4,
     SUMAC_VALUE_DICT = 5,
@@ -81,7 +81,7 @@ SUMAC_API struct sumac_value *sumac_value_int64(int64_t element);
 /* Rows of a dense tensor by index: `values` has one row for each of `indices`, a vector of int64 or
  * int32. An index may occur several times, and may lie anywhere: who uses the slices looks at that.
  * Takes    values, indices: tensors. Counterpart: tf.IndexedSlices. */
-SUMAC_API struct sumac_value *sumac_value_slices(
+SUMAC_API struct sumac_value *sumac_value_indexed_slices(
     struct sumac_value *values, struct sumac_value *indices, struct sumac_shape dense_shape);
 
 /* Nests. Keys are UTF-8 without a NUL, each once, and are copied.

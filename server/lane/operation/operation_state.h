@@ -227,7 +227,7 @@ void step_come(struct lane *lane, const struct lane_part *part, bool voided);
 /* Why a contribution to it counts for nothing. */
 void step_say_lost(
     const struct lane *lane, const struct lane_part *part, struct sumac_error *error);
-void step_say_weightless(const struct lane_part *part, struct sumac_error *error);
+void step_say_zero_weight(const struct lane_part *part, struct sumac_error *error);
 void step_say_late(
     const struct lane *lane, const struct lane_part *part, struct sumac_error *error);
 /* What its operation is made of: the parts that were added to it. */

@@ -416,7 +416,7 @@ void step_say_late(const struct lane *lane, const struct lane_part *part, struct
         part->sequence, part->session->task, part->step, lane->turns->last_step);
 }
 
-void step_say_weightless(const struct lane_part *part, struct sumac_error *error)
+void step_say_zero_weight(const struct lane_part *part, struct sumac_error *error)
 {
     (void)fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ZERO_WEIGHT,

@@ -169,7 +169,7 @@ static bool void_all(struct lane *lane, uint64_t step)
         struct lane_session *session = part->session;
         struct sumac_error error;
         next = step_next(part);
-        step_say_weightless(part, &error);
+        step_say_zero_weight(part, &error);
         if (!step_counts(lane, part))
             continue;
         const bool whole = void_contribution(lane, part, &error);

@@ -173,15 +173,15 @@ static void give_room(struct lane *lane, const struct claim *claim)
     count(lane, lane->claims.bytes - claim->room_bytes);
 }
 
-void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t round)
+void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t resend)
 {
     assert(claim->part == NULL);
     assert(claim->state != CLAIM_WAITS);
-    assert(round >= claim->round);
+    assert(resend >= claim->resend);
     claim->session->silent = false;
     give_room(lane, claim);
     claim->state = CLAIM_WAITS;
-    claim->round = round;
+    claim->resend = resend;
     claim->used_bytes = 0;
     lane->claims.waiting++;
 }

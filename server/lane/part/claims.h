@@ -42,7 +42,7 @@ struct claim {
     struct lane_session *session;
     struct lane_part *part; /* of one that is HELD */
     enum claim_state state;
-    uint32_t round;
+    uint32_t resend; /* number of times that the part gave way */
     uint64_t sequence, previous, step; /* of a contribution; 0: of no step */
     uint64_t started_us;               /* wall clock, as the client stamped it */
     uint64_t room_bytes, used_bytes;
@@ -79,7 +79,7 @@ void lane_claim_note_silence(struct claim *claim);
 bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim);
 bool lane_claim_waits(const struct lane *lane, const struct claim *claim);
 /* It has no room any more, and waits. */
-void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t round);
+void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t resend);
 void lane_claim_destroy(struct lane *lane, struct claim *claim);
 /* Those that no part holds. */
 void lane_claims_drop(struct lane *lane, const struct lane_session *session);

@@ -335,13 +335,13 @@ void lane_contribution_take(
         lane_part_refuse_memory(lane, part);
         *payload = before;
         lane_staging_skip(payload, piece->bytes);
-    } else if (!finite && !part->non_finite_allowed) {
+    } else if (!finite && !part->allow_non_finite) {
         const struct collective *collective = part->contribution->round->collective;
         struct sumac_error error;
         (void)fail(
             &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
             "push %" PRIu64 " of %s: what it contributes to round %" PRIu64
-            " of collective %.100s is not finite (allow it with non_finite_allowed)",
+            " of collective %.100s is not finite (allow it with allow_non_finite)",
             part->sequence, part->session->task, collective->round, collective->name);
         lane_part_refuse_as(lane, part, &error);
         lane_part_expected(part, "finite values");

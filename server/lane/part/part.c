@@ -261,7 +261,7 @@ struct lane_part *lane_part_create(
     part->weight = header->weight;
     part->scale = header->scale != 0 ? header->scale : 1;
     part->eager = header->eager && !header->synchronous;
-    part->non_finite_allowed = header->non_finite_allowed;
+    part->allow_non_finite = header->allow_non_finite;
     part->checksum = header->checksum;
     part->runs = &part->first_run;
     part->entries = &part->first_entry;

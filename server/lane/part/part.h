@@ -144,7 +144,7 @@ struct lane_part {
     uint64_t first_us;
     double weight;
     double scale; /* of its values; 1: none */
-    bool non_finite_allowed;
+    bool allow_non_finite;
     uint64_t step; /* of a synchronous push; 0: of another, or not the member's next one */
     LINKS(struct lane_part)
     among_contributions; /* while it is STAGED or APPLYING, and has a step */

@@ -270,11 +270,11 @@ uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
     message.bytes = part->bytes;
     message.synchronous = part->step != 0;
     message.step = part->step;
-    message.round = part->claim == NULL ? 0 : part->claim->round;
+    message.resend = part->claim == NULL ? 0 : part->claim->resend;
     message.room_bytes = part->claim == NULL ? 0 : part->claim->room_bytes;
     message.weight = part->weight;
     message.scale = part->scale == 1 ? 0 : part->scale;
-    message.non_finite_allowed = part->non_finite_allowed;
+    message.allow_non_finite = part->allow_non_finite;
     if (part->contribution != NULL)
         return list_contribution(lane, part, &message, &record) ? lane_record_write(lane, &record)
                                                                 : lose(lane);

@@ -88,7 +88,7 @@ void lane_answer_staged(
     if (answer == NULL)
         return;
     answer->sequence = part->sequence;
-    answer->round = part->claim == NULL ? 0 : part->claim->round;
+    answer->resend = part->claim == NULL ? 0 : part->claim->resend;
     if (rule_holds(lane->config.broken, RULE_journal_before_staged))
         answer->record = part->record;
     if (part->is_collective && part->eager) /* or its client has a commit to say */
@@ -179,7 +179,7 @@ bool lane_answer_give_way(struct lane *lane, const struct claim *claim)
     assert(claim->state == CLAIM_HELD);
     struct answer *answer = add_about(lane, claim->session, claim->sequence, ANSWER_GIVE_WAY);
     if (answer != NULL)
-        answer->round = claim->round;
+        answer->resend = claim->resend;
     return answer != NULL;
 }
 
@@ -242,7 +242,7 @@ static bool put_staged(struct lane *lane, const struct answer *answer, wire_push
         return false;
     *staged = (wire_staged)WIRE_STAGED_INIT;
     staged->sequence = answer->sequence;
-    staged->round = answer->round;
+    staged->resend = answer->resend;
     message->staged[message->n_staged++] = staged;
     return true;
 }
@@ -304,7 +304,7 @@ static bool put_give_way(struct lane *lane, const struct answer *answer, wire_pu
         return false;
     *give_way = (wire_give_way)WIRE_GIVE_WAY_INIT;
     give_way->sequence = answer->sequence;
-    give_way->round = answer->round;
+    give_way->resend = answer->resend;
     message->give_way[message->n_give_way++] = give_way;
     return true;
 }

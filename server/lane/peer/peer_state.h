@@ -27,7 +27,7 @@ struct answer {
     bool pooled;              /* it takes its room of the pool, as its part did */
     union {
         uint64_t *versions; /* (version_count) */
-        uint32_t round;     /* of a part that is staged, or is to give way */
+        uint32_t resend;    /* of a part that is staged, or is to give way */
         uint64_t version;
     };
     uint64_t room_bytes; /* what it takes of the session's grant */

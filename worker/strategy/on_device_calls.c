@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* there_calls.c -- what replicas have on their devices is reduced and gathered there: calls are
+/* on_device_calls.c -- what replicas have on their devices is reduced and gathered there: calls are
  * added leaf by leaf, and begun together. */
 #include <assert.h>
 #include <inttypes.h>
@@ -8,14 +8,14 @@
 
 #include "dtype.h"
 #include "error.h"
-#include "there.h"
+#include "on_device.h"
 
 #define CALLS_AT_ONCE_MAX 256u /* of a start */
 
-enum there_kind { THERE_SUM, THERE_REDUCE, THERE_GATHER, THERE_BROADCAST };
+enum on_device_kind { THERE_SUM, THERE_REDUCE, THERE_GATHER, THERE_BROADCAST };
 
-struct there_call {
-    enum there_kind kind;
+struct on_device_call {
+    enum on_device_kind kind;
     enum sumac_reduce_op op; /* of SUM, and of REDUCE, whose result replica 0 gets */
     enum sumac_dtype dtype;
     const void **from;  /* (replicas) … */
@@ -26,13 +26,13 @@ struct there_call {
 
 /* ---- added */
 
-static bool make_room(struct there_calls *calls)
+static bool make_room(struct on_device_calls *calls)
 {
     assert(calls->count <= calls->room);
     if (calls->count < calls->room)
         return true;
     const uint32_t wanted = calls->room == 0 ? 16 : 2 * calls->room;
-    struct there_call *grown = realloc(calls->items, wanted * sizeof *grown);
+    struct on_device_call *grown = realloc(calls->items, wanted * sizeof *grown);
     if (grown == NULL)
         return false;
     calls->items = grown;
@@ -42,7 +42,7 @@ static bool make_room(struct there_calls *calls)
 
 /* What the first replicas get, `count` of them; the others' are NULL. Gives *items. */
 static enum sumac_status make_results(
-    struct there_calls *calls, const struct sumac_tensor *like, uint32_t count,
+    struct on_device_calls *calls, const struct sumac_tensor *like, uint32_t count,
     struct sumac_value **items, struct sumac_error *error)
 {
     const uint64_t likeness = value_new_likeness();
@@ -52,7 +52,7 @@ static enum sumac_status make_results(
     for (uint32_t i = 0; i < calls->strategy->replicas; i++)
         items[i] = NULL;
     for (; status == SUMAC_OK && made < count; made++) {
-        status = there_make(calls->strategy, made, like, &items[made], error);
+        status = on_device_make(calls->strategy, made, like, &items[made], error);
         if (status == SUMAC_OK)
             atomic_store(&items[made]->likeness, likeness);
     }
@@ -63,7 +63,7 @@ static enum sumac_status make_results(
 
 /* Takes  what each replica gets. */
 static enum sumac_status
-add(struct there_calls *calls, const struct there_call *kind,
+add(struct on_device_calls *calls, const struct on_device_call *kind,
     const struct sumac_tensor *const *tensors, struct sumac_value *const *items,
     struct sumac_error *error)
 {
@@ -75,7 +75,7 @@ add(struct there_calls *calls, const struct there_call *kind,
         free(arrays);
         return value_fail_for_memory(error);
     }
-    struct there_call *call = &calls->items[calls->count++];
+    struct on_device_call *call = &calls->items[calls->count++];
     *call = *kind;
     call->from = (const void **)(void *)arrays;
     call->to = arrays + replicas;
@@ -91,7 +91,7 @@ add(struct there_calls *calls, const struct there_call *kind,
 }
 
 static enum sumac_status add_with_results(
-    struct there_calls *calls, const struct there_call *kind,
+    struct on_device_calls *calls, const struct on_device_call *kind,
     const struct sumac_tensor *const *tensors, const struct sumac_tensor *like,
     struct sumac_value **result, struct sumac_error *error)
 {
@@ -119,29 +119,31 @@ static enum sumac_status add_with_results(
     return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
-enum sumac_status there_add_sum(
-    struct there_calls *calls, enum sumac_reduce_op op, const struct sumac_tensor *const *tensors,
-    struct sumac_value **result, struct sumac_error *error)
+enum sumac_status on_device_add_sum(
+    struct on_device_calls *calls, enum sumac_reduce_op op,
+    const struct sumac_tensor *const *tensors, struct sumac_value **result,
+    struct sumac_error *error)
 {
     assert(
         device_group_has(calls->strategy->own.devices[0]->ops->group_ops, op, tensors[0]->dtype));
     return add_with_results(
-        calls, &(struct there_call){.op = op}, tensors, tensors[0], result, error);
+        calls, &(struct on_device_call){.op = op}, tensors, tensors[0], result, error);
 }
 
-enum sumac_status there_add_reduce(
-    struct there_calls *calls, enum sumac_reduce_op op, const struct sumac_tensor *const *tensors,
-    struct sumac_value **result, struct sumac_error *error)
+enum sumac_status on_device_add_reduce(
+    struct on_device_calls *calls, enum sumac_reduce_op op,
+    const struct sumac_tensor *const *tensors, struct sumac_value **result,
+    struct sumac_error *error)
 {
     assert(
         device_group_has(calls->strategy->own.devices[0]->ops->group_ops, op, tensors[0]->dtype));
     return add_with_results(
-        calls, &(struct there_call){.kind = THERE_REDUCE, .op = op}, tensors, tensors[0], result,
-        error);
+        calls, &(struct on_device_call){.kind = THERE_REDUCE, .op = op}, tensors, tensors[0],
+        result, error);
 }
 
-enum sumac_status there_add_gather(
-    struct there_calls *calls, const struct sumac_tensor *const *tensors,
+enum sumac_status on_device_add_gather(
+    struct on_device_calls *calls, const struct sumac_tensor *const *tensors,
     const struct sumac_shape *shape, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_tensor like = *tensors[0];
@@ -149,11 +151,11 @@ enum sumac_status there_add_gather(
     assert(shape->rank == like.shape.rank);
     like.shape = *shape;
     return add_with_results(
-        calls, &(struct there_call){.kind = THERE_GATHER}, tensors, &like, result, error);
+        calls, &(struct on_device_call){.kind = THERE_GATHER}, tensors, &like, result, error);
 }
 
-enum sumac_status there_add_broadcast(
-    struct there_calls *calls, const struct sumac_tensor *first, struct sumac_value **result,
+enum sumac_status on_device_add_broadcast(
+    struct on_device_calls *calls, const struct sumac_tensor *first, struct sumac_value **result,
     struct sumac_error *error)
 {
     const struct sumac_tensor *tensors[SUMAC_REPLICAS_MAX]; /* those of others are not read */
@@ -162,10 +164,10 @@ enum sumac_status there_add_broadcast(
     for (uint32_t i = 0; i < calls->strategy->replicas; i++)
         tensors[i] = first;
     return add_with_results(
-        calls, &(struct there_call){.kind = THERE_BROADCAST}, tensors, first, result, error);
+        calls, &(struct on_device_call){.kind = THERE_BROADCAST}, tensors, first, result, error);
 }
 
-enum sumac_status there_make_slices(
+enum sumac_status on_device_make_slices(
     struct sumac_value *rows, struct sumac_value *indices, const struct sumac_shape *dense,
     struct sumac_value **slices, struct sumac_error *error)
 {
@@ -175,7 +177,7 @@ enum sumac_status there_make_slices(
     assert(rows->kind == SUMAC_VALUE_MIRRORED);
     assert(rows->count == indices->count);
     for (uint32_t i = 0; i < rows->count; i++) {
-        items[i] = sumac_value_slices(
+        items[i] = sumac_value_indexed_slices(
             sumac_value_ref(rows->items[i]), sumac_value_ref(indices->items[i]), *dense);
         if (items[i] != NULL)
             atomic_store(&items[i]->likeness, likeness);
@@ -186,7 +188,7 @@ enum sumac_status there_make_slices(
     return *slices == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
-void there_forget(struct there_calls *calls)
+void on_device_forget(struct on_device_calls *calls)
 {
     if (replicas_are_given_up(&calls->strategy->own)) /* their threads may still read it */
         return;
@@ -201,55 +203,55 @@ void there_forget(struct there_calls *calls)
 
 /* Under the mutex: no call of the strategy's comes to anything any more. */
 static enum sumac_status
-give_up(struct there_calls *calls, const struct sumac_error *why, struct sumac_error *error)
+give_up(struct on_device_calls *calls, const struct sumac_error *why, struct sumac_error *error)
 {
-    struct there *there = calls->strategy->there;
+    struct on_device *on_device = calls->strategy->on_device;
 
-    assert(there->failed.status == SUMAC_OK || replicas_are_given_up(&calls->strategy->own));
+    assert(on_device->failed.status == SUMAC_OK || replicas_are_given_up(&calls->strategy->own));
     const enum sumac_status status = fail(
-        &there->failed, why->status, why->reason,
+        &on_device->failed, why->status, why->reason,
         "%s: %.360s; the strategy takes no more calls: %s", calls->name, why->text,
         replicas_remedy(&calls->strategy->own, "make the strategy anew"));
     if (error != NULL)
-        *error = there->failed;
+        *error = on_device->failed;
     return status;
 }
 
-static enum sumac_status open_group(struct there_calls *calls, struct sumac_error *error)
+static enum sumac_status open_group(struct on_device_calls *calls, struct sumac_error *error)
 {
-    struct there *there = calls->strategy->there;
+    struct on_device *on_device = calls->strategy->on_device;
 
-    if (there->group != NULL)
+    if (on_device->group != NULL)
         return SUMAC_OK;
     return device_group_open(
-        there->queues, calls->strategy->replicas, CALLS_AT_ONCE_MAX, &there->group, error);
+        on_device->queues, calls->strategy->replicas, CALLS_AT_ONCE_MAX, &on_device->group, error);
 }
 
-static enum sumac_status
-add_to_group(const struct there *there, const struct there_call *call, struct sumac_error *error)
+static enum sumac_status add_to_group(
+    const struct on_device *on_device, const struct on_device_call *call, struct sumac_error *error)
 {
     const struct device_group_values values = {
         .dtype = call->dtype,
         .from = call->from,
         .to = call->to,
         .elements = call->elements,
-        .weights = there->weights};
+        .weights = on_device->weights};
 
     switch (call->kind) {
     case THERE_SUM:
-        return device_group_all_reduce(there->group, call->op, &values, error);
+        return device_group_all_reduce(on_device->group, call->op, &values, error);
     case THERE_REDUCE:
-        return device_group_reduce(there->group, call->op, 0, &values, error);
+        return device_group_reduce(on_device->group, call->op, 0, &values, error);
     case THERE_GATHER:
-        return device_group_all_gather(there->group, &values, error);
+        return device_group_all_gather(on_device->group, &values, error);
     case THERE_BROADCAST:
-        return device_group_broadcast(there->group, 0, &values, error);
+        return device_group_broadcast(on_device->group, 0, &values, error);
     }
     return SUMAC_INTERNAL;
 }
 
 /* Calls of one start: as many as are not more bytes together than are asked for. */
-static uint32_t fit(const struct there_calls *calls, uint32_t first)
+static uint32_t fit(const struct on_device_calls *calls, uint32_t first)
 {
     const uint64_t asked = calls->options.bytes_per_pack;
     uint64_t bytes = 0;
@@ -265,73 +267,73 @@ static uint32_t fit(const struct there_calls *calls, uint32_t first)
     return count;
 }
 
-static enum sumac_status wait_for(struct there_calls *calls, struct sumac_error *error)
+static enum sumac_status wait_for(struct on_device_calls *calls, struct sumac_error *error)
 {
-    struct there *there = calls->strategy->there;
+    struct on_device *on_device = calls->strategy->on_device;
     const uint32_t timeout_ms = calls->options.timeout_ms;
     struct sumac_error aborted;
 
     assert(timeout_ms > 0);
-    device_group_start(there->group);
-    const enum sumac_status status = device_group_wait(there->group, timeout_ms, error);
+    device_group_start(on_device->group);
+    const enum sumac_status status = device_group_wait(on_device->group, timeout_ms, error);
     if (status != SUMAC_DEADLINE_EXCEEDED)
         return status;
-    there_say(calls->strategy, error->text); /* before what may never end */
-    device_group_abort(there->group);
-    if (device_group_wait(there->group, timeout_ms, &aborted) == SUMAC_DEADLINE_EXCEEDED)
-        there_give_up(calls->strategy, error);
+    on_device_say(calls->strategy, error->text); /* before what may never end */
+    device_group_abort(on_device->group);
+    if (device_group_wait(on_device->group, timeout_ms, &aborted) == SUMAC_DEADLINE_EXCEEDED)
+        on_device_give_up(calls->strategy, error);
     return status;
 }
 
 static enum sumac_status
-start(struct there_calls *calls, uint32_t first, uint32_t count, struct sumac_error *error)
+start(struct on_device_calls *calls, uint32_t first, uint32_t count, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = calls->strategy;
-    struct there *there = strategy->there;
+    struct on_device *on_device = strategy->on_device;
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t i = first; status == SUMAC_OK && i < first + count; i++)
-        status = add_to_group(there, &calls->items[i], error);
+        status = add_to_group(on_device, &calls->items[i], error);
     assert(status == SUMAC_OK); /* they were looked at */
     if (status == SUMAC_OK)
         status = wait_for(calls, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
         /* it may not have awaited who came; its thread has left the start, and is not held up */
-        status = device_settle(there->queues[i], DEVICE_NO_LIMIT);
+        status = device_settle(on_device->queues[i], DEVICE_NO_LIMIT);
         if (status != SUMAC_OK)
-            (void)there_fail(strategy, i, there->queues[i], status, error);
+            (void)on_device_fail(strategy, i, on_device->queues[i], status, error);
     }
     return status;
 }
 
-enum sumac_status there_run(struct there_calls *calls, struct sumac_error *error)
+enum sumac_status on_device_run(struct on_device_calls *calls, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = calls->strategy;
-    struct there *there = strategy->there;
+    struct on_device *on_device = strategy->on_device;
     enum sumac_status status = SUMAC_OK;
     struct sumac_error why;
 
     if (calls->count == 0)
         return SUMAC_OK;
-    there_come_present(strategy);
-    pthread_mutex_lock(&there->mutex);
-    if (there->failed.status != SUMAC_OK) {
-        status = there->failed.status;
+    on_device_come_present(strategy);
+    pthread_mutex_lock(&on_device->mutex);
+    if (on_device->failed.status != SUMAC_OK) {
+        status = on_device->failed.status;
         if (error != NULL)
-            *error = there->failed;
+            *error = on_device->failed;
     } else {
         for (uint32_t i = 0; i < strategy->replicas; i++)
-            device_await(there->queues[i], there->come[i]);
+            device_await(on_device->queues[i], on_device->come[i]);
         status = open_group(calls, error);
         for (uint32_t i = 0, count; status == SUMAC_OK && i < calls->count; i += count) {
             count = fit(calls, i);
             status = start(calls, i, count, &why);
             if (status != SUMAC_OK)
-                status = there->group->has_ended || status != SUMAC_RESOURCE_EXHAUSTED
+                status = on_device->group->has_ended || status != SUMAC_RESOURCE_EXHAUSTED
                              ? give_up(calls, &why, error)
                              : fail(error, status, why.reason, "%s: %s", calls->name, why.text);
         }
     }
-    pthread_mutex_unlock(&there->mutex);
+    pthread_mutex_unlock(&on_device->mutex);
     return status;
 }

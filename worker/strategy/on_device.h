@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* there.h -- what a strategy does on devices whose memory the host does not see: values are brought
- * there, and what replicas have there is reduced and gathered there.
+/* on_device.h -- what a strategy does on devices whose memory the host does not see: values are
+ * brought to the devices, reduced and gathered there.
  *
- *     replica i   its queue  | step ………… | all_reduce: come, wait |
- *     beside it   its own    |           | await come | NCCL's part |
+ *     queue of replica i        | step ………… | all_reduce: come, wait |
+ *     the strategy's beside it  |           | await come | NCCL's part |
  *
- * A replica's queue has its function for as long as that runs, so the strategy has a queue of its
- * own beside it on each device. Whatever the function had put into its stream when it made a call
- * is awaited there, by an event. The results are whole when the call returns.
+ * A replica's queue has its function while the function runs. So the strategy has a queue of its
+ * own beside it on each device. That queue awaits, by an event, what the function had put into its
+ * stream before the call. The results are whole when the call returns.
  */
-#ifndef STRATEGY_THERE_H
-#define STRATEGY_THERE_H
+#ifndef STRATEGY_ON_DEVICE_H
+#define STRATEGY_ON_DEVICE_H
 
 #include "device_group.h"
 #include "device_update.h"
 #include "strategy.h"
 
-/* there_memory.c: of one device. */
-#define THERE_KEPT_MAX 1024u
-#define THERE_KEPT_BYTES_MAX (UINT64_C(1) << 30)
-struct kept *there_memory_open(struct device *device); /* NULL: no memory */
-void there_memory_close(struct device *device, struct kept *memory);
+/* on_device_memory.c: of one device. */
+#define ON_DEVICE_KEPT_MAX 1024u
+#define ON_DEVICE_KEPT_BYTES_MAX (UINT64_C(1) << 30)
+struct kept *on_device_memory_open(struct device *device); /* NULL: no memory */
+void on_device_memory_close(struct device *device, struct kept *memory);
 /* So many bytes, of any content; may they be what another value had, which somebody may have given
  * up without waiting for what reads it? Gives  *buffer, with one reference.
  * Fails  RESOURCE_EXHAUSTED; as the device. */
-enum sumac_status there_memory_take(
+enum sumac_status on_device_memory_take(
     struct kept *memory, uint64_t bytes, bool again, struct sumac_buffer **buffer,
     struct sumac_error *error);
 
-struct there {
+struct on_device {
     struct device_queue **queues; /* (replicas), beside those that the replicas run in */
     struct device_event **come;   /* (replicas), in the replica's queue when it makes a call */
     struct kept **memory;         /* (replicas) */
@@ -38,46 +38,46 @@ struct there {
     struct sumac_error failed;          /* with which it ended */
 };
 
-/* strategy->there, where its devices have memory of their own; else nothing.
+/* strategy->on_device, where its devices have memory of their own; else nothing.
  * Fails  RESOURCE_EXHAUSTED; as the device. */
-enum sumac_status there_open(struct sumac_strategy *strategy, struct sumac_error *error);
+enum sumac_status on_device_open(struct sumac_strategy *strategy, struct sumac_error *error);
 /* Ends what runs. Nothing of NULL. */
-void there_close(struct sumac_strategy *strategy);
+void on_device_close(struct sumac_strategy *strategy);
 
 /* On the replica's thread: what it has put into its stream comes before what the call does. */
-void there_come(struct sumac_replica_context *replica);
+void on_device_come(struct sumac_replica_context *replica);
 /* The same of this thread's replica, if it has one, of what a function within the call has put
  * there since. */
-void there_come_present(const struct sumac_strategy *strategy);
+void on_device_come_present(const struct sumac_strategy *strategy);
 /* Wait for what this thread's replica, if it has one, has in its stream.
  * Fails  as the device. */
 enum sumac_status
-there_wait_present(const struct sumac_strategy *strategy, struct sumac_error *error);
+on_device_wait_present(const struct sumac_strategy *strategy, struct sumac_error *error);
 /* Wait, when all functions of a run have returned, for what they have begun. *failed is the replica
  * of which the status is. */
-enum sumac_status there_complete(struct sumac_strategy *strategy, uint32_t *failed);
+enum sumac_status on_device_complete(struct sumac_strategy *strategy, uint32_t *failed);
 
 /* Have the devices been given up? Fails  with why. */
-enum sumac_status there_check(struct sumac_strategy *strategy, struct sumac_error *error);
+enum sumac_status on_device_check(struct sumac_strategy *strategy, struct sumac_error *error);
 /* Under the mutex. A line of the client's log, or, without a client, of standard error. */
-void there_say(const struct sumac_strategy *strategy, const char *line);
+void on_device_say(const struct sumac_strategy *strategy, const char *line);
 /* Under the mutex: the devices' work does not end, as `why` says. Every later call fails so. */
-void there_give_up(struct sumac_strategy *strategy, const struct sumac_error *why);
+void on_device_give_up(struct sumac_strategy *strategy, const struct sumac_error *why);
 
 /* Wait for all that the replicas had in their streams when they came: any thread may read it then.
  * Fails  as the device. */
-enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_error *error);
+enum sumac_status on_device_settle(struct sumac_strategy *strategy, struct sumac_error *error);
 
 /* Put one into the queue of each replica that has any (the others' are NULL), behind what it has in
  * its stream, and wait for all of them: what they write is whole then.
  * Borrows  the updates.
  * Fails    as the device; what they write is anything then. */
-enum sumac_status there_update(
+enum sumac_status on_device_update(
     struct sumac_strategy *strategy, struct device_update *const *updates,
     struct sumac_error *error);
 
 /* What a queue of a replica's device has failed with: "replica 1 (GPU:1) has failed: …". */
-enum sumac_status there_fail(
+enum sumac_status on_device_fail(
     const struct sumac_strategy *strategy, uint32_t index, const struct device_queue *queue,
     enum sumac_status status, struct sumac_error *error);
 
@@ -85,72 +85,74 @@ enum sumac_status there_fail(
 
 /* A leaf with its elements on the device of replica `index`: itself, or a copy.
  * Gives *placed. Fails  RESOURCE_EXHAUSTED, naming the device; as the device. */
-enum sumac_status there_place(
+enum sumac_status on_device_place(
     struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
     struct sumac_value **placed, struct sumac_error *error);
 /* The same of each leaf of a value that is not distributed. */
-enum sumac_status there_place_all(
+enum sumac_status on_device_place_all(
     struct sumac_strategy *strategy, uint32_t index, struct sumac_value *value,
     struct sumac_value **placed, struct sumac_error *error);
 /* Of those leaves alone that are on a device in `like`, of the same nest. */
-enum sumac_status there_place_like(
+enum sumac_status on_device_place_like(
     struct sumac_strategy *strategy, uint32_t index, struct sumac_value *like,
     struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error);
 /* A leaf, on the device of each replica: mirrored. */
-enum sumac_status there_spread(
+enum sumac_status on_device_spread(
     struct sumac_strategy *strategy, struct sumac_value *leaf, struct sumac_value **spread,
     struct sumac_error *error);
 /* What replicas have the same of, once, and here. */
 enum sumac_status
-there_take_one(struct sumac_value *value, struct sumac_value **one, struct sumac_error *error);
+on_device_take_one(struct sumac_value *value, struct sumac_value **one, struct sumac_error *error);
 /* A tensor of the replica's device, not written yet. Gives *made. Fails  RESOURCE_EXHAUSTED. */
-enum sumac_status there_make(
+enum sumac_status on_device_make(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_tensor *like,
     struct sumac_value **made, struct sumac_error *error);
 /* Is what each replica has on its device? */
-bool there_are(
+bool on_device_are(
     const struct sumac_strategy *strategy, struct sumac_value *const *leaves, uint32_t count);
 
 /* ---- calls of a group, which are begun together */
 
-struct there_call;
-struct there_calls {
+struct on_device_call;
+struct on_device_calls {
     struct sumac_strategy *strategy;
     struct sumac_communication_options options; /* filled in */
     const char *name;                           /* "all_reduce" */
-    struct there_call *items;                   /* (count) */
+    struct on_device_call *items;               /* (count) */
     uint32_t count, room;
 };
 
-/* Add one of what the replicas have, each on its device (there_are). What it gives is whole when
- * there_run is over: one for each replica, mirrored.
- * Fails  RESOURCE_EXHAUSTED. */
-enum sumac_status there_add_sum(
-    struct there_calls *calls, enum sumac_reduce_op op, const struct sumac_tensor *const *tensors,
-    struct sumac_value **result, struct sumac_error *error);
+/* Add the sum of the replicas' tensors, each on its device (on_device_are). The result, mirrored
+ * with one copy for each replica, is whole when on_device_run is over. Fails  RESOURCE_EXHAUSTED.
+ */
+enum sumac_status on_device_add_sum(
+    struct on_device_calls *calls, enum sumac_reduce_op op,
+    const struct sumac_tensor *const *tensors, struct sumac_value **result,
+    struct sumac_error *error);
 /* The same, of which the device of replica 0 alone gets the result: that is no mirrored one. */
-enum sumac_status there_add_reduce(
-    struct there_calls *calls, enum sumac_reduce_op op, const struct sumac_tensor *const *tensors,
-    struct sumac_value **result, struct sumac_error *error);
+enum sumac_status on_device_add_reduce(
+    struct on_device_calls *calls, enum sumac_reduce_op op,
+    const struct sumac_tensor *const *tensors, struct sumac_value **result,
+    struct sumac_error *error);
 /* One after the other: along their first axis, or one before which all have one element. `shape` is
  * the result's. */
-enum sumac_status there_add_gather(
-    struct there_calls *calls, const struct sumac_tensor *const *tensors,
+enum sumac_status on_device_add_gather(
+    struct on_device_calls *calls, const struct sumac_tensor *const *tensors,
     const struct sumac_shape *shape, struct sumac_value **result, struct sumac_error *error);
 /* What replica 0 of this process has, in each. */
-enum sumac_status there_add_broadcast(
-    struct there_calls *calls, const struct sumac_tensor *first, struct sumac_value **result,
+enum sumac_status on_device_add_broadcast(
+    struct on_device_calls *calls, const struct sumac_tensor *first, struct sumac_value **result,
     struct sumac_error *error);
 /* Of mirrored rows and indices each replica's slices. Takes  rows, indices. */
-enum sumac_status there_make_slices(
+enum sumac_status on_device_make_slices(
     struct sumac_value *rows, struct sumac_value *indices, const struct sumac_shape *dense,
     struct sumac_value **slices, struct sumac_error *error);
 
 /* Begin them, up to bytes_per_pack at once, and wait.
  * Fails    DEADLINE_EXCEEDED, naming who has not come; as the devices, and NCCL. All later ones of
  *          the strategy fail as this one then. */
-enum sumac_status there_run(struct there_calls *calls, struct sumac_error *error);
+enum sumac_status on_device_run(struct on_device_calls *calls, struct sumac_error *error);
 /* Nothing of them is begun any more. */
-void there_forget(struct there_calls *calls);
+void on_device_forget(struct on_device_calls *calls);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage_there.c -- components whose value and slots lie on their replicas' devices.
+/* storage_on_device.c -- components whose value and slots lie on their replicas' devices.
  *
- * Each component has a storage of its own. Those that nobody has written alone are kin: they have
- * the same values. A function that the device has is computed by it, into memory that nobody else
- * has, of all components at once. Any other is computed here, by lib/update's loops, once for all
- * kin, of what is brought here, and each device is given what came of it. A whole tensor that is
- * assigned, and is there already, stays there. What is new takes its place when all of it is whole.
+ * Each component has a storage of its own. Components that were always written together are kin:
+ * they have the same values. The device computes the functions that it has, for all components at
+ * once, into memory that no value uses. The host computes other functions with lib/update's loops,
+ * once for all kin: it reads the values from the device and sends each device the result. An
+ * assigned tensor that is whole, and on the device already, stays there. New values replace the old
+ * ones when all of them are whole.
  */
 #include "distributed.h"
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 
 #include "error.h"
-#include "there.h"
+#include "on_device.h"
 
 /* ---- made */
 
@@ -25,15 +26,15 @@ static enum sumac_status place_storage(
 
     assert(placed->value == NULL);
     assert(here->value != NULL);
-    enum sumac_status status = there_place(strategy, index, here->value, &placed->value, error);
+    enum sumac_status status = on_device_place(strategy, index, here->value, &placed->value, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX && here->slots[i] != NULL; i++)
-        status = there_place(strategy, index, here->slots[i], &placed->slots[i], error);
+        status = on_device_place(strategy, index, here->slots[i], &placed->slots[i], error);
     placed->steps = here->steps;
     placed->version = here->version;
     return status;
 }
 
-enum sumac_status storage_there_create(
+enum sumac_status storage_on_device_create(
     struct sumac_distributed *variable, uint32_t index, const struct storage *here,
     struct storage **storage, struct sumac_error *error)
 {
@@ -56,7 +57,7 @@ enum sumac_status storage_there_create(
 
 /* What each component will have, … */
 struct outcome {
-    struct storage there;
+    struct storage on_device;
     struct storage here; /* … of the first of kin what that is here, if it is computed here, … */
     struct sumac_value
         *operand; /* … and, there, what its device computes it of; NULL: it does not */
@@ -99,15 +100,15 @@ is_taken_over(const struct sumac_distributed *variable, const struct change *cha
 
 static void take_over(
     const struct sumac_distributed *variable, const struct change *change, uint32_t index,
-    struct storage *there)
+    struct storage *on_device)
 {
     const struct storage *before = variable->components[index].storage;
 
-    there->value = sumac_value_ref(operand_of(variable, change, index));
+    on_device->value = sumac_value_ref(operand_of(variable, change, index));
     for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
-        there->slots[i] = sumac_value_ref(before->slots[i]);
-    there->steps = before->steps + change->function->counts_steps;
-    there->version = before->version + 1;
+        on_device->slots[i] = sumac_value_ref(before->slots[i]);
+    on_device->steps = before->steps + change->function->counts_steps;
+    on_device->version = before->version + 1;
 }
 
 /* ---- by the device */
@@ -124,26 +125,26 @@ static bool is_the_devices(
 /* Memory for what comes of it; slots that the function does not have stay the component's. */
 static enum sumac_status make_room(
     struct sumac_distributed *variable, const struct change *change, uint32_t index,
-    struct storage *there, struct storage_targets *targets, struct sumac_error *error)
+    struct storage *on_device, struct storage_targets *targets, struct sumac_error *error)
 {
     const struct storage *before = variable->components[index].storage;
     const uint32_t slots = update_slot_count(change->function, change->hyperparameters);
     struct sumac_strategy *strategy = variable->strategy;
 
     enum sumac_status status =
-        there_make(strategy, index, &before->value->tensor, &there->value, error);
+        on_device_make(strategy, index, &before->value->tensor, &on_device->value, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX; i++)
         if (i >= slots) {
-            there->slots[i] = sumac_value_ref(before->slots[i]);
+            on_device->slots[i] = sumac_value_ref(before->slots[i]);
         } else {
             assert(before->slots[i] != NULL);
-            status =
-                there_make(strategy, index, &before->slots[i]->tensor, &there->slots[i], error);
-            targets->slots[i] = there->slots[i];
+            status = on_device_make(
+                strategy, index, &before->slots[i]->tensor, &on_device->slots[i], error);
+            targets->slots[i] = on_device->slots[i];
         }
-    targets->value = there->value;
-    there->steps = before->steps + change->function->counts_steps;
-    there->version = before->version + 1;
+    targets->value = on_device->value;
+    on_device->steps = before->steps + change->function->counts_steps;
+    on_device->version = before->version + 1;
     return status;
 }
 
@@ -154,10 +155,10 @@ aim(struct sumac_distributed *variable, const struct change *change, uint32_t in
     struct change own = *change;
     struct storage_targets targets = {.value = NULL};
 
-    enum sumac_status status = there_place(
+    enum sumac_status status = on_device_place(
         variable->strategy, index, operand_of(variable, change, index), &outcome->operand, error);
     if (status == SUMAC_OK)
-        status = make_room(variable, change, index, &outcome->there, &targets, error);
+        status = make_room(variable, change, index, &outcome->on_device, &targets, error);
     own.operand = outcome->operand;
     if (status == SUMAC_OK)
         storage_slice(
@@ -174,7 +175,7 @@ static uint64_t find_likeness(
     assert(outcomes[index].operand != NULL);
     for (uint32_t i = 0; i < index; i++)
         if (outcomes[i].operand != NULL && variable->components[i].storage->kin == kin)
-            return atomic_load(&outcomes[i].there.value->likeness);
+            return atomic_load(&outcomes[i].on_device.value->likeness);
     return value_new_likeness();
 }
 
@@ -183,7 +184,7 @@ static void liken(
     const struct sumac_distributed *variable, const struct change *change, struct outcome *outcomes)
 {
     for (uint32_t i = 0; i < variable->component_count; i++) {
-        struct sumac_value *made = outcomes[i].there.value;
+        struct sumac_value *made = outcomes[i].on_device.value;
         if (outcomes[i].operand == NULL)
             continue;
         if (change->function->number == UPDATE_ASSIGN)
@@ -207,7 +208,7 @@ static enum sumac_status compute_there(
         any = any || updates[i] != NULL;
     }
     const enum sumac_status status =
-        any ? there_update(variable->strategy, updates, error) : SUMAC_OK;
+        any ? on_device_update(variable->strategy, updates, error) : SUMAC_OK;
     if (status == SUMAC_OK)
         liken(variable, change, outcomes);
     return status;
@@ -264,7 +265,7 @@ static enum sumac_status prepare(
     struct outcome *outcomes, struct sumac_error *error)
 {
     if (is_taken_over(variable, change, index)) {
-        take_over(variable, change, index, &outcomes[index].there);
+        take_over(variable, change, index, &outcomes[index].on_device);
         return SUMAC_OK;
     }
     if (is_the_devices(variable, change, index))
@@ -274,25 +275,26 @@ static enum sumac_status prepare(
     if (kin == index)
         status = compute_here(variable, change, index, &outcomes[index].here, error);
     return status == SUMAC_OK
-               ? place_storage(variable, index, &outcomes[kin].here, &outcomes[index].there, error)
+               ? place_storage(
+                     variable, index, &outcomes[kin].here, &outcomes[index].on_device, error)
                : status;
 }
 
-static void commit(struct sumac_component *component, struct storage *there, uint64_t kin)
+static void commit(struct sumac_component *component, struct storage *on_device, uint64_t kin)
 {
     struct storage *storage = component->storage;
 
-    assert(there->value != NULL);
+    assert(on_device->value != NULL);
     assert(storage->components == 1);
     struct storage before = *storage;
-    *storage = *there;
+    *storage = *on_device;
     storage->components = 1;
     storage->kin = kin;
-    *there = (struct storage){.value = NULL};
+    *on_device = (struct storage){.value = NULL};
     release(&before);
 }
 
-enum sumac_status storage_there_change(
+enum sumac_status storage_on_device_change(
     struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
     struct sumac_error *error)
 {
@@ -310,13 +312,13 @@ enum sumac_status storage_there_change(
         variable->kins++;
     for (uint32_t i = first; status == SUMAC_OK && i < end; i++)
         commit(
-            &variable->components[i], &outcomes[i].there,
+            &variable->components[i], &outcomes[i].on_device,
             only != NULL ? variable->kins : variable->components[i].storage->kin);
     if (replicas_are_given_up(&variable->strategy->own)) /* their threads may still read it */
         return status;
     for (uint32_t i = first; outcomes != NULL && i < end; i++) {
         release(&outcomes[i].here);
-        release(&outcomes[i].there);
+        release(&outcomes[i].on_device);
         sumac_value_unref(outcomes[i].operand);
     }
     free(outcomes);

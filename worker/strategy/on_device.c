@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* there.c -- a strategy's queues beside its replicas' on devices with memory of their own, and
+/* on_device.c -- a strategy's queues beside its replicas' on devices with memory of their own, and
  * values that are brought there. */
-#include "there.h"
+#include "on_device.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 
 /* ---- open */
 
-static enum sumac_status
-open_all(const struct sumac_strategy *strategy, struct there *there, struct sumac_error *error)
+static enum sumac_status open_all(
+    const struct sumac_strategy *strategy, struct on_device *on_device, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
@@ -24,66 +24,66 @@ open_all(const struct sumac_strategy *strategy, struct there *there, struct suma
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
         const uint32_t timeout_ms = strategy->options.step_timeout_ms;
         strategy->own.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
-        status = device_queue_open(strategy->own.devices[i], &there->queues[i], error);
+        status = device_queue_open(strategy->own.devices[i], &on_device->queues[i], error);
         if (status == SUMAC_OK)
-            status = device_event_open(strategy->own.devices[i], &there->come[i], error);
-        there->weights[i] = 1;
-        there->memory[i] = there_memory_open(strategy->own.devices[i]);
-        if (status == SUMAC_OK && there->memory[i] == NULL)
+            status = device_event_open(strategy->own.devices[i], &on_device->come[i], error);
+        on_device->weights[i] = 1;
+        on_device->memory[i] = on_device_memory_open(strategy->own.devices[i]);
+        if (status == SUMAC_OK && on_device->memory[i] == NULL)
             status = value_fail_for_memory(error);
     }
     return status;
 }
 
-enum sumac_status there_open(struct sumac_strategy *strategy, struct sumac_error *error)
+enum sumac_status on_device_open(struct sumac_strategy *strategy, struct sumac_error *error)
 {
     const struct replicas *own = &strategy->own;
 
-    assert(strategy->there == NULL);
+    assert(strategy->on_device == NULL);
     if (own->devices == NULL || own->devices[0]->ops->place == SUMAC_PLACE_HOST)
         return SUMAC_OK;
-    struct there *there = calloc(1, sizeof *there);
-    if (there == NULL)
+    struct on_device *on_device = calloc(1, sizeof *on_device);
+    if (on_device == NULL)
         return value_fail_for_memory(error);
-    strategy->there = there;
-    pthread_mutex_init(&there->mutex, NULL);
-    there->queues = calloc(strategy->replicas, sizeof(struct device_queue *));
-    there->come = calloc(strategy->replicas, sizeof(struct device_event *));
-    there->memory = calloc(strategy->replicas, sizeof(struct kept *));
-    return there->queues == NULL || there->come == NULL || there->memory == NULL
+    strategy->on_device = on_device;
+    pthread_mutex_init(&on_device->mutex, NULL);
+    on_device->queues = calloc(strategy->replicas, sizeof(struct device_queue *));
+    on_device->come = calloc(strategy->replicas, sizeof(struct device_event *));
+    on_device->memory = calloc(strategy->replicas, sizeof(struct kept *));
+    return on_device->queues == NULL || on_device->come == NULL || on_device->memory == NULL
                ? value_fail_for_memory(error)
-               : open_all(strategy, there, error);
+               : open_all(strategy, on_device, error);
 }
 
-void there_close(struct sumac_strategy *strategy)
+void on_device_close(struct sumac_strategy *strategy)
 {
-    struct there *there = strategy->there;
+    struct on_device *on_device = strategy->on_device;
 
-    if (there == NULL)
+    if (on_device == NULL)
         return;
-    device_group_close(there->group);
-    for (uint32_t i = 0; there->queues != NULL && i < strategy->replicas; i++)
-        device_queue_close(there->queues[i]);
-    for (uint32_t i = 0; there->come != NULL && i < strategy->replicas; i++)
-        device_event_close(there->come[i]);
-    for (uint32_t i = 0; there->memory != NULL && i < strategy->replicas; i++)
-        there_memory_close(strategy->own.devices[i], there->memory[i]);
-    pthread_mutex_destroy(&there->mutex);
-    free(there->memory);
-    free(there->queues);
-    free(there->come);
-    free(there);
-    strategy->there = NULL;
+    device_group_close(on_device->group);
+    for (uint32_t i = 0; on_device->queues != NULL && i < strategy->replicas; i++)
+        device_queue_close(on_device->queues[i]);
+    for (uint32_t i = 0; on_device->come != NULL && i < strategy->replicas; i++)
+        device_event_close(on_device->come[i]);
+    for (uint32_t i = 0; on_device->memory != NULL && i < strategy->replicas; i++)
+        on_device_memory_close(strategy->own.devices[i], on_device->memory[i]);
+    pthread_mutex_destroy(&on_device->mutex);
+    free(on_device->memory);
+    free(on_device->queues);
+    free(on_device->come);
+    free(on_device);
+    strategy->on_device = NULL;
 }
 
 /* ---- before and after */
 
-void there_come(struct sumac_replica_context *replica)
+void on_device_come(struct sumac_replica_context *replica)
 {
     struct sumac_strategy *strategy = replica->strategy;
 
-    assert(strategy->there != NULL);
-    device_record(strategy->own.queues[replica->index], strategy->there->come[replica->index]);
+    assert(strategy->on_device != NULL);
+    device_record(strategy->own.queues[replica->index], strategy->on_device->come[replica->index]);
 }
 
 /* NULL: the thread is no replica's. */
@@ -91,19 +91,19 @@ static struct sumac_replica_context *present_replica(const struct sumac_strategy
 {
     struct sumac_replica_context *replica = context_present()->replica;
 
-    assert(strategy->there != NULL);
+    assert(strategy->on_device != NULL);
     return replica != NULL && replica->strategy == strategy ? replica : NULL;
 }
 
-void there_come_present(const struct sumac_strategy *strategy)
+void on_device_come_present(const struct sumac_strategy *strategy)
 {
     struct sumac_replica_context *replica = present_replica(strategy);
 
     if (replica != NULL)
-        there_come(replica);
+        on_device_come(replica);
 }
 
-enum sumac_status there_fail(
+enum sumac_status on_device_fail(
     const struct sumac_strategy *strategy, uint32_t index, const struct device_queue *queue,
     enum sumac_status status, struct sumac_error *error)
 {
@@ -118,7 +118,7 @@ enum sumac_status there_fail(
 }
 
 enum sumac_status
-there_wait_present(const struct sumac_strategy *strategy, struct sumac_error *error)
+on_device_wait_present(const struct sumac_strategy *strategy, struct sumac_error *error)
 {
     const struct sumac_replica_context *replica = present_replica(strategy);
 
@@ -127,7 +127,7 @@ there_wait_present(const struct sumac_strategy *strategy, struct sumac_error *er
                : sumac_device_wait(device_for_step(strategy->own.queues[replica->index]), error);
 }
 
-void there_say(const struct sumac_strategy *strategy, const char *line)
+void on_device_say(const struct sumac_strategy *strategy, const char *line)
 {
     if (strategy->options.client != NULL)
         client_log(strategy->options.client, "%s", line);
@@ -135,30 +135,31 @@ void there_say(const struct sumac_strategy *strategy, const char *line)
         (void)fprintf(stderr, "sumac: %s\n", line);
 }
 
-void there_give_up(struct sumac_strategy *strategy, const struct sumac_error *why)
+void on_device_give_up(struct sumac_strategy *strategy, const struct sumac_error *why)
 {
-    struct there *there = strategy->there;
+    struct on_device *on_device = strategy->on_device;
 
     assert(why->status != SUMAC_OK);
     replicas_give_up(&strategy->own);
     (void)fail(
-        &there->failed, why->status, why->reason, "%.360s; %s", why->text,
+        &on_device->failed, why->status, why->reason, "%.360s; %s", why->text,
         replicas_remedy(&strategy->own, ""));
-    there_say(strategy, there->failed.text);
+    on_device_say(strategy, on_device->failed.text);
     if (strategy->options.abort_when_stuck)
         (void)raise(SIGABRT);
 }
 
-enum sumac_status there_check(struct sumac_strategy *strategy, struct sumac_error *error)
+enum sumac_status on_device_check(struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    struct there *there = strategy->there;
+    struct on_device *on_device = strategy->on_device;
     enum sumac_status status = SUMAC_OK;
 
-    if (there == NULL || !replicas_are_given_up(&strategy->own))
+    if (on_device == NULL || !replicas_are_given_up(&strategy->own))
         return SUMAC_OK;
-    pthread_mutex_lock(&there->mutex);
-    status = fail(error, there->failed.status, there->failed.reason, "%s", there->failed.text);
-    pthread_mutex_unlock(&there->mutex);
+    pthread_mutex_lock(&on_device->mutex);
+    status = fail(
+        error, on_device->failed.status, on_device->failed.reason, "%s", on_device->failed.text);
+    pthread_mutex_unlock(&on_device->mutex);
     return status;
 }
 
@@ -176,10 +177,10 @@ static struct sumac_error late_error(const struct sumac_strategy *strategy, uint
     return late;
 }
 
-enum sumac_status there_complete(struct sumac_strategy *strategy, uint32_t *failed)
+enum sumac_status on_device_complete(struct sumac_strategy *strategy, uint32_t *failed)
 {
     const uint32_t timeout_ms = strategy->options.step_timeout_ms;
-    struct there *there = strategy->there;
+    struct on_device *on_device = strategy->on_device;
     enum sumac_status status = SUMAC_DEADLINE_EXCEEDED;
 
     for (int half = 0; half < 2 && status == SUMAC_DEADLINE_EXCEEDED; half++) {
@@ -188,12 +189,12 @@ enum sumac_status there_complete(struct sumac_strategy *strategy, uint32_t *fail
         if (status != SUMAC_DEADLINE_EXCEEDED)
             break;
         const struct sumac_error late = late_error(strategy, *failed);
-        pthread_mutex_lock(&there->mutex);
+        pthread_mutex_lock(&on_device->mutex);
         if (half == 0)
-            there_say(strategy, late.text);
+            on_device_say(strategy, late.text);
         else
-            there_give_up(strategy, &late);
-        pthread_mutex_unlock(&there->mutex);
+            on_device_give_up(strategy, &late);
+        pthread_mutex_unlock(&on_device->mutex);
     }
     return status;
 }
@@ -202,20 +203,20 @@ enum sumac_status there_complete(struct sumac_strategy *strategy, uint32_t *fail
 static enum sumac_status
 wait_for_queue(struct sumac_strategy *strategy, uint32_t index, struct sumac_error *error)
 {
-    struct device_queue *queue = strategy->there->queues[index];
+    struct device_queue *queue = strategy->on_device->queues[index];
     const uint32_t timeout_ms = strategy->options.step_timeout_ms;
     enum sumac_status status = device_wait_until(queue, device_until(timeout_ms));
 
     if (status == SUMAC_DEADLINE_EXCEEDED) {
         const struct sumac_error late = late_error(strategy, index);
-        there_say(strategy, late.text);
+        on_device_say(strategy, late.text);
         status = device_wait_until(queue, device_until(timeout_ms));
         if (status == SUMAC_DEADLINE_EXCEEDED) {
-            there_give_up(strategy, &late);
-            return fail(error, status, late.reason, "%s", strategy->there->failed.text);
+            on_device_give_up(strategy, &late);
+            return fail(error, status, late.reason, "%s", strategy->on_device->failed.text);
         }
     }
-    return status == SUMAC_OK ? SUMAC_OK : there_fail(strategy, index, queue, status, error);
+    return status == SUMAC_OK ? SUMAC_OK : on_device_fail(strategy, index, queue, status, error);
 }
 
 /* Under the mutex: wait for the queues of those that have `updates`, NULL: of all. */
@@ -236,40 +237,40 @@ static enum sumac_status wait_for(
     return first;
 }
 
-enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_error *error)
+enum sumac_status on_device_settle(struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    struct there *there = strategy->there;
+    struct on_device *on_device = strategy->on_device;
 
-    assert(there != NULL);
-    if (there_check(strategy, error) != SUMAC_OK)
+    assert(on_device != NULL);
+    if (on_device_check(strategy, error) != SUMAC_OK)
         return SUMAC_DEADLINE_EXCEEDED;
-    there_come_present(strategy);
-    pthread_mutex_lock(&there->mutex);
+    on_device_come_present(strategy);
+    pthread_mutex_lock(&on_device->mutex);
     for (uint32_t i = 0; i < strategy->replicas; i++)
-        device_await(there->queues[i], there->come[i]);
+        device_await(on_device->queues[i], on_device->come[i]);
     const enum sumac_status status = wait_for(strategy, NULL, error);
-    pthread_mutex_unlock(&there->mutex);
+    pthread_mutex_unlock(&on_device->mutex);
     return status;
 }
 
-enum sumac_status there_update(
+enum sumac_status on_device_update(
     struct sumac_strategy *strategy, struct device_update *const *updates,
     struct sumac_error *error)
 {
-    struct there *there = strategy->there;
+    struct on_device *on_device = strategy->on_device;
 
-    assert(there != NULL);
-    if (there_check(strategy, error) != SUMAC_OK)
+    assert(on_device != NULL);
+    if (on_device_check(strategy, error) != SUMAC_OK)
         return SUMAC_DEADLINE_EXCEEDED;
-    there_come_present(strategy);
-    pthread_mutex_lock(&there->mutex);
+    on_device_come_present(strategy);
+    pthread_mutex_lock(&on_device->mutex);
     for (uint32_t i = 0; i < strategy->replicas; i++)
         if (updates[i] != NULL) {
-            device_await(there->queues[i], there->come[i]);
-            device_update(there->queues[i], updates[i]);
+            device_await(on_device->queues[i], on_device->come[i]);
+            device_update(on_device->queues[i], updates[i]);
         }
     const enum sumac_status status = wait_for(strategy, updates, error);
-    pthread_mutex_unlock(&there->mutex);
+    pthread_mutex_unlock(&on_device->mutex);
     return status;
 }
 
@@ -288,16 +289,16 @@ is_at(const struct sumac_strategy *strategy, uint32_t index, const struct sumac_
 static bool
 is_leaf_at(const struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *leaf)
 {
-    if (leaf->kind == SUMAC_VALUE_SLICES)
+    if (leaf->kind == SUMAC_VALUE_INDEXED_SLICES)
         return is_at(strategy, index, &leaf->items[0]->tensor) &&
                is_at(strategy, index, &leaf->items[1]->tensor);
     return leaf->kind == SUMAC_VALUE_TENSOR && is_at(strategy, index, &leaf->tensor);
 }
 
-bool there_are(
+bool on_device_are(
     const struct sumac_strategy *strategy, struct sumac_value *const *leaves, uint32_t count)
 {
-    bool are = strategy->there != NULL && count == strategy->replicas;
+    bool are = strategy->on_device != NULL && count == strategy->replicas;
 
     for (uint32_t i = 0; are && i < count; i++)
         are = is_leaf_at(strategy, i, leaves[i]);
@@ -313,7 +314,7 @@ static bool may_take_again(struct sumac_strategy *strategy, uint32_t index)
     return replica != NULL && (replica->index == index || calls_all_made(strategy));
 }
 
-enum sumac_status there_make(
+enum sumac_status on_device_make(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_tensor *like,
     struct sumac_value **made, struct sumac_error *error)
 {
@@ -325,8 +326,8 @@ enum sumac_status there_make(
     /* without a run no replica has anything in its stream */
     const bool is_idle = !is_own && pthread_mutex_trylock(&strategy->running) == 0;
     struct sumac_buffer *buffer = NULL;
-    const enum sumac_status status =
-        there_memory_take(strategy->there->memory[index], bytes, is_own || is_idle, &buffer, error);
+    const enum sumac_status status = on_device_memory_take(
+        strategy->on_device->memory[index], bytes, is_own || is_idle, &buffer, error);
     if (is_idle)
         pthread_mutex_unlock(&strategy->running);
     if (status != SUMAC_OK)
@@ -348,7 +349,7 @@ static enum sumac_status place_tensor(
     assert(leaf->tensor.buffer != NULL);
     enum sumac_status status = value_bring_here(leaf, &here, error); /* of another device */
     if (status == SUMAC_OK)
-        status = there_make(strategy, index, &leaf->tensor, &made, error);
+        status = on_device_make(strategy, index, &leaf->tensor, &made, error);
     if (status == SUMAC_OK)
         status = reach_write(&made->tensor, sumac_value_data(here), error);
     sumac_value_unref(here);
@@ -365,19 +366,19 @@ static enum sumac_status place_slices(
 {
     struct sumac_value *rows = NULL, *indices = NULL;
 
-    assert(leaf->kind == SUMAC_VALUE_SLICES);
-    enum sumac_status status = there_place(strategy, index, leaf->items[0], &rows, error);
+    assert(leaf->kind == SUMAC_VALUE_INDEXED_SLICES);
+    enum sumac_status status = on_device_place(strategy, index, leaf->items[0], &rows, error);
     if (status == SUMAC_OK)
-        status = there_place(strategy, index, leaf->items[1], &indices, error);
+        status = on_device_place(strategy, index, leaf->items[1], &indices, error);
     if (status != SUMAC_OK) {
         sumac_value_unref(rows);
         return status;
     }
-    *placed = sumac_value_slices(rows, indices, leaf->dense);
+    *placed = sumac_value_indexed_slices(rows, indices, leaf->dense);
     return *placed == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
-enum sumac_status there_place(
+enum sumac_status on_device_place(
     struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
     struct sumac_value **placed, struct sumac_error *error)
 {
@@ -387,7 +388,7 @@ enum sumac_status there_place(
         *placed = sumac_value_ref(leaf);
         return SUMAC_OK;
     }
-    const enum sumac_status status = leaf->kind == SUMAC_VALUE_SLICES
+    const enum sumac_status status = leaf->kind == SUMAC_VALUE_INDEXED_SLICES
                                          ? place_slices(strategy, index, leaf, placed, error)
                                          : place_tensor(strategy, index, leaf, placed, error);
     if (status == SUMAC_OK)
@@ -395,7 +396,7 @@ enum sumac_status there_place(
     return status;
 }
 
-enum sumac_status there_spread(
+enum sumac_status on_device_spread(
     struct sumac_strategy *strategy, struct sumac_value *leaf, struct sumac_value **spread,
     struct sumac_error *error)
 {
@@ -406,7 +407,7 @@ enum sumac_status there_spread(
     assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
     for (; status == SUMAC_OK && count < strategy->replicas; count++) {
         items[count] = NULL;
-        status = there_place(strategy, count, leaf, &items[count], error);
+        status = on_device_place(strategy, count, leaf, &items[count], error);
     }
     if (status != SUMAC_OK) {
         for (uint32_t i = 0; i < count; i++)
@@ -431,16 +432,16 @@ static enum sumac_status place_leaf(
     const struct placing *placing = context;
 
     (void)path;
-    return there_place(placing->strategy, placing->index, leaf, mapped, error);
+    return on_device_place(placing->strategy, placing->index, leaf, mapped, error);
 }
 
-enum sumac_status there_place_all(
+enum sumac_status on_device_place_all(
     struct sumac_strategy *strategy, uint32_t index, struct sumac_value *value,
     struct sumac_value **placed, struct sumac_error *error)
 {
     struct placing placing = {.strategy = strategy, .index = index};
 
-    assert(strategy->there != NULL);
+    assert(strategy->on_device != NULL);
     assert(!value->distributed);
     return value_map(value, place_leaf, &placing, placed, error);
 }
@@ -455,14 +456,14 @@ static enum sumac_status place_leaf_like(
     return SUMAC_OK;
 }
 
-enum sumac_status there_place_like(
+enum sumac_status on_device_place_like(
     struct sumac_strategy *strategy, uint32_t index, struct sumac_value *like,
     struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error)
 {
     struct placing placing = {.strategy = strategy, .index = index};
     struct sumac_value *const both[] = {like, value};
 
-    assert(strategy->there != NULL);
+    assert(strategy->on_device != NULL);
     assert(index < strategy->replicas);
     return value_zip(both, 2, place_leaf_like, &placing, placed, error);
 }
@@ -477,7 +478,7 @@ static enum sumac_status take_one_leaf(
 }
 
 enum sumac_status
-there_take_one(struct sumac_value *value, struct sumac_value **one, struct sumac_error *error)
+on_device_take_one(struct sumac_value *value, struct sumac_value **one, struct sumac_error *error)
 {
     return value_map(value, take_one_leaf, NULL, one, error);
 }
@@ -500,9 +501,9 @@ enum sumac_status sumac_replica_to_device(
     enum sumac_status status = sumac_value_select(value, replica->id, &own, error);
     if (status != SUMAC_OK)
         return status;
-    status = replica->strategy->there == NULL
+    status = replica->strategy->on_device == NULL
                  ? sumac_value_to_host(own, placed, error)
-                 : there_place_all(replica->strategy, replica->index, own, placed, error);
+                 : on_device_place_all(replica->strategy, replica->index, own, placed, error);
     sumac_value_unref(own);
     return status;
 }
@@ -537,12 +538,12 @@ static enum sumac_status distribute_leaf(
 
     (void)path;
     if (!value_is_leaf_of_replicas(leaf))
-        return there_spread(strategy, leaf, mapped, error);
+        return on_device_spread(strategy, leaf, mapped, error);
     for (; status == SUMAC_OK && count < strategy->replicas; count++) {
         items[count] = NULL;
         status = sumac_value_select(leaf, strategy->first + count, &own, error);
         if (status == SUMAC_OK)
-            status = there_place_all(strategy, count, own, &items[count], error);
+            status = on_device_place_all(strategy, count, own, &items[count], error);
         sumac_value_unref(own);
         own = NULL;
     }
@@ -576,6 +577,6 @@ enum sumac_status sumac_strategy_to_devices(
     sumac_value_unref(checked);
     if (status != SUMAC_OK)
         return status;
-    return strategy->there == NULL ? sumac_value_to_host(value, placed, error)
-                                   : value_map(value, distribute_leaf, strategy, placed, error);
+    return strategy->on_device == NULL ? sumac_value_to_host(value, placed, error)
+                                       : value_map(value, distribute_leaf, strategy, placed, error);
 }

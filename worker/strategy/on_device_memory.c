@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* there_memory.c -- the memory of values on a replica's device, which a driver takes its time for,
- * and may wait for all that runs there: that of earlier values is taken again.
+/* on_device_memory.c -- memory of values on a replica's device. A driver takes time to give memory,
+ * and may wait for all work on the device. So memory of earlier values is used again.
  *
- * Whoever gives a value up may have work in the replica's stream that still reads it. So a block is
- * taken again only by that replica's own thread, which writes to it in the same stream, while all
- * replicas are in a call, behind what they had in their streams, or while nothing runs.
+ * Work in the replica's stream may still read a value that was given up. So a block is used again
+ * in two cases only. The replica's own thread takes it, which writes to it in the same stream. Or
+ * all replicas are in a call, behind the work in their streams, or nothing runs.
  */
 #include <assert.h>
 
-#include "there.h"
+#include "on_device.h"
 
 #define BLOCK_BYTES_MIN 512u
 
@@ -20,14 +20,14 @@ make(void *context, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_e
 
 static bool spare(void *context) { return kept_free_idle(context); }
 
-struct kept *there_memory_open(struct device *device)
+struct kept *on_device_memory_open(struct device *device)
 {
     assert(device->spare == NULL);
     struct kept *memory = kept_open(&(struct kept_source){
         .make = make,
         .context = device,
-        .count_max = THERE_KEPT_MAX,
-        .bytes_max = THERE_KEPT_BYTES_MAX});
+        .count_max = ON_DEVICE_KEPT_MAX,
+        .bytes_max = ON_DEVICE_KEPT_BYTES_MAX});
     if (memory == NULL)
         return NULL;
     device->spare = spare; /* whoever wants memory of the device's beside the strategy */
@@ -35,13 +35,13 @@ struct kept *there_memory_open(struct device *device)
     return memory;
 }
 
-void there_memory_close(struct device *device, struct kept *memory)
+void on_device_memory_close(struct device *device, struct kept *memory)
 {
     device->spare = NULL;
     kept_close(memory);
 }
 
-enum sumac_status there_memory_take(
+enum sumac_status on_device_memory_take(
     struct kept *memory, uint64_t bytes, bool again, struct sumac_buffer **buffer,
     struct sumac_error *error)
 {
