@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         sumac_value_unref(zeros.initial);
     }
     for (uint32_t number = 0; number < STEPS; number++) {
-        const struct sumac_step each = {.function = step, .context = &number};
+        const struct sumac_run_options each = {.function = step, .context = &number};
         sumac_check(sumac_strategy_run(strategy, &each, NULL, &error), &error);
     }
     sumac_check(sumac_strategy_close(strategy, &error), &error); /* and what it has */

@@ -119,7 +119,7 @@ create(struct sumac_strategy *strategy, const char *name, struct sumac_shape sha
 /* The mean loss of one step. */
 static double train(struct sumac_strategy *strategy, struct job *job)
 {
-    const struct sumac_step each = {.function = step, .context = job};
+    const struct sumac_run_options each = {.function = step, .context = job};
     struct sumac_value *loss = NULL, *losses = NULL;
     struct sumac_error error;
 

@@ -132,7 +132,7 @@ static void reduce_often(struct sumac_strategy *strategy, const struct burst *bu
 
 static void run_burst(struct sumac_strategy *strategy, struct burst *burst)
 {
-    const struct sumac_step step = {.function = call_often, .context = burst};
+    const struct sumac_run_options step = {.function = call_often, .context = burst};
     struct sumac_error error;
 
     burst->samples = &taken;

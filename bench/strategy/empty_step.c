@@ -51,7 +51,7 @@ static void open_row(struct row *row)
 
 static void measure(struct row *row)
 {
-    const struct sumac_step step = {.function = do_nothing};
+    const struct sumac_run_options step = {.function = do_nothing};
     struct sumac_error error;
 
     for (uint32_t i = 0; i < WARM_UP + BURST; i++) {

@@ -89,7 +89,7 @@ static void measure(struct bench *bench, uint64_t bytes, uint32_t rounds, bool t
 {
     uint64_t met[ROUNDS_MAX], reduced[ROUNDS_MAX];
     struct timed timed = {.bench = bench, .met = met, .reduced = reduced, .rounds = rounds};
-    const struct sumac_step step = {.function = run, .context = &timed};
+    const struct sumac_run_options step = {.function = run, .context = &timed};
     struct sumac_error error;
 
     bench->count = bytes / sizeof *bench->elements;

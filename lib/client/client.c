@@ -305,7 +305,7 @@ void sumac_client_describe(struct sumac_client *client, struct sumac_client_fact
         .pushes_in_flight = state.pushes_in_flight,
         .contributed_step = state.last_step,
         .newest_step = state.newest_step,
-        .step_rules =
+        .step_options =
             {.members = state.step_members,
              .quorum = state.step_quorum,
              .on_loss = (enum sumac_on_loss)state.on_loss,

@@ -2,6 +2,9 @@
 /* answer.c -- what a ps says about the pushes it has parts of, and how the commit advances by it.
  */
 #include "state.h"
+#include "membership.h"
+#include "transfers.h"
+#include "links.h"
 
 #include <assert.h>
 #include <inttypes.h>

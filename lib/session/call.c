@@ -2,6 +2,8 @@
 /* call.c -- unary calls, the session's own and the caller's: each is made when it is due, and
  * again, after a wait that doubles, while another try may come to something and there is time. */
 #include "state.h"
+#include "membership.h"
+#include "links.h"
 
 #include <assert.h>
 #include <inttypes.h>

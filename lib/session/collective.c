@@ -3,6 +3,7 @@
  * commits that say so to the ps, and results that arrive.
  */
 #include "state.h"
+#include "transfers.h"
 
 #include <assert.h>
 #include <string.h>

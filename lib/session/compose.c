@@ -7,6 +7,8 @@
  * interleave.
  */
 #include "state.h"
+#include "transfers.h"
+#include "links.h"
 
 #include <assert.h>
 

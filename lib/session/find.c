@@ -8,6 +8,8 @@
  * gives the list. Every five seconds a line says who is missing, and why.
  */
 #include "state.h"
+#include "membership.h"
+#include "links.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join.c -- a session begins, keeps its lease, leaves, and ends. */
 #include "state.h"
+#include "membership.h"
+#include "transfers.h"
+#include "links.h"
 
 #include <assert.h>
 #include <inttypes.h>

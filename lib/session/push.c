@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- a push is taken in, split by ps, numbered, and over. */
 #include "state.h"
+#include "transfers.h"
+#include "links.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -6,6 +6,8 @@
  * where it is short: link->beside. That of a stream that broke is asked for on the pull stream.
  */
 #include "state.h"
+#include "transfers.h"
+#include "links.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -9,6 +9,7 @@
  * docs/protocol/PROTOCOL.md, "Room".
  */
 #include "state.h"
+#include "transfers.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.c -- one event in, its effects out. state.h says which file does what. */
 #include "state.h"
+#include "membership.h"
+#include "transfers.h"
+#include "links.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c -- the streams to each ps: opened, greeted, lost and opened again, and a ps given up. */
 #include "state.h"
+#include "membership.h"
+#include "transfers.h"
+#include "links.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -3,6 +3,7 @@
  * something on the next one; which step it waits with; and what else it waits for at a ps that is
  * well. */
 #include "state.h"
+#include "links.h"
 
 #include <assert.h>
 #include <string.h>

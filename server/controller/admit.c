@@ -3,6 +3,7 @@
  * that of ps 0, whether there is a place. All of it is looked at before a join changes anything, so
  * that one that is refused leaves nothing behind. */
 #include "controller_state.h"
+#include "controller_members.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -240,7 +241,7 @@ uint32_t controller_on_loss(const struct controller *controller)
 }
 
 /* Who goes by other rules of synchronous steps would wait for what does not come. */
-static enum sumac_status check_step_rules(
+static enum sumac_status check_step_options(
     const struct controller *controller, const wire_join_request *request,
     struct sumac_error *error)
 {
@@ -531,7 +532,7 @@ enum sumac_status controller_join_admit(
     if (status == SUMAC_OK && member)
         status = check_member_count(controller, request, error);
     if (status == SUMAC_OK)
-        status = check_step_rules(controller, request, error);
+        status = check_step_options(controller, request, error);
     if (status == SUMAC_OK && member)
         status = check_members(controller, request, error);
     if (status == SUMAC_OK && member)

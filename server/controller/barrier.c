@@ -18,6 +18,7 @@
 #include "error.h"
 #include "listing.h"
 #include "text.h"
+#include "controller_members.h"
 
 #define PLACES_FREE_SHARE 8u /* of the places for calls: left for those who have not come yet */
 

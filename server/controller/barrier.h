@@ -136,4 +136,20 @@ const char *controller_barrier_wanted_text(
 const char *controller_barrier_wait(
     const struct controller *controller, const struct controller_barrier *barrier);
 
+/* ---- for the other files of the controller */
+void controller_barrier_call(struct controller *controller, const struct controller_event *event);
+/* The session is closing: its calls fail, and its arrivals still count. */
+void controller_barriers_of_session_fail(
+    struct controller *controller, const struct controller_session *session);
+/* A session of that task is settled. If the task has no other session, ends the rounds that lack
+ * the task. */
+void controller_barriers_settled(struct controller *controller, const struct controller_task *task);
+void controller_barriers_tick(struct controller *controller);
+/* The controller starts from its records: every deadline starts again. */
+void controller_barriers_begin_again(struct controller *controller);
+void controller_barriers_fail(
+    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
+    const char *text);
+void controller_barrier_call_forget(struct controller *controller, uint64_t call);
+
 #endif

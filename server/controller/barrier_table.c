@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "text.h"
+#include "controller_members.h"
 
 struct controller_barrier *
 controller_barrier_find(const struct controller *controller, const char *name)

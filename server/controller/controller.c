@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "text.h"
+#include "controller_orders.h"
+#include "controller_members.h"
+#include "controller_creates.h"
 
 #define TICK_MS_MAX 1000u
 

@@ -18,6 +18,9 @@
 
 #include "error.h"
 #include "text.h"
+#include "controller_orders.h"
+#include "controller_members.h"
+#include "controller_creates.h"
 
 /* ---- calls that wait ---- */
 

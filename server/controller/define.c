@@ -15,6 +15,9 @@
 
 #include "described.h"
 #include "error.h"
+#include "controller_orders.h"
+#include "controller_members.h"
+#include "controller_creates.h"
 
 /* Nothing is ever undefined, and any client that reaches ps 0 may join as an observer. Members
  * need numbers that observers cannot take. */

@@ -16,6 +16,8 @@
 
 #include "error.h"
 #include "text.h"
+#include "controller_orders.h"
+#include "controller_members.h"
 
 static bool
 is_earlier(const struct controller_session *other, const struct controller_session *session)

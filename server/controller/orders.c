@@ -9,6 +9,9 @@
 #include "define.h"
 #include "controller_collectives.h"
 #include "quorum.h"
+#include "controller_orders.h"
+#include "controller_members.h"
+#include "controller_creates.h"
 
 #include <assert.h>
 #include <inttypes.h>

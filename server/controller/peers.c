@@ -18,6 +18,9 @@
 #include "loopback.h"
 #include "silence.h"
 #include "text.h"
+#include "controller_orders.h"
+#include "controller_members.h"
+#include "controller_creates.h"
 
 static bool is_self(const struct controller *controller, uint32_t ps)
 {

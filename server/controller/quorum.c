@@ -10,6 +10,8 @@
  * remember. docs/protocol/PROTOCOL.md, "Synchronous steps", rule 7.
  */
 #include "quorum.h"
+#include "controller_orders.h"
+#include "controller_members.h"
 
 #include <assert.h>
 #include <inttypes.h>

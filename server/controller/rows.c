@@ -12,6 +12,8 @@
 
 #include "error.h"
 #include "little_endian.h"
+#include "controller_members.h"
+#include "controller_creates.h"
 
 static void put_voided(struct row_writer *writer, const struct controller_voided *voided)
 {

@@ -16,6 +16,10 @@
  * to end, and exits.
  */
 #include "controller_state.h"
+#include "barrier.h"
+#include "controller_creates.h"
+#include "controller_members.h"
+#include "controller_orders.h"
 
 #include <assert.h>
 #include <string.h>

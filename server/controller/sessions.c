@@ -9,6 +9,7 @@
 
 #include "listing.h"
 #include "text.h"
+#include "controller_members.h"
 
 /* ---- tasks ---- */
 

@@ -14,6 +14,10 @@
 #include <string.h>
 
 #include "text.h"
+#include "controller_orders.h"
+#include "controller_members.h"
+#include "controller_creates.h"
+#include "barrier.h"
 
 /* ---- the end of a session ---- */
 

@@ -2,6 +2,7 @@
 /* voided.c -- the union of what the ps report as voided when a session is closed: every one of
  * them, or none is decided. */
 #include "controller_state.h"
+#include "controller_members.h"
 
 #include <assert.h>
 #include <string.h>

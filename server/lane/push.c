@@ -7,6 +7,7 @@
  * sends it again.
  */
 #include "handlers.h"
+#include "step_contribution.h"
 
 #include <assert.h>
 #include <inttypes.h>

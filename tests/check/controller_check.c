@@ -10,6 +10,7 @@
 #include "catalogue.h"
 #include "controller_collectives.h"
 #include "collective.h"
+#include "controller_members.h"
 
 struct sums {
     const struct controller *controller;

@@ -9,6 +9,7 @@
 #include "barrier.h"
 #include "controller_collectives.h"
 #include "collective.h"
+#include "controller_members.h"
 
 /* The two, and where the first difference goes. */
 struct pair {

@@ -5,6 +5,7 @@
 #include "session_check.h"
 
 #include "state.h"
+#include "transfers.h"
 
 /* What is counted on the way. */
 struct sums {

@@ -171,7 +171,7 @@ static enum sumac_status
 make_run(struct call *call, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *args = read_args(call->program, json_object_get(call->given, "args"));
-    const struct sumac_step step = {.function = run_function, .context = call, .args = args};
+    const struct sumac_run_options step = {.function = run_function, .context = call, .args = args};
     const enum sumac_status status =
         args == NULL ? SUMAC_UNKNOWN
                      : sumac_strategy_run(call->program->one->strategy, &step, result, error);

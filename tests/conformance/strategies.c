@@ -139,7 +139,7 @@ static void do_run(struct one_case *one)
     if (args != NULL && kwargs != NULL && !one->broken)
         one->status = sumac_strategy_run(
             one->strategy,
-            &(struct sumac_step){
+            &(struct sumac_run_options){
                 .function = run_function, .context = one, .args = args, .kwargs = kwargs},
             &one->result, &one->error);
     sumac_value_unref(args);
@@ -272,7 +272,7 @@ static void do_in_replica(struct one_case *one, called *call, struct sumac_value
 
     one->status = sumac_strategy_run(
         one->strategy,
-        &(struct sumac_step){.function = call_in_replica, .context = &in, .args = args},
+        &(struct sumac_run_options){.function = call_in_replica, .context = &in, .args = args},
         &one->result, &one->error);
     sumac_value_unref(args);
 }

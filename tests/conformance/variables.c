@@ -92,7 +92,7 @@ static void create_in_replicas(
     struct creation creation = {.one = one, .options = options};
     struct sumac_value *const initial = sumac_value_ref(options->initial);
     struct sumac_value *args = sumac_value_tuple(&initial, 1);
-    const struct sumac_step step = {
+    const struct sumac_run_options step = {
         .function = create_in_replica, .context = &creation, .args = args};
 
     one->status = sumac_strategy_run(one->strategy, &step, NULL, &one->error);
@@ -238,7 +238,7 @@ static void step_in_replica(struct step *step)
 {
     struct one_case *one = step->one;
     struct sumac_value *args = step_args(step);
-    const struct sumac_step run = {.function = do_in_replica, .context = step, .args = args};
+    const struct sumac_run_options run = {.function = do_in_replica, .context = step, .args = args};
 
     one->status = sumac_strategy_run(one->strategy, &run, &step->result, &one->error);
     sumac_value_unref(args);
@@ -550,7 +550,7 @@ static void do_update(struct updating *updating)
     if (update.args == NULL || update.kwargs == NULL) {
         one->broken = one_get(one, "error") == NULL;
     } else if (one_is(one, "in", "replica")) {
-        const struct sumac_step run = {
+        const struct sumac_run_options run = {
             .function = update_in_replica,
             .context = updating,
             .args = update.args,

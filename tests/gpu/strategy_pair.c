@@ -197,7 +197,7 @@ enum sumac_status run_with(
 {
     struct sumac_value *own = sumac_value_ref(value);
     struct sumac_value *args = sumac_value_tuple(&own, own == NULL ? 0 : 1);
-    const struct sumac_step step = {.function = function, .context = context, .args = args};
+    const struct sumac_run_options step = {.function = function, .context = context, .args = args};
 
     const enum sumac_status status = sumac_strategy_run(strategy, &step, result, error);
     sumac_value_unref(args);

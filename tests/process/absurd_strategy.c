@@ -182,7 +182,7 @@ static void try_placing(void)
 
 static void try_running(void)
 {
-    const struct sumac_step nothing = {.function = NULL};
+    const struct sumac_run_options nothing = {.function = NULL};
 
     REFUSED(
         sumac_strategy_run, "NULL", INVALID_ARGUMENT, "strategy is NULL",

@@ -376,23 +376,23 @@ static enum sumac_status say_rules(const struct member *member)
 
     sumac_client_describe(member->client, &facts);
     printf(
-        "members %" PRIu32 " quorum %" PRIu32 " %s\n", facts.step_rules.members,
-        facts.step_rules.quorum,
-        facts.step_rules.on_loss == SUMAC_ON_LOSS_FAIL       ? "fail"
-        : facts.step_rules.on_loss == SUMAC_ON_LOSS_CONTINUE ? "continue"
-                                                             : "any");
+        "members %" PRIu32 " quorum %" PRIu32 " %s\n", facts.step_options.members,
+        facts.step_options.quorum,
+        facts.step_options.on_loss == SUMAC_ON_LOSS_FAIL       ? "fail"
+        : facts.step_options.on_loss == SUMAC_ON_LOSS_CONTINUE ? "continue"
+                                                               : "any");
     fflush(stdout);
     return SUMAC_OK;
 }
 
 /* "MEMBERS,QUORUM,fail|continue|any", what it takes ps 0's options to be. */
-static struct sumac_step_rules read_rules(const char *text)
+static struct sumac_step_options read_rules(const char *text)
 {
     char *end;
     const uint32_t members = (uint32_t)strtoul(text, &end, 10);
     const uint32_t quorum = (uint32_t)strtoul(end + 1, &end, 10);
 
-    return (struct sumac_step_rules){
+    return (struct sumac_step_options){
         .members = members,
         .quorum = quorum,
         .on_loss = strcmp(end, ",fail") == 0       ? SUMAC_ON_LOSS_FAIL
@@ -554,7 +554,7 @@ int main(int argc, char **argv)
         .cluster = &cluster,
         .timeout_ms = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0,
         .observer = argc > 2 && strcmp(argv[2], "observer") == 0,
-        .step_rules = argc > 3 ? read_rules(argv[3]) : (struct sumac_step_rules){0},
+        .step_options = argc > 3 ? read_rules(argv[3]) : (struct sumac_step_options){0},
     };
 
     if (status == SUMAC_OK)

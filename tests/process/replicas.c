@@ -202,7 +202,7 @@ static enum sumac_status write_in(
 
 static enum sumac_status write_in_replicas(struct worker *worker)
 {
-    const struct sumac_step step = {.function = write_in, .context = worker};
+    const struct sumac_run_options step = {.function = write_in, .context = worker};
 
     return sumac_strategy_run(worker->strategy, &step, &worker->result, &worker->error);
 }
@@ -265,7 +265,7 @@ static enum sumac_status change_all(
 
 static enum sumac_status together(struct worker *worker)
 {
-    const struct sumac_step step = {.function = change_all, .context = worker};
+    const struct sumac_run_options step = {.function = change_all, .context = worker};
     struct sumac_value *results = NULL;
 
     enum sumac_status status =

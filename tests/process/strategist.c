@@ -257,7 +257,7 @@ static enum sumac_status reduce_nest(struct strategist *now, char *const *words)
     uint64_t bytes_per_pack = strtoull(words[4], NULL, 10);
     struct sumac_value *const nest = make_nest(words);
     struct sumac_value *args = sumac_value_tuple(&nest, 1), *result = NULL, *results = NULL;
-    const struct sumac_step step = {
+    const struct sumac_run_options step = {
         .function = nest_in_replica, .context = &bytes_per_pack, .args = args};
 
     enum sumac_status status = sumac_strategy_run(now->strategy, &step, &result, &now->error);
@@ -364,7 +364,7 @@ static enum sumac_status run(struct strategist *now, char *const *words, size_t 
     if (count > 3 && strcmp(words[3], "int32") == 0)
         value = as_integers(value);
     struct sumac_value *args = sumac_value_tuple(&value, 1), *result = NULL;
-    const struct sumac_step step = {.function = in_replica, .context = now, .args = args};
+    const struct sumac_run_options step = {.function = in_replica, .context = now, .args = args};
     now->what = words[0];
     now->options.timeout_ms = count > 3 ? (uint32_t)strtoul(words[3], NULL, 10) : 0;
     enum sumac_status status = sumac_strategy_run(now->strategy, &step, &result, &now->error);
@@ -541,7 +541,7 @@ static enum sumac_status create_in_replica(
 static enum sumac_status create_inside(struct strategist *now, char *const *words, size_t count)
 {
     struct inside inside = {.words = words, .count = count};
-    const struct sumac_step step = {.function = create_in_replica, .context = &inside};
+    const struct sumac_run_options step = {.function = create_in_replica, .context = &inside};
 
     const enum sumac_status status = sumac_strategy_run(now->strategy, &step, NULL, &now->error);
     if (status == SUMAC_OK) {

@@ -16,6 +16,7 @@
 #include "controller_replay_check.h"
 #include "little_endian.h"
 #include "controller_collectives.h"
+#include "controller_members.h"
 
 /* ---- a controller that begins again */
 

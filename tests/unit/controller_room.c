@@ -11,6 +11,7 @@
 
 #include "barrier.h"
 #include "controller_state.h"
+#include "controller_members.h"
 #include "controller_world.h"
 #include "controller_collectives.h"
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "controller_state.h"
+#include "controller_members.h"
 #include "controller_world.h"
 
 static void a_session_ends_at_the_largest_commit_with_all_that_was_voided(void **state)

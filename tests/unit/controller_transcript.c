@@ -2,6 +2,7 @@
 /* controller_transcript.c -- what the controller says, as lines; see controller_world.h. */
 #include "controller_transcript.h"
 #include "controller_state.h"
+#include "controller_members.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -38,7 +38,7 @@ static enum sumac_status create_in_replica(
 
 static void run_creating(struct sumac_strategy *strategy, struct creating *creating)
 {
-    const struct sumac_step step = {.function = create_in_replica, .context = creating};
+    const struct sumac_run_options step = {.function = create_in_replica, .context = creating};
 
     assert_int_equal(sumac_strategy_run(strategy, &step, NULL, NULL), SUMAC_OK);
 }
@@ -111,7 +111,7 @@ static void a_variable_is_used_as_soon_as_it_is_created(void **state)
     (void)state;
     struct sumac_strategy *one = NULL, *several = mirrored(REPLICAS);
     struct sumac_value *initial = vector(1, 2), *result = NULL;
-    const struct sumac_step step = {.function = create_and_write, .context = initial};
+    const struct sumac_run_options step = {.function = create_and_write, .context = initial};
 
     assert_int_equal(
         sumac_strategy_create(

@@ -331,7 +331,7 @@ static void each_replica_has_what_its_component_came_to(void **state)
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {
         .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
-    const struct sumac_step step = {.function = update_in_replica, .context = &in};
+    const struct sumac_run_options step = {.function = update_in_replica, .context = &in};
     struct sumac_value *result = NULL;
 
     assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);

@@ -38,7 +38,7 @@ static void the_replica_that_asks_for_a_result_alone_gets_it(void **state)
                 strategy, (struct sumac_distributed_options){.aggregation = SUMAC_AGGREGATION_SUM}),
             .value = vector(1, 2),
             .who = who};
-        const struct sumac_step step = {.function = add_and_ask, .context = &asking};
+        const struct sumac_run_options step = {.function = add_and_ask, .context = &asking};
 
         assert_int_equal(sumac_strategy_run(strategy, &step, NULL, NULL), SUMAC_OK); /* when */
 

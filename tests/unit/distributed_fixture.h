@@ -83,7 +83,7 @@ static inline enum sumac_status run_in(
     struct sumac_strategy *strategy, sumac_replica_function *function, struct in_replica *in,
     struct sumac_error *error)
 {
-    const struct sumac_step step = {.function = function, .context = in};
+    const struct sumac_run_options step = {.function = function, .context = in};
 
     return sumac_strategy_run(strategy, &step, NULL, error);
 }

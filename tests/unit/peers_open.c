@@ -148,7 +148,7 @@ static enum sumac_status make_of_id(
 static void a_workers_replicas_are_numbered_behind_those_of_the_ones_before(void **state)
 {
     (void)state;
-    const struct sumac_step step = {.function = note_ids};
+    const struct sumac_run_options step = {.function = note_ids};
     struct sumac_strategy *strategy;
     struct sumac_value *ran = NULL, *made = NULL, *local = NULL;
     char text[128];

@@ -305,7 +305,7 @@ static void parts_are_of_what_the_context_sees(void **state)
     options.synchronization = SUMAC_SYNCHRONIZATION_ON_READ;
     options.aggregation = SUMAC_AGGREGATION_SUM;
     struct sumac_distributed *variable = variable_of(strategy, SUMAC_SHAPE(2), options);
-    const struct sumac_step step = {.function = add_its_id_and_slice, .context = variable};
+    const struct sumac_run_options step = {.function = add_its_id_and_slice, .context = variable};
     struct sumac_value *own = NULL, *across = NULL;
 
     assert_int_equal(sumac_strategy_run(strategy, &step, &own, NULL), SUMAC_OK); /* when */

@@ -96,7 +96,8 @@ static enum sumac_status look_around(
     const bool refused =
         sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, args, NULL, &reduced, NULL) ==
             SUMAC_FAILED_PRECONDITION &&
-        sumac_strategy_run(strategy, &(struct sumac_step){.function = look_around}, NULL, NULL) ==
+        sumac_strategy_run(
+            strategy, &(struct sumac_run_options){.function = look_around}, NULL, NULL) ==
             SUMAC_FAILED_PRECONDITION;
     *result = sumac_value_int32(is_in && refused);
     return SUMAC_OK;
@@ -109,7 +110,8 @@ static void a_replica_is_in_a_context_of_its_own(void **state)
     struct sumac_value *result = NULL;
 
     assert_int_equal(
-        sumac_strategy_run(strategy, &(struct sumac_step){.function = look_around}, &result, NULL),
+        sumac_strategy_run(
+            strategy, &(struct sumac_run_options){.function = look_around}, &result, NULL),
         SUMAC_OK);
 
     expect_printed(result, "per_replica(0: int32[] 1, 1: int32[] 1)");
@@ -144,8 +146,8 @@ static void nothing_is_returned_as_nothing(void **state)
     assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
     assert_int_equal(
         sumac_strategy_run(
-            strategy, &(struct sumac_step){.function = return_nothing, .context = &calls}, &result,
-            NULL),
+            strategy, &(struct sumac_run_options){.function = return_nothing, .context = &calls},
+            &result, NULL),
         SUMAC_OK);
 
     expect_printed(result, "none");
@@ -165,14 +167,15 @@ static void what_is_no_argument_list_is_refused(void **state)
     assert_int_equal(
         sumac_strategy_run(
             strategy,
-            &(struct sumac_step){.function = return_nothing, .context = &calls, .args = one}, NULL,
-            &error),
+            &(struct sumac_run_options){.function = return_nothing, .context = &calls, .args = one},
+            NULL, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "args is a tensor"));
     assert_int_equal(
         sumac_strategy_run(
             strategy,
-            &(struct sumac_step){.function = return_nothing, .context = &calls, .kwargs = one},
+            &(struct sumac_run_options){
+                .function = return_nothing, .context = &calls, .kwargs = one},
             NULL, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "kwargs is a tensor"));
@@ -283,7 +286,7 @@ static enum sumac_status run_deeds(const struct deeds *deeds, struct sumac_error
 
     const enum sumac_status status = sumac_strategy_run(
         strategy,
-        &(struct sumac_step){
+        &(struct sumac_run_options){
             .function = do_deed, .context = (void *)(uintptr_t)deeds, .args = args},
         &result, error);
     if (status == SUMAC_OK)
@@ -392,7 +395,8 @@ static void calls_that_differ_fail_for_both_and_the_run_goes_on(void **state)
     assert_int_equal(
         sumac_strategy_run(
             strategy,
-            &(struct sumac_step){.function = differ_once, .context = (void *)(uintptr_t)&options},
+            &(struct sumac_run_options){
+                .function = differ_once, .context = (void *)(uintptr_t)&options},
             &result, NULL),
         SUMAC_OK);
 
@@ -442,7 +446,7 @@ static void a_call_with_what_is_none_is_told_to_all_and_the_next_works(void **st
     struct sumac_value *args = sumac_value_tuple(&ids, 1);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sumac_step step = {
+        const struct sumac_run_options step = {
             .function = call_with_nothing, .args = args, .context = (void *)(uintptr_t)&rows[i]};
         struct sumac_value *result = NULL;
         assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
@@ -492,7 +496,8 @@ static void who_is_late_is_named_and_hears_so_too(void **state)
 
     assert_int_equal(
         sumac_strategy_run(
-            strategy, &(struct sumac_step){.function = come_late, .context = &late, .args = args},
+            strategy,
+            &(struct sumac_run_options){.function = come_late, .context = &late, .args = args},
             &result, &error),
         SUMAC_DEADLINE_EXCEEDED);
     assert_non_null(strstr(error.text, "has waited 1 ms for replica 1"));
@@ -538,7 +543,8 @@ static void a_merge_call_runs_once_in_the_cross_replica_context(void **state)
 
     assert_int_equal(
         sumac_strategy_run(
-            strategy, &(struct sumac_step){.function = call_merge, .context = &calls, .args = args},
+            strategy,
+            &(struct sumac_run_options){.function = call_merge, .context = &calls, .args = args},
             &result, NULL),
         SUMAC_OK);
 
@@ -578,7 +584,8 @@ static void a_merge_call_that_fails_without_a_word_fails(void **state)
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_strategy_run(strategy, &(struct sumac_step){.function = merge_in_vain}, NULL, &error),
+        sumac_strategy_run(
+            strategy, &(struct sumac_run_options){.function = merge_in_vain}, NULL, &error),
         SUMAC_NOT_FOUND);
 
     assert_string_equal(error.text, "the function of merge_call returned NOT_FOUND");

@@ -13,7 +13,8 @@ run(struct sumac_strategy *strategy, sumac_replica_function *function, void *con
     struct sumac_error *error)
 {
     return sumac_strategy_run(
-        strategy, &(struct sumac_step){.function = function, .context = context}, NULL, error);
+        strategy, &(struct sumac_run_options){.function = function, .context = context}, NULL,
+        error);
 }
 
 /* Replica 1 fails, replica 0 hears of that in its call, and fails by something else. */
@@ -138,7 +139,7 @@ static void each_replica_is_given_its_own_of_both_kinds_of_arguments(void **stat
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_value *ids = of_ids(3), *kwids = of_ids(3), *result = NULL;
     const char *const names[] = {"x"};
-    const struct sumac_step step = {
+    const struct sumac_run_options step = {
         .function = add_arguments,
         .args = sumac_value_list(&ids, 1),
         .kwargs = sumac_value_dict(names, &kwids, 1)};

@@ -228,7 +228,7 @@ static void large_results_are_right_whoever_computes_them(void **state)
     struct sumac_strategy *strategy = mirrored(4);
     struct sumac_value *values = ramps(4), *result = NULL, *sum = NULL;
     struct sumac_value *args = sumac_value_tuple(&values, 1);
-    const struct sumac_step step = {.function = compute_together, .args = args};
+    const struct sumac_run_options step = {.function = compute_together, .args = args};
 
     assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
     assert_int_equal(
@@ -343,7 +343,8 @@ static void each_call_has_its_own_result(void **state)
     char text[128];
 
     assert_int_equal(
-        sumac_strategy_run(strategy, &(struct sumac_step){.function = count_on}, &result, NULL),
+        sumac_strategy_run(
+            strategy, &(struct sumac_run_options){.function = count_on}, &result, NULL),
         SUMAC_OK);
 
     (void)sumac_value_print(result, text, sizeof text);

@@ -39,8 +39,8 @@ static void leaves_that_differ_within_a_nest_stay_their_owners(void **state)
 
     assert_int_equal(
         sumac_strategy_run(
-            strategy, &(struct sumac_step){.function = sum_other_leaves, .context = lists}, NULL,
-            &error),
+            strategy, &(struct sumac_run_options){.function = sum_other_leaves, .context = lists},
+            NULL, &error),
         SUMAC_INVALID_ARGUMENT);
 
     assert_non_null(strstr(error.text, "replica 0 has float32[] at [0], and replica 1 float64[]"));
@@ -73,7 +73,7 @@ static void a_function_that_ends_its_thread_fails_and_the_next_run_is_well(void 
     (void)state;
     struct sumac_strategy *strategy = mirrored(3); /* given */
     uint32_t which = 1;
-    const struct sumac_step step = {.function = end_the_thread, .context = &which};
+    const struct sumac_run_options step = {.function = end_the_thread, .context = &which};
     struct sumac_value *result = NULL;
     struct sumac_error error;
 
@@ -142,7 +142,7 @@ static enum sumac_status run_again(
 {
     (void)args, (void)context;
     return sumac_strategy_run(
-        strategy, &(struct sumac_step){.function = sum_other_leaves}, result, error);
+        strategy, &(struct sumac_run_options){.function = sum_other_leaves}, result, error);
 }
 
 static enum sumac_status merge_a_run(
@@ -160,7 +160,8 @@ static void a_run_within_a_merge_call_is_refused(void **state)
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_strategy_run(strategy, &(struct sumac_step){.function = merge_a_run}, NULL, &error),
+        sumac_strategy_run(
+            strategy, &(struct sumac_run_options){.function = merge_a_run}, NULL, &error),
         SUMAC_FAILED_PRECONDITION);
 
     assert_non_null(strstr(error.text, "called in the function of a merge_call"));
@@ -176,9 +177,9 @@ static int call_in_child(struct sumac_strategy *strategy, struct sumac_value *va
     int broken = 0;
 
     alarm(30); /* a thread of the parent's would be waited for until then */
-    broken |=
-        sumac_strategy_run(strategy, &(struct sumac_step){.function = merge_a_run}, NULL, NULL) !=
-        SUMAC_FAILED_PRECONDITION;
+    broken |= sumac_strategy_run(
+                  strategy, &(struct sumac_run_options){.function = merge_a_run}, NULL, NULL) !=
+              SUMAC_FAILED_PRECONDITION;
     broken |= (sumac_strategy_reduce(strategy, SUMAC_REDUCE_MEAN, value, NULL, &result, NULL) !=
                SUMAC_FAILED_PRECONDITION)
               << 1;
@@ -273,7 +274,7 @@ static enum sumac_status close_in_merge(
 static void expect_not_closed(
     struct sumac_strategy *strategy, sumac_replica_function *function, const char *said)
 {
-    const struct sumac_step step = {.function = function};
+    const struct sumac_run_options step = {.function = function};
     struct sumac_error error;
 
     assert_int_equal(sumac_strategy_run(strategy, &step, NULL, &error), SUMAC_FAILED_PRECONDITION);
@@ -322,7 +323,7 @@ static void a_strategy_is_not_closed_while_another_thread_runs_it(void **state)
 {
     (void)state;
     struct running running = {.outer = mirrored(1)};
-    const struct sumac_step step = {.function = close_beside, .context = &running};
+    const struct sumac_run_options step = {.function = close_beside, .context = &running};
 
     assert_int_equal(sumac_strategy_run(running.outer, &step, NULL, NULL), SUMAC_OK);
 
@@ -429,7 +430,7 @@ static void replicas_that_update_by_something_else_are_named(void **state)
 
     assert_int_equal(sumac_distributed_create(strategy, &options, &in.variable, NULL), SUMAC_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sumac_step step = {.function = rows[i].function, .context = &in};
+        const struct sumac_run_options step = {.function = rows[i].function, .context = &in};
         struct sumac_error error;
         assert_int_equal(sumac_strategy_run(strategy, &step, NULL, &error), SUMAC_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, rows[i].said));
@@ -487,7 +488,7 @@ static enum sumac_status say_of_the_second(
 static void expect_said(struct said said, enum sumac_status status, const char *text)
 {
     struct sumac_strategy *strategy = mirrored(2);
-    const struct sumac_step step = {.function = say_of_the_second, .context = &said};
+    const struct sumac_run_options step = {.function = say_of_the_second, .context = &said};
     struct sumac_error error = {.status = SUMAC_OK};
 
     assert_int_equal(sumac_strategy_run(strategy, &step, NULL, &error), status);

@@ -94,7 +94,7 @@ static struct sumac_value *run_of(
     struct sumac_value *args)
 {
     struct sumac_value *result = NULL;
-    const struct sumac_step step = {.function = function, .context = context, .args = args};
+    const struct sumac_run_options step = {.function = function, .context = context, .args = args};
 
     assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
     return result;
@@ -247,7 +247,7 @@ static void a_gradient_is_the_replicas_own_part_of_the_sum(void **state)
     (void)state;
     for (int64_t axis = 0; axis < 2; axis++) {
         struct sumac_value *result = NULL;
-        const struct sumac_step step = {.function = take_part_of_gradient, .context = &axis};
+        const struct sumac_run_options step = {.function = take_part_of_gradient, .context = &axis};
         char text[256];
 
         assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
@@ -267,7 +267,7 @@ static void a_gradient_has_as_many_rows_as_were_gathered(void **state)
 
     for (uint64_t rows = 3; rows <= 5; rows++) {
         struct sumac_value *result = NULL;
-        const struct sumac_step step = {.function = take_gradient, .context = &rows};
+        const struct sumac_run_options step = {.function = take_gradient, .context = &rows};
 
         const enum sumac_status status = sumac_strategy_run(strategy, &step, &result, &error);
 

@@ -121,7 +121,7 @@ static void replicas_go_on_while_the_other_workers_are_told(void **state)
     (void)state;
     for (uint32_t missing = 0; missing < 3; missing++) {
         struct sumac_strategy *strategy = with_other_workers(3);
-        const struct sumac_step step = {.function = all_but_one, .context = &missing};
+        const struct sumac_run_options step = {.function = all_but_one, .context = &missing};
 
         sem_init(&seen.refused, 0, 0);
 

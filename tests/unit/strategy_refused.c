@@ -45,7 +45,7 @@ static enum sumac_status step(
 static void expect_refused_to_all(struct tried *tried, enum sumac_status status, const char *said)
 {
     struct sumac_strategy *strategy = mirrored(2), *another = mirrored(1);
-    const struct sumac_step each = {.function = step, .context = tried};
+    const struct sumac_run_options each = {.function = step, .context = tried};
     struct sumac_value *result = NULL;
 
     tried->variable = variable_of(
@@ -339,7 +339,7 @@ static void what_a_replica_failed_by_is_told_and_not_who_did_not_come(void **sta
     struct sumac_strategy *strategy = mirrored(2);
     struct tried tried = {
         .well = return_at_once, .badly = write_without_aggregation, .gradient = vector(1, 1)};
-    const struct sumac_step each = {.function = write_alone, .context = &tried};
+    const struct sumac_run_options each = {.function = write_alone, .context = &tried};
     struct sumac_error error;
 
     tried.other = variable_of(strategy, (struct sumac_distributed_options){.name = "v"});
@@ -368,7 +368,7 @@ static void a_replica_that_applies_to_no_variables_is_told_from_others(void **st
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct tried tried = {.well = apply_to_none, .badly = apply_to_none};
-    const struct sumac_step each = {.function = write_alone, .context = &tried};
+    const struct sumac_run_options each = {.function = write_alone, .context = &tried};
     struct sumac_error error;
 
     assert_int_equal(sumac_strategy_run(strategy, &each, NULL, &error), SUMAC_OK);

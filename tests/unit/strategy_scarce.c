@@ -154,7 +154,7 @@ static enum sumac_status in_each(
 static enum sumac_status
 run(struct model *model, struct sumac_value **result, struct sumac_error *error)
 {
-    const struct sumac_step step = {.function = in_each, .context = model};
+    const struct sumac_run_options step = {.function = in_each, .context = model};
 
     return sumac_strategy_run(model->strategy, &step, result, error);
 }

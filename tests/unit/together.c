@@ -146,7 +146,7 @@ static void of_no_variables_nobody_is_waited_for_after_the_run(void **state)
     const struct model model = begin(2);
     struct sumac_value *none = sumac_value_list(NULL, 0);
     struct sumac_replica_context *replica = NULL;
-    const struct sumac_step lend = {.function = lend_out, .context = &replica};
+    const struct sumac_run_options lend = {.function = lend_out, .context = &replica};
 
     assert_int_equal(sumac_strategy_run(model.strategy, &lend, NULL, NULL), SUMAC_OK);
 
@@ -242,7 +242,7 @@ static void in_replicas_all_apply_what_they_have_together(void **state)
 {
     (void)state;
     const struct model model = begin(2);
-    const struct sumac_step each = {.function = step, .context = (void *)(uintptr_t)&model};
+    const struct sumac_run_options each = {.function = step, .context = (void *)(uintptr_t)&model};
     struct sumac_value *results = NULL;
     char text[512];
 
@@ -315,7 +315,7 @@ static void what_differs_in_a_long_list_is_told(void **state)
             i);
         many[i] = create(model.strategy, name, sumac_value_float32(0));
     }
-    const struct sumac_step each = {.function = turn_the_last_of_many, .context = many};
+    const struct sumac_run_options each = {.function = turn_the_last_of_many, .context = many};
     struct sumac_error error;
 
     assert_int_equal(
@@ -355,7 +355,7 @@ static void replicas_that_differ_are_told_and_nothing_is_applied(void **state)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct model model = begin(2);
-        const struct sumac_step each = {
+        const struct sumac_run_options each = {
             .function = rows[i].function, .context = (void *)(uintptr_t)&model};
         struct sumac_error error;
 

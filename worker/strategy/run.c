@@ -227,8 +227,8 @@ check_free(const struct sumac_strategy *strategy, struct sumac_error *error)
 }
 
 enum sumac_status sumac_strategy_run(
-    struct sumac_strategy *strategy, const struct sumac_step *step, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct sumac_run_options *step,
+    struct sumac_value **result, struct sumac_error *error)
 {
     const char *const null = strategy == NULL         ? "strategy"
                              : step == NULL           ? "step"

@@ -204,7 +204,7 @@ typedef enum sumac_status sumac_replica_function(
     void *context, struct sumac_value **result, struct sumac_error *error);
 
 /* What is run in each replica. */
-struct sumac_step {
+struct sumac_run_options {
     sumac_replica_function *function;
     void *context;
     struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
@@ -225,8 +225,8 @@ struct sumac_step {
  *          others in this process with the same error (another worker hears of it in its next
  *          collective, by which this one is a run ahead; or when that has waited too long). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_run(
-    struct sumac_strategy *strategy, const struct sumac_step *step, struct sumac_value **result,
-    struct sumac_error *error);
+    struct sumac_strategy *strategy, const struct sumac_run_options *step,
+    struct sumac_value **result, struct sumac_error *error);
 
 /* Strategy.experimental_local_results: what each replica has, as a tuple of R: of a nest a nest for
  * each, of a value that is the same everywhere itself, R times; of one that is no nest a tuple of

@@ -162,7 +162,7 @@ enum sumac_on_loss {
 };
 
 /* How synchronous steps are made: ps 0's --members, --quorum, --on-loss and --step-deadline. */
-struct sumac_step_rules {
+struct sumac_step_options {
     uint32_t members; /* that begin with step 1, as many as are listed where ps 0 was told nothing;
                          0: none are known, and no step is taken */
     uint32_t quorum;  /* so many contributions make a step; 0: those of all members */
@@ -183,7 +183,7 @@ struct sumac_client_options {
     uint32_t local_replicas; /* of this worker; 0: 1 */
     /* What the program takes ps 0's options to be, but for the deadline; 0: it does not mind. The
      * join is refused (FAILED_PRECONDITION, WRONG_CLUSTER) with both where they differ. */
-    struct sumac_step_rules step_rules;
+    struct sumac_step_options step_options;
     uint32_t timeout_ms;  /* of each call; 0: 60 000 */
     uint32_t chunk_bytes; /* of a push's messages; 0: 256 KiB; 64 bytes to 1 MiB */
     /* Gets a line without its end, on any thread, and calls no client. NULL: stderr. */
@@ -713,7 +713,7 @@ struct sumac_client_facts {
      * the newest one that is over on some ps, as the answers to pulls at a step have said, 0: none
      * has. */
     uint64_t contributed_step, newest_step;
-    struct sumac_step_rules step_rules; /* as ps 0 said when this client joined */
+    struct sumac_step_options step_options; /* as ps 0 said when this client joined */
     double staleness_mean; /* of the latest pushes: versions that a shard gained between pull and
                               push */
 };

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "text.h"
+#include "step_contribution.h"
 
 bool lane_turn_init(struct lane *lane)
 {

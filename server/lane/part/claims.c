@@ -110,8 +110,8 @@ void lane_claim_want(const struct lane *lane, struct claim *claim)
 
 /* A client sends one part at a time. What it sends of another part counts within bounds, or a
  * client could keep room for a part that it never sends. */
-static bool is_answer(
-    const struct lane *lane, const struct claim *claim, const struct lane_part *part)
+static bool
+is_answer(const struct lane *lane, const struct claim *claim, const struct lane_part *part)
 {
     assert(claim->session == part->session);
     assert(claim->other_count <= CLAIM_OTHERS_MAX);

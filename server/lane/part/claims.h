@@ -18,7 +18,7 @@
 /* In each lease, a client sends so many bytes of what it was asked for, or all the rest. */
 #define CLAIM_PROGRESS_BYTES 262144u
 #define CLAIM_LEASES_MAX 2u       /* the stream ends after one, the session after all of them */
-#define CLAIM_OTHERS_MAX 16u /* large parts that may be sent before one that was asked for */
+#define CLAIM_OTHERS_MAX 16u      /* large parts that may be sent before one that was asked for */
 #define CLAIMS_PER_SESSION_MAX 4u /* that no part holds: a client asks for one after the other */
 
 enum claim_state {
@@ -42,7 +42,7 @@ struct claim {
     struct lane_session *session;
     struct lane_part *part; /* of one that is HELD */
     enum claim_state state;
-    uint32_t resend; /* number of times that the part gave way */
+    uint32_t resend;                   /* number of times that the part gave way */
     uint64_t sequence, previous, step; /* of a contribution; 0: of no step */
     uint64_t started_us;               /* wall clock, as the client stamped it */
     uint64_t room_bytes, used_bytes;

@@ -7,6 +7,7 @@
  * all of them again, once per message.
  */
 #include "part_state.h"
+#include "step_contribution.h"
 
 #include <assert.h>
 #include <inttypes.h>

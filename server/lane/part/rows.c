@@ -10,6 +10,7 @@
  * (operation/rows.c).
  */
 #include "part_state.h"
+#include "step_contribution.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "step_contribution.h"
 
 #define WEIGHT_MIN 0x1p-60 /* by whose sum, of any number of members, float32 can divide */
 #define WEIGHT_MAX 0x1p60

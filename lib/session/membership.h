@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* membership.h -- unary calls, which ps there are, join, lease, leave and the end. */
+#ifndef SESSION_MEMBERSHIP_H
+#define SESSION_MEMBERSHIP_H
+
+#include "state.h"
+
+/* call.c */
+/* From now on, until it is answered, fails for good or the time is over. */
+void call_begin(
+    struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us);
+void call_answered(struct session *session, const struct session_event *event);
+void call_failed(struct session *session, const struct session_event *event);
+/* The try that the last step asked for was not begun; the next check says what becomes of it. */
+void call_undone(struct session *session, uint64_t number);
+/* Those that are due are made, those whose time is over fail. */
+void calls_check(struct session *session);
+/* A call of the caller. */
+void call_accept(struct session *session, const struct session_call *wanted);
+/* The session is over: the calls that are not answered yet are cancelled. The caller's end with the
+ * session's error (calls_end), or without a word (calls_forget). */
+void calls_end(struct session *session);
+void calls_forget(struct session *session);
+/* Drop the session's own calls of that kind. */
+void calls_drop(struct session *session, const struct call_kind *kind);
+/* The call of that kind to that ps, or NULL. */
+const struct call *
+call_of_kind(const struct session *session, const struct call_kind *kind, uint32_t ps);
+/* May the same call succeed later? The reason decides, or the status if there is no reason. */
+bool is_worth_retrying(const struct sumac_error *error);
+
+/* find.c */
+void find_begin(struct session *session);
+/* Says who is missing when that is due, or gives up. */
+void find_check(struct session *session);
+/* Stop asking. */
+void find_end(struct session *session);
+/* The first ps whose identity is unknown, and why; false: all are known. */
+bool find_missing(const struct session *session, struct sumac_error *error);
+/* These are the ps from here on; where the configuration has an address, that counts. False: there
+ * is no memory. */
+bool links_learn(struct session *session, char *const *addresses, size_t count);
+
+/* join.c */
+/* The ps are found. */
+void join_begin(struct session *session);
+uint64_t patience_us(const struct session *session);
+void lease_check(struct session *session);
+void leave_when_done(struct session *session);
+void session_closed(struct session *session, const wire_closed *closed);
+/* A call or a pull of this session has failed. It may say first that another process has the task.
+ */
+void session_heard(struct session *session, const struct sumac_error *error);
+/* The session is over: pushes and pulls end with this error, or as `closed` says. */
+void session_end(
+    struct session *session, const struct sumac_error *error, const wire_closed *closed);
+
+#endif
