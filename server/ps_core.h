@@ -22,7 +22,7 @@
 
 #include "controller.h"
 #include "lane.h"
-#include "numbers.h"
+#include "metrics.h"
 
 struct ps_core;
 

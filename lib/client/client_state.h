@@ -327,7 +327,7 @@ uint64_t selection_row_bytes(const struct selection *selection);
 enum sumac_status
 selection_check_tensor(const struct selection *selection, uint64_t rows, struct sumac_error *error);
 
-/* slices.c: as selection_add, of one with indices whose variable was checked */
+/* row_pieces.c: as selection_add, of one with indices whose variable was checked */
 enum sumac_status
 slices_add(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
 /* The same of a pull. */

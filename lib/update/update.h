@@ -312,7 +312,7 @@ bool update_can_divide(enum sumac_dtype dtype);
 /* sum.c: run one whose gradient has to be made first. As update_run, which calls it. */
 void update_run_made(const struct update_slice *slice);
 
-/* rows.c: run one that is of rows. As update_run, which calls it. */
+/* update_rows.c: run one that is of rows. As update_run, which calls it. */
 void update_run_rows(const struct update_slice *slice);
 
 /* A row's occurrence in what one message brings: the row, and its place there, as a number by which

@@ -17,7 +17,7 @@
  * State that must not be lost has rows in the records (controller_rows.h). There is one row for
  * each cluster, ps, task, session, function, variable, collective and barrier. A function that
  * changes a value in a row marks the row as changed. The step ends with a record of all changed
- * rows. Answers and orders wait until that record is on disk (records.c, held.c).
+ * rows. Answers and orders wait until that record is on disk (records.c, hold_answers.c).
  *
  * The time of a step is controller->now_us, and the output of a step is controller->said. Tables
  * are bounded. Their objects come from pools, except that each variable is one allocation, as large
@@ -205,7 +205,7 @@ controller_variable_changed(struct controller *controller, struct controller_var
     controller_row_changed(controller, CONTROLLER_ROW_VARIABLE, &variable->row);
 }
 
-/* rows.c */
+/* write_rows.c */
 /* In the step's arena. False: no memory. */
 bool controller_row_write(
     struct controller *controller, enum controller_row_kind kind, const struct controller_row *row,
@@ -214,7 +214,7 @@ bool controller_row_write_gone(
     struct controller *controller, enum controller_row_kind kind, const struct controller_row *row,
     struct span *out);
 
-/* held.c */
+/* hold_answers.c */
 /* Answer the call once the step's record is on disk. reply NULL: answer with the error. */
 void controller_hold(
     struct controller *controller, uint64_t call, const wire_message *reply,
@@ -224,7 +224,7 @@ void controller_hold(
 void controller_held_say(struct controller *controller);
 void controller_held_forget(struct controller *controller, uint64_t call);
 void controller_held_deinit(struct controller *controller);
-/* The maximum that held.c keeps. */
+/* The maximum that hold_answers.c keeps. */
 uint64_t controller_held_bytes_max(const struct controller *controller);
 
 /* controller.c */

@@ -18,8 +18,8 @@ bool lane_push_replay(
 bool lane_push_replay_refused(
     struct lane *lane, struct lane_session *session, const struct record *record);
 
-/* lists.c: does ps 0's configuration go with this one's? It is asked until ps 0 has been taken for
- * the first time. Fails  FAILED_PRECONDITION (WRONG_CLUSTER): with both. */
+/* check_lists.c: does ps 0's configuration go with this one's? It is asked until ps 0 has been
+ * taken for the first time. Fails  FAILED_PRECONDITION (WRONG_CLUSTER): with both. */
 enum sumac_status lane_order_check_lists(
     const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error);
 /* The same of the addresses of the ps alone, as ps 0 lists them. */
@@ -84,7 +84,7 @@ void lane_orders_fill(struct lane *lane);
 /* What was deleted is given back, as far as the step has time. */
 void lane_orders_reclaim(struct lane *lane);
 
-/* list.c, stats.c */
+/* list_variables.c, stats.c */
 void lane_list_call(struct lane *lane, const struct lane_event *event);
 void lane_stats_call(struct lane *lane, const struct lane_event *event);
 

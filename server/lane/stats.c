@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "identity.h"
-#include "numbers.h"
+#include "metrics.h"
 
 #define PART_WAITS_MAX 64u
 #define ROOM_WAITS_MAX 8u

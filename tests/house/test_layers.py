@@ -51,7 +51,7 @@ BROKEN = [  # a file, its text, and what is said about it
     ("server/lane/part/part.c", "void x(void)\n{\n    lane_turn_take(3);\n}", "part.c:3: lane_turn_take is of server/lane/operation/turn.c, above"),
     ("server/lane/lane.c", '#include "part_state.h"', "lane.c:1: part_state.h is what one room keeps for itself"),
     ("server/lane/part/part.c", '#include "controller_state.h"', "server/lane/part may not include server/controller/controller_state.h"),
-    ("server/lane/list.c", "\nstruct controller_task {\n};", "list.c:2: struct controller_task is another one in server/controller/controller_state.h"),
+    ("server/lane/list_variables.c", "\nstruct controller_task {\n};", "list_variables.c:2: struct controller_task is another one in server/controller/controller_state.h"),
     ("server/catalogue/placement.c", "void placement_rows(int a)\n{\n    definition_read(a);\n}", "definition.c:1: a circle with server/catalogue/placement.c"),
     ("server/catalogue/placement.c", "void placement_rows(int a)\n{\n    y(definition_read);\n}", "definition.c:1: a circle with server/catalogue/placement.c"),
     ("server/lane/pull/pull.c", "void x(struct lane_session *of)\n{\n    of->mark = 3;\n}", "pull.c:3: mark of struct lane_session is changed by operation/"),

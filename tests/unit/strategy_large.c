@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "pass.h"
+#include "array_pass.h"
 #include "reduce.h"
 #include "strategy.h"
 

@@ -12,7 +12,7 @@
 #include "axes.h"
 #include "dtype.h"
 #include "error.h"
-#include "pass.h"
+#include "array_pass.h"
 #include "peers.h"
 #include "reduce.h"
 #include "text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect.h -- what replicas have becomes one, leaf by leaf: for those that say of which values
- * (call.c, across.c, gradient.c). */
+ * (call.c, reduce_across.c, gradient.c). */
 #ifndef STRATEGY_COLLECT_H
 #define STRATEGY_COLLECT_H
 

@@ -6,7 +6,7 @@
  *   creation.c      create within the replicas' function
  *   write.c         what is written in which context, and aggregated how
  *   update.c        a function of each component
- *   together.c      all variables in one call
+ *   all_variables.c      all variables in one call
  *   storage.c       values and slots in this process, and what lib/update's loops make of them
  *   storage_on_device.c … on devices with memory of their own
  *   remote.c        a variable on the ps: SUMAC_STRATEGY_PARAMETER_SERVER's

@@ -7,12 +7,12 @@
  *                what it comes to is computed once, by all of them
  *   replica_calls.c          the public calls of that kind
  *   collect.c    what such calls, and a strategy's own, compute: reductions, what is gathered
- *   across.c, gradient.c     … of which values
+ *   reduce_across.c, gradient.c     … of which values
  *   compare.c    do they make the same call, of the same nest, types and shapes?
  *   label.c      … of what, in a text of any length
  *   shares.c     … over many bytes, by all threads that wait for it
- *   pass.c       … in one pass over memory
- *   results.c    … into memory that earlier results had (kept.c)
+ *   array_pass.c       … in one pass over memory
+ *   results.c    … into memory that earlier results had (spare_memory.c)
  *   axes.c       the arithmetic of sums over axes
  *   on_device.c, on_device_calls.c   the same on devices with memory of their own
  *   peers.c      the same calls made by several workers
@@ -31,7 +31,7 @@
 
 #include "label.h"
 #include "replicas.h"
-#include "kept.h"
+#include "spare_memory.h"
 #include "sumac/strategy.h"
 #include "value.h"
 

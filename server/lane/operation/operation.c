@@ -2,10 +2,10 @@
 /* operation.c -- what runs at one position, from its first slice to its last: a pull sees all of it
  * or nothing.
  *
- * Its runs are cut into slices at block and chunk boundaries (slices.c). A small operation's slices
- * run at once. A large one's are given out as COMPUTE effects, and its shards are busy until the
- * last is COMPUTED: operations and pulls of a busy shard wait their turn, everything else goes on.
- * One COMPUTE takes only slices that do not depend on each other; where a run writes to what an
+ * Its runs are cut into slices at block and chunk boundaries (cut_slices.c). A small operation's
+ * slices run at once. A large one's are given out as COMPUTE effects, and its shards are busy until
+ * the last is COMPUTED: operations and pulls of a busy shard wait their turn, everything else goes
+ * on. One COMPUTE takes only slices that do not depend on each other; where a run writes to what an
  * earlier one of the same COMPUTE wrote, it is left to the next.
  *
  * Where there is no memory for a block beside one that a reader needs, views end, and the block is

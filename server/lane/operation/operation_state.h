@@ -45,7 +45,7 @@ struct operation {
     struct lane_part *part;        /* of them, the one that has yet to be cut into slices, … */
     uint32_t run;                  /* … from here on, … */
     uint64_t byte;                 /* … in that run; then the one whose shards have yet … */
-    struct row_piece *rows;        /* of a run by rows, those to come (rows.c), … */
+    struct row_piece *rows;        /* of a run by rows, those to come (cut_rows.c), … */
     uint32_t entry;                /* … to get their version, or to be let go, from here on */
     bool assigns;                  /* some of them have yet to be assigned: its runs say what of */
     bool counts;                   /* all have their versions, which say so from now on */
@@ -235,7 +235,7 @@ void step_sum(struct lane *lane);
 /* It is over. */
 void step_end(struct lane *lane, uint64_t step);
 
-/* slices.c: its runs, cut at the ends of blocks and of chunks */
+/* cut_slices.c: its runs, cut at the ends of blocks and of chunks */
 /* Fill the batch from where the operation is, up to its end, to what depends on a slice of this
  * batch, to the room for slices, to the bound on what is copied, or to a block that there is no
  * memory for. */
@@ -251,7 +251,7 @@ const uint8_t *slices_first_contribution(
 double slices_first_scale(const void *context, uint32_t source);
 void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation);
 
-/* rows.c: runs by rows */
+/* cut_rows.c: runs by rows */
 /* Of the present run, the slices of as many rows as the batch takes. True: of all. */
 bool rows_fill(
     struct lane *lane, struct batch *batch, struct operation *operation,

@@ -312,7 +312,7 @@ struct payload {
 /* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL:
  * the part is refused, or the piece is empty: it touches its shard and has no run. */
 struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wire_piece *piece);
-/* rows.c: rows by index, in lists. A message has whole pairs: indices, then values. */
+/* take_rows.c: rows by index, in lists. A message has whole pairs: indices, then values. */
 /* Indices: checked, put in order, and kept, and their bytes are used. */
 void lane_rows_take_indices(
     struct lane *lane, struct lane_part *part, const wire_piece *piece, struct payload *payload);

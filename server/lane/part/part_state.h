@@ -25,7 +25,7 @@ static inline size_t row_piece_bytes(uint32_t count)
     return sizeof(struct row_piece) + count * sizeof(uint64_t);
 }
 
-/* piece.c: what rows.c needs of it, too */
+/* piece.c: what take_rows.c needs of it, too */
 /* What can be said of a piece without its shard. */
 bool lane_piece_check(struct lane *lane, struct lane_part *part, const wire_piece *piece);
 /* Its shard, with all that is to be right of it and the function; NULL: the part is refused. */

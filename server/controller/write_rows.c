@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c -- the rows of the controller's records (controller_rows.h), written and read. */
+/* write_rows.c -- the rows of the controller's records (controller_rows.h), written and read. */
 #include "barrier.h"
 #include "catalogue.h"
 #include "define.h"

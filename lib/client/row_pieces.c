@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slices.c -- rows by index, to pieces of the shards that have them.
+/* row_pieces.c -- rows by index, to pieces of the shards that have them.
  *
  *   indices  7 2 9 7        shard 0, rows 0 to 4:   2          shard 1, rows 5 to 9:   2 4 2
  *   values   a b c d                                b                                 a c d

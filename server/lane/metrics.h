@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numbers.h -- what a ps has counted, as plain numbers: the message of Stats is made of them, and
- * whoever exports metrics reads them without one.
+/* metrics.h -- the counters of a ps, as plain numbers. The message of Stats is made of them, and an
+ * exporter of metrics can read them without that message.
  *
- * What the driver knows and the lane does not, its resident size and its connections, is not here.
+ * The driver has further ones: its resident size and its connections.
  */
-#ifndef LANE_NUMBERS_H
-#define LANE_NUMBERS_H
+#ifndef LANE_METRICS_H
+#define LANE_METRICS_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c -- rows of a tensor by their numbers: tf.gather, and embedding_lookup_sparse. */
+/* gather_rows.c -- rows of a tensor by their numbers: tf.gather, and embedding_lookup_sparse. */
 #include "value.h"
 
 #include <assert.h>

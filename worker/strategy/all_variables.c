@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* together.c -- all variables of a model in one call: read, and changed by their gradients. Those
- * that live on the ps are one pull, and one push.
+/* all_variables.c -- all variables of a model in one call: read, and changed by their gradients.
+ * Those that live on the ps are one pull, and one push.
  */
 #include "distributed.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.c -- the catalogue as this ps has it: published variables, with the versions of the shards
- * it holds itself, in answers of less than 1 MiB.
+/* list_variables.c -- the catalogue as this ps has it: published variables, with the versions of
+ * the shards it holds itself, in answers of less than 1 MiB.
  */
 #include "handlers.h"
 

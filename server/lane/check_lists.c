@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lists.c -- does what this ps was started with go with what ps 0 was: the ps and the members of
- * the cluster, the functions of plug-ins?
+/* check_lists.c -- does what this ps was started with go with what ps 0 was: the ps and the members
+ * of the cluster, the functions of plug-ins?
  */
 #include "handlers.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c -- a push by rows: its occurrences put in the order of their rows, and their updates.
+/* update_rows.c -- a push by rows: its occurrences put in the order of their rows, and their
+ * updates.
  *
- *   rows of the push   7 2 7 9 …     in order   2 7 7 9 …     summed   2 (7+7) 9 …
+ *   rows of the push   7 2 7 9 …     in order   2 7 7 9 …     summed   2 (7+7) 9 ….
  *
- * A row that occurs once goes through the function's own loop where it lies. One that occurs more
- * often is first summed, tile by tile, in the order of the push: as of contributions (sum.c), and
- * with the same bits. So is what is scaled or clipped. Rows of a large table lie anywhere, so those
- * that come next are fetched while this one is computed.
+ * A row that occurs once goes through the function's own loop where it lies. Several occurrences
+ * are first summed, tile by tile, in the order of the push. The sum has the same bits as that of
+ * contributions (sum.c). A row that is scaled or clipped takes the same way. Rows of a large table
+ * lie anywhere, so the next rows are fetched while one is computed.
  */
 #include <assert.h>
 #include <math.h>

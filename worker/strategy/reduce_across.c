@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* across.c -- what a strategy is asked for across its replicas: reduce, batch_reduce, gather. */
+/* reduce_across.c -- what a strategy is asked for across its replicas: reduce, batch_reduce,
+ * gather. */
 #include "collect.h"
 
 #include <assert.h>

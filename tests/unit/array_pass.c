@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass.c (test) -- a pass over a part of an array writes that part alone, however it is aligned. */
+/* array_pass.c (test) -- a pass over a part of an array writes that part alone, however it is
+ * aligned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "pass.h"
+#include "array_pass.h"
 
 #define ROWS 5u
 #define NARROW 3u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* held.c -- answers that wait for their record. They were made in the memory of a step, and are
- * kept as the bytes that they will be sent as. */
+/* hold_answers.c -- answers that wait for their record. They were made in the memory of a step, and
+ * are kept as the bytes that they will be sent as. */
 #include "controller_state.h"
 
 #include <assert.h>

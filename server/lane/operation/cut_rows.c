@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c -- a run by rows, cut into slices.
+/* cut_rows.c -- a run by rows, cut into slices.
  *
- *   pieces, each in order:   2 7 7 · ·     what comes next is on top:        2
- *                            1 7 9 · ·     (a skew heap: Sleator and       7   1 …
- *                            4 9 · · ·     Tarjan, 1986)                  …
+ *   pieces, each in order:   2 7 7 · ·     the next row is on top:   2
+ *                            1 7 9 · ·                              7   1 …
+ *                            4 9 · · ·                              ….
  *
- * Pieces of one part, or of all contributions to a step, are taken together in the order of their
- * rows, and those of one row in the order of the push: so each block is met once, and all
- * occurrences of a row lie side by side in the slice. Each row lies in one block (variables.c), and
- * is written in place.
+ * The heap is a skew heap (Sleator and Tarjan, 1986). Pieces of one part, or of all contributions
+ * to a step, are merged in the order of their rows. Occurrences of one row keep the order of the
+ * push. So each block is met once, and all occurrences of a row lie side by side in the slice. Each
+ * row lies in one block (variables.c), and is written in place.
  */
 #include <assert.h>
 #include <string.h>

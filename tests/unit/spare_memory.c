@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kept.c (test) -- memory that is kept for the next result, and given up where memory is short. */
+/* spare_memory.c (test) -- memory that is kept for the next result, and given up where memory is
+ * short. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kept.h"
+#include "spare_memory.h"
 
 #define BLOCK_BYTES 4096u
 

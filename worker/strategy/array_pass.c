@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass.c -- the loops of one pass over memory.
+/* array_pass.c -- the loops of one pass over memory.
  *
  * Up to four arrays are added in registers, so that each element is read once and written once; the
  * others are added to the tile of sums while that is in the first cache. reduce_values is the plain
  * loop whose bits these are (unit/strategy compares them).
  */
-#include "pass.h"
+#include "array_pass.h"
 
 #include <assert.h>
 #include <stddef.h>

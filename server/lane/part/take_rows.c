@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c -- rows by index (TensorFlow's IndexedSlices), as a part brings them.
+/* take_rows.c -- rows by index (TensorFlow's IndexedSlices), as a part brings them.
  *
  *   message 1: | indices 7 2 7 | values ··· ··· ··· |    message 2: | indices 9 | values ··· |
  *   list:      row_piece (2 at 1, 7 at 0, 7 at 2)   ─►   row_piece (9 at 0)
@@ -7,7 +7,7 @@
  * A list is what one push has for one shard by one function: it begins with indices at offset 0,
  * and goes on as far as pairs follow each other. Each pair is put in order as it comes, so that no
  * step has more to sort than a message brings; the operation takes them together
- * (operation/rows.c).
+ * (operation/cut_rows.c).
  */
 #include "part_state.h"
 #include "step_contribution.h"

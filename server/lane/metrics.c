@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numbers.c -- what a ps has counted, and what it may keep. */
-#include "numbers.h"
+/* metrics.c -- what a ps has counted, and what it may keep. */
+#include "metrics.h"
 
 #include <assert.h>
 

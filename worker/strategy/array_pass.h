@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass.h -- one pass over memory: what several arrays have becomes one, added up or side by side.
+/* array_pass.h -- one pass over memory: what several arrays have becomes one, added up or side by
+ * side.
  */
-#ifndef STRATEGY_PASS_H
-#define STRATEGY_PASS_H
+#ifndef STRATEGY_ARRAY_PASS_H
+#define STRATEGY_ARRAY_PASS_H
 
 #include <stdbool.h>
 #include <stdint.h>

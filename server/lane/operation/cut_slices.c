@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slices.c -- an operation's runs, cut into slices at the ends of blocks and of chunks. */
+/* cut_slices.c -- an operation's runs, cut into slices at the ends of blocks and of chunks. */
 #include "operation_state.h"
 
 #include <assert.h>

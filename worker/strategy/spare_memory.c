@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kept.c -- blocks are taken, given back, and freed when too many are kept. */
-#include "kept.h"
+/* spare_memory.c -- blocks are taken, given back, and freed when too many are kept. */
+#include "spare_memory.h"
 
 #include <assert.h>
 #include <stdlib.h>

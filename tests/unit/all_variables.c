@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* together.c (test) -- all variables of a strategy in one call: read, changed, and destroyed. On
- * the ps, tests/process/test_replicas.py. */
+/* all_variables.c (test) -- all variables of a strategy in one call: read, changed, and destroyed.
+ * On the ps, tests/process/test_replicas.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

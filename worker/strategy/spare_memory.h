@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kept.h -- memory that was given up, kept for whoever wants as much next: a step makes the same
- * results as the one before, and new memory takes its time.
+/* spare_memory.h -- memory of earlier values, kept for the next ones: a step makes the same results
+ * as the one before, and the system takes its time to give new memory.
  *
- *     kept ─┬─ idle    blocks that nobody has, the newest first: at most count_max, bytes_max
- *           └─ out     blocks that are the buffers of values, which may outlive the strategy
+ *     kept ─┬─ idle    unused blocks, the newest first: at most count_max, bytes_max.
+ *           └─ out     blocks that are the buffers of values, which may outlive the strategy.
  *
- * Whoever drops the last reference of a value gives its block back, from any thread.
+ * The thread that drops the last reference of a value gives its block back.
  */
-#ifndef STRATEGY_KEPT_H
-#define STRATEGY_KEPT_H
+#ifndef STRATEGY_SPARE_MEMORY_H
+#define STRATEGY_SPARE_MEMORY_H
 
 #include <pthread.h>
 #include <stdbool.h>
