@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_group.c -- collectives of CPU devices: every queue's thread does its share of each call.
- * The threads meet before and after it.
- *
- *     CPU:0   | meet | share 0 | meet | …
- *     CPU:1   | meet | share 1 | meet | …
+ * The threads meet before and after each share.
  *
  * A reduction's share is a range of elements, so each thread adds the replicas in the same order.
  * A replica's thread makes the copies that the replica gets.

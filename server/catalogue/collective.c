@@ -112,7 +112,7 @@ static enum sumac_status read_tasks(
                 collective->name,
                 index > UINT32_MAX ? "a task of no index"
                                    : collective_task_print(&tasks[i], text, sizeof text),
-                i == 0 ? "nobody" : collective_task_print(&tasks[i - 1], before, sizeof before));
+                i == 0 ? "no task" : collective_task_print(&tasks[i - 1], before, sizeof before));
     }
     collective->tasks = tasks;
     collective->task_count = (uint32_t)message->n_tasks;

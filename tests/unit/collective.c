@@ -121,7 +121,7 @@ static void tasks_are_named_in_their_order_each_once_and_the_own_among_them(void
     struct desk desk;
 
     begin(&desk)->named[0] = UINT64_MAX;
-    assert_refused(&desk, SUMAC_REASON_MALFORMED, "names a task of no index after nobody");
+    assert_refused(&desk, SUMAC_REASON_MALFORMED, "names a task of no index after no task");
     begin(&desk)->named[2] = WORKER(1);
     assert_refused(&desk, SUMAC_REASON_MALFORMED, "worker 1 after worker 1");
     begin(&desk)->named[2] = CHIEF(7);

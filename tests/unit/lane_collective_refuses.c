@@ -432,7 +432,7 @@ static void a_session_has_so_many_that_it_has_not_heard_of(void **state)
     talk_expect(world.talk, "staged 6\ndone 6 []\n");
 }
 
-/* A lane made again from its records may contribution them earlier than this one. */
+/* A lane that is made again from its records may apply contributions earlier than this one. */
 static void contributions_that_wait_for_their_turn_are_among_them(void **state)
 {
     struct world world;

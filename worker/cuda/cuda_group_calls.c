@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_group_calls.c -- collectives of GPUs, by NCCL: every queue's thread asks for its rank's part
- * of each batch (nccl_call.h).
+ * of each batch (nccl_call.h). The GPUs work in their streams, and NCCL makes the streams meet.
  *
  *     thread  | ask batch 0, poll | ask batch 1, poll | record over |
- *     stream  ……       | batch 0 | batch 1 | over
- *
- * NCCL makes the streams of all GPUs meet.
+ *     stream  ……       | batch 0 | batch 1 | over.
  *
  * Types that NCCL would not add as the CPU does are widened before the call and narrowed after it
  * (wide.h).

@@ -145,7 +145,7 @@ static bool is_of(
 }
 
 /* Return the session's other contribution to the same round, or 0 after counting all of them.
- * Staged contributions count, too: a replay may contribution them before it reaches this part. */
+ * Staged contributions count, too: a replay may apply them before it reaches this part. */
 static uint64_t find_other(
     struct lane *lane, const struct lane_session *session, const struct collective *collective,
     struct unheard *unheard)

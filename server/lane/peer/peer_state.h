@@ -44,7 +44,7 @@ struct report {
     uint64_t commit_through;
     uint64_t assigned;   /* a variable's id; 0: none */
     bool is_again;       /* of every variable that is assigned, from peers.again on */
-    bool is_collectives; /* of how rounds of collectives are to end: peers.meets */
+    bool is_collectives; /* it proposes the ends of peers.collectives */
     bool is_come;        /* of what has come of synchronous steps: peers.come, and what is over */
     uint64_t record;
     uint64_t clock, seen_step;
