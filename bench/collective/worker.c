@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c -- one of several workers that sum a tensor by collectives, as fast as they can:
- * `meet_worker BYTES COUNT`. The first of them prints the median of its rounds, in µs. */
+ * `collective_worker BYTES COUNT`. The first of them prints the median of its rounds, in µs. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int compare(const void *one, const void *other)
 
 static void give_up(const struct sumac_error *error)
 {
-    (void)fprintf(stderr, "meet_worker: %s\n", error->text);
+    (void)fprintf(stderr, "collective_worker: %s\n", error->text);
     exit(1);
 }
 
