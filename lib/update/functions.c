@@ -300,11 +300,6 @@ uint32_t update_slot_count(
     return function->slot_count - without;
 }
 
-enum sumac_dtype update_slot_dtype(enum sumac_dtype dtype)
-{
-    return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF ? SUMAC_FLOAT32 : dtype;
-}
-
 enum sumac_status update_check_slots(
     const struct update_function *function, const struct update_hyperparameters *own,
     const struct update_hyperparameters *merged, const char *variable, struct sumac_error *error)

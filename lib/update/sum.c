@@ -35,11 +35,6 @@ struct sum_reader {
     uint64_t few_together; /* … and how much of all of them lies together from there on */
 };
 
-enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype)
-{
-    return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF ? SUMAC_FLOAT32 : dtype;
-}
-
 bool update_can_add(enum sumac_dtype dtype) { return loops_plain.sum[dtype] != NULL; }
 
 bool update_can_divide(enum sumac_dtype dtype) { return loops_plain.mean[dtype] != NULL; }
