@@ -8,7 +8,6 @@
 
 #include "error.h"
 #include "loops.h"
-#include "planned.h"
 
 #define BIT(number) (1u << (unsigned)(number))
 
@@ -98,36 +97,6 @@ static uint32_t dtypes_of_expressions(void)
     return dtypes;
 }
 
-enum sumac_status update_define(
-    uint32_t number, const char *name, const char *text, size_t bytes,
-    struct update_defined *defined, struct sumac_error *error)
-{
-    enum sumac_status status = update_defined_name_check(name, error);
-
-    assert(number >= UPDATE_DEFINED_FIRST);
-    if (status == SUMAC_OK)
-        status = expression_read(text, bytes, &defined->expression, error);
-    if (status != SUMAC_OK)
-        return status;
-    memcpy(defined->name, name, strlen(name) + 1);
-    memset(defined->own, 0, sizeof defined->own);
-    memset(defined->numbers, 0, sizeof defined->numbers);
-    defined->function = (struct update_function){
-        .number = number,
-        .name = defined->name,
-        .counts_steps = defined->expression.counts_steps,
-        .repeats = UPDATE_REPEATS_SUM,
-        .dtypes = dtypes_of_expressions(),
-        .own = defined->own,
-        .own_numbers = defined->numbers,
-        .own_count = defined->expression.hyperparameter_count,
-        .runner = &planned_runner,
-        .expression = &defined->expression};
-    number_hyperparameters(defined);
-    name_slots(defined);
-    return SUMAC_OK;
-}
-
 /* ---- its slices ---- */
 
 static void prepare(
@@ -143,18 +112,6 @@ static void prepare(
     slice->plan = NULL;
     slice->flag = false;
     slice->clip = 0; /* a text clips by itself */
-}
-
-/* A microsecond, on the thread that runs the slice. */
-void planned_run(const struct update_slice *slice)
-{
-    struct expression_plan plan;
-    struct update_slice planned = *slice;
-
-    assert(slice->plan == NULL);
-    expression_plan(slice->function->expression, slice->dtype, slice->scalar, slice->step, &plan);
-    planned.plan = &plan;
-    update_run(&planned);
 }
 
 static void run_by(const struct update_slice *slice, enum sumac_dtype gradient_dtype)
@@ -181,4 +138,36 @@ static void run_wide(const struct update_slice *slice)
     run_by(slice, update_contribution_dtype(slice->dtype));
 }
 
-const struct update_runner planned_runner = {.prepare = prepare, .own = run_own, .wide = run_wide};
+static const struct update_runner runner = {.prepare = prepare, .own = run_own, .wide = run_wide};
+
+/* ---- the function ---- */
+
+enum sumac_status update_define(
+    uint32_t number, const char *name, const char *text, size_t bytes,
+    struct update_defined *defined, struct sumac_error *error)
+{
+    enum sumac_status status = update_defined_name_check(name, error);
+
+    assert(number >= UPDATE_DEFINED_FIRST);
+    if (status == SUMAC_OK)
+        status = expression_read(text, bytes, &defined->expression, error);
+    if (status != SUMAC_OK)
+        return status;
+    memcpy(defined->name, name, strlen(name) + 1);
+    memset(defined->own, 0, sizeof defined->own);
+    memset(defined->numbers, 0, sizeof defined->numbers);
+    defined->function = (struct update_function){
+        .number = number,
+        .name = defined->name,
+        .counts_steps = defined->expression.counts_steps,
+        .repeats = UPDATE_REPEATS_SUM,
+        .dtypes = dtypes_of_expressions(),
+        .own = defined->own,
+        .own_numbers = defined->numbers,
+        .own_count = defined->expression.hyperparameter_count,
+        .runner = &runner,
+        .expression = &defined->expression};
+    number_hyperparameters(defined);
+    name_slots(defined);
+    return SUMAC_OK;
+}

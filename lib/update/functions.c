@@ -12,7 +12,6 @@
 #include "dtype.h"
 #include "error.h"
 #include "loops.h"
-#include "planned.h"
 #include "prepare.h"
 
 #define BIT(number) (1u << (number))
@@ -358,40 +357,6 @@ void update_fill_slot(
     constant.a = value;
     constant.kind = (Sumac__V1__Initializer__Kind)kind;
     initializer_fill(&constant, update_slot_dtype(dtype), 0, count, out);
-}
-
-/* Do `bytes` bytes at both places have none in common? */
-static bool are_apart(const void *one, const void *other, size_t bytes)
-{
-    const uintptr_t a = (uintptr_t)one, b = (uintptr_t)other;
-
-    return a >= b ? a - b >= bytes : b - a >= bytes;
-}
-
-void update_run(const struct update_slice *slice)
-{
-    const bool scaled = slice->scale < 1 || slice->scale > 1;
-
-    if (slice->function->expression != NULL && slice->plan == NULL) {
-        planned_run(slice);
-        return;
-    }
-    if (slice->rows != NULL) {
-        update_run_rows(slice);
-        return;
-    }
-    if (slice->sources != NULL || (scaled && slice->scale != 0) || slice->clip > 0) {
-        update_run_made(slice);
-        return;
-    }
-    update_loop *const run = loops_own(loops_select(), slice->function, slice->dtype);
-    const size_t bytes = slice->count * dtype_bytes(slice->dtype);
-
-    assert(run != NULL);
-    assert(
-        slice->value_in == slice->value_out || are_apart(slice->value_in, slice->value_out, bytes));
-    assert(are_apart(slice->gradient, slice->value_out, bytes));
-    run(slice);
 }
 
 bool update_copy_finite(
