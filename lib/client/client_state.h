@@ -5,7 +5,8 @@
  *   client.c     open, leave, close          stream.c     the session's effects: streams, calls
  *   configured.c what is configured          unary.c      one call, waited for
  *   lock.c       who holds the lock          catalogue.c  create, find, delete
- *   poll.c       who polls, and wakes the session
+ *   poll.c       who polls                   peer.c       a ps: its channels, when it was heard
+ *   clock.c      the time
  *   push.c, pull.c, collective.c  transfers          shards.c     rows to pieces, versions
  *   process.c    is this the process that opened it?   log.c  its lines
  *   room.c       is a variable too large for one push?   define.c  functions made of texts
@@ -171,6 +172,7 @@ struct sumac_client {
     void *log_context;
 };
 
+/* clock.c */
 uint64_t client_now_us(void);
 /* "35 s". */
 static inline struct text_time client_time_until(uint64_t until_us)
@@ -179,6 +181,16 @@ static inline struct text_time client_time_until(uint64_t until_us)
 
     return text_time_left(until_us > now_us ? until_us - now_us : 0);
 }
+
+/* How long ps 0 may wait for others: less than the caller does, so that its answer, which says for
+ * whom it waited, still comes in time. */
+uint32_t client_ps_patience_ms(uint32_t timeout_ms);
+
+/* peer.c -- with the lock held */
+struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int kind);
+/* "ps 1 at h:2222, which was last heard from 40 ms ago" */
+const char *
+client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 
 /* log.c -- log.h has what others may say */
 /* The log of whoever gives none; the context is the client. */
@@ -243,16 +255,9 @@ struct client_call {
 };
 enum sumac_status
 client_call(struct sumac_client *client, const struct client_call *call, struct sumac_error *error);
-/* How long ps 0 may wait for others: less than the caller does, so that its answer, which says for
- * whom it waited, still comes in time. */
-uint32_t client_ps_patience_ms(uint32_t timeout_ms);
 /* The session has ANSWERED one; or has ended, and says nothing more of those under way. */
 void client_answered(const struct session_effect *effect);
 void client_fail_calls(struct sumac_client *client, const struct sumac_error *error);
-struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int kind);
-/* "ps 1 at h:2222, which was last heard from 40 ms ago" */
-const char *
-client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 
 /* client.c -- with the lock held */
 /* Wait until the session is open: it says now and then who is missing, and sees to it that this

@@ -10,18 +10,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <time.h>
 
 #define IDLE_US 15000u
 #define SLICE_US 10000u
-
-uint64_t client_now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* False: the session wants no tick yet. */
 static bool tick_when_due(struct sumac_client *client)

@@ -8,9 +8,7 @@
 
 #include "error.h"
 #include "silence.h"
-#include "text.h"
 
-#define ANSWER_MS 1000u /* for an answer to come back */
 #define SILENT_MS 5000u
 #define LOST_REMEDY "if that ps does not come back, start the whole run again, ps and workers"
 
@@ -23,32 +21,6 @@ struct unary {
     bool over;
     struct sumac_error error; /* status OK: it was answered */
 };
-
-struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int kind)
-{
-    assert(client_is_locked(client));
-    assert(ps < client->peer_count);
-    struct peer *peer = &client->peers[ps];
-    if (peer->channels[kind] == NULL && peer->address[0] != '\0')
-        (void)rpc_channel_open(client->poller, peer->address, &peer->channels[kind]);
-    return peer->channels[kind];
-}
-
-const char *
-client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes)
-{
-    assert(ps < client->peer_count);
-    const struct peer *peer = &client->peers[ps];
-    if (peer->heard_us == 0)
-        (void)text_print(
-            text, text_bytes, "ps %" PRIu32 " at %s, which was never heard from", ps,
-            peer->address);
-    else
-        (void)text_print(
-            text, text_bytes, "ps %" PRIu32 " at %s, which was last heard from %s ago", ps,
-            peer->address, text_time_us(client_now_us() - peer->heard_us).text);
-    return text;
-}
 
 void client_answered(const struct session_effect *effect)
 {
@@ -70,13 +42,6 @@ void client_fail_calls(struct sumac_client *client, const struct sumac_error *er
             unary->over = true;
             unary->error = *error;
         }
-}
-
-uint32_t client_ps_patience_ms(uint32_t timeout_ms)
-{
-    assert(timeout_ms > 0);
-    const uint32_t half_ms = timeout_ms / 2;
-    return timeout_ms - (half_ms < ANSWER_MS ? half_ms : ANSWER_MS);
 }
 
 static bool is_over(void *context) { return ((const struct unary *)context)->over; }
