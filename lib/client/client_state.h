@@ -235,6 +235,8 @@ void client_stop_background(struct sumac_client *client);
 /* One event into the session; its effects are carried out. `now_us` 0: now. */
 void client_step(struct sumac_client *client, struct session_event *event);
 void client_hang_up(struct sumac_client *client);
+/* The session has ended, and says nothing more of the unary calls under way. */
+void client_fail_calls(struct sumac_client *client, const struct sumac_error *error);
 
 /* unary.c -- with the lock held */
 /* Called with the lock held, for the answer: lent until it returns. */
@@ -253,11 +255,17 @@ struct client_call {
     client_take *take;
     void *context;
 };
+/* A call that a thread waits for; on its stack. */
+struct unary {
+    LINKS(struct unary) links; /* in the client's list */
+    struct sumac_client *client;
+    const struct client_call *call;
+    uint32_t ps; /* that was asked */
+    bool over;
+    struct sumac_error error; /* status OK: it was answered */
+};
 enum sumac_status
 client_call(struct sumac_client *client, const struct client_call *call, struct sumac_error *error);
-/* The session has ANSWERED one; or has ended, and says nothing more of those under way. */
-void client_answered(const struct session_effect *effect);
-void client_fail_calls(struct sumac_client *client, const struct sumac_error *error);
 
 /* client.c -- with the lock held */
 /* Wait until the session is open: it says now and then who is missing, and sees to it that this

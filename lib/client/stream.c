@@ -323,6 +323,28 @@ static void do_transferred(const struct sumac_client *client, const struct sessi
         transfer_note_pushed(transfer, effect->versions, effect->version_count);
 }
 
+static void do_answered(const struct session_effect *effect)
+{
+    struct unary *unary = (struct unary *)(uintptr_t)effect->token;
+
+    assert(!unary->over);
+    unary->over = true;
+    unary->ps = effect->ps;
+    unary->error = effect->error;
+    if (effect->error.status == SUMAC_OK)
+        unary->call->take(unary->call->context, effect->reply);
+}
+
+void client_fail_calls(struct sumac_client *client, const struct sumac_error *error)
+{
+    assert(client->ended);
+    for (struct unary *unary = client->unaries.first; unary != NULL; unary = unary->links.next)
+        if (!unary->over) {
+            unary->over = true;
+            unary->error = *error;
+        }
+}
+
 /* A session that ends for want of memory says nothing more of what was under way: whoever waits for
  * it is told here. */
 static void do_ended(struct sumac_client *client, const struct sumac_error *error)
@@ -371,7 +393,7 @@ static bool do_effect(struct sumac_client *client, const struct session_effect *
         do_transferred(client, effect);
         break;
     case SESSION_EFFECT_ANSWERED:
-        client_answered(effect);
+        do_answered(effect);
         break;
     case SESSION_EFFECT_LEFT:
         assert(!client->left);

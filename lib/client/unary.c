@@ -12,38 +12,6 @@
 #define SILENT_MS 5000u
 #define LOST_REMEDY "if that ps does not come back, start the whole run again, ps and workers"
 
-/* A call that a thread waits for; on its stack. */
-struct unary {
-    LINKS(struct unary) links; /* in the client's list */
-    struct sumac_client *client;
-    const struct client_call *call;
-    uint32_t ps; /* that was asked */
-    bool over;
-    struct sumac_error error; /* status OK: it was answered */
-};
-
-void client_answered(const struct session_effect *effect)
-{
-    struct unary *unary = (struct unary *)(uintptr_t)effect->token;
-
-    assert(!unary->over);
-    unary->over = true;
-    unary->ps = effect->ps;
-    unary->error = effect->error;
-    if (effect->error.status == SUMAC_OK)
-        unary->call->take(unary->call->context, effect->reply);
-}
-
-void client_fail_calls(struct sumac_client *client, const struct sumac_error *error)
-{
-    assert(client->ended);
-    for (struct unary *unary = client->unaries.first; unary != NULL; unary = unary->links.next)
-        if (!unary->over) {
-            unary->over = true;
-            unary->error = *error;
-        }
-}
-
 static bool is_over(void *context) { return ((const struct unary *)context)->over; }
 
 /* Signs of life come more often, wherever the answer of a call is late. */
