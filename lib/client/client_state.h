@@ -6,7 +6,7 @@
  *   configured.c what is configured          unary.c      one call, waited for
  *   lock.c       who holds the lock          catalogue.c  create, find, delete
  *   poll.c       who polls                   peer.c       a ps: its channels, when it was heard
- *   clock.c      the time
+ *   clock.c      the time                    selection.c  is the tensor right for the rows?
  *   push.c, pull.c, collective.c  transfers          shards.c     rows to pieces, versions
  *   process.c    is this the process that opened it?   log.c  its lines
  *   room.c       is a variable too large for one push?   define.c  functions made of texts
@@ -304,7 +304,7 @@ const struct update_function *
 client_know_number(struct sumac_client *client, uint32_t number, struct sumac_error *error);
 void client_forget_functions(struct sumac_client *client);
 
-/* shards.c */
+/* selection.c */
 /* One variable of a transfer. */
 struct selection {
     struct sumac_variable *variable;
@@ -321,6 +321,22 @@ struct selection {
     const char *slot; /* of a pull: NULL: the value */
     const char *verb; /* "push", "pull" */
 };
+/* The type that a tensor for the selection has. */
+enum sumac_dtype selection_dtype(const struct selection *selection);
+/* Bytes of one row of it. */
+uint64_t selection_row_bytes(const struct selection *selection);
+/* Check its dtype, its memory, and its shape for `rows` rows. Fails  INVALID_ARGUMENT,
+ * OUT_OF_RANGE. */
+enum sumac_status
+selection_check_tensor(const struct selection *selection, uint64_t rows, struct sumac_error *error);
+/* Do the `bytes` of a tensor lie within its memory, on the host? `what` is done with it for the
+ * variable `name`.
+ * Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
+enum sumac_status client_check_memory(
+    const struct sumac_tensor *tensor, uint64_t bytes, const char *what, const char *name,
+    struct sumac_error *error);
+
+/* shards.c */
 /* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT,
  * OUT_OF_RANGE. */
 enum sumac_status selection_add(
@@ -332,13 +348,6 @@ enum sumac_status selection_set(
 /* The next piece of the transfer, for that shard. NULL: no memory. */
 struct session_piece *transfer_add_piece(
     struct transfer *transfer, const struct selection *selection, struct variable_shard *shard);
-/* The type that a tensor for the selection has. */
-enum sumac_dtype selection_dtype(const struct selection *selection);
-/* Bytes of one row of it. */
-uint64_t selection_row_bytes(const struct selection *selection);
-/* Its dtype and shape, of so many rows, its memory. Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
-enum sumac_status
-selection_check_tensor(const struct selection *selection, uint64_t rows, struct sumac_error *error);
 
 /* row_pieces.c: as selection_add, of one with indices whose variable was checked */
 enum sumac_status
@@ -349,12 +358,6 @@ slices_ask(struct transfer *transfer, const struct selection *selection, struct 
 /* What has been pulled goes to where the caller wants it. */
 void slices_give(const struct transfer *transfer);
 
-/* Do the `bytes` of a tensor lie within its memory, on the host? `what` is done with it for the
- * variable `name`.
- * Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
-enum sumac_status client_check_memory(
-    const struct sumac_tensor *tensor, uint64_t bytes, const char *what, const char *name,
-    struct sumac_error *error);
 /* collective.c */
 void client_forget_collectives(struct sumac_client *client);
 /* What a round came to that was not known beforehand. */
