@@ -7,7 +7,8 @@
  *   lock.c       who holds the lock          catalogue.c  create, find, delete
  *   poll.c       who polls                   peer.c       a ps: its channels, when it was heard
  *   clock.c      the time                    selection.c  is the tensor right for the rows?
- *   push.c, pull.c, collective.c  transfers          shards.c     rows to pieces, versions
+ *   push.c, pull.c, collective.c  what callers ask for   shards.c   rows to pieces
+ *   transfer.c   what all of these have in common    transfer_drop.c, transfer_wait.c   its end
  *   process.c    is this the process that opened it?   log.c  its lines
  *   room.c       is a variable too large for one push?   define.c  functions made of texts
  *   describe.c   what the ps say of variables, and of themselves
@@ -33,6 +34,7 @@
 #include "text.h"
 
 #define REPORT_US 5000000u  /* how often a wait for a ps says so */
+#define RELEASE_US 200u     /* gRPC's own threads tell of released bytes; nothing arrives then */
 #define ASKING_MS_MIN 1000u /* a shorter wait asks no ps what is missing */
 #define TRANSFER_BYTES_MAX ((size_t)1 << 30)
 #define NEVER_US UINT64_MAX
@@ -336,6 +338,39 @@ enum sumac_status client_check_memory(
     const struct sumac_tensor *tensor, uint64_t bytes, const char *what, const char *name,
     struct sumac_error *error);
 
+/* transfer.c -- with the lock held, except transfer_released */
+struct transfer *transfer_take(struct sumac_client *client);
+/* No thread of gRPC reads its bytes any more. */
+void transfer_give(struct transfer *transfer);
+/* The next piece of the transfer, for that shard. NULL: no memory. */
+struct session_piece *transfer_add_piece(
+    struct transfer *transfer, const struct selection *selection, struct variable_shard *shard);
+/* Keep the part of a round's result that was not known beforehand. */
+void transfer_note_result(struct transfer *transfer, const struct session_effect *effect);
+/* What a pull read, and what a push that was applied made, for the pushes and the facts to come. */
+void transfer_note_pulled(
+    struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
+void transfer_note_pushed(
+    struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
+/* It came to nothing, with this error. To who waits DEADLINE_EXCEEDED means "still under way", and
+ * this transfer is over: so that status becomes UNAVAILABLE, with the same reason. */
+void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
+bool transfer_is_done(void *transfer);
+void transfer_released(void *transfer, uint64_t id);
+
+/* transfer_drop.c -- with the lock held */
+/* Give away a transfer that failed before its caller had it. Waits until gRPC has given the bytes
+ * back. */
+void transfer_drop(struct transfer *transfer);
+
+/* transfer_wait.c -- without the lock */
+/* Wait until it is over and its bytes are given back; then its own status, the transfer given away.
+ * Else DEADLINE_EXCEEDED, saying what it waits for at a ps that is well, or naming the ps that
+ * ended its stream, and why, or else the one that was silent for longest. */
+enum sumac_status transfer_wait(
+    struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
+bool transfer_poll(struct transfer *transfer);
+
 /* shards.c */
 /* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT,
  * OUT_OF_RANGE. */
@@ -345,9 +380,6 @@ enum sumac_status selection_add(
  * INVALID_ARGUMENT. */
 enum sumac_status selection_set(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
-/* The next piece of the transfer, for that shard. NULL: no memory. */
-struct session_piece *transfer_add_piece(
-    struct transfer *transfer, const struct selection *selection, struct variable_shard *shard);
 
 /* row_pieces.c: as selection_add, of one with indices whose variable was checked */
 enum sumac_status
@@ -355,35 +387,11 @@ slices_add(struct transfer *transfer, const struct selection *selection, struct 
 /* The same of a pull. */
 enum sumac_status
 slices_ask(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
-/* What has been pulled goes to where the caller wants it. */
+/* Copy the pulled rows to their places in the memory of the caller. */
 void slices_give(const struct transfer *transfer);
 
 /* collective.c */
 void client_forget_collectives(struct sumac_client *client);
-/* What a round came to that was not known beforehand. */
-void transfer_note_result(struct transfer *transfer, const struct session_effect *effect);
-/* What a pull read, and what a push that was applied made, for the pushes and the facts to come. */
-void transfer_note_pulled(
-    struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
-void transfer_note_pushed(
-    struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
-struct transfer *transfer_take(struct sumac_client *client);
-/* No thread of gRPC reads its bytes any more. */
-void transfer_give(struct transfer *transfer);
-/* It came to nothing before its caller heard of it: given away as soon as gRPC has given its bytes
- * back. */
-void transfer_drop(struct transfer *transfer);
-/* It came to nothing, with this error. To who waits DEADLINE_EXCEEDED means "still under way", and
- * this transfer is over: so that status becomes UNAVAILABLE, with the same reason. */
-void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
-bool transfer_is_done(void *transfer);
-void transfer_released(void *transfer, uint64_t id);
-/* Wait until it is over and its bytes are given back; then its own status, the transfer given away.
- * Else DEADLINE_EXCEEDED, saying what it waits for at a ps that is well, or naming the ps that
- * ended its stream, and why, or else the one that was silent for longest. */
-enum sumac_status transfer_wait(
-    struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
-bool transfer_poll(struct transfer *transfer);
 
 /* missing.c -- with the lock held: for at most so long, unless the transfer is over before. */
 /* What a push, a pull or a round waits for, as a ps that waits with it says: "ps 0: it waits for

@@ -21,7 +21,6 @@
 #define VERDICT_MS 5000u /* a ps says by then how a round ended whose time is over */
 #define OTHERS_NAMED_MAX 8u
 #define OTHERS_BYTES 256u
-#define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
 
 struct sumac_collective {
     LINKS(struct sumac_collective) in_client;
@@ -768,27 +767,4 @@ enum sumac_status sumac_client_collective_and_wait(
     if (status != SUMAC_OK && error != NULL)
         *error = why;
     return status;
-}
-
-void transfer_note_result(struct transfer *transfer, const struct session_effect *effect)
-{
-    const wire_collective_result *result = effect->result;
-    struct sumac_error error;
-
-    assert(result->n_shape <= SUMAC_RANK_MAX);
-    if (effect->joined.data == NULL)
-        return;
-    transfer->result_shape.rank = (uint32_t)result->n_shape;
-    for (uint32_t i = 0; i < transfer->result_shape.rank; i++)
-        transfer->result_shape.extent[i] = result->shape[i];
-    if (sumac_buffer_create(effect->joined.bytes, &transfer->joined) != SUMAC_OK) {
-        (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the %zu bytes that a round of a collective came to",
-            effect->joined.bytes);
-        transfer_fail(transfer, &error);
-        return;
-    }
-    if (effect->joined.bytes > 0)
-        memcpy(sumac_buffer_data(transfer->joined), effect->joined.data, effect->joined.bytes);
 }

@@ -22,7 +22,7 @@ ARGUED = {
     "lib/base/pool.c": "free objects, linked through their first word, taken from the front",
     "lib/base/sized_pool.c": "free pieces, likewise",
     "lib/base/key_map.c": "entries of one hash, linked one way: two words less for each name",
-    "lib/client/shards.c": "transfers that are free, taken from the front",
+    "lib/client/transfer.c": "transfers that are free, taken from the front",
     "lib/rpc/call.h": "queues between what gRPC completes and what waits, on the hottest path",
     "lib/rpc/receive.c": "calls that ask for a message, all taken from the front",
     "lib/session/session.c": "links that were touched in a step, all taken from the front",
