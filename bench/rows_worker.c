@@ -38,8 +38,8 @@ static double now_seconds(void)
 }
 
 static enum sumac_status begin(
-    struct sumac_client *client, struct sumac_variable *variable, uint32_t place, uint64_t count,
-    struct sumac_push **push, struct sumac_error *error)
+    struct sumac_client *client, struct sumac_client_variable *variable, uint32_t place,
+    uint64_t count, struct sumac_push **push, struct sumac_error *error)
 {
     const struct sumac_delta delta = {
         .variable = variable,
@@ -59,7 +59,7 @@ static enum sumac_status begin(
 
 /* The table, as often as there is time for. */
 static enum sumac_status read_beside(
-    struct sumac_client *client, struct sumac_variable *variable, uint64_t count,
+    struct sumac_client *client, struct sumac_client_variable *variable, uint64_t count,
     struct sumac_error *error)
 {
     float *table = malloc(count * COLUMNS * sizeof *table);
@@ -97,7 +97,7 @@ static int compare_doubles(const void *a, const void *b)
 
 /* One turn: microseconds of a push of one row, whichever shard it is of. */
 static enum sumac_status take_turn(
-    struct sumac_client *client, struct sumac_variable *variable, double *push_us,
+    struct sumac_client *client, struct sumac_client_variable *variable, double *push_us,
     struct sumac_error *error)
 {
     const double start = now_seconds();
@@ -119,12 +119,12 @@ static enum sumac_status take_turn(
 static enum sumac_status push_ones(struct sumac_client *client, struct sumac_error *error)
 {
     static const char *const functions[] = {"adagrad", "adam"};
-    struct sumac_variable *variables[2] = {NULL, NULL};
+    struct sumac_client_variable *variables[2] = {NULL, NULL};
     double push_us[2][TURNS], ratios[TURNS];
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++) {
-        const struct sumac_variable_options options = {
+        const struct sumac_client_variable_options options = {
             .name = functions[i],
             .dtype = SUMAC_FLOAT32,
             .shape = SUMAC_SHAPE(ONES_ROWS, COLUMNS),
@@ -150,12 +150,12 @@ static enum sumac_status push_ones(struct sumac_client *client, struct sumac_err
 }
 
 static enum sumac_status push_many(
-    struct sumac_client *client, const struct sumac_variable_options *options,
+    struct sumac_client *client, const struct sumac_client_variable_options *options,
     struct sumac_error *error)
 {
     const uint64_t count = options->shape.extent[0];
     struct sumac_push *pushes[UNDER_WAY] = {NULL};
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_client_facts facts = {.member_index = 0};
     uint64_t made = 0, over = 0;
     enum sumac_status status = sumac_client_create(client, options, &variable, error);
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 {
     const bool ones = argc > 1 && strcmp(argv[1], "one") == 0;
     const uint64_t count = argc > 1 && !ones ? strtoull(argv[1], NULL, 10) : 1000000;
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = "table",
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(count, COLUMNS),

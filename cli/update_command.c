@@ -107,10 +107,10 @@ static bool read_sets(const struct option_list *list, struct sumac_hyperparamete
 }
 
 static enum sumac_status read_value(
-    const char *path, const struct sumac_variable *variable, struct sumac_tensor *value,
+    const char *path, const struct sumac_client_variable *variable, struct sumac_tensor *value,
     struct sumac_error *error)
 {
-    const struct sumac_shape shape = sumac_variable_shape(variable);
+    const struct sumac_shape shape = sumac_client_variable_shape(variable);
     const bool standard = strcmp(path, "-") == 0;
     FILE *const file = standard ? stdin : fopen(path, "rb");
 
@@ -119,8 +119,8 @@ static enum sumac_status read_value(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "cannot read %s: %s", path,
             strerror(errno));
     const enum sumac_status status = array_input_read(
-        file, standard ? "standard input" : path, sumac_variable_dtype(variable), &shape, value,
-        error);
+        file, standard ? "standard input" : path, sumac_client_variable_dtype(variable), &shape,
+        value, error);
     if (!standard)
         (void)fclose(file);
     return status;

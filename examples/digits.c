@@ -64,7 +64,7 @@ struct job {
     struct digits_order order;
     struct sumac_client *client;
     struct sumac_worker *worker;
-    struct sumac_variable *variables[VARIABLES];
+    struct sumac_client_variable *variables[VARIABLES];
     const struct example *batch[BATCH]; /* of the step that runs */
     double losses[SUMAC_REPLICAS_MAX];  /* of each replica, in the last step, on CPUs, … */
     struct perceptron_cuda cuda[SUMAC_REPLICAS_MAX]; /* … and what it has on GPUs */
@@ -167,7 +167,7 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
     enum sumac_status status = SUMAC_OK;
 
     for (int i = 0; i < VARIABLES && status == SUMAC_OK; i++) {
-        struct sumac_variable_options options = {
+        struct sumac_client_variable_options options = {
             .name = names[i], .shape = shapes[i], .dtype = SUMAC_FLOAT32, .function = adam};
         if (i == STEPS || i == DONE) {
             options.dtype = i == STEPS ? SUMAC_FLOAT64 : SUMAC_INT32;
@@ -243,7 +243,7 @@ static enum sumac_status evaluate_again(struct job *job, struct sumac_error *err
     enum sumac_status status = SUMAC_OK;
 
     for (int i = 0; i < STEPS && status == SUMAC_OK; i++) {
-        status = sumac_variable_tensor(job->variables[i], &values[i], error);
+        status = sumac_client_variable_tensor(job->variables[i], &values[i], error);
         fetches[i] = (struct sumac_fetch){.variable = job->variables[i], .into = values[i]};
     }
     if (status == SUMAC_OK)

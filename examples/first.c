@@ -26,8 +26,8 @@ int main(int argc, char **argv)
     }
     check(sumac_client_open(NULL, &client, &error)); /* as TF_CONFIG says */
 
-    struct sumac_variable *w;
-    const struct sumac_variable_options options = {
+    struct sumac_client_variable *w;
+    const struct sumac_client_variable_options options = {
         .name = "w",
         .dtype = SUMAC_FLOAT64,
         .shape = SUMAC_SHAPE(4),

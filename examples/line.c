@@ -72,8 +72,8 @@ int main(int argc, char **argv)
      * and all of them together go as far in a round as one would. Synchronous workers make one
      * step of a round, so with this rate they take N times as many steps. */
     const double rate = 0.05 / (facts.member_count > 0 ? facts.member_count : 1);
-    struct sumac_variable *line;
-    const struct sumac_variable_options variable = {
+    struct sumac_client_variable *line;
+    const struct sumac_client_variable_options variable = {
         .name = "line",
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(2),

@@ -33,13 +33,13 @@ check_conditioning(const struct sumac_worker_options *options, struct sumac_erro
             "clip_norm is %g; it is the largest norm that a step's push may have, or 0",
             options->clip_norm);
     for (uint32_t i = 0; i < options->pushed_count && (scales || clips); i++) {
-        const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
+        const enum sumac_dtype dtype = sumac_client_variable_dtype(options->variables[i]);
         if (!sumac_dtype_is_float(dtype))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
                 "variable %s is of type %s, and the worker is to %s what it pushes, which is of a "
                 "float type then; push it apart",
-                sumac_variable_name(options->variables[i]), sumac_dtype_name(dtype),
+                sumac_client_variable_name(options->variables[i]), sumac_dtype_name(dtype),
                 scales ? "scale" : "clip");
     }
     return SUMAC_OK;
@@ -108,12 +108,12 @@ static enum sumac_status check_reductions(
     const struct device_group_ops *group_ops = devices->group_ops;
     assert(group_ops != NULL);
     for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
-        const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
+        const enum sumac_dtype dtype = sumac_client_variable_dtype(options->variables[i]);
         if (!device_group_has(group_ops, options->reduce, dtype))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
                 "the replicas' gradients of %s cannot be reduced by %s: it is %s; %s",
-                sumac_variable_name(options->variables[i]),
+                sumac_client_variable_name(options->variables[i]),
                 options->reduce == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM", sumac_dtype_name(dtype),
                 sumac_dtype_kind(dtype) == SUMAC_KIND_BOOL ? "push it apart from the worker"
                                                            : "reduce by SUM, or make it a float");

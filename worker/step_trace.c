@@ -125,10 +125,11 @@ static uint64_t bytes_of(const struct sumac_worker_options *options)
     uint64_t total = 0;
 
     for (uint32_t i = 0; i < options->variable_count; i++) {
-        const struct sumac_shape shape = sumac_variable_shape(options->variables[i]);
+        const struct sumac_shape shape = sumac_client_variable_shape(options->variables[i]);
         uint64_t elements = 0, bytes = 0;
         if (sumac_shape_size(
-                &shape, sumac_variable_dtype(options->variables[i]), &elements, &bytes) == SUMAC_OK)
+                &shape, sumac_client_variable_dtype(options->variables[i]), &elements, &bytes) ==
+            SUMAC_OK)
             total += bytes;
     }
     return total;

@@ -13,18 +13,19 @@
 static uint64_t aligned(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
 /* Of the variable's own type, or of that which all are to have. */
-static enum sumac_dtype dtype_of(const struct sumac_variable *variable, enum sumac_dtype as)
+static enum sumac_dtype dtype_of(const struct sumac_client_variable *variable, enum sumac_dtype as)
 {
-    return as == SUMAC_DTYPE_UNSPECIFIED ? sumac_variable_dtype(variable) : as;
+    return as == SUMAC_DTYPE_UNSPECIFIED ? sumac_client_variable_dtype(variable) : as;
 }
 
 /* The bytes of all of them; a variable's shape was checked when it was created. */
 static enum sumac_status measure(
-    struct sumac_variable *const *variables, uint32_t count, enum sumac_dtype as, uint64_t *total)
+    struct sumac_client_variable *const *variables, uint32_t count, enum sumac_dtype as,
+    uint64_t *total)
 {
     assert(*total == 0);
     for (uint32_t i = 0; i < count; i++) {
-        const struct sumac_shape shape = sumac_variable_shape(variables[i]);
+        const struct sumac_shape shape = sumac_client_variable_shape(variables[i]);
         uint64_t elements = 0, bytes = 0;
         const enum sumac_status status =
             sumac_shape_size(&shape, dtype_of(variables[i], as), &elements, &bytes);
@@ -35,13 +36,13 @@ static enum sumac_status measure(
     return SUMAC_OK;
 }
 
-static enum sumac_status
-lay_out(struct tensors *tensors, struct sumac_variable *const *variables, enum sumac_dtype as)
+static enum sumac_status lay_out(
+    struct tensors *tensors, struct sumac_client_variable *const *variables, enum sumac_dtype as)
 {
     uint64_t offset_bytes = 0;
 
     for (uint32_t i = 0; i < tensors->count; i++) {
-        const struct sumac_shape shape = sumac_variable_shape(variables[i]);
+        const struct sumac_shape shape = sumac_client_variable_shape(variables[i]);
         const enum sumac_status status = sumac_tensor_view(
             tensors->buffer, offset_bytes, dtype_of(variables[i], as), &shape, &tensors->items[i]);
         if (status != SUMAC_OK)
@@ -91,8 +92,9 @@ struct memory {
 };
 
 static enum sumac_status make(
-    struct tensors *tensors, const struct memory *memory, struct sumac_variable *const *variables,
-    uint32_t count, enum sumac_dtype as, struct sumac_error *error)
+    struct tensors *tensors, const struct memory *memory,
+    struct sumac_client_variable *const *variables, uint32_t count, enum sumac_dtype as,
+    struct sumac_error *error)
 {
     struct tensors made = {.count = count};
     struct sumac_error why;
@@ -116,7 +118,7 @@ static enum sumac_status make(
 }
 
 enum sumac_status tensors_init(
-    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    struct tensors *tensors, struct device *device, struct sumac_client_variable *const *variables,
     uint32_t count, struct sumac_error *error)
 {
     const struct memory own = {device_buffer_create, device};
@@ -125,7 +127,7 @@ enum sumac_status tensors_init(
 }
 
 enum sumac_status tensors_init_host(
-    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    struct tensors *tensors, struct device *device, struct sumac_client_variable *const *variables,
     uint32_t count, struct sumac_error *error)
 {
     const struct memory host = {device_host_buffer_create, device};
@@ -134,7 +136,7 @@ enum sumac_status tensors_init_host(
 }
 
 enum sumac_status tensors_init_float32(
-    struct tensors *tensors, struct sumac_variable *const *variables, uint32_t count,
+    struct tensors *tensors, struct sumac_client_variable *const *variables, uint32_t count,
     struct sumac_error *error)
 {
     const struct memory any = {take_any, NULL};

@@ -18,15 +18,15 @@ struct tensors {
  * deinit.
  * Fails    RESOURCE_EXHAUSTED, with the bytes that were wanted. */
 enum sumac_status tensors_init(
-    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    struct tensors *tensors, struct device *device, struct sumac_client_variable *const *variables,
     uint32_t count, struct sumac_error *error);
 /* The same in memory of the host that copies to and from `device` are quick with. */
 enum sumac_status tensors_init_host(
-    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    struct tensors *tensors, struct device *device, struct sumac_client_variable *const *variables,
     uint32_t count, struct sumac_error *error);
 /* The same in the host's memory, each of float32, whatever its variable is. */
 enum sumac_status tensors_init_float32(
-    struct tensors *tensors, struct sumac_variable *const *variables, uint32_t count,
+    struct tensors *tensors, struct sumac_client_variable *const *variables, uint32_t count,
     struct sumac_error *error);
 /* The same in the memory that `device` works on: the host's own tensors, where that is the host's.
  * Fails    RESOURCE_EXHAUSTED, likewise. */

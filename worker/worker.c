@@ -47,7 +47,7 @@ static bool is_widened(const struct sumac_worker *worker, uint32_t variable)
 {
     assert(variable < worker->options.pushed_count);
     return is_synchronous(worker) &&
-           sumac_dtype_kind(sumac_variable_dtype(worker->options.variables[variable])) ==
+           sumac_dtype_kind(sumac_client_variable_dtype(worker->options.variables[variable])) ==
                SUMAC_KIND_HALF;
 }
 
@@ -56,7 +56,7 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     struct sumac_worker_options *options = &worker->options;
 
     assert(options->replicas > 0);
-    struct sumac_variable **variables = calloc(options->variable_count, sizeof(void *));
+    struct sumac_client_variable **variables = calloc(options->variable_count, sizeof(void *));
     if (variables != NULL)
         memcpy(variables, options->variables, options->variable_count * sizeof(void *));
     options->variables = variables;

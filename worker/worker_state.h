@@ -60,7 +60,7 @@ struct sumac_worker {
     double *weights;             /* (replicas) */
     /* Of those that are pushed in synchronous steps the ones of half types, which contribute
      * float32: (half_count), in their order. */
-    struct sumac_variable **halves;
+    struct sumac_client_variable **halves;
     uint32_t half_count;
     uint64_t steps;
     bool has_values;           /* values[current] may be shown */

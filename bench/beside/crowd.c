@@ -162,14 +162,14 @@ static void read_for(const char *address, unsigned streams, unsigned connections
 
 /* ---- worker 0 */
 
-static struct sumac_variable *
+static struct sumac_client_variable *
 make(struct sumac_client *client, const char *name, uint64_t bytes, struct sumac_shape *shape)
 {
     struct sumac_error error;
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
 
     *shape = (struct sumac_shape){.rank = 1, .extent = {bytes / sizeof(float)}};
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = name, .dtype = SUMAC_FLOAT32, .shape = *shape, .function = {.name = "assign_add"}};
     check(sumac_client_create(client, &options, &variable, &error), &error);
     return variable;

@@ -33,14 +33,14 @@ static void check(enum sumac_status status, const struct sumac_error *error)
 }
 
 /* A float32 variable of so many bytes, and a tensor of that shape in memory of its own. */
-static struct sumac_variable *
+static struct sumac_client_variable *
 make(struct sumac_client *client, const char *function, uint64_t bytes, struct sumac_tensor *tensor)
 {
     struct sumac_error error = {.text = "no memory"};
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     struct sumac_buffer *buffer;
     const struct sumac_shape shape = {.rank = 1, .extent = {bytes / sizeof(float)}};
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = function,
         .dtype = SUMAC_FLOAT32,
         .shape = shape,

@@ -19,11 +19,11 @@ static void check(enum sumac_status status, const struct sumac_error *error)
     exit(1);
 }
 
-static struct sumac_variable *make_variable(struct sumac_client *client, uint64_t elements)
+static struct sumac_client_variable *make_variable(struct sumac_client *client, uint64_t elements)
 {
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     struct sumac_error error;
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = "w",
         .dtype = SUMAC_FLOAT32,
         .shape = {.rank = 1, .extent = {elements}},
@@ -50,8 +50,8 @@ static struct sumac_tensor make_tensor(uint64_t elements)
     return tensor;
 }
 
-static void
-push(struct sumac_client *client, struct sumac_variable *variable, struct sumac_tensor tensor)
+static void push(
+    struct sumac_client *client, struct sumac_client_variable *variable, struct sumac_tensor tensor)
 {
     const struct sumac_delta delta = {.variable = variable, .value = tensor};
     struct sumac_push *push;
@@ -61,8 +61,8 @@ push(struct sumac_client *client, struct sumac_variable *variable, struct sumac_
     check(sumac_push_wait(push, 60000, &error), &error);
 }
 
-static void
-pull(struct sumac_client *client, struct sumac_variable *variable, struct sumac_tensor tensor)
+static void pull(
+    struct sumac_client *client, struct sumac_client_variable *variable, struct sumac_tensor tensor)
 {
     const struct sumac_fetch fetch = {.variable = variable, .into = tensor};
     struct sumac_pull *pull;
@@ -78,7 +78,8 @@ static enum sumac_status do_nothing(struct sumac_replica *replica)
     return SUMAC_OK;
 }
 
-static void step(struct sumac_client *client, struct sumac_variable *variable, unsigned long count)
+static void
+step(struct sumac_client *client, struct sumac_client_variable *variable, unsigned long count)
 {
     struct sumac_worker *worker;
     struct sumac_error error;
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
     check(sumac_cluster_from_environment(NULL, &cluster, &error), &error);
     const struct sumac_client_options options = {.cluster = &cluster};
     check(sumac_client_open(&options, &client, &error), &error);
-    struct sumac_variable *variable = make_variable(client, elements);
+    struct sumac_client_variable *variable = make_variable(client, elements);
     const struct sumac_tensor tensor = make_tensor(elements);
     const bool steps = strcmp(argv[1], "step") == 0;
     if (steps)

@@ -43,14 +43,14 @@ static enum sumac_status create_variable(struct job *job, uint32_t index, struct
 
     (void)snprintf(name, sizeof name, "v%u", index);
     const struct sumac_shape shape = {.extent = {job->elements}, .rank = 1};
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = name,
         .dtype = SUMAC_FLOAT32,
         .shape = shape,
         .aggregation = SUMAC_AGGREGATION_SUM,
         .function = {.name = "assign_add"},
     };
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     enum sumac_status status = sumac_client_create(job->client, &options, &variable, error);
     if (status != SUMAC_OK)
         return status;

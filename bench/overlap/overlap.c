@@ -132,13 +132,13 @@ static enum sumac_status measure(struct job *job, struct sumac_error *error)
 static enum sumac_status
 run(struct job *job, struct sumac_client *client, struct sumac_error *error)
 {
-    struct sumac_variable *variables[VARIABLES];
+    struct sumac_client_variable *variables[VARIABLES];
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < VARIABLES; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "v%u", i);
-        const struct sumac_variable_options options = {
+        const struct sumac_client_variable_options options = {
             .name = name,
             .dtype = SUMAC_FLOAT32,
             .shape = SUMAC_SHAPE(job->settings.parameters / VARIABLES),

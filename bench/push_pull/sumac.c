@@ -24,7 +24,7 @@ struct job {
     struct sumac_client *client;
     struct sumac_cluster cluster;
     uint32_t shards;
-    struct sumac_variable *variables[VARIABLES_MAX];
+    struct sumac_client_variable *variables[VARIABLES_MAX];
     uint64_t bytes[VARIABLES_MAX];
     unsigned variable_count;
 };
@@ -91,16 +91,16 @@ static void *open_job(const struct path *path)
 }
 
 /* The variable of that size: float32, zeros, whose update function adds what is pushed. */
-static struct sumac_variable *variable_of(struct job *job, uint64_t bytes)
+static struct sumac_client_variable *variable_of(struct job *job, uint64_t bytes)
 {
     for (unsigned i = 0; i < job->variable_count; i++)
         if (job->bytes[i] == bytes)
             return job->variables[i];
     char name[32];
     struct sumac_error error;
-    struct sumac_variable **made = &job->variables[job->variable_count];
+    struct sumac_client_variable **made = &job->variables[job->variable_count];
     (void)snprintf(name, sizeof name, "w%" PRIu64, bytes);
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = name,
         .dtype = SUMAC_FLOAT32,
         .shape = {.rank = 1, .extent = {bytes / sizeof(float)}},
@@ -174,7 +174,7 @@ static void round_trip_all(struct job *job, const struct work *work)
     struct sumac_push *pushes[WINDOW_MAX];
     struct sumac_pull *pulls[WINDOW_MAX];
     struct sumac_error error;
-    struct sumac_variable *variable = variable_of(job, work->bytes);
+    struct sumac_client_variable *variable = variable_of(job, work->bytes);
     const struct sumac_delta delta = {
         .variable = variable, .value = tensor_of((float *)(uintptr_t)work->values, work->bytes)};
     const struct sumac_fetch fetch = {

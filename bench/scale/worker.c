@@ -23,7 +23,7 @@ enum { CREATE, FIND, PUSH, PULL, KINDS };
 
 struct scale {
     struct sumac_client *client;
-    struct sumac_variable *variables[COUNT_MAX];
+    struct sumac_client_variable *variables[COUNT_MAX];
     struct sumac_tensor tensor;
     unsigned long made;
 };
@@ -46,35 +46,35 @@ static void check(enum sumac_status status, const struct sumac_error *error)
     exit(sumac_exit_code(error));
 }
 
-static struct sumac_variable_options options_of(const char *name)
+static struct sumac_client_variable_options options_of(const char *name)
 {
-    return (struct sumac_variable_options){
+    return (struct sumac_client_variable_options){
         .name = name,
         .dtype = SUMAC_FLOAT32,
         .shape = {.rank = 1, .extent = {ELEMENTS}},
         .function = {.name = "assign_add"}};
 }
 
-static struct sumac_variable *
+static struct sumac_client_variable *
 create(struct sumac_client *client, const char *kind, unsigned long number)
 {
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     struct sumac_error error;
     char name[64];
 
     (void)snprintf(name, sizeof name, "layer_%lu/%s", number, kind);
-    const struct sumac_variable_options options = options_of(name);
+    const struct sumac_client_variable_options options = options_of(name);
     check(sumac_client_create(client, &options, &variable, &error), &error);
     return variable;
 }
 
 /* Of one operation, all over the catalogue: a prime step visits all of it. */
-static struct sumac_variable *any(const struct scale *scale, unsigned long i)
+static struct sumac_client_variable *any(const struct scale *scale, unsigned long i)
 {
     return scale->variables[i * 7919 % scale->made];
 }
 
-static void push(struct scale *scale, struct sumac_variable *variable)
+static void push(struct scale *scale, struct sumac_client_variable *variable)
 {
     const struct sumac_delta delta = {.variable = variable, .value = scale->tensor};
     struct sumac_error error;
@@ -82,7 +82,7 @@ static void push(struct scale *scale, struct sumac_variable *variable)
     check(sumac_client_push_and_wait(scale->client, &delta, 1, NULL, &error), &error);
 }
 
-static void pull(struct scale *scale, struct sumac_variable *variable)
+static void pull(struct scale *scale, struct sumac_client_variable *variable)
 {
     const struct sumac_fetch fetch = {.variable = variable, .into = scale->tensor};
     struct sumac_error error;
@@ -114,12 +114,12 @@ static void time_finds(const struct scale *scale)
     struct sumac_error error;
 
     for (unsigned long i = 0; i < OPERATIONS; i++) {
-        struct sumac_variable *found;
+        struct sumac_client_variable *found;
         if (i % scale->made == 0) {
             sumac_client_close(reader);
             check(sumac_client_open(&options, &reader, &error), &error);
         }
-        const char *name = sumac_variable_name(any(scale, i));
+        const char *name = sumac_client_variable_name(any(scale, i));
         const double start_us = now_us();
         check(sumac_client_find(reader, name, &found, &error), &error);
         samples[FIND][i] = now_us() - start_us;
@@ -155,7 +155,7 @@ static double median(double *values)
 /* In one call. How long it took. */
 static double create_until(struct scale *scale, unsigned long count)
 {
-    static struct sumac_variable_options options[COUNT_MAX];
+    static struct sumac_client_variable_options options[COUNT_MAX];
     static char names[COUNT_MAX][32];
     struct sumac_error error;
     const unsigned long more = count > scale->made ? count - scale->made : 0;
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
         }
         const double made_us = create_until(&scale, count);
         if (scale.tensor.buffer == NULL)
-            check(sumac_variable_tensor(scale.variables[0], &scale.tensor, &error), &error);
+            check(sumac_client_variable_tensor(scale.variables[0], &scale.tensor, &error), &error);
         time_creates(&scale);
         time_finds(&scale);
         time_values(&scale);

@@ -57,11 +57,11 @@ static void check(enum sumac_status status, const struct sumac_error *error)
         die("step: %s: %s", sumac_status_name(status), error->text);
 }
 
-static struct sumac_variable *variable(struct sumac_client *client)
+static struct sumac_client_variable *variable(struct sumac_client *client)
 {
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_error error;
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = "w",
         .dtype = SUMAC_FLOAT32,
         .shape = {.rank = 1, .extent = {SYNC_BYTES / sizeof(float)}},

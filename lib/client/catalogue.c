@@ -14,21 +14,21 @@
 
 #define NAME_BYTES_MAX 1024
 
-static struct sumac_variable *find(const struct sumac_client *client, const char *name)
+static struct sumac_client_variable *find(const struct sumac_client *client, const char *name)
 {
     assert(client_is_locked(client));
     return key_map_get(&client->variables_by_name, name, strlen(name));
 }
 
 /* Its name is free; whoever has its handle keeps it. */
-static void forget_name(struct sumac_client *client, struct sumac_variable *variable)
+static void forget_name(struct sumac_client *client, struct sumac_client_variable *variable)
 {
     assert(!variable->deleted);
     variable->deleted = true;
     key_map_remove(&client->variables_by_name, &variable->by_name);
 }
 
-static void fill_shape(struct sumac_variable *variable, const wire_variable *wire)
+static void fill_shape(struct sumac_client_variable *variable, const wire_variable *wire)
 {
     assert(wire->n_shape <= SUMAC_RANK_MAX);
     variable->shape.rank = (uint32_t)wire->n_shape;
@@ -63,9 +63,9 @@ static bool is_sound(const wire_variable *wire)
     return wire->n_shards > 0 && rows == all;
 }
 
-struct sumac_variable *client_learn(struct sumac_client *client, const wire_variable *wire)
+struct sumac_client_variable *client_learn(struct sumac_client *client, const wire_variable *wire)
 {
-    struct sumac_variable *known = find(client, wire->name);
+    struct sumac_client_variable *known = find(client, wire->name);
 
     if (known != NULL && known->variable_id == wire->variable_id) {
         known->every_shard |= wire->every_shard != 0; /* it may have a schedule by now */
@@ -75,7 +75,7 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
         return NULL;
     const size_t name_bytes = strlen(wire->name) + 1;
     const size_t bytes = sizeof *known + wire->n_shards * sizeof known->shards[0] + name_bytes;
-    struct sumac_variable *variable = calloc(1, bytes);
+    struct sumac_client_variable *variable = calloc(1, bytes);
     if (variable == NULL)
         return NULL;
     variable->client = client;
@@ -117,7 +117,7 @@ void client_forget_variables(struct sumac_client *client)
 {
     assert(client->session == NULL); /* transfers that are under way point into them */
     while (client->variables.first != NULL) {
-        struct sumac_variable *variable = client->variables.first;
+        struct sumac_client_variable *variable = client->variables.first;
         assert(variable->client == client);
         LIST_REMOVE(&client->variables, variable, in_client);
         free(variable);
@@ -133,7 +133,7 @@ struct creation {
     wire_variable variable;
     wire_initializer initializer;
     wire_partitioner partitioner;
-    struct sumac_variable *made;
+    struct sumac_client_variable *made;
     bool assign;
 };
 
@@ -170,7 +170,7 @@ static enum sumac_status check_name(const char *name, struct sumac_error *error)
 /* What an initializer or a partitioner of another kind would make of an option is not what was
  * meant by it. */
 static enum sumac_status
-check_kinds(const struct sumac_variable_options *options, struct sumac_error *error)
+check_kinds(const struct sumac_client_variable_options *options, struct sumac_error *error)
 {
     const enum sumac_initializer_kind initializer = options->initializer;
     const enum sumac_partitioner_kind partitioner = options->partitioner;
@@ -209,7 +209,7 @@ check_kinds(const struct sumac_variable_options *options, struct sumac_error *er
 }
 
 static enum sumac_status
-check_initial_value(const struct sumac_variable_options *options, struct sumac_error *error)
+check_initial_value(const struct sumac_client_variable_options *options, struct sumac_error *error)
 {
     char expected[128], given[128];
     const struct sumac_tensor *value = options->initial_value;
@@ -234,7 +234,7 @@ check_initial_value(const struct sumac_variable_options *options, struct sumac_e
 }
 
 static enum sumac_status
-check_options(const struct sumac_variable_options *options, struct sumac_error *error)
+check_options(const struct sumac_client_variable_options *options, struct sumac_error *error)
 {
     enum sumac_status status = check_name(options->name, error);
 
@@ -257,8 +257,8 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
 }
 
 static enum sumac_status fill(
-    struct creation *creation, const struct sumac_variable_options *options, struct arena *arena,
-    struct sumac_error *error)
+    struct creation *creation, const struct sumac_client_variable_options *options,
+    struct arena *arena, struct sumac_error *error)
 {
     static const struct sumac_function assign = {.name = "assign"};
     const struct sumac_function *function =
@@ -328,7 +328,7 @@ static enum sumac_status call_create(
     return client_call(client, &call, error);
 }
 
-static void note_created(struct sumac_client *client, struct sumac_variable *variable)
+static void note_created(struct sumac_client *client, struct sumac_client_variable *variable)
 {
     assert(variable->client == client);
     if (!variable->created)
@@ -338,7 +338,7 @@ static void note_created(struct sumac_client *client, struct sumac_variable *var
 
 /* Ask ps 0; with the lock held. */
 static enum sumac_status create(
-    struct creation *creation, const struct sumac_variable_options *options,
+    struct creation *creation, const struct sumac_client_variable_options *options,
     struct sumac_error *error)
 {
     struct sumac_client *client = creation->client;
@@ -371,7 +371,7 @@ static uint32_t ms_until(uint64_t until_us)
 /* The push goes on when the time is over; so the client keeps the value's buffer until it has
  * ended. */
 static enum sumac_status assign_value(
-    struct sumac_variable *variable, const struct sumac_tensor *value, uint64_t until_us,
+    struct sumac_client_variable *variable, const struct sumac_tensor *value, uint64_t until_us,
     struct sumac_client *client, struct sumac_error *error)
 {
     assert(variable->client == client);
@@ -397,8 +397,8 @@ static enum sumac_status assign_value(
 }
 
 enum sumac_status sumac_client_create(
-    struct sumac_client *client, const struct sumac_variable_options *options,
-    struct sumac_variable **variable, struct sumac_error *error)
+    struct sumac_client *client, const struct sumac_client_variable_options *options,
+    struct sumac_client_variable **variable, struct sumac_error *error)
 {
     struct creation creation = {.client = client};
     const char *const null = client == NULL     ? "client"
@@ -431,15 +431,15 @@ enum sumac_status sumac_client_create(
 /* What one message creates. */
 struct batch {
     struct sumac_client *client;
-    const struct sumac_variable_options *options; /* of all */
-    struct sumac_variable **made;                 /* likewise */
+    const struct sumac_client_variable_options *options; /* of all */
+    struct sumac_client_variable **made;                 /* likewise */
     struct creation creations[WIRE_CREATE_VARIABLES_MAX];
     wire_variable *variables[WIRE_CREATE_VARIABLES_MAX];
     size_t places[WIRE_CREATE_VARIABLES_MAX]; /* among all */
     uint32_t count, answered;
 };
 
-static bool is_assigned(const struct sumac_variable_options *options)
+static bool is_assigned(const struct sumac_client_variable_options *options)
 {
     return options->initializer == SUMAC_INITIALIZER_ASSIGNED;
 }
@@ -533,7 +533,7 @@ create_batches(struct batch *batch, size_t count, uint64_t until_us, struct suma
 /* The name that is given twice; NULL: none is. ps 0 refuses that within one message; of two
  * messages it would take the second for a create of what is there. */
 static const char *find_twice(
-    const struct sumac_variable_options *options, size_t count, struct key_map *names,
+    const struct sumac_client_variable_options *options, size_t count, struct key_map *names,
     struct key_entry *entries, bool *whole)
 {
     assert(names->count == 0);
@@ -550,7 +550,7 @@ static const char *find_twice(
 }
 
 static enum sumac_status check_names_differ(
-    const struct sumac_variable_options *options, size_t count, struct sumac_error *error)
+    const struct sumac_client_variable_options *options, size_t count, struct sumac_error *error)
 {
     struct key_entry *entries = calloc(count + 1, sizeof *entries);
     struct key_map names;
@@ -573,8 +573,8 @@ static enum sumac_status check_names_differ(
                        "no memory to create %zu variables", count);
 }
 
-static enum sumac_status
-check_many(const struct sumac_variable_options *options, size_t count, struct sumac_error *error)
+static enum sumac_status check_many(
+    const struct sumac_client_variable_options *options, size_t count, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
@@ -584,8 +584,8 @@ check_many(const struct sumac_variable_options *options, size_t count, struct su
 }
 
 enum sumac_status sumac_client_create_many(
-    struct sumac_client *client, const struct sumac_variable_options *options, size_t count,
-    struct sumac_variable **variables, struct sumac_error *error)
+    struct sumac_client *client, const struct sumac_client_variable_options *options, size_t count,
+    struct sumac_client_variable **variables, struct sumac_error *error)
 {
     const char *const null = client == NULL                   ? "client"
                              : options == NULL && count > 0   ? "options"
@@ -598,7 +598,7 @@ enum sumac_status sumac_client_create_many(
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     struct batch *batch = calloc(1, sizeof *batch);
-    struct sumac_variable **made = calloc(count + 1, sizeof *made);
+    struct sumac_client_variable **made = calloc(count + 1, sizeof *made);
     enum sumac_status status = SUMAC_OK;
     if (batch == NULL || made == NULL)
         status = fail(
@@ -618,7 +618,7 @@ enum sumac_status sumac_client_create_many(
         if (is_assigned(&options[i]))
             status = sumac_client_create(client, &options[i], &made[i], error);
     if (status == SUMAC_OK && count > 0)
-        memcpy(variables, made, count * sizeof(struct sumac_variable *));
+        memcpy(variables, made, count * sizeof(struct sumac_client_variable *));
     free(made);
     free(batch);
     return status;
@@ -654,7 +654,7 @@ ask_for(struct sumac_client *client, const char *name, struct sumac_error *error
 }
 
 enum sumac_status sumac_client_find(
-    struct sumac_client *client, const char *name, struct sumac_variable **variable,
+    struct sumac_client *client, const char *name, struct sumac_client_variable **variable,
     struct sumac_error *error)
 {
     const char *const null = client == NULL     ? "client"
@@ -670,7 +670,7 @@ enum sumac_status sumac_client_find(
     if (status != SUMAC_OK)
         return status;
     client_lock(client);
-    struct sumac_variable *found = find(client, name);
+    struct sumac_client_variable *found = find(client, name);
     if (found == NULL) {
         status = ask_for(client, name, error);
         found = find(client, name);
@@ -717,7 +717,7 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
         .waits_for_others = true,
         .take = take_deleted};
     const enum sumac_status status = client_call(client, &call, error);
-    struct sumac_variable *known = find(client, name);
+    struct sumac_client_variable *known = find(client, name);
     if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
         forget_name(client, known);
     client_unlock(client);

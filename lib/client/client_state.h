@@ -59,9 +59,9 @@ struct variable_shard {
     uint64_t version, earlier_version; /* as last pulled, and by the pull before */
 };
 
-struct sumac_variable {
-    LINKS(struct sumac_variable) in_client;
-    LINKS(struct sumac_variable) among_room_due;
+struct sumac_client_variable {
+    LINKS(struct sumac_client_variable) in_client;
+    LINKS(struct sumac_client_variable) among_room_due;
     struct key_entry by_name;          /* in the map, unless it is deleted */
     const struct sumac_client *client; /* whose it is */
     char *name;
@@ -148,8 +148,8 @@ struct sumac_client {
     uint32_t peer_count;
     LIST(struct call_tag) calls; /* of the session, under way */
     LIST(struct unary) unaries;  /* that threads wait for */
-    LIST(struct sumac_variable) variables;
-    LIST(struct sumac_variable) room_due; /* of them */
+    LIST(struct sumac_client_variable) variables;
+    LIST(struct sumac_client_variable) room_due; /* of them */
     struct key_map variables_by_name;
     LIST(struct client_barrier) barriers;
     struct key_map barriers_by_name;
@@ -203,7 +203,7 @@ void client_name(struct sumac_client *client, const struct sumac_client_options 
 /* room.c -- with the lock. One line for a variable whose whole, pushed at once, takes more of a
  * ps's staging than a session is granted; when some ps has not said its grant yet, it is
  * `room_due`. */
-void client_say_room(struct sumac_client *client, struct sumac_variable *variable);
+void client_say_room(struct sumac_client *client, struct sumac_client_variable *variable);
 /* For all that are due. */
 void client_say_rooms(struct sumac_client *client);
 
@@ -289,7 +289,7 @@ void client_find_place(struct sumac_client *client, const struct sumac_cluster *
 
 /* catalogue.c */
 /* Learn a variable, or what is new about one. NULL: no memory. */
-struct sumac_variable *client_learn(struct sumac_client *client, const wire_variable *wire);
+struct sumac_client_variable *client_learn(struct sumac_client *client, const wire_variable *wire);
 void client_forget_variables(struct sumac_client *client);
 
 /* barrier.c */
@@ -309,7 +309,7 @@ void client_forget_functions(struct sumac_client *client);
 /* selection.c */
 /* One variable of a transfer. */
 struct selection {
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     const struct sumac_tensor *tensor;
     bool has_rows;
     struct sumac_range rows;

@@ -14,8 +14,8 @@
 /* What is put together of the answers. */
 struct description {
     struct sumac_client *client;
-    const struct sumac_variable *variable;
-    struct sumac_variable_facts facts;
+    const struct sumac_client_variable *variable;
+    struct sumac_client_variable_facts facts;
     struct update_hyperparameters created, now; /* `set` has those that were said */
     uint32_t shards;                            /* that were answered for */
 };
@@ -34,7 +34,7 @@ static void note_hyperparameters(struct update_hyperparameters *noted, const wir
     }
 }
 
-static void note_schedule(struct sumac_variable_facts *facts, const wire_schedule *said)
+static void note_schedule(struct sumac_client_variable_facts *facts, const wire_schedule *said)
 {
     facts->has_schedule = said != NULL;
     if (said == NULL)
@@ -55,7 +55,7 @@ static void note_definition(struct description *description, const wire_variable
     static const wire_function nothing = WIRE_FUNCTION_INIT;
     const wire_function *created = said->function != NULL ? said->function : &nothing;
     const wire_function *now = said->current != NULL ? said->current : created;
-    struct sumac_variable_facts *facts = &description->facts;
+    struct sumac_client_variable_facts *facts = &description->facts;
 
     assert(said->variable_id == description->variable->variable_id);
     assert(description->shards == 0);
@@ -70,7 +70,7 @@ static void note_definition(struct description *description, const wire_variable
 static void take_description(void *context, const wire_message *message)
 {
     struct description *description = context;
-    struct sumac_variable_facts *facts = &description->facts;
+    struct sumac_client_variable_facts *facts = &description->facts;
     const wire_list_reply *reply = (const wire_list_reply *)message;
 
     for (size_t i = 0; i < reply->n_variables; i++) {
@@ -94,7 +94,7 @@ static void take_description(void *context, const wire_message *message)
 /* The names that its function gives them. */
 static void name_all(struct description *description, const struct update_function *row)
 {
-    struct sumac_variable_facts *facts = &description->facts;
+    struct sumac_client_variable_facts *facts = &description->facts;
     uint32_t count = 0;
 
     assert(row->number == description->variable->function);
@@ -115,7 +115,7 @@ static void name_all(struct description *description, const struct update_functi
 /* Each ps knows of its own shards; with the lock held. */
 static enum sumac_status ask_each(struct description *description, struct sumac_error *error)
 {
-    const struct sumac_variable *variable = description->variable;
+    const struct sumac_client_variable *variable = description->variable;
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     char *names[] = {variable->name};
     bool asked[SESSION_PS_MAX] = {false};
@@ -147,12 +147,13 @@ static enum sumac_status ask_each(struct description *description, struct sumac_
         description->shards, variable->shard_count, variable->name);
 }
 
-enum sumac_status sumac_variable_describe(
-    struct sumac_variable *variable, struct sumac_variable_facts *facts, struct sumac_error *error)
+enum sumac_status sumac_client_variable_describe(
+    struct sumac_client_variable *variable, struct sumac_client_variable_facts *facts,
+    struct sumac_error *error)
 {
     if (variable == NULL || facts == NULL)
         return fail_for_null(
-            error, "sumac_variable_describe", variable == NULL ? "variable" : "facts");
+            error, "sumac_client_variable_describe", variable == NULL ? "variable" : "facts");
     struct sumac_client *const client = (struct sumac_client *)(uintptr_t)variable->client;
     struct description description = {.client = client, .variable = variable};
     const struct update_function *row = NULL;
@@ -181,7 +182,7 @@ enum sumac_status sumac_variable_describe(
 /* What has been listed so far. */
 struct listing {
     struct sumac_client *client;
-    struct sumac_variable **variables; /* (capacity) */
+    struct sumac_client_variable **variables; /* (capacity) */
     size_t capacity, count;
     uint64_t last_id;
     bool more, exhausted;
@@ -200,7 +201,7 @@ static void take_page(void *context, const wire_message *message)
             said->variable_id > listing->last_id ? said->variable_id : listing->last_id;
         if (!said->published)
             continue;
-        struct sumac_variable *known = client_learn(listing->client, said);
+        struct sumac_client_variable *known = client_learn(listing->client, said);
         listing->exhausted = listing->exhausted || known == NULL;
         if (listing->count < listing->capacity)
             listing->variables[listing->count] = known;
@@ -239,8 +240,8 @@ static enum sumac_status list(struct listing *listing, struct sumac_error *error
 }
 
 enum sumac_status sumac_client_list(
-    struct sumac_client *client, struct sumac_variable **variables, size_t capacity, size_t *count,
-    struct sumac_error *error)
+    struct sumac_client *client, struct sumac_client_variable **variables, size_t capacity,
+    size_t *count, struct sumac_error *error)
 {
     const char *const null = client == NULL                      ? "client"
                              : variables == NULL && capacity > 0 ? "variables"

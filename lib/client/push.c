@@ -68,7 +68,8 @@ check_floats(const struct sumac_delta *deltas, size_t count, struct sumac_error 
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
                 "push of %s: it is of type %s, and what is scaled, or clipped by its norm, is of a "
                 "float type; push it apart",
-                sumac_variable_name(deltas[i].variable), sumac_dtype_name(deltas[i].value.dtype));
+                sumac_client_variable_name(deltas[i].variable),
+                sumac_dtype_name(deltas[i].value.dtype));
     return SUMAC_OK;
 }
 

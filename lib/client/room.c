@@ -9,7 +9,7 @@
 /* Find the ps where a push of the whole variable exceeds the largest part by the most.
  * False: a ps has yet to greet. */
 static bool find_scarcest(
-    const struct sumac_client *client, const struct sumac_variable *variable, uint32_t *ps,
+    const struct sumac_client *client, const struct sumac_client_variable *variable, uint32_t *ps,
     struct session_room *scarcest)
 {
     uint64_t bytes[SESSION_PS_MAX] = {0};
@@ -54,7 +54,7 @@ static void say_room(
 }
 
 /* False: it cannot be known yet. */
-static bool say_if_scarce(struct sumac_client *client, const struct sumac_variable *variable)
+static bool say_if_scarce(struct sumac_client *client, const struct sumac_client_variable *variable)
 {
     struct session_room room;
     uint32_t ps = 0;
@@ -66,7 +66,7 @@ static bool say_if_scarce(struct sumac_client *client, const struct sumac_variab
     return true;
 }
 
-void client_say_room(struct sumac_client *client, struct sumac_variable *variable)
+void client_say_room(struct sumac_client *client, struct sumac_client_variable *variable)
 {
     assert(client_is_locked(client));
     if (client->session != NULL && !say_if_scarce(client, variable))
@@ -78,7 +78,7 @@ void client_say_rooms(struct sumac_client *client)
     assert(client_is_locked(client));
     if (client->session == NULL) /* it is being closed */
         return;
-    for (struct sumac_variable *variable = client->room_due.first, *next; variable != NULL;
+    for (struct sumac_client_variable *variable = client->room_due.first, *next; variable != NULL;
          variable = next) {
         next = variable->among_room_due.next;
         if (say_if_scarce(client, variable))

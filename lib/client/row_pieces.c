@@ -21,7 +21,7 @@
 
 /* The rows of one selection, by shard. */
 struct split {
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     const int64_t *indices; /* (count) */
     const uint8_t *values;  /* (count, row_bytes); of a pull NULL */
     uint64_t count, row_bytes;
@@ -32,7 +32,7 @@ struct split {
 };
 
 /* Shards have as many rows as the others or one less, so it is near where it would be then. */
-static uint32_t find_shard(const struct sumac_variable *variable, uint64_t row)
+static uint32_t find_shard(const struct sumac_client_variable *variable, uint64_t row)
 {
     const struct variable_shard *const shards = variable->shards;
 
@@ -52,7 +52,7 @@ static uint32_t find_shard(const struct sumac_variable *variable, uint64_t row)
 
 static enum sumac_status check(const struct selection *selection, struct sumac_error *error)
 {
-    const struct sumac_variable *variable = selection->variable;
+    const struct sumac_client_variable *variable = selection->variable;
     const struct sumac_tensor *indices = selection->indices;
     char given[128];
 
@@ -84,7 +84,7 @@ static enum sumac_status check(const struct selection *selection, struct sumac_e
 static enum sumac_status
 count_rows(const struct selection *selection, struct split *split, struct sumac_error *error)
 {
-    const struct sumac_variable *variable = split->variable;
+    const struct sumac_client_variable *variable = split->variable;
 
     assert(split->indices != NULL || split->count == 0);
     memset(split->ends, 0, (variable->shard_count + 1) * sizeof *split->ends);
@@ -104,7 +104,7 @@ count_rows(const struct selection *selection, struct split *split, struct sumac_
 /* Each to its place among those of its shard: ends[s] is then where those of shard s end. */
 static void place_rows(struct split *split)
 {
-    const struct sumac_variable *variable = split->variable;
+    const struct sumac_client_variable *variable = split->variable;
 
     for (uint32_t i = 0; i < variable->shard_count; i++)
         split->ends[i + 1] += split->ends[i];
@@ -128,7 +128,7 @@ static void place_rows(struct split *split)
 static enum sumac_status
 add_pieces(struct transfer *transfer, const struct selection *selection, const struct split *split)
 {
-    struct sumac_variable *variable = split->variable;
+    struct sumac_client_variable *variable = split->variable;
     const uint8_t *values = split->copied != NULL ? split->copied : split->values;
     const bool names_rows = split->count > 0; /* else it counts as a push to all of them */
     uint64_t first = 0;
@@ -165,7 +165,7 @@ static bool are_of_one_shard(const struct split *split)
 enum sumac_status
 slices_add(struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
 {
-    struct sumac_variable *variable = selection->variable;
+    struct sumac_client_variable *variable = selection->variable;
     struct arena *arena = &transfer->arena;
     enum sumac_status status = check(selection, error);
 
@@ -244,7 +244,7 @@ static bool find_distinct(
 
 /* A ps takes so many of one pull. */
 static enum sumac_status check_counts(
-    const struct transfer *transfer, const struct sumac_variable *variable,
+    const struct transfer *transfer, const struct sumac_client_variable *variable,
     struct sumac_error *error)
 {
     for (uint32_t ps = 0; ps < transfer->client->peer_count; ps++) {
@@ -299,7 +299,7 @@ void slices_give(const struct transfer *transfer)
 enum sumac_status
 slices_ask(struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
 {
-    struct sumac_variable *variable = selection->variable;
+    struct sumac_client_variable *variable = selection->variable;
     struct arena *arena = &transfer->arena;
     struct distinct distinct = {.count = 0};
     enum sumac_status status = check(selection, error);

@@ -17,7 +17,7 @@ enum sumac_status client_check_memory(
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
                 "%s of %s: the tensor has no memory; make it with sumac_tensor_over, "
-                "sumac_tensor_view or sumac_variable_tensor",
+                "sumac_tensor_view or sumac_client_variable_tensor",
                 what, name);
         if (tensor->offset_bytes != 0)
             return fail(
@@ -51,7 +51,7 @@ enum sumac_dtype selection_dtype(const struct selection *selection)
 
 uint64_t selection_row_bytes(const struct selection *selection)
 {
-    const struct sumac_variable *variable = selection->variable;
+    const struct sumac_client_variable *variable = selection->variable;
 
     assert(sumac_dtype_bytes(variable->dtype) > 0);
     return variable->row_bytes / sumac_dtype_bytes(variable->dtype) *
@@ -71,7 +71,7 @@ static struct sumac_shape expected_shape(const struct selection *selection, uint
 enum sumac_status
 selection_check_tensor(const struct selection *selection, uint64_t rows, struct sumac_error *error)
 {
-    const struct sumac_variable *variable = selection->variable;
+    const struct sumac_client_variable *variable = selection->variable;
     const struct sumac_tensor *tensor = selection->tensor;
     const enum sumac_dtype dtype = selection_dtype(selection);
     const struct sumac_shape shape = expected_shape(selection, rows);

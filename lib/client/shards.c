@@ -15,7 +15,7 @@ static enum sumac_status check_rows(
     const struct selection *selection, const struct sumac_client *client, struct sumac_range *rows,
     struct sumac_error *error)
 {
-    const struct sumac_variable *variable = selection->variable;
+    const struct sumac_client_variable *variable = selection->variable;
 
     if (variable == NULL)
         return fail(
@@ -80,7 +80,8 @@ static enum sumac_status find_slot(
             return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MISSING_SLOTS,
-        "pull of slot %.64s of %s: its function %s has no such slot; sumac_variable_describe lists "
+        "pull of slot %.64s of %s: its function %s has no such slot; "
+        "sumac_client_variable_describe lists "
         "the slots",
         selection->slot, name, row->name);
 }
@@ -88,7 +89,7 @@ static enum sumac_status find_slot(
 enum sumac_status selection_add(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
 {
-    struct sumac_variable *variable = selection->variable;
+    struct sumac_client_variable *variable = selection->variable;
     struct sumac_range rows = {.first = 0}, common;
     enum sumac_status status = check_rows(selection, transfer->client, &rows, error);
 
@@ -136,7 +137,7 @@ enum sumac_status selection_add(
 enum sumac_status selection_set(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
 {
-    struct sumac_variable *variable = selection->variable;
+    struct sumac_client_variable *variable = selection->variable;
     struct sumac_range rows;
     const enum sumac_status status = check_rows(selection, transfer->client, &rows, error);
 

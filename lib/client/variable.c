@@ -7,29 +7,30 @@
 
 #include "error.h"
 
-const char *sumac_variable_name(const struct sumac_variable *variable)
+const char *sumac_client_variable_name(const struct sumac_client_variable *variable)
 {
     return variable == NULL ? NULL : variable->name;
 }
 
-enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
+enum sumac_dtype sumac_client_variable_dtype(const struct sumac_client_variable *variable)
 {
     return variable == NULL ? SUMAC_DTYPE_UNSPECIFIED : variable->dtype;
 }
 
-struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
+struct sumac_shape sumac_client_variable_shape(const struct sumac_client_variable *variable)
 {
     return variable == NULL ? SUMAC_SCALAR : variable->shape;
 }
 
-uint32_t sumac_variable_shards(const struct sumac_variable *variable)
+uint32_t sumac_client_variable_shards(const struct sumac_client_variable *variable)
 {
     return variable == NULL ? 0 : variable->shard_count;
 }
 
-struct sumac_shard sumac_variable_shard(const struct sumac_variable *variable, uint32_t index)
+struct sumac_shard
+sumac_client_variable_shard(const struct sumac_client_variable *variable, uint32_t index)
 {
-    if (index >= sumac_variable_shards(variable))
+    if (index >= sumac_client_variable_shards(variable))
         return (struct sumac_shard){.ps = 0};
     assert(variable->shards != NULL);
     const struct variable_shard *shard = &variable->shards[index];
@@ -37,12 +38,13 @@ struct sumac_shard sumac_variable_shard(const struct sumac_variable *variable, u
         .ps = shard->ps, .rows = {.first = shard->first_row, .count = shard->rows}};
 }
 
-enum sumac_status sumac_variable_tensor(
-    const struct sumac_variable *variable, struct sumac_tensor *tensor, struct sumac_error *error)
+enum sumac_status sumac_client_variable_tensor(
+    const struct sumac_client_variable *variable, struct sumac_tensor *tensor,
+    struct sumac_error *error)
 {
     if (variable == NULL || tensor == NULL)
         return fail_for_null(
-            error, "sumac_variable_tensor", variable == NULL ? "variable" : "tensor");
+            error, "sumac_client_variable_tensor", variable == NULL ? "variable" : "tensor");
     const uint64_t bytes = variable->rows * variable->row_bytes;
     struct sumac_buffer *buffer;
     enum sumac_status status = sumac_buffer_create(bytes, &buffer);

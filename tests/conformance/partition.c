@@ -81,7 +81,7 @@ static const enum sumac_partitioner_kind kinds[] = {
 
 /* What the rule leaves to its defaults a ps has them of, too. Its name is the case's own, so that
  * no other case has it. */
-static struct sumac_variable *create_on_ps(
+static struct sumac_client_variable *create_on_ps(
     struct cases_run *run, const char *name, json_t *given, const struct placement_rule *rule,
     const char *beside)
 {
@@ -89,12 +89,12 @@ static struct sumac_variable *create_on_ps(
     const bool bounded =
         rule->kind == WIRE_PARTITIONER_MIN_SIZE || rule->kind == WIRE_PARTITIONER_MAX_SIZE;
     char own[256], other[256];
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_error error;
 
     (void)snprintf(own, sizeof own, "%s/%s", run->case_id, name);
     (void)snprintf(other, sizeof other, "%s/%s", run->case_id, split ? "" : beside);
-    struct sumac_variable_options options = {
+    struct sumac_client_variable_options options = {
         .name = own,
         .dtype = read_dtype(given),
         .partitioner = split ? kinds[rule->kind] : SUMAC_PARTITIONER_NONE,
@@ -113,27 +113,28 @@ static struct sumac_variable *create_on_ps(
     return variable;
 }
 
-static void delete_on_ps(struct sumac_variable *variable)
+static void delete_on_ps(struct sumac_client_variable *variable)
 {
     struct sumac_error error;
 
-    if (sumac_client_delete(cluster_client(), sumac_variable_name(variable), &error) != SUMAC_OK)
+    if (sumac_client_delete(cluster_client(), sumac_client_variable_name(variable), &error) !=
+        SUMAC_OK)
         fprintf(stderr, "sumac-conformance: %s\n", error.text);
 }
 
 /* The rows of its shards, as a ps has split it. */
 static bool ps_split_matches(struct cases_run *run, json_t *one, const struct placement_rule *rule)
 {
-    struct sumac_variable *variable = create_on_ps(run, "v", one, rule, NULL);
+    struct sumac_client_variable *variable = create_on_ps(run, "v", one, rule, NULL);
     json_t *expected = json_object_get(json_object_get(one, "expect"), "rows");
     bool good = variable != NULL;
 
-    if (good && sumac_variable_shards(variable) != json_array_size(expected))
+    if (good && sumac_client_variable_shards(variable) != json_array_size(expected))
         good = cases_fail(
             run, "a ps makes %" PRIu32 " shards of it, expected %zu",
-            sumac_variable_shards(variable), json_array_size(expected));
-    for (uint32_t i = 0; good && i < sumac_variable_shards(variable); i++) {
-        const uint64_t rows = sumac_variable_shard(variable, i).rows.count;
+            sumac_client_variable_shards(variable), json_array_size(expected));
+    for (uint32_t i = 0; good && i < sumac_client_variable_shards(variable); i++) {
+        const uint64_t rows = sumac_client_variable_shard(variable, i).rows.count;
         if (rows != (uint64_t)json_integer_value(json_array_get(expected, i)))
             good = cases_fail(
                 run, "shard %" PRIu32 " has %" PRIu64 " rows on the ps, expected %" PRId64, i, rows,
@@ -283,7 +284,7 @@ static bool shards_match(struct cases_run *run, json_t *expected, const struct p
 static bool ps_place(
     struct cases_run *run, json_t *one, const struct placement_rule *rule, struct placed_list *list)
 {
-    struct sumac_variable *made[SHARDS_MAX] = {NULL};
+    struct sumac_client_variable *made[SHARDS_MAX] = {NULL};
     json_t *creates = json_object_get(one, "creates"), *create = NULL;
     uint32_t first = 0, ps_count = cluster_client_ps_count();
     bool good = true;
@@ -296,11 +297,11 @@ static bool ps_place(
         const char *beside = json_string_value(json_object_get(create, "colocate_with"));
         good = good && i < SHARDS_MAX &&
                (made[i] = create_on_ps(run, name, create, rule, beside)) != NULL;
-        for (uint32_t j = 0; good && j < sumac_variable_shards(made[i]); j++) {
-            const struct sumac_shard shard = sumac_variable_shard(made[i], j);
+        for (uint32_t j = 0; good && j < sumac_client_variable_shards(made[i]); j++) {
+            const struct sumac_shard shard = sumac_client_variable_shard(made[i], j);
             first = i == 0 && j == 0 ? shard.ps : first;
             struct placed *placed = &list->items[list->count++];
-            if (sumac_variable_shards(made[i]) > 1)
+            if (sumac_client_variable_shards(made[i]) > 1)
                 (void)snprintf(placed->name, sizeof placed->name, "%s/part_%" PRIu32, name, j);
             else
                 (void)snprintf(placed->name, sizeof placed->name, "%s", name);

@@ -15,7 +15,7 @@
 static struct {
     struct sumac_client *client;
     const struct target_variable *definition;
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
 } now;
 
 static enum sumac_status open_target(struct sumac_error *error)
@@ -60,7 +60,7 @@ static enum sumac_status create(const struct target_variable *variable, struct s
     if (status != SUMAC_OK)
         return status;
     const bool splits = variable->initial->shape.rank > 0;
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = variable->name,
         .dtype = variable->initial->dtype,
         .shape = variable->initial->shape,

@@ -36,12 +36,12 @@ static void try_opening(void)
     const struct sumac_client_options crumbs = {.chunk_bytes = 63};
     const struct sumac_client_options lumps = {.chunk_bytes = UINT32_MAX};
     const struct sumac_client_options apart = {.ps_addresses = address, .ps_count = 1};
-    struct sumac_client *client = NULL;
+    struct sumac_client *opened = NULL;
 
 #define OPEN(what, words, options)                                                                 \
     REFUSED(                                                                                       \
         sumac_client_open, what, INVALID_ARGUMENT, words,                                          \
-        sumac_client_open(options, &client, error))
+        sumac_client_open(options, &opened, error))
     REFUSED(
         sumac_client_open, "NULL client", INVALID_ARGUMENT, "client is NULL",
         sumac_client_open(NULL, NULL, error));
@@ -55,15 +55,15 @@ static void try_opening(void)
     OPEN("chunk_bytes 2^32 - 1", "chunk_bytes is 4294967295", &lumps);
     OPEN("a member without a cluster", "cluster configuration", &apart);
 #undef OPEN
-    HOLDS(sumac_client_open, "untouched", client == NULL);
+    HOLDS(sumac_client_open, "untouched", opened == NULL);
 }
 
 static void try_no_client(void)
 {
-    const struct sumac_variable_options options = {.name = "w"};
+    const struct sumac_client_variable_options options = {.name = "w"};
     const struct sumac_barrier_options barrier = {.name = "all"};
     struct sumac_client_facts facts = {.ps_count = 7};
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_tensor tensor;
     struct sumac_push *push = NULL;
     struct sumac_pull *pull = NULL;
@@ -103,25 +103,29 @@ static void try_no_client(void)
     HOLDS(sumac_collective_done, "NULL", sumac_collective_done(NULL));
     HOLDS(sumac_push_done, "NULL", sumac_push_done(NULL));
     HOLDS(sumac_pull_done, "NULL", sumac_pull_done(NULL));
-    HOLDS(sumac_variable_name, "NULL", sumac_variable_name(NULL) == NULL);
-    HOLDS(sumac_variable_dtype, "NULL", sumac_variable_dtype(NULL) == SUMAC_DTYPE_UNSPECIFIED);
-    HOLDS(sumac_variable_shape, "NULL", sumac_variable_shape(NULL).rank == 0);
-    HOLDS(sumac_variable_shards, "NULL", sumac_variable_shards(NULL) == 0);
-    HOLDS(sumac_variable_shard, "NULL", sumac_variable_shard(NULL, 0).rows.count == 0);
+    HOLDS(sumac_client_variable_name, "NULL", sumac_client_variable_name(NULL) == NULL);
+    HOLDS(
+        sumac_client_variable_dtype, "NULL",
+        sumac_client_variable_dtype(NULL) == SUMAC_DTYPE_UNSPECIFIED);
+    HOLDS(sumac_client_variable_shape, "NULL", sumac_client_variable_shape(NULL).rank == 0);
+    HOLDS(sumac_client_variable_shards, "NULL", sumac_client_variable_shards(NULL) == 0);
+    HOLDS(
+        sumac_client_variable_shard, "NULL", sumac_client_variable_shard(NULL, 0).rows.count == 0);
     REFUSED(
-        sumac_variable_tensor, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
-        sumac_variable_tensor(NULL, &tensor, error));
+        sumac_client_variable_tensor, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_client_variable_tensor(NULL, &tensor, error));
 }
 
 /* ---- lib/client, with one */
 
 /* A client, an observer beside it, and the variable `w` of float64 [4] as each of them knows it. */
-static struct sumac_client *client, *other;
-static struct sumac_variable *w, *others_w;
+struct sumac_client *client;
+static struct sumac_client *other;
+struct sumac_client_variable *w, *others_w;
 static double values[ROWS];
 static struct sumac_tensor tensor;
 
-static void need(enum sumac_status status)
+void need(enum sumac_status status)
 {
     if (status == SUMAC_OK)
         return;
@@ -132,7 +136,7 @@ static void need(enum sumac_status status)
 static void open_clients(void)
 {
     const struct sumac_client_options observer = {.observer = true};
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = "w",
         .dtype = SUMAC_FLOAT64,
         .shape = SUMAC_SHAPE(ROWS),
@@ -147,9 +151,9 @@ static void open_clients(void)
     tensor = sumac_tensor_over(values, SUMAC_FLOAT64, SUMAC_SHAPE(ROWS));
 }
 
-static enum sumac_status create(struct sumac_variable_options options)
+static enum sumac_status create(struct sumac_client_variable_options options)
 {
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
 
     options.name = options.name == NULL ? "x" : options.name;
     options.dtype = options.dtype == 0 ? SUMAC_FLOAT32 : options.dtype;
@@ -159,12 +163,13 @@ static enum sumac_status create(struct sumac_variable_options options)
 #define CREATE(what, wanted, words, ...)                                                           \
     REFUSED(                                                                                       \
         sumac_client_create, what, wanted, words,                                                  \
-        create((struct sumac_variable_options){__VA_ARGS__}))
+        create((struct sumac_client_variable_options){__VA_ARGS__}))
 
 static void try_creating(void)
 {
-    const struct sumac_variable_options options = {.name = "w"}, nameless = {.shape = {.rank = 0}};
-    struct sumac_variable *variable = NULL;
+    const struct sumac_client_variable_options options = {.name = "w"},
+                                               nameless = {.shape = {.rank = 0}};
+    struct sumac_client_variable *variable = NULL;
 
     REFUSED(
         sumac_client_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
@@ -178,9 +183,9 @@ static void try_creating(void)
     CREATE(
         "beside nothing", INVALID_ARGUMENT,
         "x: colocate_with: a variable's name has 1 to 1024 bytes, given none", .colocate_with = "");
-    const struct sumac_variable_options twice[] = {
+    const struct sumac_client_variable_options twice[] = {
         {.name = "t", .dtype = SUMAC_FLOAT32}, {.name = "t", .dtype = SUMAC_FLOAT32}};
-    struct sumac_variable *both[2] = {NULL, NULL};
+    struct sumac_client_variable *both[2] = {NULL, NULL};
     REFUSED(
         sumac_client_create_many, "NULL options", INVALID_ARGUMENT, "options is NULL",
         sumac_client_create_many(client, NULL, 2, both, error));
@@ -316,16 +321,16 @@ static void try_functions(void)
 
 static void try_asking(void)
 {
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable_facts facts;
     struct sumac_ps_facts ps_facts;
     size_t listed = 0;
 
     REFUSED(
-        sumac_variable_describe, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
-        sumac_variable_describe(NULL, &facts, error));
+        sumac_client_variable_describe, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_client_variable_describe(NULL, &facts, error));
     REFUSED(
-        sumac_variable_describe, "NULL facts", INVALID_ARGUMENT, "facts is NULL",
-        sumac_variable_describe(w, NULL, error));
+        sumac_client_variable_describe, "NULL facts", INVALID_ARGUMENT, "facts is NULL",
+        sumac_client_variable_describe(w, NULL, error));
     REFUSED(
         sumac_client_list, "NULL client", INVALID_ARGUMENT, "client is NULL",
         sumac_client_list(NULL, NULL, 0, &listed, error));
@@ -349,7 +354,7 @@ static void try_asking(void)
 
 static void try_names(void)
 {
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_tensor filled;
     char *long_name = calloc(1, 1 << 20);
 
@@ -376,12 +381,13 @@ static void try_names(void)
         sumac_client_define, "a text of 1 MiB", INVALID_ARGUMENT, "the text has 1048575 bytes",
         sumac_client_define(client, "f", long_name, 1048575, error));
     REFUSED(
-        sumac_variable_tensor, "NULL tensor", INVALID_ARGUMENT, "tensor is NULL",
-        sumac_variable_tensor(w, NULL, error));
+        sumac_client_variable_tensor, "NULL tensor", INVALID_ARGUMENT, "tensor is NULL",
+        sumac_client_variable_tensor(w, NULL, error));
     HOLDS(
-        sumac_variable_tensor, "what fits",
-        sumac_variable_tensor(w, &filled, error) == SUMAC_OK && sumac_tensor_bytes(&filled) == 32 &&
-            filled.dtype == SUMAC_FLOAT64 && *(double *)sumac_tensor_data(&filled) == 0);
+        sumac_client_variable_tensor, "what fits",
+        sumac_client_variable_tensor(w, &filled, error) == SUMAC_OK &&
+            sumac_tensor_bytes(&filled) == 32 && filled.dtype == SUMAC_FLOAT64 &&
+            *(double *)sumac_tensor_data(&filled) == 0);
     sumac_buffer_unref(filled.buffer);
     REFUSED(
         sumac_client_leave, "leaving 42", INVALID_ARGUMENT, "42 is no way to leave",
@@ -575,130 +581,6 @@ static void try_offsets(void)
     sumac_buffer_unref(buffer);
 }
 
-/* ---- worker */
-
-static enum sumac_status step(struct sumac_replica *replica)
-{
-    replica->weight = *(const double *)replica->user;
-    return SUMAC_OK;
-}
-
-static enum sumac_status make(struct sumac_worker_options options)
-{
-    struct sumac_worker *worker;
-
-    options.client = client;
-    options.step = step;
-    return sumac_worker_create(&options, &worker, error);
-}
-
-#define MAKE(what, words, ...)                                                                     \
-    REFUSED(                                                                                       \
-        sumac_worker_create, what, INVALID_ARGUMENT, words,                                        \
-        make((struct sumac_worker_options){__VA_ARGS__}))
-
-static void try_making_workers(void)
-{
-    struct sumac_variable *const one[] = {w}, *const none[] = {w, NULL};
-    const struct sumac_worker_options options = {.client = client};
-    struct sumac_worker *worker = NULL;
-
-    REFUSED(
-        sumac_worker_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
-        sumac_worker_create(NULL, &worker, error));
-    REFUSED(
-        sumac_worker_create, "NULL worker", INVALID_ARGUMENT, "worker is NULL",
-        sumac_worker_create(&options, NULL, error));
-    MAKE("NULL variables", "needs a variable", .variable_count = 1);
-    MAKE(
-        "a NULL variable", "variable 1 of the worker's 2 is NULL", .variables = none,
-        .variable_count = 2);
-    MAKE(
-        "2^32 - 1 variables", "variable_count is 4294967295", .variables = one,
-        .variable_count = UINT32_MAX);
-    MAKE(
-        "pushed_count 2", "pushed_count is 2", .variables = one, .variable_count = 1,
-        .pushed_count = 2);
-    MAKE(
-        "2^32 - 1 replicas", "4294967295 replicas", .variables = one, .variable_count = 1,
-        .replicas = UINT32_MAX);
-    MAKE(
-        "reduce 77", "reduce is 77", .variables = one, .variable_count = 1,
-        .reduce = (enum sumac_reduce_op)77);
-    MAKE(
-        "devices that are none", "devices are \"tpu\"", .variables = one, .variable_count = 1,
-        .devices = "tpu");
-    MAKE(
-        "2^32 - 1 pushes in flight", "4294967295 pushes in flight", .variables = one,
-        .variable_count = 1, .pushes_in_flight = UINT32_MAX);
-    REFUSED(
-        sumac_worker_step, "NULL", INVALID_ARGUMENT, "worker is NULL",
-        sumac_worker_step(NULL, error));
-    REFUSED(
-        sumac_worker_flush, "NULL", INVALID_ARGUMENT, "worker is NULL",
-        sumac_worker_flush(NULL, error));
-    REFUSED(
-        sumac_worker_pull, "NULL", INVALID_ARGUMENT, "worker is NULL",
-        sumac_worker_pull(NULL, error));
-    HOLDS(sumac_worker_values, "NULL", sumac_worker_values(NULL) == NULL);
-    HOLDS(sumac_worker_steps, "NULL", sumac_worker_steps(NULL) == 0);
-    HOLDS(sumac_worker_late, "NULL", sumac_worker_late(NULL) == 0);
-    HOLDS(sumac_worker_destroy, "NULL", (sumac_worker_destroy(NULL), true));
-}
-
-/* In the child the worker's devices have no threads: nothing may wait for them. */
-static bool child_is_refused(struct sumac_worker *worker)
-{
-    fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(30);
-        const enum sumac_status stepped = sumac_worker_step(worker, &why);
-        const enum sumac_status flushed = sumac_worker_flush(worker, NULL);
-        sumac_worker_destroy(worker);
-        _exit(
-            stepped == SUMAC_FAILED_PRECONDITION && flushed == stepped &&
-                    strstr(why.text, "fork first") != NULL
-                ? 0
-                : 1);
-    }
-    int ended = -1;
-    return waitpid(child, &ended, 0) == child && ended == 0;
-}
-
-static void try_workers(void)
-{
-    double weight = 1;
-    struct sumac_variable *const ours[] = {w}, *const theirs[] = {others_w};
-    struct sumac_worker_options options = {
-        .client = client, .variables = theirs, .variable_count = 1, .step = step, .user = &weight};
-    struct sumac_worker *worker;
-
-    need(sumac_worker_create(&options, &worker, &why));
-    REFUSED(
-        sumac_worker_step, "another client's variable", INVALID_ARGUMENT, "another client's",
-        sumac_worker_step(worker, error));
-    sumac_worker_destroy(worker);
-    options.variables = ours;
-    need(sumac_worker_create(&options, &worker, &why));
-    const double weights[] = {NAN, INFINITY, -1};
-    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
-        weight = weights[i];
-        REFUSED(
-            sumac_worker_step, "a weight below 0, or not finite", INVALID_ARGUMENT, "the weight",
-            sumac_worker_step(worker, error));
-    }
-    weight = 0;
-    REFUSED(
-        sumac_worker_step, "no weight", FAILED_PRECONDITION, "weights of all 1 replicas are 0",
-        sumac_worker_step(worker, error));
-    weight = 1;
-    need(sumac_worker_step(worker, &why));
-    HOLDS(sumac_worker_step, "in a child", child_is_refused(worker));
-    need(sumac_worker_flush(worker, &why));
-    sumac_worker_destroy(worker);
-}
-
 /* ---- the end */
 
 static void try_what_is_right(void)
@@ -713,8 +595,12 @@ static void try_what_is_right(void)
     HOLDS(
         sumac_client_pull_and_wait, "what was pushed rightly",
         values[0] == 1 && values[1] == 2 && values[2] == 3 && values[3] == 4);
-    HOLDS(sumac_variable_shards, "one for each of two ps", sumac_variable_shards(w) == 2);
-    HOLDS(sumac_variable_shard, "2^32 - 1", sumac_variable_shard(w, UINT32_MAX).rows.count == 0);
+    HOLDS(
+        sumac_client_variable_shards, "one for each of two ps",
+        sumac_client_variable_shards(w) == 2);
+    HOLDS(
+        sumac_client_variable_shard, "2^32 - 1",
+        sumac_client_variable_shard(w, UINT32_MAX).rows.count == 0);
     HOLDS(
         sumac_client_push_and_wait, "nothing at all",
         sumac_client_push_and_wait(client, NULL, 0, NULL, error) == SUMAC_OK);

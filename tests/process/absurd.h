@@ -9,9 +9,12 @@
 
 #define ROWS 4
 
+extern struct sumac_client *client; /* of a member, and `w`, float64 [ROWS], as it … */
+extern struct sumac_client_variable *w, *others_w; /* … and an observer know it */
 extern int calls, wrong;
 extern struct sumac_error why, *error; /* `error` is what the calls are given */
 
+void need(enum sumac_status status); /* ends the program unless it is OK */
 void begin(const char *function, const char *what);
 void is(bool as_it_should_be);
 void is_refused(enum sumac_status status, enum sumac_status wanted, const char *words);
@@ -45,5 +48,9 @@ void try_strategy(void);
 
 /* absurd_distributed.c: the variables of worker/strategy */
 void try_distributed(void);
+
+/* absurd_worker.c: sumac/worker.h */
+void try_making_workers(void);
+void try_workers(void);
 
 #endif

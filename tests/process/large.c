@@ -17,7 +17,7 @@
 
 struct task {
     struct sumac_client *client;
-    struct sumac_variable *variables[VARIABLES_MAX];
+    struct sumac_client_variable *variables[VARIABLES_MAX];
     uint64_t rows;
     uint32_t variable_count, pushes;
     bool synchronous;
@@ -26,12 +26,12 @@ struct task {
 
 static enum sumac_status create(struct task *task, struct sumac_error *error)
 {
-    struct sumac_variable_options options[VARIABLES_MAX] = {{0}};
+    struct sumac_client_variable_options options[VARIABLES_MAX] = {{0}};
     char names[VARIABLES_MAX][16];
 
     for (uint32_t i = 0; i < task->variable_count; i++) {
         (void)snprintf(names[i], sizeof names[i], "w%u", i);
-        options[i] = (struct sumac_variable_options){
+        options[i] = (struct sumac_client_variable_options){
             .name = names[i],
             .dtype = SUMAC_FLOAT32,
             .shape = SUMAC_SHAPE(task->rows, COLUMNS),

@@ -23,8 +23,8 @@ static struct sumac_error error;
 
 struct list {
     char names[ALL][32];
-    struct sumac_variable_options options[ALL];
-    struct sumac_variable *variables[ALL];
+    struct sumac_client_variable_options options[ALL];
+    struct sumac_client_variable *variables[ALL];
 };
 
 /* Of several types and shapes, a shard on each ps where there are rows for it. */
@@ -35,7 +35,7 @@ static void fill(struct list *list, const char *kind, size_t count)
     memset(list->variables, 0, sizeof list->variables);
     for (size_t i = 0; i < count; i++) {
         snprintf(list->names[i], sizeof list->names[i], "%s_%zu", kind, i);
-        list->options[i] = (struct sumac_variable_options){
+        list->options[i] = (struct sumac_client_variable_options){
             .name = list->names[i],
             .dtype = dtypes[i % 3],
             .shape = {.rank = 2, .extent = {1 + i % 4, 3}},
@@ -50,13 +50,13 @@ static enum sumac_status create(struct list *list, size_t count)
 }
 
 /* Its bytes count up from `from`, and come back so. */
-static void push_and_pull(struct sumac_variable *variable, int from)
+static void push_and_pull(struct sumac_client_variable *variable, int from)
 {
     struct sumac_tensor sent, got;
     uint8_t *bytes;
 
-    MUST(sumac_variable_tensor(variable, &sent, &error) == SUMAC_OK);
-    MUST(sumac_variable_tensor(variable, &got, &error) == SUMAC_OK);
+    MUST(sumac_client_variable_tensor(variable, &sent, &error) == SUMAC_OK);
+    MUST(sumac_client_variable_tensor(variable, &got, &error) == SUMAC_OK);
     bytes = sumac_tensor_data(&sent);
     for (uint64_t i = 0; i < sumac_tensor_bytes(&sent); i++)
         bytes[i] = i % 4 == 0 ? (uint8_t)(from + (int)i) : 0; /* of no type a NaN */
@@ -72,26 +72,26 @@ static void push_and_pull(struct sumac_variable *variable, int from)
 
 static void each_is_what_was_asked_for_and_can_be_pushed_and_pulled(struct list *list)
 {
-    struct sumac_variable *before = NULL;
+    struct sumac_client_variable *before = NULL;
 
     fill(list, "some", SOME);
     MUST(sumac_client_create(client, &list->options[7], &before, &error) == SUMAC_OK);
     MUST(create(list, SOME) == SUMAC_OK);
     MUST(list->variables[7] == before); /* it was there */
     for (size_t i = 0; i < SOME; i++) {
-        const struct sumac_variable *variable = list->variables[i];
-        const struct sumac_shape shape = sumac_variable_shape(variable);
-        MUST(strcmp(sumac_variable_name(variable), list->names[i]) == 0);
-        MUST(sumac_variable_dtype(variable) == list->options[i].dtype);
+        const struct sumac_client_variable *variable = list->variables[i];
+        const struct sumac_shape shape = sumac_client_variable_shape(variable);
+        MUST(strcmp(sumac_client_variable_name(variable), list->names[i]) == 0);
+        MUST(sumac_client_variable_dtype(variable) == list->options[i].dtype);
         MUST(sumac_shape_equal(&shape, &list->options[i].shape));
-        MUST(sumac_variable_shards(variable) == (i % 4 == 0 ? 1 : 2));
+        MUST(sumac_client_variable_shards(variable) == (i % 4 == 0 ? 1 : 2));
         push_and_pull(list->variables[i], (int)i);
     }
 }
 
 static void the_same_call_again_gives_the_same(struct list *list)
 {
-    static struct sumac_variable *first[SOME];
+    static struct sumac_client_variable *first[SOME];
 
     memcpy(first, list->variables, sizeof first);
     MUST(create(list, SOME) == SUMAC_OK);
@@ -107,7 +107,7 @@ static void of_none_nothing_is_done(void)
 static void
 one_that_is_refused_is_named_and_leaves_the_others_of_its_message_undone(struct list *list)
 {
-    struct sumac_variable *found;
+    struct sumac_client_variable *found;
 
     fill(list, "bad", 5);
     list->options[3].name = "bad/part_0";
@@ -132,7 +132,7 @@ static void a_name_that_is_there_twice_is_refused(struct list *list)
     static const size_t places[] = {4, SOME - 1};
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        struct sumac_variable *found;
+        struct sumac_client_variable *found;
         fill(list, "twice", SOME);
         list->options[places[i]].name = "twice_1";
         list->options[places[i]].dtype = list->options[1].dtype;

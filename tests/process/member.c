@@ -89,11 +89,11 @@ static double element(enum sumac_dtype dtype, const void *data, uint64_t index)
 
 /* A tensor of the variable's type and shape in a buffer of its own. */
 static enum sumac_status allocate(
-    const struct sumac_variable *variable, struct sumac_buffer **buffer,
+    const struct sumac_client_variable *variable, struct sumac_buffer **buffer,
     struct sumac_tensor *tensor)
 {
-    const enum sumac_dtype dtype = sumac_variable_dtype(variable);
-    const struct sumac_shape shape = sumac_variable_shape(variable);
+    const enum sumac_dtype dtype = sumac_client_variable_dtype(variable);
+    const struct sumac_shape shape = sumac_client_variable_shape(variable);
     uint64_t elements = 0, bytes = 0;
     enum sumac_status status = sumac_shape_size(&shape, dtype, &elements, &bytes);
 
@@ -106,7 +106,7 @@ static enum sumac_status allocate(
 
 static enum sumac_status create(struct member *member, char *const *words, size_t count)
 {
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = words[1],
         .dtype = sumac_dtype_parse(words[2]),
         .shape =
@@ -118,7 +118,7 @@ static enum sumac_status create(struct member *member, char *const *words, size_
                        : strcmp(words[7], "mean") == 0 ? SUMAC_AGGREGATION_MEAN
                                                        : SUMAC_AGGREGATION_SUM,
     };
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     const enum sumac_status status =
         sumac_client_create(member->client, &options, &variable, &member->error);
 
@@ -133,7 +133,7 @@ static enum sumac_status begin(
     struct member *member, const char *name, const char *value, const char *function,
     const struct sumac_push_options *options)
 {
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_delta delta = {0};
     enum sumac_status status = sumac_client_find(member->client, name, &variable, &member->error);
 
@@ -242,7 +242,7 @@ static enum sumac_status together(struct member *member, char *const *words)
 {
     const uint64_t count = strtoull(words[3], NULL, 10);
     struct sumac_push **begun = calloc(count, sizeof *begun);
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_buffer *buffer = NULL;
     struct sumac_delta delta = {0};
     enum sumac_status status =

@@ -45,8 +45,8 @@ static void add_plainly(uint32_t count)
     }
 }
 
-static enum sumac_status
-push_some(struct sumac_client *client, struct sumac_variable *variable, struct sumac_error *error)
+static enum sumac_status push_some(
+    struct sumac_client *client, struct sumac_client_variable *variable, struct sumac_error *error)
 {
     const uint32_t count = draw() % COUNT_MAX, among = 1 + draw() % ROWS;
     struct sumac_tensor rows = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(count));
@@ -64,8 +64,8 @@ push_some(struct sumac_client *client, struct sumac_variable *variable, struct s
 }
 
 /* Some of them several times, in any order, into memory that has something else. */
-static enum sumac_status
-pull_some(struct sumac_client *client, struct sumac_variable *variable, struct sumac_error *error)
+static enum sumac_status pull_some(
+    struct sumac_client *client, struct sumac_client_variable *variable, struct sumac_error *error)
 {
     const uint32_t count = draw() % COUNT_MAX;
     struct sumac_tensor rows = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(count));
@@ -91,7 +91,8 @@ pull_some(struct sumac_client *client, struct sumac_variable *variable, struct s
 
 /* What there is not is refused at once, and nothing changes. */
 static void expect_refused(
-    struct sumac_client *client, struct sumac_variable *variable, int64_t row, const char *text)
+    struct sumac_client *client, struct sumac_client_variable *variable, int64_t row,
+    const char *text)
 {
     struct sumac_tensor rows = sumac_tensor_over(&row, SUMAC_INT64, SUMAC_SHAPE(1));
     const struct sumac_tensor one =
@@ -129,14 +130,14 @@ struct counting {
 
 static enum sumac_status create_both(
     struct sumac_client *client, const struct counting *counting,
-    struct sumac_variable *variables[BOTH], struct sumac_error *error)
+    struct sumac_client_variable *variables[BOTH], struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t i = ONE; status == SUMAC_OK && i < BOTH; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "%s/%u", counting->name, i);
-        const struct sumac_variable_options options = {
+        const struct sumac_client_variable_options options = {
             .name = name,
             .dtype = SUMAC_FLOAT32,
             .shape = SUMAC_SHAPE(SMALL_ROWS, SMALL_COLUMNS),
@@ -151,7 +152,7 @@ static enum sumac_status create_both(
 
 /* The schedule that both have from here on. */
 static enum sumac_status set_schedule(
-    struct sumac_client *client, struct sumac_variable *const variables[BOTH],
+    struct sumac_client *client, struct sumac_client_variable *const variables[BOTH],
     const struct counting *counting, struct sumac_error *error)
 {
     const struct sumac_function function = {.name = counting->function, .schedule = counting->set};
@@ -164,24 +165,26 @@ static enum sumac_status set_schedule(
 
 /* Another client, which learns of the variables now: theirs become `variables`. */
 static enum sumac_status find_both(
-    struct sumac_client **client, struct sumac_variable *variables[BOTH], struct sumac_error *error)
+    struct sumac_client **client, struct sumac_client_variable *variables[BOTH],
+    struct sumac_error *error)
 {
     const struct sumac_client_options observer = {.observer = true};
     enum sumac_status status = sumac_client_open(&observer, client, error);
 
     for (uint32_t i = ONE; status == SUMAC_OK && i < BOTH; i++)
-        status =
-            sumac_client_find(*client, sumac_variable_name(variables[i]), &variables[i], error);
+        status = sumac_client_find(
+            *client, sumac_client_variable_name(variables[i]), &variables[i], error);
     return status;
 }
 
 /* Two rows of one shard alone, which is another one each time. */
 static enum sumac_status push_to_both(
-    struct sumac_client *client, struct sumac_variable *const variables[BOTH], uint32_t number,
-    const struct counting *counting, struct sumac_error *error)
+    struct sumac_client *client, struct sumac_client_variable *const variables[BOTH],
+    uint32_t number, const struct counting *counting, struct sumac_error *error)
 {
     static const float gradient[2 * SMALL_COLUMNS] = {1, -2, 0.5f, 3};
-    const struct sumac_shard shard = sumac_variable_shard(variables[MANY], number * 2 % SHARDS);
+    const struct sumac_shard shard =
+        sumac_client_variable_shard(variables[MANY], number * 2 % SHARDS);
     int64_t row[] = {(int64_t)shard.rows.first + 1, (int64_t)shard.rows.first};
     const struct sumac_tensor rows = sumac_tensor_over(row, SUMAC_INT64, SUMAC_SHAPE(2));
     const struct sumac_function named = {.name = counting->function, .schedule = counting->named};
@@ -203,7 +206,7 @@ static enum sumac_status push_to_both(
 
 static enum sumac_status push_all(
     struct sumac_client *client, const struct counting *counting,
-    struct sumac_variable *variables[BOTH], struct sumac_error *error)
+    struct sumac_client_variable *variables[BOTH], struct sumac_error *error)
 {
     struct sumac_client *other = NULL;
     enum sumac_status status = SUMAC_OK;
@@ -224,7 +227,7 @@ static enum sumac_status
 compare(struct sumac_client *client, const struct counting *counting, struct sumac_error *error)
 {
     float value[BOTH][SMALL_ROWS * SMALL_COLUMNS] = {{0}, {0}};
-    struct sumac_variable *variables[BOTH] = {NULL, NULL}, *pushed[BOTH];
+    struct sumac_client_variable *variables[BOTH] = {NULL, NULL}, *pushed[BOTH];
     enum sumac_status status = create_both(client, counting, variables, error);
 
     memcpy(pushed, variables, sizeof pushed);
@@ -271,7 +274,7 @@ static enum sumac_status compare_all(struct sumac_client *client, struct sumac_e
 
 int main(void)
 {
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = "table",
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(ROWS, COLUMNS),
@@ -279,7 +282,7 @@ int main(void)
         .num_shards = 3,
         .function = {.name = "assign_add"}};
     struct sumac_client *client = NULL;
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_error error = {0};
     enum sumac_status status = sumac_client_open(NULL, &client, &error);
 

@@ -19,7 +19,7 @@
 
 struct task {
     struct sumac_client *client;
-    struct sumac_variable *variables[2];
+    struct sumac_client_variable *variables[2];
     uint16_t gradient;
     double weight;
 };
@@ -45,7 +45,7 @@ static enum sumac_status create(struct task *task, const char *dtype, struct sum
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t v = 0; status == SUMAC_OK && v < 2; v++) {
-        const struct sumac_variable_options options = {
+        const struct sumac_client_variable_options options = {
             .name = names[v],
             .dtype = sumac_dtype_parse(dtype),
             .shape = {.extent = {ELEMENTS}, .rank = 1},
@@ -87,7 +87,7 @@ static enum sumac_status print(const struct task *task, struct sumac_error *erro
     memset(fetches, 0, sizeof fetches);
     for (uint32_t v = 0; status == SUMAC_OK && v < 2; v++) {
         fetches[v].variable = task->variables[v];
-        status = sumac_variable_tensor(task->variables[v], &fetches[v].into, error);
+        status = sumac_client_variable_tensor(task->variables[v], &fetches[v].into, error);
     }
     if (status == SUMAC_OK)
         status = sumac_client_pull_and_wait(task->client, fetches, 2, &after, error);

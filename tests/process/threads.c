@@ -31,7 +31,7 @@ struct hand {
 };
 
 struct set {
-    struct sumac_variable *variables[VARIABLES];
+    struct sumac_client_variable *variables[VARIABLES];
     struct sumac_tensor tensors[VARIABLES];
 };
 
@@ -42,7 +42,7 @@ make(struct sumac_client *client, struct set *set, struct sumac_error *error)
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t i = 0; i < VARIABLES && status == SUMAC_OK; i++) {
-        const struct sumac_variable_options options = {
+        const struct sumac_client_variable_options options = {
             .name = names[i],
             .dtype = SUMAC_INT64,
             .shape = {.extent = {ROWS}, .rank = 1},
@@ -52,10 +52,11 @@ make(struct sumac_client *client, struct set *set, struct sumac_error *error)
         };
         struct sumac_buffer *buffer = NULL;
         status = sumac_client_create(client, &options, &set->variables[i], error);
-        if (status == SUMAC_OK && sumac_variable_shards(set->variables[i]) != options.num_shards) {
+        if (status == SUMAC_OK &&
+            sumac_client_variable_shards(set->variables[i]) != options.num_shards) {
             fprintf(
                 stderr, "%s is said to have %" PRIu32 " shards\n", names[i],
-                sumac_variable_shards(set->variables[i]));
+                sumac_client_variable_shards(set->variables[i]));
             return SUMAC_DATA_LOSS;
         }
         if (status == SUMAC_OK)

@@ -78,7 +78,7 @@ static enum sumac_status make(
     struct sumac_error *error)
 {
     struct sumac_schedule schedule;
-    const struct sumac_variable_options options = {
+    const struct sumac_client_variable_options options = {
         .name = words[1],
         .dtype = sumac_dtype_parse(words[2]),
         .shape = parse_shape(words[3]),
@@ -88,7 +88,7 @@ static enum sumac_status make(
         .initializer = first != NULL ? SUMAC_INITIALIZER_ASSIGNED : SUMAC_INITIALIZER_ZEROS,
         .initial_value = first,
     };
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
 
     return sumac_client_create(client, &options, &variable, error);
 }
@@ -199,8 +199,8 @@ enum sumac_status values_fetch(
     enum sumac_status status = sumac_client_find(client, words[1], &fetch.variable, error);
 
     if (status == SUMAC_OK) {
-        const struct sumac_shape shape = sumac_variable_shape(fetch.variable);
-        enum sumac_dtype dtype = sumac_variable_dtype(fetch.variable);
+        const struct sumac_shape shape = sumac_client_variable_shape(fetch.variable);
+        enum sumac_dtype dtype = sumac_client_variable_dtype(fetch.variable);
         if (fetch.slot != NULL && sumac_dtype_bytes(dtype) == 2)
             dtype = SUMAC_FLOAT32;
         status = allocate(dtype, &shape, &buffer, &fetch.into);
@@ -218,12 +218,12 @@ enum sumac_status values_fetch(
 enum sumac_status
 values_facts(struct sumac_client *client, char *const *words, struct sumac_error *error)
 {
-    struct sumac_variable *variable = NULL;
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable *variable = NULL;
+    struct sumac_client_variable_facts facts;
     enum sumac_status status = sumac_client_find(client, words[1], &variable, error);
 
     if (status == SUMAC_OK)
-        status = sumac_variable_describe(variable, &facts, error);
+        status = sumac_client_variable_describe(variable, &facts, error);
     if (status != SUMAC_OK)
         return status;
     printf(
@@ -242,7 +242,7 @@ values_facts(struct sumac_client *client, char *const *words, struct sumac_error
 
 enum sumac_status values_list(struct sumac_client *client, struct sumac_error *error)
 {
-    struct sumac_variable *variables[1024];
+    struct sumac_client_variable *variables[1024];
     struct sumac_ps_facts facts;
     size_t count = 0;
     enum sumac_status status = sumac_client_list(client, variables, 1024, &count, error);
@@ -253,7 +253,7 @@ enum sumac_status values_list(struct sumac_client *client, struct sumac_error *e
         return status;
     printf("list %zu %" PRIu64, count, facts.variables);
     for (size_t i = 0; i < count && i < 1024; i++)
-        printf(" %s", sumac_variable_name(variables[i]));
+        printf(" %s", sumac_client_variable_name(variables[i]));
     printf("\n");
     return SUMAC_OK;
 }

@@ -370,22 +370,23 @@ static void a_variable_says_its_shards_and_makes_a_tensor_that_fits(void **state
     struct sumac_error error = {0};
 
     know(&known);
-    assert_int_equal(sumac_variable_shards(known.variable), 2);
-    assert_int_equal(sumac_variable_shards(NULL), 0);
-    const struct sumac_shard first = sumac_variable_shard(known.variable, 0);
-    const struct sumac_shard second = sumac_variable_shard(known.variable, 1);
+    assert_int_equal(sumac_client_variable_shards(known.variable), 2);
+    assert_int_equal(sumac_client_variable_shards(NULL), 0);
+    const struct sumac_shard first = sumac_client_variable_shard(known.variable, 0);
+    const struct sumac_shard second = sumac_client_variable_shard(known.variable, 1);
     assert_int_equal(first.rows.first, 0);
     assert_int_equal(second.rows.first, first.rows.count);
     assert_int_not_equal(second.ps, first.ps);
-    assert_int_equal(sumac_variable_shard(known.variable, 2).rows.count, 0);
-    assert_int_equal(sumac_variable_shard(NULL, 0).rows.count, 0);
-    assert_int_equal(sumac_variable_tensor(known.variable, &made, NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_variable_shard(known.variable, 2).rows.count, 0);
+    assert_int_equal(sumac_client_variable_shard(NULL, 0).rows.count, 0);
+    assert_int_equal(sumac_client_variable_tensor(known.variable, &made, NULL), SUMAC_OK);
     assert_int_equal(sumac_tensor_bytes(&made), 160);
     sumac_buffer_unref(made.buffer);
-    assert_int_equal(sumac_variable_tensor(NULL, &made, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "sumac_variable_tensor: variable is NULL");
-    assert_int_equal(sumac_variable_tensor(known.variable, NULL, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "sumac_variable_tensor: tensor is NULL");
+    assert_int_equal(sumac_client_variable_tensor(NULL, &made, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_variable_tensor: variable is NULL");
+    assert_int_equal(
+        sumac_client_variable_tensor(known.variable, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_variable_tensor: tensor is NULL");
     forget(&known);
 }
 

@@ -80,8 +80,8 @@ static void look_at_all(const wire_create_request *request, struct check *seen)
 static void a_create_says_all_that_was_asked_for(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *variable = NULL;
-    const struct sumac_variable_options options = {
+    struct sumac_client_variable *variable = NULL;
+    const struct sumac_client_variable_options options = {
         .name = "w",
         .dtype = SUMAC_FLOAT64,
         .shape = {.rank = 2, .extent = {6, 5}},
@@ -103,7 +103,7 @@ static void a_create_says_all_that_was_asked_for(void **state)
 
     assert_string_equal(played->asked[0].names, "w ");
     assert_int_equal(played->asked[0].session, 7);
-    assert_string_equal(sumac_variable_name(variable), "w");
+    assert_string_equal(sumac_client_variable_name(variable), "w");
     assert_true(variable->created);
 }
 
@@ -123,8 +123,8 @@ static void look_at_shards(const wire_create_request *request, struct check *see
 static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable_options options = scalar("w");
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable_options options = scalar("w");
+    struct sumac_client_variable *variable = NULL;
 
     options.partitioner = SUMAC_PARTITIONER_SHARD_PER_PS;
     played->look = look_at_shards;
@@ -138,8 +138,8 @@ static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
 static void what_an_answer_left_out_is_asked_for_again(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_variable_options options[] = {scalar("a"), scalar("b"), scalar("c")};
-    struct sumac_variable *made[3] = {NULL};
+    const struct sumac_client_variable_options options[] = {scalar("a"), scalar("b"), scalar("c")};
+    struct sumac_client_variable *made[3] = {NULL};
 
     played->answered_max = 1; /* given */
 
@@ -151,7 +151,7 @@ static void what_an_answer_left_out_is_asked_for_again(void **state)
     assert_string_equal(played->asked[1].names, "b c ");
     assert_string_equal(played->asked[2].names, "c ");
     for (int i = 0; i < 3; i++) {
-        assert_string_equal(sumac_variable_name(made[i]), options[i].name);
+        assert_string_equal(sumac_client_variable_name(made[i]), options[i].name);
         assert_true(made[i]->created);
     }
 }
@@ -159,7 +159,7 @@ static void what_an_answer_left_out_is_asked_for_again(void **state)
 static void a_deleted_variable_is_asked_for_again(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *const before = create(played, "w"), *after = NULL;
+    struct sumac_client_variable *const before = create(played, "w"), *after = NULL;
 
     played->client.timeout_ms = 30000;
     assert_int_equal(sumac_client_delete(&played->client, "w", NULL), SUMAC_OK); /* when */
@@ -168,7 +168,7 @@ static void a_deleted_variable_is_asked_for_again(void **state)
     assert_int_equal(played->asked[1].session, 7);
     assert_int_equal(played->asked[1].timeout_ms, 29000);
     assert_true(before->deleted);
-    assert_string_equal(sumac_variable_name(before), "w");
+    assert_string_equal(sumac_client_variable_name(before), "w");
     assert_int_equal(sumac_client_find(&played->client, "w", &after, NULL), SUMAC_OK);
     assert_ptr_not_equal(after, before);
     assert_int_equal(played->count, 3);
@@ -179,7 +179,7 @@ static void a_deleted_variable_is_asked_for_again(void **state)
 static void what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *const variable = create(played, "w"), *found = NULL;
+    struct sumac_client_variable *const variable = create(played, "w"), *found = NULL;
     static const enum sumac_status refusals[] = {SUMAC_FAILED_PRECONDITION, SUMAC_NOT_FOUND};
 
     for (int i = 0; i < 2; i++) {
@@ -252,7 +252,7 @@ static void a_call_that_comes_to_nothing_names_the_ps(void **state)
 static void a_variable_that_is_not_there_or_not_yet_is_not_found(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *found = NULL;
+    struct sumac_client_variable *found = NULL;
     struct sumac_error error = {0};
 
     assert_int_equal(
@@ -265,10 +265,10 @@ static void a_variable_that_is_not_there_or_not_yet_is_not_found(void **state)
     assert_null(found);
 }
 
-static void
-refuse(struct played *played, const struct sumac_variable_options *options, const char *wanted)
+static void refuse(
+    struct played *played, const struct sumac_client_variable_options *options, const char *wanted)
 {
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_error error = {0};
 
     assert_int_equal(
@@ -282,7 +282,7 @@ static void a_name_has_1_to_1024_bytes_of_utf8_without_control_characters(void *
 {
     struct played *const played = *state;
     char name[1026];
-    struct sumac_variable_options options = scalar(NULL);
+    struct sumac_client_variable_options options = scalar(NULL);
 
     refuse(played, &options, "a variable's name has 1 to 1024 bytes, given none");
     options.name = "";
@@ -302,7 +302,7 @@ static void a_name_has_1_to_1024_bytes_of_utf8_without_control_characters(void *
 }
 
 struct odd {
-    struct sumac_variable_options options;
+    struct sumac_client_variable_options options;
     const char *wanted;
 };
 
@@ -332,7 +332,7 @@ static void an_option_of_another_kind_is_refused_with_the_kinds_that_have_it(voi
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct sumac_variable_options options = cases[i].options;
+        struct sumac_client_variable_options options = cases[i].options;
         options.name = "w";
         options.dtype = SUMAC_FLOAT32;
         refuse(played, &options, cases[i].wanted);
@@ -343,7 +343,7 @@ static void an_option_of_another_kind_is_refused_with_the_kinds_that_have_it(voi
 static void an_option_of_its_own_kind_is_taken(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_variable_options cases[] = {
+    const struct sumac_client_variable_options cases[] = {
         {.initializer = SUMAC_INITIALIZER_CONSTANT, .a = 1},
         {.initializer = SUMAC_INITIALIZER_NORMAL, .a = 1, .b = 2, .seed = 3},
         {.partitioner = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 4, .max_shards = 5},
@@ -351,8 +351,8 @@ static void an_option_of_its_own_kind_is_taken(void **state)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct sumac_variable_options options = cases[i];
-        struct sumac_variable *variable = NULL;
+        struct sumac_client_variable_options options = cases[i];
+        struct sumac_client_variable *variable = NULL;
         options.name = "w";
         options.dtype = SUMAC_FLOAT32;
         assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
@@ -368,7 +368,7 @@ static void an_initial_value_is_of_its_variables_type_and_shape(void **state)
     struct played *const played = *state;
     struct sumac_tensor tensor = {
         .memory = values, .dtype = SUMAC_INT32, .shape = {.rank = 1, .extent = {3}}};
-    struct sumac_variable_options options = scalar("w");
+    struct sumac_client_variable_options options = scalar("w");
 
     options.shape = tensor.shape;
     options.initializer = SUMAC_INITIALIZER_ASSIGNED;
@@ -382,9 +382,10 @@ static void an_initial_value_is_of_its_variables_type_and_shape(void **state)
     assert_int_equal(played->count, 0);
 }
 
-static struct sumac_variable_options assigned(const char *name, const struct sumac_tensor *tensor)
+static struct sumac_client_variable_options
+assigned(const char *name, const struct sumac_tensor *tensor)
 {
-    struct sumac_variable_options options = scalar(name);
+    struct sumac_client_variable_options options = scalar(name);
 
     options.initializer = SUMAC_INITIALIZER_ASSIGNED;
     options.initial_value = tensor;
@@ -396,9 +397,9 @@ static void a_creator_assigns_its_value_and_another_client_does_not(void **state
 {
     struct played *const played = *state;
     const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
-    const struct sumac_variable_options mine = assigned("w", &tensor);
-    const struct sumac_variable_options others = assigned("v", &tensor);
-    struct sumac_variable *variable = NULL;
+    const struct sumac_client_variable_options mine = assigned("w", &tensor);
+    const struct sumac_client_variable_options others = assigned("v", &tensor);
+    struct sumac_client_variable *variable = NULL;
 
     assert_int_equal(sumac_client_create(&played->client, &others, &variable, NULL), SUMAC_OK);
     assert_int_equal(played->parts, 0);
@@ -424,8 +425,8 @@ static void a_value_whose_push_fails_is_an_error_of_the_create(void **state)
 {
     struct played *const played = *state;
     const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
-    const struct sumac_variable_options options = assigned("w", &tensor);
-    struct sumac_variable *variable = NULL;
+    const struct sumac_client_variable_options options = assigned("w", &tensor);
+    struct sumac_client_variable *variable = NULL;
     struct sumac_error error = {0};
 
     played->assigns = true;
@@ -445,9 +446,9 @@ static void each_value_that_is_assigned_is_given_back(void **state)
 {
     struct played *const played = *state;
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
-    const struct sumac_variable_options options[] = {
+    const struct sumac_client_variable_options options[] = {
         assigned("w", &tensor), assigned("v", &tensor)};
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
 
     played->assigns = true;
     for (int i = 0; i < 2; i++) {
@@ -470,8 +471,8 @@ static void a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over(
 {
     struct played *const played = *state;
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
-    const struct sumac_variable_options options = assigned("w", &tensor);
-    struct sumac_variable *variable = NULL;
+    const struct sumac_client_variable_options options = assigned("w", &tensor);
+    struct sumac_client_variable *variable = NULL;
     struct sumac_error error = {0};
 
     assert_int_equal(sumac_buffer_create(4, &tensor.buffer), SUMAC_OK);
@@ -492,9 +493,9 @@ static void those_that_their_creator_assigns_come_after_the_others(void **state)
 {
     struct played *const played = *state;
     const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
-    const struct sumac_variable_options options[] = {
+    const struct sumac_client_variable_options options[] = {
         scalar("a"), assigned("b", &tensor), scalar("c")};
-    struct sumac_variable *made[3] = {NULL};
+    struct sumac_client_variable *made[3] = {NULL};
 
     assert_int_equal(sumac_client_create_many(&played->client, options, 3, made, NULL), SUMAC_OK);
 
@@ -502,14 +503,14 @@ static void those_that_their_creator_assigns_come_after_the_others(void **state)
     assert_string_equal(played->asked[0].names, "a c ");
     assert_string_equal(played->asked[1].names, "b ");
     for (int i = 0; i < 3; i++)
-        assert_string_equal(sumac_variable_name(made[i]), options[i].name);
+        assert_string_equal(sumac_client_variable_name(made[i]), options[i].name);
 }
 
 static void one_name_twice_is_refused_before_anything_is_created(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_variable_options options[] = {scalar("a"), scalar("b"), scalar("a")};
-    struct sumac_variable *made[3] = {NULL};
+    const struct sumac_client_variable_options options[] = {scalar("a"), scalar("b"), scalar("a")};
+    struct sumac_client_variable *made[3] = {NULL};
     struct sumac_error error = {0};
 
     assert_int_equal(
@@ -535,8 +536,8 @@ static void take_most_of_the_time(const wire_create_request *request, struct che
 static void what_is_not_created_in_time_is_counted(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_variable_options options[] = {scalar("a"), scalar("b"), scalar("c")};
-    struct sumac_variable *made[3] = {NULL};
+    const struct sumac_client_variable_options options[] = {scalar("a"), scalar("b"), scalar("c")};
+    struct sumac_client_variable *made[3] = {NULL};
     struct sumac_error error = {0};
 
     played->client.timeout_ms = 1500;
@@ -555,8 +556,8 @@ static void what_is_not_created_in_time_is_counted(void **state)
 static void an_answer_of_other_variables_is_not_believed(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_variable_options options[] = {scalar("a"), scalar("b")};
-    struct sumac_variable *made[2] = {NULL};
+    const struct sumac_client_variable_options options[] = {scalar("a"), scalar("b")};
+    struct sumac_client_variable *made[2] = {NULL};
     struct sumac_error error = {0};
 
     played->renames = true;
@@ -572,8 +573,8 @@ static void an_answer_of_other_variables_is_not_believed(void **state)
 static void what_one_option_is_refused_for_is_created_by_no_message(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable_options options[] = {scalar("a"), scalar("b")};
-    struct sumac_variable *made[2] = {NULL};
+    struct sumac_client_variable_options options[] = {scalar("a"), scalar("b")};
+    struct sumac_client_variable *made[2] = {NULL};
     struct sumac_error error = {0};
 
     options[0].seed = 7;
@@ -599,8 +600,8 @@ static void answer_nothing(struct rpc_call *call, const struct wire_received *re
 static void an_answer_without_a_variable_is_an_error(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_variable_options options = scalar("a");
-    struct sumac_variable *made = NULL;
+    const struct sumac_client_variable_options options = scalar("a");
+    struct sumac_client_variable *made = NULL;
     struct sumac_error error = {0};
 
     played->variables[WIRE_VARIABLES_CREATE].message = answer_nothing;
@@ -624,8 +625,8 @@ static void what_is_not_given_is_named(void **state)
 {
     struct played *const played = *state;
     struct sumac_client *const client = &played->client;
-    const struct sumac_variable_options options = scalar("a");
-    struct sumac_variable *made = NULL;
+    const struct sumac_client_variable_options options = scalar("a");
+    struct sumac_client_variable *made = NULL;
     struct sumac_error error = {0};
 
     assert_named(

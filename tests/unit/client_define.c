@@ -35,16 +35,16 @@ static enum sumac_status create_with(
     struct played *played, const char *name, const struct sumac_function *function,
     struct sumac_error *error)
 {
-    struct sumac_variable_options options = scalar(name);
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable_options options = scalar(name);
+    struct sumac_client_variable *variable = NULL;
 
     options.function = *function;
     return sumac_client_create(&played->client, &options, &variable, error);
 }
 
 static enum sumac_status push_with(
-    struct played *played, struct sumac_variable *variable, const struct sumac_function *function,
-    struct sumac_error *error)
+    struct played *played, struct sumac_client_variable *variable,
+    const struct sumac_function *function, struct sumac_error *error)
 {
     static float one = 1;
     const struct sumac_delta delta = {
@@ -85,7 +85,7 @@ static void a_text_ends_where_its_bytes_say(void **state)
 static void what_is_defined_is_used_without_asking_for_it(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_client_variable *const variable = create(played, "w");
     const struct sumac_function function = SUMAC_FUNCTION("nova", {"gain", 0.5});
 
     played->functions.answer = 70;
@@ -129,7 +129,7 @@ static void what_another_client_has_defined_is_asked_for_once(void **state)
 static void a_push_asks_for_a_function_that_it_does_not_know(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_client_variable *const variable = create(played, "w");
 
     add_function(played, 66, "nova", nova);
 
@@ -190,7 +190,7 @@ static void an_earlier_ps_has_none(void **state)
 static void who_cannot_ask_says_why(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_client_variable *const variable = create(played, "w");
     struct sumac_error error = {0};
 
     played->functions.refusal = SUMAC_FAILED_PRECONDITION;
@@ -370,7 +370,7 @@ static void ship(struct played *played, struct shipped *shipped)
 static void a_plug_ins_function_is_used_by_its_name(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_client_variable *const variable = create(played, "w");
     const struct sumac_function function = SUMAC_FUNCTION("shipped", {"own", 0.5});
     const struct sumac_function unknown = SUMAC_FUNCTION("shipped", {"beta_1", 0.5});
     struct sumac_error error = {0};
@@ -440,7 +440,7 @@ static void a_number_of_the_table_is_no_plug_ins(void **state)
 /* ---- by its number */
 
 static enum sumac_status pull_slot(
-    struct played *played, struct sumac_variable *variable, const char *slot,
+    struct played *played, struct sumac_client_variable *variable, const char *slot,
     struct sumac_error *error)
 {
     static float into;
@@ -453,7 +453,7 @@ static enum sumac_status pull_slot(
 static void a_slot_of_what_another_client_has_defined_is_pulled(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_client_variable *const variable = create(played, "w");
     struct sumac_error error = {0};
 
     add_function(played, 65, "nova", nova);
@@ -472,7 +472,7 @@ static void a_slot_of_what_another_client_has_defined_is_pulled(void **state)
 static void a_slot_of_what_is_not_known_is_not_pulled(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_client_variable *const variable = create(played, "w");
     struct sumac_error error = {0};
 
     variable->function = 65;

@@ -88,9 +88,9 @@ static void say(struct said *said, const char *name, uint64_t id)
     said->reply.n_variables = 1;
 }
 
-static struct sumac_variable *find(struct played *played, const struct said *said)
+static struct sumac_client_variable *find(struct played *played, const struct said *said)
 {
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_error error = {0};
 
     played->pages[played->lists] = &said->reply;
@@ -100,21 +100,21 @@ static struct sumac_variable *find(struct played *played, const struct said *sai
 }
 
 static enum sumac_status describe(
-    struct played *played, struct sumac_variable *variable, const struct said *said,
-    struct sumac_variable_facts *facts, struct sumac_error *error)
+    struct played *played, struct sumac_client_variable *variable, const struct said *said,
+    struct sumac_client_variable_facts *facts, struct sumac_error *error)
 {
     played->pages[played->lists] = &said->reply;
-    return sumac_variable_describe(variable, facts, error);
+    return sumac_client_variable_describe(variable, facts, error);
 }
 
 static void all_that_a_ps_says_of_a_variable_is_told(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable_facts facts;
     struct said said;
 
     say(&said, "w", 4);
-    struct sumac_variable *const variable = find(played, &said); /* given */
+    struct sumac_client_variable *const variable = find(played, &said); /* given */
     const uint32_t asked = played->lists;
 
     assert_int_equal(describe(played, variable, &said, &facts, NULL), SUMAC_OK); /* when */
@@ -149,13 +149,13 @@ static void all_that_a_ps_says_of_a_variable_is_told(void **state)
 static void a_variable_that_no_push_has_changed_is_as_it_was_created(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable_facts facts;
     struct said said;
 
     say(&said, "w", 4);
     said.variable.current = NULL;
     said.variable.trainable = true;
-    struct sumac_variable *const variable = find(played, &said);
+    struct sumac_client_variable *const variable = find(played, &said);
 
     assert_int_equal(describe(played, variable, &said, &facts, NULL), SUMAC_OK);
 
@@ -168,12 +168,12 @@ static void a_variable_that_no_push_has_changed_is_as_it_was_created(void **stat
 static void a_shard_that_no_ps_holds_is_missed(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable_facts facts;
     struct sumac_error error = {0};
     struct said said;
 
     say(&said, "w", 4);
-    struct sumac_variable *const variable = find(played, &said);
+    struct sumac_client_variable *const variable = find(played, &said);
     said.shards[1].held = false;
 
     assert_int_equal(describe(played, variable, &said, &facts, &error), SUMAC_NOT_FOUND);
@@ -185,12 +185,12 @@ static void a_shard_that_no_ps_holds_is_missed(void **state)
 static void another_variable_of_the_name_is_not_described(void **state)
 {
     struct played *const played = *state;
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable_facts facts;
     struct said first, second;
 
     say(&first, "w", 4);
     say(&second, "w", 5);
-    struct sumac_variable *const variable = find(played, &first);
+    struct sumac_client_variable *const variable = find(played, &first);
 
     assert_int_equal(describe(played, variable, &second, &facts, NULL), SUMAC_NOT_FOUND);
 }
@@ -200,7 +200,7 @@ static void variables_are_listed_page_by_page(void **state)
     struct played *const played = *state;
     struct said said[3];
     wire_variable *both[] = {&said[0].variable, &said[1].variable};
-    struct sumac_variable *listed[2] = {NULL, NULL};
+    struct sumac_client_variable *listed[2] = {NULL, NULL};
     size_t count = 0;
 
     say(&said[0], "w", 4);
@@ -216,7 +216,7 @@ static void variables_are_listed_page_by_page(void **state)
     assert_int_equal(sumac_client_list(&played->client, listed, 1, &count, NULL), SUMAC_OK);
 
     assert_int_equal(count, 2);
-    assert_string_equal(sumac_variable_name(listed[0]), "w");
+    assert_string_equal(sumac_client_variable_name(listed[0]), "w");
     assert_null(listed[1]); /* there was no place for it */
     assert_int_equal(played->after[0], 0);
     assert_int_equal(played->after[1], 6);
@@ -244,7 +244,7 @@ static void a_variable_that_cannot_be_is_not_listed(void **state)
     struct played *const played = *state;
     struct said said[2];
     wire_variable *both[] = {&said[0].variable, &said[1].variable};
-    struct sumac_variable *listed[2] = {NULL, NULL};
+    struct sumac_client_variable *listed[2] = {NULL, NULL};
     size_t count = 7;
 
     say(&said[0], "w", 4);
@@ -288,11 +288,11 @@ static void a_hyperparameter_that_is_not_known_is_passed_over(void **state)
 {
     struct played *const played = *state;
     static const uint32_t unknown[] = {0, UPDATE_HYPERPARAMETERS_MAX + 1, 1000};
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable_facts facts;
     struct said said;
 
     say(&said, "w", 4);
-    struct sumac_variable *const variable = find(played, &said);
+    struct sumac_client_variable *const variable = find(played, &said);
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         say_hyperparameter(&said.hyperparameters[3], unknown[i], 7);
 
@@ -313,19 +313,19 @@ static void a_ps_that_cannot_say_is_an_error_and_no_facts(void **state)
 {
     struct played *const played = *state;
     struct said said;
-    struct sumac_variable_facts facts = {.version_min = 7};
+    struct sumac_client_variable_facts facts = {.version_min = 7};
     struct sumac_ps_facts stats = {.pushes = 7};
     struct sumac_error error = {0};
     size_t count = 7;
 
     say(&said, "w", 4);
-    struct sumac_variable *const variable = find(played, &said);
+    struct sumac_client_variable *const variable = find(played, &said);
     played->variables[WIRE_VARIABLES_LIST].message = refuse;
     played->observe[WIRE_OBSERVE_STATS].message = refuse;
 
     assert_int_equal(sumac_client_list(&played->client, NULL, 0, &count, NULL), SUMAC_INTERNAL);
     assert_int_equal(sumac_client_stats(&played->client, 0, &stats, NULL), SUMAC_INTERNAL);
-    assert_int_equal(sumac_variable_describe(variable, &facts, &error), SUMAC_INTERNAL);
+    assert_int_equal(sumac_client_variable_describe(variable, &facts, &error), SUMAC_INTERNAL);
 
     assert_non_null(strstr(error.text, "it cannot say"));
     assert_int_equal(count, 7);
@@ -344,7 +344,7 @@ static void where_to_put_facts_is_to_be_given(void **state)
 {
     struct played *const played = *state;
     struct sumac_client *const client = &played->client;
-    struct sumac_variable *listed;
+    struct sumac_client_variable *listed;
     struct sumac_ps_facts facts;
     struct sumac_error error;
     size_t count;
@@ -369,12 +369,12 @@ static void a_variable_whose_function_is_not_known_is_not_described(void **state
 {
     struct played *const played = *state;
     struct said said;
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable_facts facts;
     struct sumac_error error = {0};
 
     say(&said, "w", 4);
     said.created.function = (Sumac__V1__UpdateFunction)77;
-    struct sumac_variable *const variable = find(played, &said);
+    struct sumac_client_variable *const variable = find(played, &said);
 
     assert_int_equal(describe(played, variable, &said, &facts, &error), SUMAC_FAILED_PRECONDITION);
 
@@ -382,10 +382,11 @@ static void a_variable_whose_function_is_not_known_is_not_described(void **state
     assert_string_equal(
         error.text,
         "update function 77 of the cluster is not known here; use the release of the ps");
-    assert_int_equal(sumac_variable_describe(NULL, &facts, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "sumac_variable_describe: variable is NULL");
-    assert_int_equal(sumac_variable_describe(variable, NULL, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "sumac_variable_describe: facts is NULL");
+    assert_int_equal(sumac_client_variable_describe(NULL, &facts, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_variable_describe: variable is NULL");
+    assert_int_equal(
+        sumac_client_variable_describe(variable, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_variable_describe: facts is NULL");
 }
 
 static void all_that_a_ps_says_of_itself_is_told(void **state)

@@ -335,7 +335,7 @@ static enum sumac_status open_for(struct program *program, struct sumac_client *
 static void push_and_close(struct program *program)
 {
     struct sumac_client *client = NULL;
-    struct sumac_variable *variable = NULL;
+    struct sumac_client_variable *variable = NULL;
     struct sumac_push *push = NULL;
     uint64_t round = 0;
 
@@ -426,7 +426,7 @@ static void a_client_that_could_not_join_says_nothing_of_its_session(void **stat
 
 /* What is under way in the process that opened the client. */
 struct begun {
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     struct sumac_push *push;
     struct sumac_pull *pull;
     struct sumac_collective *collective;
@@ -439,16 +439,16 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
     const struct sumac_delta delta = {.variable = begun->variable, .value = over(&value)};
     const struct sumac_fetch fetch = {.variable = begun->variable, .into = over(&read)};
     const struct sumac_contribution given = {.value = over(&value), .into = over(&read)};
-    const struct sumac_variable_options options = scalar("new");
+    const struct sumac_client_variable_options options = scalar("new");
     const struct sumac_barrier_options barrier = {.name = "b"};
     const struct sumac_collective_options collective_options = {
         .name = "m", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
     struct sumac_push *push;
     struct sumac_pull *pull;
     struct sumac_collective *collective;
-    struct sumac_variable *made;
+    struct sumac_client_variable *made;
     struct sumac_ps_facts facts;
-    struct sumac_variable_facts described;
+    struct sumac_client_variable_facts described;
     struct sumac_error errors[16];
     size_t count;
     char text[160];
@@ -468,7 +468,7 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
         sumac_push_wait(begun->push, 1, &errors[12]),
         sumac_pull_wait(begun->pull, 1, &errors[13]),
         sumac_collective_wait(begun->collective, 1, NULL, &errors[14]),
-        sumac_variable_describe(begun->variable, &described, &errors[15])};
+        sumac_client_variable_describe(begun->variable, &described, &errors[15])};
 
     (void)snprintf(
         text, sizeof text,

@@ -19,7 +19,7 @@
 struct known {
     bool synchronous; /* what it adds */
     struct sumac_client client;
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     struct sumac_buffer *buffer;
     struct transfer *transfer;
 };

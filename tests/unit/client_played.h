@@ -614,15 +614,15 @@ static inline int end(void **state)
     return 0;
 }
 
-static inline struct sumac_variable_options scalar(const char *name)
+static inline struct sumac_client_variable_options scalar(const char *name)
 {
-    return (struct sumac_variable_options){.name = name, .dtype = SUMAC_FLOAT32};
+    return (struct sumac_client_variable_options){.name = name, .dtype = SUMAC_FLOAT32};
 }
 
-static inline struct sumac_variable *create(struct played *played, const char *name)
+static inline struct sumac_client_variable *create(struct played *played, const char *name)
 {
-    const struct sumac_variable_options options = scalar(name);
-    struct sumac_variable *variable = NULL;
+    const struct sumac_client_variable_options options = scalar(name);
+    struct sumac_client_variable *variable = NULL;
     struct sumac_error error = {0};
 
     if (sumac_client_create(&played->client, &options, &variable, &error) != SUMAC_OK)

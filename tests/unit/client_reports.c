@@ -166,7 +166,7 @@ static struct sumac_tensor over(float *memory)
     return sumac_tensor_over(memory, SUMAC_FLOAT32, SUMAC_SCALAR);
 }
 
-static struct sumac_push *push(struct played *played, struct sumac_variable *variable)
+static struct sumac_push *push(struct played *played, struct sumac_client_variable *variable)
 {
     const struct sumac_delta delta = {.variable = variable, .value = over(&value)};
     struct sumac_push *made = NULL;
@@ -176,7 +176,7 @@ static struct sumac_push *push(struct played *played, struct sumac_variable *var
 }
 
 static struct sumac_pull *
-pull(struct played *played, struct sumac_variable *variable, uint32_t timeout_ms)
+pull(struct played *played, struct sumac_client_variable *variable, uint32_t timeout_ms)
 {
     const struct sumac_fetch fetch = {.variable = variable, .into = over(&into)};
     const struct sumac_pull_options options = {.timeout_ms = timeout_ms};
@@ -188,9 +188,9 @@ pull(struct played *played, struct sumac_variable *variable, uint32_t timeout_ms
 }
 
 /* The variable is found once both streams are open: from then on time is this program's. */
-static struct sumac_variable *open_streams(struct played *played)
+static struct sumac_client_variable *open_streams(struct played *played)
 {
-    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_client_variable *const variable = create(played, "w");
 
     variable->shards[0].bytes = sizeof(float);
     assert_int_equal(sumac_push_wait(push(played, variable), 0, NULL), SUMAC_OK);
@@ -276,7 +276,7 @@ static void check_row(const struct row *row, struct script *script)
     struct sumac_error error = {0};
 
     (void)begin((void **)&played);
-    struct sumac_variable *const variable = open_streams(played);
+    struct sumac_client_variable *const variable = open_streams(played);
     follow(script, played);
     played->mute = true;
     const uint64_t begun_us = client_now_us(); /* given */
@@ -380,7 +380,7 @@ static void a_short_wait_for_a_long_pull_is_short(void **state)
 {
     struct played *const played = *state;
     struct script script = {.pull = 0};
-    struct sumac_variable *const variable = open_streams(played);
+    struct sumac_client_variable *const variable = open_streams(played);
 
     follow(&script, played);
     struct sumac_pull *const made = pull(played, variable, 60000);
@@ -425,7 +425,7 @@ static void a_push_that_was_done_stays_so_when_the_session_ends(void **state)
 {
     struct played *const played = *state;
     struct script script = {.closes = true};
-    struct sumac_variable *const variable = open_streams(played);
+    struct sumac_client_variable *const variable = open_streams(played);
     struct sumac_push *const done = push(played, variable);
     struct sumac_error error = {0};
 
@@ -453,8 +453,8 @@ static void a_value_that_cannot_be_assigned_in_the_time_that_is_left_is_said(voi
 {
     struct played *const played = *state;
     const struct sumac_tensor initial = over(&value);
-    struct sumac_variable_options options = scalar("late");
-    struct sumac_variable *made = NULL;
+    struct sumac_client_variable_options options = scalar("late");
+    struct sumac_client_variable *made = NULL;
     struct sumac_error error = {0};
 
     (void)open_streams(played);

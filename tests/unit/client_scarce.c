@@ -28,7 +28,7 @@ void *__wrap_realloc(void *data, size_t bytes)
 /* A call, of which every take fails in its turn until none is left. */
 struct scarce {
     struct played *played;
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     enum sumac_status (*call)(struct scarce *scarce, struct sumac_error *error);
     uint32_t round;
 };
@@ -122,8 +122,8 @@ static enum sumac_status come(struct scarce *scarce, struct sumac_error *error)
 
 static enum sumac_status create_two(struct scarce *scarce, struct sumac_error *error)
 {
-    const struct sumac_variable_options options[] = {scalar("w"), scalar("v")};
-    struct sumac_variable *made[2];
+    const struct sumac_client_variable_options options[] = {scalar("w"), scalar("v")};
+    struct sumac_client_variable *made[2];
     const enum sumac_status status =
         sumac_client_create_many(&scarce->played->client, options, 2, made, error);
 

@@ -71,7 +71,8 @@ static void a_slot_that_the_function_does_not_have_is_refused(void **state)
 
     assert_refused(
         &known, &selection, SUMAC_REASON_MISSING_SLOTS,
-        "pull of slot w of w: its function adam has no such slot; sumac_variable_describe lists "
+        "pull of slot w of w: its function adam has no such slot; sumac_client_variable_describe "
+        "lists "
         "the slots");
     selection.slot = "m";
     selection.indices = &indices;

@@ -546,7 +546,7 @@ static void a_variable_that_was_made_again_is_another(void **state)
     wire.n_shards = 1;
     wire.shards = shards;
 
-    struct sumac_variable *const again = client_learn(&known.client, &wire);
+    struct sumac_client_variable *const again = client_learn(&known.client, &wire);
 
     assert_ptr_not_equal(again, known.variable);
     assert_true(known.variable->deleted);
@@ -616,7 +616,7 @@ static void a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused(void *
     const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
     struct selection selection = {.index = 3, .tensor = &values, .verb = "pull"};
     assert_refused(&known, &selection, "pull: item 3 has no variable");
-    struct sumac_variable *const w = known.variable;
+    struct sumac_client_variable *const w = known.variable;
     selection.variable = w;
     struct sumac_client other = {0};
     w->client = &other;

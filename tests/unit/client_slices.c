@@ -31,7 +31,7 @@ slice(struct slices *slices, const struct known *known, const int64_t *indices, 
 
 /* A variable of rows 0 to 3, 4, and 5 to 9: the shard of row 5 is behind the one where it would be
  * if all had as many. */
-static struct sumac_variable *learn_uneven(struct known *known)
+static struct sumac_client_variable *learn_uneven(struct known *known)
 {
     static const uint32_t first_rows[] = {0, 4, 5, 10};
     wire_shard shards[3], *list[3];

@@ -11,14 +11,14 @@
 
 /* ---- the client */
 
-struct sumac_variable {
+struct sumac_client_variable {
     char name[64], beside[64];
-    struct sumac_variable_options asked;
+    struct sumac_client_variable_options asked;
     float value[ROWS_MAX], slot[ROWS_MAX];
 };
 
 static struct {
-    struct sumac_variable variables[REMOTE_MAX];
+    struct sumac_client_variable variables[REMOTE_MAX];
     uint32_t created;
     enum sumac_status push_status, pull_status; /* what the next ones say */
     struct sumac_delta deltas[REMOTE_MAX];      /* of the last push */
@@ -31,8 +31,8 @@ static struct {
 } client;
 
 enum sumac_status __wrap_sumac_client_create(
-    struct sumac_client *of, const struct sumac_variable_options *options,
-    struct sumac_variable **variable, struct sumac_error *error);
+    struct sumac_client *of, const struct sumac_client_variable_options *options,
+    struct sumac_client_variable **variable, struct sumac_error *error);
 enum sumac_status __wrap_sumac_client_push(
     struct sumac_client *of, const struct sumac_delta *deltas, size_t count,
     const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error);
@@ -42,16 +42,17 @@ __wrap_sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct suma
 enum sumac_status __wrap_sumac_client_pull_and_wait(
     struct sumac_client *of, const struct sumac_fetch *fetches, size_t count,
     const struct sumac_pull_options *options, struct sumac_error *error);
-const char *__wrap_sumac_variable_name(const struct sumac_variable *variable);
-uint32_t __wrap_sumac_variable_shards(const struct sumac_variable *variable);
-enum sumac_status __wrap_sumac_variable_describe(
-    struct sumac_variable *variable, struct sumac_variable_facts *facts, struct sumac_error *error);
+const char *__wrap_sumac_client_variable_name(const struct sumac_client_variable *variable);
+uint32_t __wrap_sumac_client_variable_shards(const struct sumac_client_variable *variable);
+enum sumac_status __wrap_sumac_client_variable_describe(
+    struct sumac_client_variable *variable, struct sumac_client_variable_facts *facts,
+    struct sumac_error *error);
 
 enum sumac_status __wrap_sumac_client_create(
-    struct sumac_client *of, const struct sumac_variable_options *options,
-    struct sumac_variable **variable, struct sumac_error *error)
+    struct sumac_client *of, const struct sumac_client_variable_options *options,
+    struct sumac_client_variable **variable, struct sumac_error *error)
 {
-    struct sumac_variable *made = &client.variables[client.created++];
+    struct sumac_client_variable *made = &client.variables[client.created++];
 
     (void)of, (void)error;
     assert_true(client.created <= REMOTE_MAX);
@@ -120,7 +121,7 @@ enum sumac_status __wrap_sumac_client_pull_and_wait(
     if (client.pull_status != SUMAC_OK)
         return client.pull_status;
     for (size_t i = 0; i < count; i++) {
-        const struct sumac_variable *variable = fetches[i].variable;
+        const struct sumac_client_variable *variable = fetches[i].variable;
         if (fetches[i].slot != NULL)
             assert_int_equal(fetches[i].into.dtype, SUMAC_FLOAT32);
         memcpy(
@@ -131,22 +132,23 @@ enum sumac_status __wrap_sumac_client_pull_and_wait(
     return SUMAC_OK;
 }
 
-const char *__wrap_sumac_variable_name(const struct sumac_variable *variable)
+const char *__wrap_sumac_client_variable_name(const struct sumac_client_variable *variable)
 {
     return variable->name;
 }
 
-uint32_t __wrap_sumac_variable_shards(const struct sumac_variable *variable)
+uint32_t __wrap_sumac_client_variable_shards(const struct sumac_client_variable *variable)
 {
     (void)variable;
     return 2;
 }
 
-enum sumac_status __wrap_sumac_variable_describe(
-    struct sumac_variable *variable, struct sumac_variable_facts *facts, struct sumac_error *error)
+enum sumac_status __wrap_sumac_client_variable_describe(
+    struct sumac_client_variable *variable, struct sumac_client_variable_facts *facts,
+    struct sumac_error *error)
 {
     (void)variable, (void)error;
-    *facts = (struct sumac_variable_facts){.slot_count = 1, .slots = {"momentum"}};
+    *facts = (struct sumac_client_variable_facts){.slot_count = 1, .slots = {"momentum"}};
     return SUMAC_OK;
 }
 
@@ -219,7 +221,8 @@ static void a_ps_is_asked_for_what_the_program_asks_for(void **state)
 
         (void)variable_of(strategy, options); /* when */
 
-        const struct sumac_variable *const made = &client.variables[client.created - 1]; /* then */
+        const struct sumac_client_variable *const made =
+            &client.variables[client.created - 1]; /* then */
         assert_string_equal(made->name, "w");
         assert_int_equal(made->asked.partitioner, rules[i].kind);
         assert_int_equal(made->asked.num_shards, rules[i].num_shards);

@@ -25,7 +25,7 @@
 
 #define ROWS 3
 
-struct sumac_variable {
+struct sumac_client_variable {
     const char *name;
     enum sumac_dtype dtype;
     float value;
@@ -45,7 +45,7 @@ struct sumac_pull {
 
 struct sumac_client {
     char transcript[256];
-    struct sumac_variable variables[2];
+    struct sumac_client_variable variables[2];
     struct sumac_push pushes[64];
     uint32_t pushed, waited, under_way_most;
     uint32_t heard; /* the end of so many pushes, whoever waits */
@@ -63,7 +63,7 @@ struct sumac_client {
     struct sumac_buffer *pushed_from, *pulled_into; /* the last ones', borrowed */
     size_t last_count;
     /* Of the last push, each delta's variable, and its last row. */
-    const struct sumac_variable *last_variables[2];
+    const struct sumac_client_variable *last_variables[2];
     float last_values[2]; /* of another type than float64 read as float32 */
     enum sumac_dtype last_dtypes[2];
     enum sumac_status push_status; /* what the next wait for a push says */
@@ -99,12 +99,15 @@ void sumac_client_describe(struct sumac_client *client, struct sumac_client_fact
     *facts = (struct sumac_client_facts){.member_count = client->member_count};
 }
 
-const char *sumac_variable_name(const struct sumac_variable *variable) { return variable->name; }
-enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
+const char *sumac_client_variable_name(const struct sumac_client_variable *variable)
+{
+    return variable->name;
+}
+enum sumac_dtype sumac_client_variable_dtype(const struct sumac_client_variable *variable)
 {
     return variable->dtype;
 }
-struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
+struct sumac_shape sumac_client_variable_shape(const struct sumac_client_variable *variable)
 {
     (void)variable;
     return (struct sumac_shape){.extent = {ROWS}, .rank = 1};
@@ -265,7 +268,7 @@ static inline enum sumac_status observed_step(struct sumac_replica *replica)
 
 struct fixture {
     struct sumac_client client;
-    struct sumac_variable *variables[2];
+    struct sumac_client_variable *variables[2];
     struct seen seen;
     struct sumac_worker_options options;
     struct sumac_error error;
@@ -275,8 +278,9 @@ static inline void prepare(struct fixture *fixture, uint32_t replicas)
 {
     *fixture = (struct fixture){0};
     fixture->client.variables[0] =
-        (struct sumac_variable){.name = "w", .dtype = SUMAC_FLOAT32, .value = 10};
-    fixture->client.variables[1] = (struct sumac_variable){.name = "n", .dtype = SUMAC_INT64};
+        (struct sumac_client_variable){.name = "w", .dtype = SUMAC_FLOAT32, .value = 10};
+    fixture->client.variables[1] =
+        (struct sumac_client_variable){.name = "n", .dtype = SUMAC_INT64};
     for (int i = 0; i < 2; i++)
         fixture->variables[i] = &fixture->client.variables[i];
     sem_init(&fixture->client.next_pull, 0, 0);

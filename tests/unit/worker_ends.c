@@ -33,7 +33,7 @@ static void options_that_say_too_little_or_too_much_are_refused(void **state)
 static void as_many_as_are_the_most_are_taken(void **state)
 {
     (void)state;
-    static struct sumac_variable *variables[SUMAC_TRANSFER_VARIABLES_MAX + 1];
+    static struct sumac_client_variable *variables[SUMAC_TRANSFER_VARIABLES_MAX + 1];
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
 

@@ -51,7 +51,7 @@ struct sumac_distributed {
      * uneven shards one for each; lent by the strategy's client. NULL: the components are of this
      * process.
      */
-    struct sumac_variable **remote; /* (remote_count) */
+    struct sumac_client_variable **remote; /* (remote_count) */
     uint32_t remote_count;
     const struct update_function *function; /* its own, … */
     struct update_hyperparameters hyperparameters;
@@ -132,7 +132,7 @@ enum sumac_status remote_create(
 enum sumac_status remote_read(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
 /* A tuple of one dict, from the name of each slot to its tensor.
- * Gives  *slots. Fails  as sumac_variable_describe, sumac_client_pull_and_wait. */
+ * Gives  *slots. Fails  as sumac_client_variable_describe, sumac_client_pull_and_wait. */
 enum sumac_status remote_slots(
     struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error);
 /* Of all that are remote, in one pull; values[i] of the others is left NULL. */

@@ -54,19 +54,19 @@ name_part(const struct sumac_distributed *variable, uint32_t part, char *text, s
 }
 
 static enum sumac_status create_parts(
-    struct sumac_distributed *variable, const struct sumac_variable_options *options,
+    struct sumac_distributed *variable, const struct sumac_client_variable_options *options,
     const struct sumac_tensor *initial, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
     char name[PART_NAME_BYTES];
 
     variable->remote_count = variable->uneven ? variable->shard_count : 1;
-    variable->remote = calloc(variable->remote_count, sizeof(struct sumac_variable *));
+    variable->remote = calloc(variable->remote_count, sizeof(struct sumac_client_variable *));
     if (variable->remote == NULL)
         return value_fail_for_memory(error);
     for (uint32_t i = 0; status == SUMAC_OK && i < variable->remote_count; i++) {
         const struct sumac_tensor part = part_of(variable, initial, i);
-        struct sumac_variable_options own = *options;
+        struct sumac_client_variable_options own = *options;
         own.name = name_part(variable, i, name, sizeof name);
         own.shape = part.shape;
         own.initial_value = &part;
@@ -79,7 +79,7 @@ static enum sumac_status create_parts(
  * the others no part is split. */
 static void take_partitioner(
     const struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
-    struct sumac_variable_options *options)
+    struct sumac_client_variable_options *options)
 {
     assert(options->partitioner == SUMAC_PARTITIONER_NONE);
     if (variable->uneven)
@@ -114,14 +114,14 @@ enum sumac_status remote_create(
         return value_fail_for_memory(error);
     /* what replicas push is aggregated here, so of aggregation and synchronization a ps knows
      * nothing */
-    struct sumac_variable_options options = {
+    struct sumac_client_variable_options options = {
         .dtype = variable->dtype,
         .frozen = !variable->trainable,
         .initializer = SUMAC_INITIALIZER_ASSIGNED,
         .function = asked->function,
         .colocate_with = asked->colocate_with == NULL
                              ? NULL
-                             : sumac_variable_name(asked->colocate_with->remote[0])};
+                             : sumac_client_variable_name(asked->colocate_with->remote[0])};
     take_partitioner(variable, asked, &options);
     status = create_parts(variable, &options, &own->tensor, error);
     sumac_value_unref(own);
@@ -213,7 +213,7 @@ enum sumac_status remote_read(
 
 /* One pull of all slots, of one moment on each ps, into values that are there. */
 static enum sumac_status pull_slots(
-    const struct sumac_distributed *variable, const struct sumac_variable_facts *facts,
+    const struct sumac_distributed *variable, const struct sumac_client_variable_facts *facts,
     struct sumac_value *const *values, struct sumac_error *error)
 {
     const size_t count = (size_t)variable->remote_count * facts->slot_count;
@@ -241,11 +241,11 @@ enum sumac_status remote_slots(
     struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error)
 {
     struct sumac_value *values[SUMAC_SLOTS_MAX] = {NULL};
-    struct sumac_variable_facts facts;
+    struct sumac_client_variable_facts facts;
     void *elements;
 
     assert(variable->remote_count > 0);
-    enum sumac_status status = sumac_variable_describe(variable->remote[0], &facts, error);
+    enum sumac_status status = sumac_client_variable_describe(variable->remote[0], &facts, error);
     if (status != SUMAC_OK)
         return status;
     for (uint32_t i = 0; status == SUMAC_OK && i < facts.slot_count; i++) {

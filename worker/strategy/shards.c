@@ -151,7 +151,7 @@ uint32_t sumac_distributed_shards(const struct sumac_distributed *variable)
     if (variable == NULL)
         return 0;
     return variable->remote != NULL && !variable->uneven
-               ? sumac_variable_shards(variable->remote[0])
+               ? sumac_client_variable_shards(variable->remote[0])
                : variable->shard_count;
 }
 
@@ -199,7 +199,7 @@ static struct sumac_range rows_of(const struct sumac_distributed *variable, uint
     assert(variable->shape.rank > 0);
     if (variable->remote != NULL && !variable->uneven)
         return placement_rows(
-            variable->shape.extent[0], sumac_variable_shards(variable->remote[0]), shard);
+            variable->shape.extent[0], sumac_client_variable_shards(variable->remote[0]), shard);
     return (struct sumac_range){.first = first[shard], .count = first[shard + 1] - first[shard]};
 }
 

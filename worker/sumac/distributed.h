@@ -55,7 +55,7 @@ enum sumac_trainable {
     SUMAC_TRAINABLE_YES = 2,
 };
 
-/* Into how many shards a variable is split, as sumac_variable_options has it
+/* Into how many shards a variable is split, as sumac_client_variable_options has it
  * (tf.distribute.experimental.partitioners), at most 4096; zeroed: one. What another kind has is 0.
  * SHARD_PER_PS is one where there is no ps. */
 struct sumac_partitioner {

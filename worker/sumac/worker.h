@@ -67,7 +67,7 @@ struct sumac_worker_options {
     uint32_t replicas; /* at most SUMAC_REPLICAS_MAX; 0: as the environment's SUMAC_REPLICAS says,
                           which `sumac run --replicas` sets; or as many as there are devices, one
                           of CPUs */
-    struct sumac_variable *const *variables; /* copied */
+    struct sumac_client_variable *const *variables; /* copied */
     uint32_t variable_count;
     uint32_t pushed_count;          /* the first so many are pushed, the rest only pulled; 0: all */
     enum sumac_reduce_op reduce;    /* over the replicas of this worker; 0: MEAN */

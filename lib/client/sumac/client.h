@@ -41,10 +41,11 @@
 #define SUMAC_SLOTS_MAX 8u            /* likewise */
 
 struct sumac_client;
-struct sumac_variable;   /* a variable as its client knows it; valid until the client is closed */
-struct sumac_push;       /* one push under way */
-struct sumac_pull;       /* one pull under way */
-struct sumac_collective; /* one contribution to a collective, and what comes of it */
+struct sumac_client_variable; /* a variable as its client knows it; valid until the client is closed
+                               */
+struct sumac_push;            /* one push under way */
+struct sumac_pull;            /* one pull under way */
+struct sumac_collective;      /* one contribution to a collective, and what comes of it */
 
 /* The numbers are those of the wire, where there is one. */
 enum sumac_aggregation {
@@ -130,7 +131,7 @@ struct sumac_function {
 #define SUMAC_FUNCTION_OF(function, ...) ((struct sumac_function){(function), {__VA_ARGS__}, NULL})
 #endif
 
-struct sumac_variable_options {
+struct sumac_client_variable_options {
     /* UTF-8, 1 to 1024 bytes, no control characters, not ending in /part_ and digits */
     const char *name;
     enum sumac_dtype dtype;
@@ -234,8 +235,8 @@ SUMAC_API void sumac_client_close(struct sumac_client *client);
  *          initial value that ends past its buffer. FAILED_PRECONDITION (SESSION_CLOSED): of a
  *          reader, or after a leave. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
-    struct sumac_client *client, const struct sumac_variable_options *options,
-    struct sumac_variable **variable, struct sumac_error *error);
+    struct sumac_client *client, const struct sumac_client_variable_options *options,
+    struct sumac_client_variable **variable, struct sumac_error *error);
 
 /* Create `count` variables, or find those that are defined the same way: one message for each 256
  * of them, or for fewer that have many shards, and not one for each. Those that their creator
@@ -250,13 +251,13 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
  *          message, and none is begun when it has passed.
  * Threads  any; others go on beside it. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create_many(
-    struct sumac_client *client, const struct sumac_variable_options *options, size_t count,
-    struct sumac_variable **variables, struct sumac_error *error);
+    struct sumac_client *client, const struct sumac_client_variable_options *options, size_t count,
+    struct sumac_client_variable **variables, struct sumac_error *error);
 
 /* The variable of that name (asking a ps when it is not known yet). Lends  *variable, until the
  * close. Fails  NOT_FOUND. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(
-    struct sumac_client *client, const char *name, struct sumac_variable **variable,
+    struct sumac_client *client, const char *name, struct sumac_client_variable **variable,
     struct sumac_error *error);
 
 /* Delete a variable and its slots, on every ps. The handle stays valid for its name; pushes to it
@@ -267,9 +268,9 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
 
 /* Make a text an update function of the cluster: an expression, docs/EXPRESSIONS.md, such as
  * "value = value - 0.1 * g". From then on it is used by its name, with its hyperparameters by
- * theirs, in sumac_variable_options and in a push, by this client and by every other one of the
- * cluster. The same text under the same name is the same function, so each worker may define what
- * it uses. Nothing is ever undefined, and a cluster has 64 at most.
+ * theirs, in sumac_client_variable_options and in a push, by this client and by every other one of
+ * the cluster. The same text under the same name is the same function, so each worker may define
+ * what it uses. Nothing is ever undefined, and a cluster has 64 at most.
  *
  * A client that meets a name which it does not know asks ps 0 for the functions of the cluster,
  * within that create or push, and remembers the answer; a name that is not among them is asked for
@@ -292,23 +293,26 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_define(
 
 /* What it was created with; into how many shards it is split. The name is lent, until the close.
  * Threads  any. Of NULL: NULL, UNSPECIFIED, a scalar, 0. */
-SUMAC_API const char *sumac_variable_name(const struct sumac_variable *variable);
-SUMAC_API enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable);
-SUMAC_API struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable);
-SUMAC_API uint32_t sumac_variable_shards(const struct sumac_variable *variable);
+SUMAC_API const char *sumac_client_variable_name(const struct sumac_client_variable *variable);
+SUMAC_API enum sumac_dtype
+sumac_client_variable_dtype(const struct sumac_client_variable *variable);
+SUMAC_API struct sumac_shape
+sumac_client_variable_shape(const struct sumac_client_variable *variable);
+SUMAC_API uint32_t sumac_client_variable_shards(const struct sumac_client_variable *variable);
 
 /* Which rows of the first axis a shard has (of a scalar one), and on which ps it is. */
 struct sumac_shard {
     uint32_t ps;
     struct sumac_range rows;
 };
-/* Of shard `index`, 0 to sumac_variable_shards - 1, in the order of their rows; of another, zeroes.
+/* Of shard `index`, 0 to sumac_client_variable_shards - 1, in the order of their rows; of another,
+ * zeroes.
  */
 SUMAC_API struct sumac_shard
-sumac_variable_shard(const struct sumac_variable *variable, uint32_t index);
+sumac_client_variable_shard(const struct sumac_client_variable *variable, uint32_t index);
 
 /* What the ps say of a variable now. The names are lent, until the close. */
-struct sumac_variable_facts {
+struct sumac_client_variable_facts {
     uint64_t version_min, version_max; /* updates applied: the least and the most of all shards */
     enum sumac_aggregation aggregation;
     enum sumac_synchronization synchronization;
@@ -327,8 +331,9 @@ struct sumac_variable_facts {
  * Gives    *facts, written on success only.
  * Fails    NOT_FOUND: it was deleted. Else as a call to a ps: UNAVAILABLE, DEADLINE_EXCEEDED.
  * Threads  any. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_describe(
-    struct sumac_variable *variable, struct sumac_variable_facts *facts, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_variable_describe(
+    struct sumac_client_variable *variable, struct sumac_client_variable_facts *facts,
+    struct sumac_error *error);
 
 /* All variables of the run, in the order of their creation.
  *
@@ -339,8 +344,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_describe(
  * Fails    as a call to a ps. capacity 0 asks for the count: variables may then be NULL.
  * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_list(
-    struct sumac_client *client, struct sumac_variable **variables, size_t capacity, size_t *count,
-    struct sumac_error *error);
+    struct sumac_client *client, struct sumac_client_variable **variables, size_t capacity,
+    size_t *count, struct sumac_error *error);
 
 /* Counts of a ps since its start (`sumac stats` shows more). */
 struct sumac_ps_facts {
@@ -369,12 +374,13 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_stats(
  *          It does not depend on the client: it may be kept after the close.
  * Fails    RESOURCE_EXHAUSTED, with the bytes.
  * Threads  any. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_tensor(
-    const struct sumac_variable *variable, struct sumac_tensor *tensor, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_variable_tensor(
+    const struct sumac_client_variable *variable, struct sumac_tensor *tensor,
+    struct sumac_error *error);
 
 /* One variable of a push. */
 struct sumac_delta {
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     struct sumac_tensor value; /* of the variable's dtype and shape, or of `rows` of it */
     bool has_rows;             /* push these rows of the first axis only */
     struct sumac_range rows;
@@ -483,7 +489,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push_and_wait(
 
 /* One variable of a pull. */
 struct sumac_fetch {
-    struct sumac_variable *variable;
+    struct sumac_client_variable *variable;
     struct sumac_tensor into; /* written; of the variable's dtype and shape, or of `rows` of it */
     bool has_rows;            /* pull these rows of the first axis only */
     struct sumac_range rows;
@@ -493,9 +499,9 @@ struct sumac_fetch {
      * of one ps in a pull. Read until the pull is over. */
     const struct sumac_tensor *indices;
     /* Not NULL: pull the slot of that name, which the variable's function keeps beside each element
-     * ("m", "momentum"; sumac_variable_facts has the names), and not the value. `into` has the
-     * variable's shape, or that of `rows`, and of a half type float32; beside no `indices`. With
-     * others of one variable in one pull it is of the same moment. */
+     * ("m", "momentum"; sumac_client_variable_facts has the names), and not the value. `into` has
+     * the variable's shape, or that of `rows`, and of a half type float32; beside no `indices`.
+     * With others of one variable in one pull it is of the same moment. */
     const char *slot;
 };
 
