@@ -9,7 +9,7 @@
 
 enum { BATCH = 240, STEPS = 400 };
 static struct digits_data digits;
-static struct sumac_distributed *model[2]; /* weights (PIXELS) and bias () */
+static struct sumac_variable *model[2]; /* weights (PIXELS) and bias () */
 
 /* Each replica takes its share of the rows; all apply the sum of their gradients. */
 static enum sumac_status step(
@@ -21,7 +21,7 @@ static enum sumac_status step(
     struct sumac_value *values, *sums;
 
     (void)args, (void)kwargs, (void)result;
-    sumac_check(sumac_distributed_read_all(model, 2, replica, &values, error), error);
+    sumac_check(sumac_variable_read_all(model, 2, replica, &values, error), error);
     const float *weights = sumac_value_data(sumac_value_item(values, 0));
     const float *bias = sumac_value_data(sumac_value_item(values, 1));
     for (uint32_t i = id; i < BATCH; i += sumac_replica_count(replica)) {
@@ -43,7 +43,7 @@ static enum sumac_status step(
     sumac_check(
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &sums, error), error);
     sumac_check(
-        sumac_distributed_apply_all(model, 2, replica, sumac_value_item(sums, 0), error), error);
+        sumac_variable_apply_all(model, 2, replica, sumac_value_item(sums, 0), error), error);
     loss = *(const float *)sumac_value_data(sumac_value_item(sums, 1));
     if (id == 0 && (number + 1) % 100 == 0)
         printf("step %u: loss %.6f\n", number + 1, (double)loss);
@@ -65,11 +65,11 @@ int main(int argc, char **argv)
         return 1;
     sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);
     for (int i = 0; i < 2; i++) {
-        const struct sumac_distributed_options zeros = {
+        const struct sumac_variable_options zeros = {
             .name = i == 0 ? "weights" : "bias",
             .initial = sumac_value_tensor(SUMAC_FLOAT32, shapes[i], NULL),
             .function = SUMAC_FUNCTION("sgd", {"learning_rate", 1})};
-        sumac_check(sumac_distributed_create(strategy, &zeros, &model[i], &error), &error);
+        sumac_check(sumac_variable_create(strategy, &zeros, &model[i], &error), &error);
         sumac_value_unref(zeros.initial);
     }
     for (uint32_t number = 0; number < STEPS; number++) {

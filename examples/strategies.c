@@ -34,7 +34,7 @@ struct job {
     struct digits_data data;
     struct digits_order order;
     const struct example *batch[BATCH];
-    struct sumac_distributed *variables[2]; /* weights (PIXELS, CLASSES), biases (CLASSES) */
+    struct sumac_variable *variables[2]; /* weights (PIXELS, CLASSES), biases (CLASSES) */
 };
 
 /* Gradients of the cross-entropy of `count` rows, and that, summed. */
@@ -77,7 +77,7 @@ static enum sumac_status step(
     struct sumac_value *values = NULL, *sums = NULL;
 
     (void)args, (void)kwargs;
-    sumac_check(sumac_distributed_read_all(job->variables, 2, replica, &values, error), error);
+    sumac_check(sumac_variable_read_all(job->variables, 2, replica, &values, error), error);
     const double loss = differentiate(
         sumac_value_data(sumac_value_item(values, 0)),
         sumac_value_data(sumac_value_item(values, 1)), job->batch + first, end - first, d_weights,
@@ -90,8 +90,8 @@ static enum sumac_status step(
     enum sumac_status status =
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &sums, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_apply_all(
-            job->variables, 2, replica, sumac_value_item(sums, 0), error);
+        status =
+            sumac_variable_apply_all(job->variables, 2, replica, sumac_value_item(sums, 0), error);
     if (status == SUMAC_OK)
         *result = sumac_value_ref(sumac_value_item(sums, 1));
     sumac_value_unref(values);
@@ -100,18 +100,18 @@ static enum sumac_status step(
     return status;
 }
 
-static struct sumac_distributed *
+static struct sumac_variable *
 create(struct sumac_strategy *strategy, const char *name, struct sumac_shape shape)
 {
     struct sumac_value *zeros = sumac_value_tensor(SUMAC_FLOAT32, shape, NULL);
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = name,
         .initial = zeros,
         .function = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5 / BATCH})};
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
     struct sumac_error error;
 
-    sumac_check(sumac_distributed_create(strategy, &options, &variable, &error), &error);
+    sumac_check(sumac_variable_create(strategy, &options, &variable, &error), &error);
     sumac_value_unref(zeros);
     return variable;
 }

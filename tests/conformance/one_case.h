@@ -7,7 +7,7 @@
 #include "sumac/strategy.h"
 #include "values.h"
 
-struct sumac_distributed;
+struct sumac_variable;
 
 /* A case, and what has come of it so far. */
 struct one_case {
@@ -18,9 +18,9 @@ struct one_case {
     uint32_t worker; /* this one */
     enum sumac_status status;
     struct sumac_error error;
-    struct sumac_value *result;            /* NULL: none */
-    struct sumac_distributed *destination; /* of reduce_to; NULL: none */
-    bool broken;                           /* the case cannot be expressed */
+    struct sumac_value *result;         /* NULL: none */
+    struct sumac_variable *destination; /* of reduce_to; NULL: none */
+    bool broken;                        /* the case cannot be expressed */
 };
 
 /* What the case has under a key, or NULL; whether that is this text. */

@@ -14,7 +14,7 @@
 #include "partition.h"
 #include "cluster_client.h"
 #include "placement.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 #define SHARDS_MAX 256
 

@@ -24,7 +24,7 @@ static const char *const expect_keys[] = {"components", NULL};
 
 struct program {
     struct one_case *one;
-    struct sumac_distributed *variables[VARIABLES_MAX];
+    struct sumac_variable *variables[VARIABLES_MAX];
     const char *names[VARIABLES_MAX];
     uint32_t variable_count;
     struct {
@@ -38,8 +38,8 @@ struct program {
 struct call {
     struct program *program;
     json_t *given;
-    struct sumac_distributed *variable; /* NULL: the call names none */
-    struct sumac_value *value;          /* NULL: the call has none */
+    struct sumac_variable *variable; /* NULL: the call names none */
+    struct sumac_value *value;       /* NULL: the call has none */
 };
 
 static const char *text_of(const struct call *call, const char *key)
@@ -84,7 +84,7 @@ static struct sumac_value *read_args(struct program *program, json_t *given)
     return sumac_value_tuple(items, (uint32_t)json_array_size(given)); /* NULL of NULL */
 }
 
-static struct sumac_distributed *find_variable(const struct program *program, const char *name)
+static struct sumac_variable *find_variable(const struct program *program, const char *name)
 {
     for (uint32_t i = 0; i < program->variable_count; i++)
         if (strcmp(program->names[i], name) == 0)
@@ -110,9 +110,9 @@ static bool call_replica(
     else if (strcmp(fn, "all_gather") == 0)
         *status = sumac_replica_all_gather(replica, x, 0, NULL, result, error);
     else if (strcmp(fn, "read") == 0)
-        *status = sumac_distributed_read(call->variable, replica, result, error);
+        *status = sumac_variable_read(call->variable, replica, result, error);
     else if (strcmp(fn, "assign_add") == 0)
-        *status = sumac_distributed_assign_add(call->variable, replica, x, result, error);
+        *status = sumac_variable_assign_add(call->variable, replica, x, result, error);
     else
         return false;
     return true;
@@ -191,7 +191,7 @@ make_update(struct call *call, struct sumac_value **result, struct sumac_error *
         .ungrouped = json_is_false(json_object_get(call->given, "group"))};
     const enum sumac_status status =
         args == NULL ? SUMAC_UNKNOWN
-                     : sumac_distributed_update(call->variable, NULL, &update, result, error);
+                     : sumac_variable_update(call->variable, NULL, &update, result, error);
 
     sumac_value_unref(args);
     return status;
@@ -234,9 +234,9 @@ make_call(struct call *call, struct sumac_value **result, struct sumac_error *er
     if (does(call, "values_from_function"))
         return sumac_strategy_values_from_function(strategy, make_value, call, result, error);
     if (does(call, "read"))
-        return sumac_distributed_read(call->variable, NULL, result, error);
+        return sumac_variable_read(call->variable, NULL, result, error);
     if ((int)sumac_write_parse(name) != 0)
-        return sumac_distributed_write(
+        return sumac_variable_write(
             call->variable, NULL, sumac_write_parse(name), call->value, result, error);
     call->program->one->broken =
         !cases_fail(call->program->one->run, "there is no call \"%s\"", name);
@@ -336,7 +336,7 @@ static bool components_match(struct program *program)
         return false;
     json_object_foreach(json_object_get(expect, "components"), name, components)
     {
-        struct sumac_distributed *variable = find_variable(program, name);
+        struct sumac_variable *variable = find_variable(program, name);
         if (variable == NULL)
             return cases_fail(one->run, "there is no variable %s", name);
         if (!variable_components_equal(one, variable, components))

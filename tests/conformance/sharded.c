@@ -35,13 +35,13 @@ static uint64_t number(json_t *given, const char *key)
     return (uint64_t)json_integer_value(json_object_get(given, key));
 }
 
-static struct sumac_distributed *create(struct one_case *one)
+static struct sumac_variable *create(struct one_case *one)
 {
     json_t *rows = one_get(one, "rows"), *rule = one_get(one, "partitioner"), *row = NULL;
     struct sumac_value *initial = one_bring(one, one_read_value(one, one_get(one, "initial")));
     uint64_t shard_rows[SHARDS_MAX];
     char name[256];
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
     size_t i = 0;
 
     json_array_foreach(rows, i, row)
@@ -50,7 +50,7 @@ static struct sumac_distributed *create(struct one_case *one)
             shard_rows[i] = (uint64_t)json_integer_value(row);
     }
     one->broken = rule != NULL && !cases_keys_known(one->run, rule, "\"partitioner\"", rule_keys);
-    struct sumac_distributed_options options = {
+    struct sumac_variable_options options = {
         .name = variable_name(one, "v", name, sizeof name),
         .initial = initial,
         .shard_rows = rows != NULL ? shard_rows : NULL,
@@ -61,7 +61,7 @@ static struct sumac_distributed *create(struct one_case *one)
             .min_shard_bytes = number(rule, "min_shard_bytes"),
             .max_shards = number(rule, "max_shards"),
             .max_shard_bytes = number(rule, "max_shard_bytes")}};
-    one->status = sumac_distributed_create(one->strategy, &options, &variable, &one->error);
+    one->status = sumac_variable_create(one->strategy, &options, &variable, &one->error);
     sumac_value_unref(initial);
     return variable;
 }
@@ -95,7 +95,7 @@ static bool read_slice(struct one_case *one, json_t *entry, struct sumac_slice *
 }
 
 static void read_part(
-    struct one_case *one, struct sumac_distributed *variable, json_t *index,
+    struct one_case *one, struct sumac_variable *variable, json_t *index,
     struct sumac_value **result)
 {
     struct sumac_slice slices[ENTRIES_MAX];
@@ -108,7 +108,7 @@ static void read_part(
             one->broken = true;
     }
     if (!one->broken)
-        one->status = sumac_distributed_slice(
+        one->status = sumac_variable_slice(
             variable, NULL, slices, (uint32_t)json_array_size(index), result, &one->error);
 }
 
@@ -128,12 +128,12 @@ static struct sumac_value *read_ids(struct one_case *one, json_t *given)
 }
 
 static void read_rows(
-    struct one_case *one, struct sumac_distributed *variable, json_t *given,
+    struct one_case *one, struct sumac_variable *variable, json_t *given,
     struct sumac_value **result)
 {
     struct sumac_value *ids = read_ids(one, given);
 
-    one->status = sumac_distributed_rows(variable, NULL, ids, result, &one->error);
+    one->status = sumac_variable_rows(variable, NULL, ids, result, &one->error);
     sumac_value_unref(ids);
 }
 
@@ -159,7 +159,7 @@ static struct sumac_value *read_bag(struct one_case *one, json_t *ids, json_t *w
 }
 
 static void look_up(
-    struct one_case *one, struct sumac_distributed *variable, json_t *step,
+    struct one_case *one, struct sumac_variable *variable, json_t *step,
     struct sumac_value **result)
 {
     json_t *given = json_object_get(step, "ids"), *bag = NULL;
@@ -173,7 +173,7 @@ static void look_up(
             items[i] = read_bag(one, bag, json_array_get(weights, i));
     }
     struct sumac_value *bags = sumac_value_list(items, (uint32_t)json_array_size(given));
-    one->status = sumac_distributed_lookup(
+    one->status = sumac_variable_lookup(
         variable, NULL, bags, combiner_of(json_string_value(json_object_get(step, "combiner"))),
         result, &one->error);
     sumac_value_unref(bags);
@@ -181,7 +181,7 @@ static void look_up(
 
 /* ---- a step */
 
-static void write_it(struct one_case *one, struct sumac_distributed *variable, json_t *step)
+static void write_it(struct one_case *one, struct sumac_variable *variable, json_t *step)
 {
     json_t *given = json_object_get(step, "indices");
     struct sumac_value *value = one_read_value(one, json_object_get(step, "value"));
@@ -192,7 +192,7 @@ static void write_it(struct one_case *one, struct sumac_distributed *variable, j
         one->status = SUMAC_INVALID_ARGUMENT;
         (void)snprintf(one->error.text, sizeof one->error.text, "the library has no such slices");
     } else {
-        one->status = sumac_distributed_write(
+        one->status = sumac_variable_write(
             variable, NULL, variable_write_of(step), operand, NULL, &one->error);
     }
     sumac_value_unref(value);
@@ -200,7 +200,7 @@ static void write_it(struct one_case *one, struct sumac_distributed *variable, j
     sumac_value_unref(operand);
 }
 
-static bool run_step(struct one_case *one, struct sumac_distributed *variable, json_t *step)
+static bool run_step(struct one_case *one, struct sumac_variable *variable, json_t *step)
 {
     const char *what = json_string_value(json_object_get(step, "do"));
     json_t *expect = json_object_get(step, "expect"), *error = json_object_get(step, "error");
@@ -210,7 +210,7 @@ static bool run_step(struct one_case *one, struct sumac_distributed *variable, j
     if (what == NULL || !cases_keys_known(one->run, step, "a step", step_keys))
         return false;
     if (strcmp(what, "read") == 0)
-        one->status = sumac_distributed_read(variable, NULL, &result, &one->error);
+        one->status = sumac_variable_read(variable, NULL, &result, &one->error);
     else if (strcmp(what, "slice") == 0)
         read_part(one, variable, json_object_get(step, "index"), &result);
     else if (strcmp(what, "rows") == 0)
@@ -236,10 +236,10 @@ static bool run_step(struct one_case *one, struct sumac_distributed *variable, j
 
 /* ---- a case */
 
-static bool shards_equal(struct one_case *one, struct sumac_distributed *variable)
+static bool shards_equal(struct one_case *one, struct sumac_variable *variable)
 {
     json_t *expected = json_object_get(one_get(one, "expect"), "shards");
-    const uint32_t count = sumac_distributed_shards(variable);
+    const uint32_t count = sumac_variable_shards(variable);
     bool equal = true;
 
     if (count != json_array_size(expected))
@@ -249,7 +249,7 @@ static bool shards_equal(struct one_case *one, struct sumac_distributed *variabl
         struct sumac_value *shard = NULL;
         char what[40];
         (void)snprintf(what, sizeof what, "shard %" PRIu32, i);
-        if (sumac_distributed_shard(variable, i, &shard, &one->error) != SUMAC_OK)
+        if (sumac_variable_shard(variable, i, &shard, &one->error) != SUMAC_OK)
             return cases_fail(one->run, "%s: %s", what, one->error.text);
         equal = case_value_equal(
             one->run, what, json_array_get(expected, i), shard,
@@ -261,7 +261,7 @@ static bool shards_equal(struct one_case *one, struct sumac_distributed *variabl
 
 static bool act(struct one_case *one)
 {
-    struct sumac_distributed *variable = create(one);
+    struct sumac_variable *variable = create(one);
     json_t *step = NULL;
     size_t i = 0;
     bool passed = variable != NULL && !one->broken;

@@ -11,7 +11,7 @@
 
 #include "one_case.h"
 #include "replica_functions.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 #include "variables.h"
 
 #define ABSENT_MAX 16u
@@ -374,31 +374,31 @@ static bool matches(struct one_case *one)
 
 /* A variable is where a result goes, and is not written: what is reduced is a value of the
  * caller's. NULL: the case has none. */
-static struct sumac_distributed *create_destination(struct one_case *one)
+static struct sumac_variable *create_destination(struct one_case *one)
 {
     json_t *given = one_get(one, "destination");
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
 
     if (given == NULL)
         return NULL;
     struct sumac_value *initial = one_read_value(one, given);
     char name[256];
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = variable_name(one, "destination", name, sizeof name), .initial = initial};
     one->broken =
-        sumac_distributed_create(one->strategy, &options, &variable, &one->error) != SUMAC_OK;
+        sumac_variable_create(one->strategy, &options, &variable, &one->error) != SUMAC_OK;
     sumac_value_unref(initial);
     return variable;
 }
 
-static bool destination_is_as_it_was(struct one_case *one, struct sumac_distributed *destination)
+static bool destination_is_as_it_was(struct one_case *one, struct sumac_variable *destination)
 {
     json_t *expected = json_object_get(one_get(one, "expect"), "destination");
     struct sumac_value *value = NULL;
 
     if (expected == NULL)
         return true;
-    if (sumac_distributed_read(destination, NULL, &value, &one->error) != SUMAC_OK)
+    if (sumac_variable_read(destination, NULL, &value, &one->error) != SUMAC_OK)
         return cases_fail(one->run, "the destination cannot be read: %s", one->error.text);
     const bool equal = case_value_equal(one->run, "the destination", expected, value, true);
     sumac_value_unref(value);

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "error.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 #include "target.h"
 
 static struct {
     struct sumac_strategy *strategy;
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     struct sumac_value *slots; /* that were looked at last */
 } now;
 
@@ -39,11 +39,11 @@ static enum sumac_status create(const struct target_variable *variable, struct s
         function.hyperparameters[i] = (struct sumac_hyperparameter){
             .name = variable->hyperparameters[i].name, .value = variable->hyperparameters[i].value};
     struct sumac_value *initial = value_of(variable->initial);
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = variable->name, .initial = initial, .function = function};
     enum sumac_status status = sumac_strategy_create(&alone, &now.strategy, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_create(now.strategy, &options, &now.variable, error);
+        status = sumac_variable_create(now.strategy, &options, &now.variable, error);
     sumac_value_unref(initial);
     return status;
 }
@@ -68,7 +68,7 @@ static enum sumac_status apply(struct sumac_value *gradient, struct sumac_error 
         gradient == NULL ? fail(
                                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
                                "the library has no such gradient")
-                         : sumac_distributed_apply(now.variable, NULL, NULL, gradient, error);
+                         : sumac_variable_apply(now.variable, NULL, NULL, gradient, error);
     sumac_value_unref(gradient);
     return status;
 }
@@ -83,7 +83,7 @@ static enum sumac_status push_rows(
 {
     return apply(
         sumac_value_indexed_slices(
-            value_of(values), value_of(indices), sumac_distributed_shape(now.variable)),
+            value_of(values), value_of(indices), sumac_variable_shape(now.variable)),
         error);
 }
 
@@ -91,7 +91,7 @@ static enum sumac_status read_value(void *value, struct sumac_error *error)
 {
     struct sumac_value *read = NULL;
 
-    const enum sumac_status status = sumac_distributed_read(now.variable, NULL, &read, error);
+    const enum sumac_status status = sumac_variable_read(now.variable, NULL, &read, error);
     if (status == SUMAC_OK)
         memcpy(
             value, sumac_value_data(read), (size_t)sumac_tensor_bytes(sumac_value_as_tensor(read)));
@@ -104,7 +104,7 @@ static const struct sumac_value *look_at_slots(void)
 {
     struct sumac_error error;
 
-    if (now.slots == NULL && sumac_distributed_slots(now.variable, &now.slots, &error) != SUMAC_OK)
+    if (now.slots == NULL && sumac_variable_slots(now.variable, &now.slots, &error) != SUMAC_OK)
         return NULL;
     return sumac_value_item(now.slots, 0);
 }

@@ -51,22 +51,22 @@ variable_name(const struct one_case *one, const char *given, char *text, size_t 
     return text;
 }
 
-void variable_destroy(struct one_case *one, struct sumac_distributed *variable)
+void variable_destroy(struct one_case *one, struct sumac_variable *variable)
 {
-    const bool on_ps = sumac_distributed_created_in_scope(one->strategy, variable) && is_on_ps(one);
+    const bool on_ps = sumac_variable_created_in_scope(one->strategy, variable) && is_on_ps(one);
     struct sumac_error error;
 
     if (on_ps &&
-        sumac_client_delete(cluster_client(), sumac_distributed_name(variable), &error) != SUMAC_OK)
+        sumac_client_delete(cluster_client(), sumac_variable_name(variable), &error) != SUMAC_OK)
         fprintf(stderr, "%s is left on the ps: %s\n", one->run->case_id, error.text);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
 }
 
 /* What the replicas create together. */
 struct creation {
     const struct one_case *one;
-    const struct sumac_distributed_options *options;
-    struct sumac_distributed *made[REPLICAS_MAX]; /* those of this worker */
+    const struct sumac_variable_options *options;
+    struct sumac_variable *made[REPLICAS_MAX]; /* those of this worker */
 };
 
 static enum sumac_status create_in_replica(
@@ -74,20 +74,20 @@ static enum sumac_status create_in_replica(
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     struct creation *creation = context;
-    struct sumac_distributed_options own = *creation->options;
+    struct sumac_variable_options own = *creation->options;
 
     (void)kwargs, (void)result;
     own.initial = sumac_value_item(args, 0);
     own.replica = replica;
-    return sumac_distributed_create(
+    return sumac_variable_create(
         creation->one->strategy, &own,
         &creation->made[sumac_replica_id(replica) - creation->one->replicas.first], error);
 }
 
 /* Gives  *variable, which each replica has got. */
 static void create_in_replicas(
-    struct one_case *one, const struct sumac_distributed_options *options,
-    struct sumac_distributed **variable)
+    struct one_case *one, const struct sumac_variable_options *options,
+    struct sumac_variable **variable)
 {
     struct creation creation = {.one = one, .options = options};
     struct sumac_value *const initial = sumac_value_ref(options->initial);
@@ -103,11 +103,11 @@ static void create_in_replicas(
     *variable = creation.made[0];
 }
 
-struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
+struct sumac_variable *variable_create(struct one_case *one, json_t *create)
 {
     json_t *trainable = json_object_get(create, "trainable");
     const char *in = json_string_value(json_object_get(create, "in"));
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
     struct sumac_value *initial = NULL;
 
     if (!cases_keys_known(one->run, create, "\"create\"", create_keys)) {
@@ -118,7 +118,7 @@ struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
     if (initial == NULL)
         return NULL;
     char name[256];
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = variable_name(
             one, json_string_value(json_object_get(create, "name")), name, sizeof name),
         .initial = initial,
@@ -133,7 +133,7 @@ struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
     if (in != NULL && strcmp(in, "replica") == 0)
         create_in_replicas(one, &options, &variable);
     else
-        one->status = sumac_distributed_create(one->strategy, &options, &variable, &one->error);
+        one->status = sumac_variable_create(one->strategy, &options, &variable, &one->error);
     sumac_value_unref(initial);
     return one->status == SUMAC_OK ? variable : NULL;
 }
@@ -146,13 +146,13 @@ enum sumac_write variable_write_of(json_t *step)
 }
 
 struct sumac_value *variable_operand(
-    struct one_case *one, const struct sumac_distributed *variable, struct sumac_value *value,
+    struct one_case *one, const struct sumac_variable *variable, struct sumac_value *value,
     struct sumac_value *indices)
 {
     if (value == NULL || sumac_value_kind(indices) == SUMAC_VALUE_NONE)
         return sumac_value_ref(value);
     struct sumac_value *slices = sumac_value_indexed_slices(
-        sumac_value_ref(value), sumac_value_ref(indices), sumac_distributed_shape(variable));
+        sumac_value_ref(value), sumac_value_ref(indices), sumac_variable_shape(variable));
     (void)one;
     return slices;
 }
@@ -160,7 +160,7 @@ struct sumac_value *variable_operand(
 struct step {
     struct one_case *one;
     json_t *given;
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     struct sumac_value *value, *indices; /* as given; none where there is none */
     struct sumac_value *result;
 };
@@ -190,7 +190,7 @@ static enum sumac_status write_in(
         return fail_operand(step, error);
     if (replica == NULL)
         operand = one_bring(step->one, operand);
-    const enum sumac_status status = sumac_distributed_write(
+    const enum sumac_status status = sumac_variable_write(
         step->variable, replica, variable_write_of(step->given), operand, result, error);
     sumac_value_unref(operand);
     return status;
@@ -203,7 +203,7 @@ static enum sumac_status all_reduce_read(
     const char *op = json_string_value(json_object_get(step->given, "reduce_op"));
     struct sumac_value *own = NULL;
 
-    enum sumac_status status = sumac_distributed_read(step->variable, replica, &own, error);
+    enum sumac_status status = sumac_variable_read(step->variable, replica, &own, error);
     if (status == SUMAC_OK)
         status =
             sumac_replica_all_reduce(replica, sumac_reduce_op_parse(op), own, NULL, result, error);
@@ -219,7 +219,7 @@ static enum sumac_status do_in_replica(
 
     (void)kwargs;
     if (does(step, "read"))
-        return sumac_distributed_read(step->variable, replica, result, error);
+        return sumac_variable_read(step->variable, replica, result, error);
     if (does(step, "all_reduce"))
         return all_reduce_read(step, replica, result, error);
     return write_in(
@@ -254,7 +254,7 @@ static void step_across(struct step *step)
         return;
     one->status =
         does(step, "read")
-            ? sumac_distributed_read(step->variable, NULL, &step->result, &one->error)
+            ? sumac_variable_read(step->variable, NULL, &step->result, &one->error)
             : write_in(step, NULL, step->value, step->indices, &step->result, &one->error);
     if (sumac_strategy_leave(one->strategy, &left) != SUMAC_OK)
         one->broken = true;
@@ -285,8 +285,7 @@ static void step_in_update(struct step *step)
     struct sumac_value *args = step_args(step);
     const struct sumac_update update = {.function = do_in_update, .context = step, .args = args};
 
-    one->status =
-        sumac_distributed_update(step->variable, NULL, &update, &step->result, &one->error);
+    one->status = sumac_variable_update(step->variable, NULL, &update, &step->result, &one->error);
     sumac_value_unref(args);
 }
 
@@ -347,7 +346,7 @@ static struct sumac_value *read_part(struct one_case *one, json_t *step, const c
 }
 
 static bool
-run_step(struct one_case *one, struct sumac_distributed *variable, json_t *given, uint32_t number)
+run_step(struct one_case *one, struct sumac_variable *variable, json_t *given, uint32_t number)
 {
     struct step step = {.one = one, .given = given, .variable = variable};
 
@@ -370,12 +369,12 @@ run_step(struct one_case *one, struct sumac_distributed *variable, json_t *given
 /* ---- what is left */
 
 bool variable_components_equal(
-    struct one_case *one, struct sumac_distributed *variable, json_t *expected)
+    struct one_case *one, struct sumac_variable *variable, json_t *expected)
 {
     struct sumac_value *components = NULL;
     bool equal = true;
 
-    if (sumac_distributed_components(variable, &components, &one->error) != SUMAC_OK)
+    if (sumac_variable_components(variable, &components, &one->error) != SUMAC_OK)
         return cases_fail(one->run, "no components: %s", one->error.text);
     const size_t first =
         json_array_size(expected) == one->replicas.in_sync ? one->replicas.first : 0;
@@ -396,11 +395,11 @@ bool variable_components_equal(
     return equal;
 }
 
-static bool read_equals(struct one_case *one, struct sumac_distributed *variable, json_t *expected)
+static bool read_equals(struct one_case *one, struct sumac_variable *variable, json_t *expected)
 {
     struct sumac_value *value = NULL;
 
-    if (sumac_distributed_read(variable, NULL, &value, &one->error) != SUMAC_OK)
+    if (sumac_variable_read(variable, NULL, &value, &one->error) != SUMAC_OK)
         return cases_fail(one->run, "expected a value, got %s", one->error.text);
     const bool equal = case_value_equal(
         one->run, "the value", expected, value, json_is_true(one_get(one, "exact")));
@@ -408,34 +407,34 @@ static bool read_equals(struct one_case *one, struct sumac_distributed *variable
     return equal;
 }
 
-static bool read_fails(struct one_case *one, struct sumac_distributed *variable, json_t *expected)
+static bool read_fails(struct one_case *one, struct sumac_variable *variable, json_t *expected)
 {
     struct sumac_value *value = NULL;
-    const enum sumac_status status = sumac_distributed_read(variable, NULL, &value, &one->error);
+    const enum sumac_status status = sumac_variable_read(variable, NULL, &value, &one->error);
 
     sumac_value_unref(value);
     return status == SUMAC_OK ? cases_fail(one->run, "expected an error of the read, got a value")
                               : cases_error_matches(one->run, expected, status, one->error.text);
 }
 
-static bool facts_equal(struct one_case *one, struct sumac_distributed *variable, json_t *expect)
+static bool facts_equal(struct one_case *one, struct sumac_variable *variable, json_t *expect)
 {
     json_t *trainable = json_object_get(expect, "trainable");
     json_t *synchronization = json_object_get(expect, "synchronization");
     json_t *aggregation = json_object_get(expect, "aggregation");
 
-    if (trainable != NULL && json_is_true(trainable) != sumac_distributed_trainable(variable))
+    if (trainable != NULL && json_is_true(trainable) != sumac_variable_trainable(variable))
         return cases_fail(one->run, "trainable is not as expected");
     if (synchronization != NULL && number_of(synchronization, synchronizations) !=
-                                       (int)sumac_distributed_synchronization(variable))
+                                       (int)sumac_variable_synchronization(variable))
         return cases_fail(one->run, "the synchronization is not as expected");
     if (aggregation != NULL &&
-        number_of(aggregation, aggregations) != (int)sumac_distributed_aggregation(variable))
+        number_of(aggregation, aggregations) != (int)sumac_variable_aggregation(variable))
         return cases_fail(one->run, "the aggregation is not as expected");
     return true;
 }
 
-static bool state_equals(struct one_case *one, struct sumac_distributed *variable, json_t *expect)
+static bool state_equals(struct one_case *one, struct sumac_variable *variable, json_t *expect)
 {
     json_t *read = json_object_get(expect, "read");
     json_t *read_error = json_object_get(expect, "read_error");
@@ -449,7 +448,7 @@ static bool state_equals(struct one_case *one, struct sumac_distributed *variabl
 
 /* ---- a case of a variable */
 
-static bool run_steps(struct one_case *one, struct sumac_distributed *variable)
+static bool run_steps(struct one_case *one, struct sumac_variable *variable)
 {
     json_t *step = NULL;
     size_t i = 0;
@@ -473,7 +472,7 @@ static bool is_refused(struct one_case *one)
 static bool run_variable_case(struct one_case *one)
 {
     json_t *expect = one_get(one, "expect");
-    struct sumac_distributed *variable = variable_create(one, one_get(one, "create"));
+    struct sumac_variable *variable = variable_create(one, one_get(one, "create"));
     bool passed;
 
     if (one_get(one, "error") != NULL)
@@ -491,7 +490,7 @@ static bool run_variable_case(struct one_case *one)
 
 struct updating {
     struct one_case *one;
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     atomic_uint calls;
 };
 
@@ -539,7 +538,7 @@ static enum sumac_status update_in_replica(
         .kwargs = kwargs,
         .ungrouped = json_is_false(one_get(updating->one, "group"))};
 
-    return sumac_distributed_update(updating->variable, replica, &update, result, error);
+    return sumac_variable_update(updating->variable, replica, &update, result, error);
 }
 
 static void do_update(struct updating *updating)
@@ -558,7 +557,7 @@ static void do_update(struct updating *updating)
         one->status = sumac_strategy_run(one->strategy, &run, &one->result, &one->error);
     } else {
         one->status =
-            sumac_distributed_update(updating->variable, NULL, &update, &one->result, &one->error);
+            sumac_variable_update(updating->variable, NULL, &update, &one->result, &one->error);
     }
     sumac_value_unref(update.args);
     sumac_value_unref(update.kwargs);
@@ -571,7 +570,7 @@ static json_int_t count_calls(struct updating *updating)
     const struct case_replicas *replicas = &updating->one->replicas;
     const json_int_t calls = (json_int_t)atomic_load(&updating->calls);
 
-    return sumac_distributed_created_in_scope(updating->one->strategy, updating->variable)
+    return sumac_variable_created_in_scope(updating->one->strategy, updating->variable)
                ? calls * replicas->in_sync / replicas->count
                : calls;
 }

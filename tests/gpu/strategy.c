@@ -370,8 +370,7 @@ static void a_value_outlives_its_strategy(void **state)
 /* ---- variables */
 
 static void trained(
-    struct sumac_strategy *strategy, struct sumac_distributed *variable,
-    struct sumac_value **result)
+    struct sumac_strategy *strategy, struct sumac_variable *variable, struct sumac_value **result)
 {
     struct sumac_error error = {0};
 
@@ -391,9 +390,9 @@ static void updates_come_to_the_bits_of_cpus(void **state)
     static const char *const functions[] = {"sgd", "adagrad", "adam"};
 
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        struct sumac_distributed *there =
+        struct sumac_variable *there =
             variable_of(pair->gpus, functions[i], SUMAC_SYNCHRONIZATION_ON_WRITE);
-        struct sumac_distributed *here =
+        struct sumac_variable *here =
             variable_of(pair->cpus, functions[i], SUMAC_SYNCHRONIZATION_ON_WRITE);
         struct sumac_value *theirs = NULL, *ours = NULL;
 
@@ -408,7 +407,7 @@ static void updates_come_to_the_bits_of_cpus(void **state)
 }
 
 struct writing {
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     enum sumac_write write;
 };
 
@@ -419,7 +418,7 @@ static enum sumac_status write_and_read(
     const struct writing *writing = context;
 
     (void)kwargs;
-    return sumac_distributed_write(
+    return sumac_variable_write(
         writing->variable, replica, writing->write, sumac_value_item(args, 0), result, error);
 }
 
@@ -444,8 +443,8 @@ static void what_replicas_write_is_written_as_on_cpus(void **state)
             assert_true(is_placed(theirs));
             sumac_value_unref(theirs);
             sumac_value_unref(ours);
-            assert_int_equal(sumac_distributed_read(there.variable, NULL, &theirs, NULL), SUMAC_OK);
-            assert_int_equal(sumac_distributed_read(here.variable, NULL, &ours, NULL), SUMAC_OK);
+            assert_int_equal(sumac_variable_read(there.variable, NULL, &theirs, NULL), SUMAC_OK);
+            assert_int_equal(sumac_variable_read(here.variable, NULL, &ours, NULL), SUMAC_OK);
             assert_memory_equal(sumac_value_data(theirs), sumac_value_data(ours), 12 * 4);
             sumac_value_unref(theirs);
             sumac_value_unref(ours);
@@ -464,22 +463,22 @@ static enum sumac_status write_alone(
     (void)kwargs;
     if (sumac_replica_id(replica) == 0)
         status =
-            sumac_distributed_assign_add(context, replica, sumac_value_item(args, 0), NULL, error);
-    return status == SUMAC_OK ? sumac_distributed_read(context, replica, result, error) : status;
+            sumac_variable_assign_add(context, replica, sumac_value_item(args, 0), NULL, error);
+    return status == SUMAC_OK ? sumac_variable_read(context, replica, result, error) : status;
 }
 
 /* One that is read on demand, whose mean is written across, too. */
-static struct sumac_distributed *metric_of(struct sumac_strategy *strategy)
+static struct sumac_variable *metric_of(struct sumac_strategy *strategy)
 {
     struct sumac_value *initial = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = "m",
         .initial = initial,
         .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
         .aggregation = SUMAC_AGGREGATION_MEAN};
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
 
-    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_create(strategy, &options, &variable, NULL), SUMAC_OK);
     sumac_value_unref(initial);
     return variable;
 }
@@ -487,15 +486,15 @@ static struct sumac_distributed *metric_of(struct sumac_strategy *strategy)
 /* Gives  what each component has then. */
 static struct sumac_value *written_alone(struct sumac_strategy *strategy)
 {
-    struct sumac_distributed *variable = metric_of(strategy);
+    struct sumac_variable *variable = metric_of(strategy);
     struct sumac_value *value = placed(strategy, each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
     struct sumac_value *all = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 2);
     struct sumac_value *result = NULL, *components = NULL;
 
     assert_int_equal(run_with(strategy, write_alone, variable, value, &result, NULL), SUMAC_OK);
     assert_int_equal(sumac_value_kind(result), SUMAC_VALUE_PER_REPLICA);
-    assert_int_equal(sumac_distributed_assign_add(variable, NULL, all, NULL, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_components(variable, &components, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(variable, NULL, all, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_components(variable, &components, NULL), SUMAC_OK);
     sumac_value_unref(result);
     sumac_value_unref(value);
     sumac_value_unref(all);
@@ -521,7 +520,7 @@ static void what_only_the_first_replica_writes_is_all_components(void **state)
 
     for (int write = SUMAC_WRITE_ASSIGN; write <= SUMAC_WRITE_ASSIGN_ADD; write++) {
         struct sumac_value *initial = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
-        const struct sumac_distributed_options options = {
+        const struct sumac_variable_options options = {
             .name = "f", .initial = initial, .aggregation = SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
         struct writing there = {NULL, (enum sumac_write)write}, here = there;
         struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
@@ -529,9 +528,9 @@ static void what_only_the_first_replica_writes_is_all_components(void **state)
         struct sumac_value *theirs = NULL, *ours = NULL;
 
         assert_int_equal(
-            sumac_distributed_create(pair->gpus, &options, &there.variable, NULL), SUMAC_OK);
+            sumac_variable_create(pair->gpus, &options, &there.variable, NULL), SUMAC_OK);
         assert_int_equal(
-            sumac_distributed_create(pair->cpus, &options, &here.variable, NULL), SUMAC_OK);
+            sumac_variable_create(pair->cpus, &options, &here.variable, NULL), SUMAC_OK);
         assert_int_equal(
             run_with(pair->gpus, write_and_read, &there, far, &theirs, NULL), SUMAC_OK);
         assert_int_equal(run_with(pair->cpus, write_and_read, &here, value, &ours, NULL), SUMAC_OK);

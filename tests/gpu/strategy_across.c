@@ -93,9 +93,8 @@ static void what_is_reduced_to_a_variable_stays_on_its_devices(void **state)
     struct pair *pair = *state;
     struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0), *sum = NULL;
     struct sumac_value *there = placed(pair->gpus, sumac_value_ref(value)), *other = NULL;
-    struct sumac_distributed *variable =
-        variable_of(pair->gpus, NULL, SUMAC_SYNCHRONIZATION_ON_WRITE);
-    struct sumac_distributed *host = variable_of(pair->cpus, NULL, SUMAC_SYNCHRONIZATION_ON_WRITE);
+    struct sumac_variable *variable = variable_of(pair->gpus, NULL, SUMAC_SYNCHRONIZATION_ON_WRITE);
+    struct sumac_variable *host = variable_of(pair->cpus, NULL, SUMAC_SYNCHRONIZATION_ON_WRITE);
 
     enough(2);
     assert_int_equal(
@@ -107,7 +106,7 @@ static void what_is_reduced_to_a_variable_stays_on_its_devices(void **state)
     assert_int_equal(sumac_value_kind(sum), SUMAC_VALUE_MIRRORED);
     assert_true(is_placed(sum));
     assert_same(sum, other);
-    assert_int_equal(sumac_distributed_assign(variable, NULL, sum, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign(variable, NULL, sum, NULL, NULL), SUMAC_OK);
     sumac_value_unref(sum);
     assert_int_equal(
         sumac_strategy_reduce_to(pair->gpus, SUMAC_REDUCE_SUM, value, variable, &sum, NULL),

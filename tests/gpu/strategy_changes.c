@@ -25,7 +25,7 @@ static enum sumac_status apply_to_last(
 
 enum change { APPLY, APPLY_ROWS, APPLY_TO_LAST, ADD, ASSIGN };
 
-static void make_change(struct sumac_distributed *variable, enum change change)
+static void make_change(struct sumac_variable *variable, enum change change)
 {
     const int64_t indices[] = {2, 0, 2};
     struct sumac_value *whole = tensor(SUMAC_FLOAT32, shape, 1), *rows = NULL, *args = NULL;
@@ -34,24 +34,24 @@ static void make_change(struct sumac_distributed *variable, enum change change)
 
     switch (change) {
     case APPLY:
-        status = sumac_distributed_apply(variable, NULL, NULL, whole, NULL);
+        status = sumac_variable_apply(variable, NULL, NULL, whole, NULL);
         break;
     case APPLY_ROWS: /* which no kernel does */
         rows = sumac_value_indexed_slices(
             tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), 1),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(3), indices), shape);
-        status = sumac_distributed_apply(variable, NULL, NULL, rows, NULL);
+        status = sumac_variable_apply(variable, NULL, NULL, rows, NULL);
         break;
     case APPLY_TO_LAST:
         (void)sumac_value_ref(whole);
         update.args = args = sumac_value_tuple(&whole, 1);
-        status = sumac_distributed_update(variable, NULL, &update, NULL, NULL);
+        status = sumac_variable_update(variable, NULL, &update, NULL, NULL);
         break;
     case ADD:
-        status = sumac_distributed_assign_add(variable, NULL, whole, NULL, NULL);
+        status = sumac_variable_assign_add(variable, NULL, whole, NULL, NULL);
         break;
     case ASSIGN:
-        status = sumac_distributed_assign(variable, NULL, whole, NULL, NULL);
+        status = sumac_variable_assign(variable, NULL, whole, NULL, NULL);
         break;
     }
     assert_int_equal(status, SUMAC_OK);
@@ -61,13 +61,13 @@ static void make_change(struct sumac_distributed *variable, enum change change)
 }
 
 /* On the host: what each component is, or its slots. */
-static struct sumac_value *seen_of(struct sumac_distributed *variable, bool slots)
+static struct sumac_value *seen_of(struct sumac_variable *variable, bool slots)
 {
     struct sumac_value *there = NULL, *here = NULL;
 
     assert_int_equal(
-        slots ? sumac_distributed_slots(variable, &there, NULL)
-              : sumac_distributed_components(variable, &there, NULL),
+        slots ? sumac_variable_slots(variable, &there, NULL)
+              : sumac_variable_components(variable, &there, NULL),
         SUMAC_OK);
     assert_int_equal(sumac_value_to_host(there, &here, NULL), SUMAC_OK);
     sumac_value_unref(there);
@@ -85,7 +85,7 @@ static void changes_of_every_kind_go_on_as_on_cpus(void **state)
         APPLY_TO_LAST, APPLY_ROWS, APPLY, ADD, APPLY_TO_LAST, ASSIGN, APPLY_ROWS, APPLY};
     struct sumac_function adam = SUMAC_FUNCTION("adam", {"learning_rate", 64});
     const struct pair *pair = *state;
-    struct sumac_distributed *variables[2];
+    struct sumac_variable *variables[2];
 
     adam.schedule = &halved;
     for (int i = 0; i < 2; i++)
@@ -105,7 +105,7 @@ static void changes_of_every_kind_go_on_as_on_cpus(void **state)
         }
     }
     for (int i = 0; i < 2; i++)
-        sumac_distributed_destroy(variables[i]);
+        sumac_variable_destroy(variables[i]);
 }
 
 int main(void)

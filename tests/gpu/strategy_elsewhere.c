@@ -83,13 +83,13 @@ static enum sumac_status assign_and_read(
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     (void)kwargs;
-    return sumac_distributed_assign(context, replica, sumac_value_item(args, 0), result, error);
+    return sumac_variable_assign(context, replica, sumac_value_item(args, 0), result, error);
 }
 
 static void replicas_on_cpus_assign_what_lies_on_gpus(void **state)
 {
     const struct pair *pair = *state;
-    struct sumac_distributed *variable = variable_of(pair->cpus, "sgd", SUMAC_SYNCHRONIZATION_AUTO);
+    struct sumac_variable *variable = variable_of(pair->cpus, "sgd", SUMAC_SYNCHRONIZATION_AUTO);
 
     same_of_gpus(pair, assign_and_read, variable, each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
 }
@@ -221,13 +221,13 @@ static void a_variable_of_cpus_begins_with_what_lies_on_a_gpu(void **state)
     const struct pair *pair = *state;
     struct sumac_value *near = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(7), 1), *read = NULL;
     struct sumac_value *far = placed(pair->gpus, sumac_value_ref(near)); /* given */
-    const struct sumac_distributed_options options = {.name = "w", .initial = far};
-    struct sumac_distributed *variable = NULL;
+    const struct sumac_variable_options options = {.name = "w", .initial = far};
+    struct sumac_variable *variable = NULL;
 
     assert_int_equal(
-        sumac_distributed_create(pair->cpus, &options, &variable, NULL), SUMAC_OK); /* when */
+        sumac_variable_create(pair->cpus, &options, &variable, NULL), SUMAC_OK); /* when */
 
-    assert_int_equal(sumac_distributed_read(variable, NULL, &read, NULL), SUMAC_OK); /* then */
+    assert_int_equal(sumac_variable_read(variable, NULL, &read, NULL), SUMAC_OK); /* then */
     assert_true(sumac_value_equal(read, near));
     sumac_value_unref(read);
     sumac_value_unref(far);
@@ -237,16 +237,16 @@ static void a_variable_of_cpus_begins_with_what_lies_on_a_gpu(void **state)
 static void an_initial_value_that_is_not_copied_is_told_as_the_gpu_says_it(void **state)
 {
     const struct pair *pair = *state;
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
     struct sumac_error error = {0};
 
     gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
     struct sumac_value *far = placed(pair->gpus, tensor(SUMAC_FLOAT32, SUMAC_SHAPE(7), 1));
-    const struct sumac_distributed_options options = {.name = "w", .initial = far};
+    const struct sumac_variable_options options = {.name = "w", .initial = far};
 
     gpu_world_fail_at("cuMemcpyAsync", 1, 2); /* given */
     assert_int_equal(
-        sumac_distributed_create(pair->cpus, &options, &variable, &error), /* when */
+        sumac_variable_create(pair->cpus, &options, &variable, &error), /* when */
         SUMAC_RESOURCE_EXHAUSTED);
     gpu_world_fail_at("", 0, 0);
     if (strstr(error.text, "28 bytes are not copied from GPU:0") == NULL) /* then */

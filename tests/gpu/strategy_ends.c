@@ -202,8 +202,7 @@ static void a_kernel_that_never_ends_ends_the_strategy_and_not_the_program(void 
         __lsan_disable();
     for (int round = 0; round < 2; round++) {
         struct sumac_strategy *strategy = impatient(); /* given */
-        struct sumac_distributed *variable =
-            variable_of(strategy, "adam", SUMAC_SYNCHRONIZATION_AUTO);
+        struct sumac_variable *variable = variable_of(strategy, "adam", SUMAC_SYNCHRONIZATION_AUTO);
         struct sumac_value *gradient = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
         struct sumac_error error = {0};
 
@@ -223,8 +222,7 @@ static void a_kernel_that_never_ends_ends_the_strategy_and_not_the_program(void 
             run_with(strategy, leave_what_never_ends, &endless[round], NULL, NULL, &error),
             SUMAC_DEADLINE_EXCEEDED);
         assert_int_equal(
-            sumac_distributed_apply(variable, NULL, NULL, gradient, &error),
-            SUMAC_DEADLINE_EXCEEDED);
+            sumac_variable_apply(variable, NULL, NULL, gradient, &error), SUMAC_DEADLINE_EXCEEDED);
         sumac_value_unref(gradient);
         assert_int_equal(sumac_strategy_close(strategy, &error), SUMAC_OK); /* it returns */
         assert_int_equal(sem_post(&endless[round].released), 0);
@@ -240,7 +238,7 @@ static void memory_that_is_not_given_is_an_error_and_no_more(void **state)
     struct pair *pair = *state;
 
     gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
-    struct sumac_distributed *variable =
+    struct sumac_variable *variable =
         variable_of(pair->gpus, "adam", SUMAC_SYNCHRONIZATION_ON_WRITE);
     struct sumac_value *value = placed(pair->gpus, each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
     struct sumac_value *before = NULL, *after = NULL, *result = NULL;
@@ -248,12 +246,12 @@ static void memory_that_is_not_given_is_an_error_and_no_more(void **state)
     enum sumac_status status = SUMAC_RESOURCE_EXHAUSTED;
     uint32_t refused = 0;
 
-    assert_int_equal(sumac_distributed_read(variable, NULL, &before, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read(variable, NULL, &before, NULL), SUMAC_OK);
     for (uint64_t nth = 1; status != SUMAC_OK && nth < NTH_MAX; nth++) {
         gpu_world_fail_at("cuMemAlloc_v2", nth, 2); /* CUDA_ERROR_OUT_OF_MEMORY */
         status = run_with(pair->gpus, apply_sum, variable, value, &result, &error);
         gpu_world_fail_at("", 0, 0);
-        assert_int_equal(sumac_distributed_read(variable, NULL, &after, NULL), SUMAC_OK);
+        assert_int_equal(sumac_variable_read(variable, NULL, &after, NULL), SUMAC_OK);
         if (status == SUMAC_OK)
             break;
         assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED);
@@ -380,8 +378,7 @@ static void an_event_that_is_not_recorded_is_said_with_why(void **state)
     gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
     for (uint64_t nth = 1; !over && nth < NTH_MAX; nth++) {
         struct sumac_strategy *strategy = on("gpu", 0);
-        struct sumac_distributed *variable =
-            variable_of(strategy, "adam", SUMAC_SYNCHRONIZATION_AUTO);
+        struct sumac_variable *variable = variable_of(strategy, "adam", SUMAC_SYNCHRONIZATION_AUTO);
         struct sumac_value *value = placed(strategy, each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
         gpu_world_fail_at("cuEventRecord", nth, 700); /* given */
 
@@ -393,7 +390,7 @@ static void an_event_that_is_not_recorded_is_said_with_why(void **state)
             assert_says_why(error.text); /* then */
         failures += !over;
         error = (struct sumac_error){.status = SUMAC_OK};
-        if (sumac_distributed_apply(variable, NULL, NULL, gradient, &error) != SUMAC_OK)
+        if (sumac_variable_apply(variable, NULL, NULL, gradient, &error) != SUMAC_OK)
             assert_says_why(error.text);
         sumac_value_unref(gradient);
         sumac_value_unref(result);

@@ -230,26 +230,26 @@ void same_on_both(const struct pair *pair, const struct step *step, struct sumac
 
 /* ---- a variable */
 
-struct sumac_distributed *variable_made(
+struct sumac_variable *variable_made(
     struct sumac_strategy *strategy, struct sumac_value *initial,
     const struct sumac_function *function, enum sumac_synchronization how)
 {
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = "w",
         .initial = initial,
         .synchronization = how,
         .aggregation = SUMAC_AGGREGATION_SUM,
         .function = *function};
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
     struct sumac_error error = {0};
 
-    if (sumac_distributed_create(strategy, &options, &variable, &error) != SUMAC_OK)
+    if (sumac_variable_create(strategy, &options, &variable, &error) != SUMAC_OK)
         fail_msg("%s", error.text);
     sumac_value_unref(initial);
     return variable;
 }
 
-struct sumac_distributed *
+struct sumac_variable *
 variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_synchronization how)
 {
     const struct sumac_function of = SUMAC_FUNCTION(function, {"learning_rate", 0.5});
@@ -268,9 +268,9 @@ enum sumac_status apply_sum(
     enum sumac_status status = sumac_replica_all_reduce(
         replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, &sum, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_apply(context, replica, NULL, sum, error);
+        status = sumac_variable_apply(context, replica, NULL, sum, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_read(context, replica, result, error);
+        status = sumac_variable_read(context, replica, result, error);
     sumac_value_unref(sum);
     return status;
 }

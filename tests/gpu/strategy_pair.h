@@ -65,10 +65,10 @@ void same_on_both(const struct pair *pair, const struct step *step, struct sumac
  * have */
 
 /* Takes  initial. */
-struct sumac_distributed *variable_made(
+struct sumac_variable *variable_made(
     struct sumac_strategy *strategy, struct sumac_value *initial,
     const struct sumac_function *function, enum sumac_synchronization how);
-struct sumac_distributed *
+struct sumac_variable *
 variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_synchronization how);
 sumac_replica_function apply_sum;
 

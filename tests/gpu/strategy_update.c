@@ -27,7 +27,7 @@
 
 static const struct sumac_shape shape = SUMAC_SHAPE(COUNT);
 
-static struct sumac_distributed *
+static struct sumac_variable *
 mirrored(struct sumac_strategy *strategy, enum sumac_dtype dtype, const char *function)
 {
     return variable_made(
@@ -47,7 +47,7 @@ static struct sumac_value *gradients(enum sumac_dtype dtype)
 
 /* Gives  what the replicas read after the last of some steps. */
 static struct sumac_value *
-trained(struct sumac_strategy *strategy, struct sumac_distributed *variable, enum sumac_dtype dtype)
+trained(struct sumac_strategy *strategy, struct sumac_variable *variable, enum sumac_dtype dtype)
 {
     struct sumac_value *value = placed(strategy, gradients(dtype)), *result = NULL;
     struct sumac_error error = {0};
@@ -66,9 +66,9 @@ static void assert_trained_alike(
     const struct pair *pair, enum sumac_dtype dtype, const struct sumac_function *f)
 {
     const enum sumac_synchronization how = SUMAC_SYNCHRONIZATION_ON_WRITE;
-    struct sumac_distributed *far =
+    struct sumac_variable *far =
         variable_made(pair->gpus, tensor(dtype, shape, 0), f, how); /* given */
-    struct sumac_distributed *near = variable_made(pair->cpus, tensor(dtype, shape, 0), f, how);
+    struct sumac_variable *near = variable_made(pair->cpus, tensor(dtype, shape, 0), f, how);
 
     struct sumac_value *there = trained(pair->gpus, far, dtype); /* when */
     struct sumac_value *here = trained(pair->cpus, near, dtype);
@@ -78,8 +78,8 @@ static void assert_trained_alike(
     assert_each_ones(there);
     sumac_value_unref(there);
     sumac_value_unref(here);
-    sumac_distributed_destroy(far);
-    sumac_distributed_destroy(near);
+    sumac_variable_destroy(far);
+    sumac_variable_destroy(near);
 }
 
 /* What kernels there are, and what is the host's. */
@@ -116,15 +116,15 @@ static void hyperparameters_and_schedules_are_those_of_cpus(void **state)
 
 /* Across the replicas: nothing else is called of the driver than what the update takes. */
 static uint64_t counted(
-    struct sumac_distributed *variable, const char *function, struct sumac_value *gradient,
+    struct sumac_variable *variable, const char *function, struct sumac_value *gradient,
     const char *calls)
 {
     const struct sumac_function named = {.name = function};
     struct sumac_error error = {0};
 
     gpu_world_count(calls);
-    if (sumac_distributed_apply(
-            variable, NULL, function == NULL ? NULL : &named, gradient, &error) != SUMAC_OK)
+    if (sumac_variable_apply(variable, NULL, function == NULL ? NULL : &named, gradient, &error) !=
+        SUMAC_OK)
         fail_msg("%s", error.text);
     const uint64_t count = gpu_world_counted();
     gpu_world_fail_at("", 0, 0);
@@ -136,7 +136,7 @@ static void an_update_is_a_launch_on_each_device_and_nothing_is_copied(void **st
     struct pair *pair = *state;
 
     gpu_world_count(""); /* who cannot be asked is no stand-in */
-    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
 
     assert_int_equal(counted(variable, NULL, gradient, "cuLaunchKernel"), replicas);
@@ -150,7 +150,7 @@ static void slots_that_a_function_does_not_have_are_left_where_they_are(void **s
     struct pair *pair = *state;
 
     gpu_world_count("");
-    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
 
     assert_int_equal(counted(variable, "assign_add", gradient, "cuMemAlloc_v2"), replicas);
@@ -163,7 +163,7 @@ static void updates_take_the_memory_of_those_before(void **state)
     struct pair *pair = *state;
 
     gpu_world_count("");
-    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
 
     assert_int_equal(counted(variable, NULL, gradient, "cuMemAlloc_v2"), 3 * replicas);
@@ -178,7 +178,7 @@ static void a_gradient_of_the_hosts_is_brought_to_the_devices(void **state)
     struct pair *pair = *state;
 
     gpu_world_count("");
-    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = tensor(SUMAC_FLOAT32, shape, 1);
 
     assert_int_equal(counted(variable, NULL, gradient, "cuLaunchKernel"), replicas);
@@ -201,20 +201,20 @@ static void what_has_no_kernel_is_launched_nowhere(void **state)
     struct pair *pair = *state;
 
     gpu_world_count("");
-    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_INT32, NULL);
+    struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_INT32, NULL);
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_INT32, shape, 1));
     assert_int_equal(counted(variable, "assign_add", gradient, "cuLaunchKernel"), 0);
     sumac_value_unref(gradient);
 
-    struct sumac_distributed *far = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
-    struct sumac_distributed *near = mirrored(pair->cpus, SUMAC_FLOAT32, "adam");
+    struct sumac_variable *far = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_variable *near = mirrored(pair->cpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *there = NULL, *here = NULL;
     gradient = rows();
     struct sumac_value *away = placed(pair->gpus, sumac_value_ref(gradient));
     assert_int_equal(counted(far, NULL, away, "cuLaunchKernel"), 0);
-    assert_int_equal(sumac_distributed_apply(near, NULL, NULL, gradient, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_read(far, NULL, &there, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_read(near, NULL, &here, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(near, NULL, NULL, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read(far, NULL, &there, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read(near, NULL, &here, NULL), SUMAC_OK);
     assert_true(sumac_value_equal(there, here));
     sumac_value_unref(there);
     sumac_value_unref(here);
@@ -242,15 +242,14 @@ static enum sumac_status apply_twice(
     return status == SUMAC_OK ? sumac_component_read(component, result, error) : status;
 }
 
-static struct sumac_value *
-updated(struct sumac_strategy *strategy, struct sumac_distributed *variable)
+static struct sumac_value *updated(struct sumac_strategy *strategy, struct sumac_variable *variable)
 {
     struct sumac_value *gradient = placed(strategy, tensor(SUMAC_FLOAT32, shape, 1));
     struct sumac_value *args = sumac_value_tuple(&gradient, 1), *result = NULL;
     const struct sumac_update update = {.function = apply_twice, .args = args};
     struct sumac_error error = {0};
 
-    if (sumac_distributed_update(variable, NULL, &update, &result, &error) != SUMAC_OK)
+    if (sumac_variable_update(variable, NULL, &update, &result, &error) != SUMAC_OK)
         fail_msg("%s", error.text);
     sumac_value_unref(args);
     return result;
@@ -276,7 +275,7 @@ static enum sumac_status update_twice(
     const struct sumac_update update = {.function = apply_twice, .args = args};
 
     (void)kwargs;
-    return sumac_distributed_update(context, replica, &update, result, error);
+    return sumac_variable_update(context, replica, &update, result, error);
 }
 
 static void updates_one_by_one_take_the_memory_of_those_before(void **state)
@@ -284,7 +283,7 @@ static void updates_one_by_one_take_the_memory_of_those_before(void **state)
     struct pair *pair = *state;
 
     gpu_world_count("");
-    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
 
     for (uint32_t step = 0; step < STEPS; step++) {
@@ -308,14 +307,14 @@ static enum sumac_status read_own(
 {
     (void)args;
     (void)kwargs;
-    return sumac_distributed_read(context, replica, result, error);
+    return sumac_variable_read(context, replica, result, error);
 }
 
 /* A tensor that a replica's device has already, across: it is the same in all replicas. */
 static void what_is_assigned_from_one_device_is_mirrored(void **state)
 {
     struct pair *pair = *state;
-    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, NULL);
+    struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, NULL);
 
     enough(2);
     for (uint32_t i = 0; i < replicas; i++) {
@@ -325,7 +324,7 @@ static void what_is_assigned_from_one_device_is_mirrored(void **state)
         sumac_value_unref(all);
 
         assert_int_equal(
-            sumac_distributed_assign(variable, NULL, one, NULL, NULL), SUMAC_OK); /* when */
+            sumac_variable_assign(variable, NULL, one, NULL, NULL), SUMAC_OK); /* when */
         sumac_value_unref(one);
 
         assert_int_equal(
@@ -378,7 +377,7 @@ static enum sumac_status copy_and_add(
 
     (void)kwargs;
     const enum sumac_status status =
-        sumac_distributed_assign_add(context, replica, value, result, error);
+        sumac_variable_assign_add(context, replica, value, result, error);
     sumac_value_unref(value);
     assert_int_equal(sumac_device_wait(device, error), SUMAC_OK);
     sumac_buffer_unref(late);
@@ -390,7 +389,7 @@ add(struct sumac_replica_context *replica, struct sumac_value *args, struct suma
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     (void)kwargs;
-    return sumac_distributed_assign_add(context, replica, sumac_value_item(args, 0), result, error);
+    return sumac_variable_assign_add(context, replica, sumac_value_item(args, 0), result, error);
 }
 
 static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **state)
@@ -398,9 +397,9 @@ static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **s
     struct pair *pair = *state;
     const struct sumac_function none = {.name = NULL};
     const enum sumac_synchronization how = SUMAC_SYNCHRONIZATION_ON_READ;
-    struct sumac_distributed *far =
+    struct sumac_variable *far =
         variable_made(pair->gpus, tensor(SUMAC_FLOAT32, shape, 0), &none, how); /* given */
-    struct sumac_distributed *near =
+    struct sumac_variable *near =
         variable_made(pair->cpus, tensor(SUMAC_FLOAT32, shape, 0), &none, how);
 
     for (uint32_t round = 0; round < STEPS; round++) {
@@ -480,7 +479,7 @@ static void what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces
 /* Replica 0 has in its stream what ends when the others have written, which they do when it waits
  * for that. */
 struct turns {
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     pthread_barrier_t begun, put;
     sem_t written;
     atomic_bool in_vain;
@@ -521,12 +520,12 @@ static enum sumac_status add_in_turn(
 }
 
 static void assert_waits_for_no_other(
-    struct sumac_strategy *strategy, const struct sumac_distributed_options *options)
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options)
 {
     struct turns turns = {.variable = NULL};
     struct sumac_value *all = NULL;
 
-    assert_int_equal(sumac_distributed_create(strategy, options, &turns.variable, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_create(strategy, options, &turns.variable, NULL), SUMAC_OK);
     assert_int_equal(sem_init(&turns.written, 0, 0), 0);
     assert_int_equal(pthread_barrier_init(&turns.begun, NULL, replicas), 0);
     assert_int_equal(pthread_barrier_init(&turns.put, NULL, replicas), 0);
@@ -553,10 +552,10 @@ static void a_replica_that_writes_alone_waits_for_no_other_replica(void **state)
     struct sumac_value *initial = tensor(SUMAC_FLOAT32, shape, 0);
     assert_waits_for_no_other(
         pair->gpus,
-        &(struct sumac_distributed_options){
+        &(struct sumac_variable_options){
             .name = "own", .initial = initial, .synchronization = SUMAC_SYNCHRONIZATION_ON_READ});
     assert_waits_for_no_other(
-        pair->gpus, &(struct sumac_distributed_options){
+        pair->gpus, &(struct sumac_variable_options){
                         .name = "process_local", .initial = initial, .process_local = true});
     sumac_value_unref(initial);
 }
@@ -565,11 +564,11 @@ static void a_replica_that_writes_alone_waits_for_no_other_replica(void **state)
 
 /* Has each component, or none, what the first had before? */
 static void assert_changed(
-    struct sumac_distributed *variable, struct sumac_value *before, bool changed, const char *what)
+    struct sumac_variable *variable, struct sumac_value *before, bool changed, const char *what)
 {
     struct sumac_value *components = NULL;
 
-    assert_int_equal(sumac_distributed_components(variable, &components, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_components(variable, &components, NULL), SUMAC_OK);
     assert_int_equal(sumac_value_count(components), replicas);
     for (uint32_t i = 0; i < replicas; i++)
         if (sumac_value_equal(sumac_value_item(components, i), before) == changed)
@@ -582,21 +581,21 @@ static bool fails_at(const char *function, uint64_t nth)
 {
     const bool lasts = strcmp(function, "stream") == 0; /* of a context, for good */
     struct sumac_strategy *strategy = on("gpu", 0);     /* whose kernels nobody has loaded */
-    struct sumac_distributed *variable = mirrored(strategy, SUMAC_FLOAT32, "momentum");
+    struct sumac_variable *variable = mirrored(strategy, SUMAC_FLOAT32, "momentum");
     struct sumac_value *gradient = placed(strategy, tensor(SUMAC_FLOAT32, shape, 1));
     struct sumac_value *before = NULL;
     struct sumac_error error = {0};
 
-    assert_int_equal(sumac_distributed_read(variable, NULL, &before, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read(variable, NULL, &before, NULL), SUMAC_OK);
     gpu_world_fail_at(function, nth, lasts ? 700 : 2); /* given */
     const bool failed =
-        sumac_distributed_apply(variable, NULL, NULL, gradient, &error) != SUMAC_OK; /* when */
-    if (failed && strstr(error.text, "GPU:") == NULL)                                /* then */
+        sumac_variable_apply(variable, NULL, NULL, gradient, &error) != SUMAC_OK; /* when */
+    if (failed && strstr(error.text, "GPU:") == NULL)                             /* then */
         fail_msg("%s, call %u: \"%s\" names no device", function, (unsigned)nth, error.text);
     if (!lasts) {
         gpu_world_fail_at("", 0, 0);
         assert_changed(variable, before, !failed, function);
-        assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+        assert_int_equal(sumac_variable_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
         assert_changed(variable, before, true, function);
     }
     sumac_value_unref(before);

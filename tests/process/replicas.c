@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 #define LINE_BYTES 4096
 #define VARIABLES_MAX 16u
@@ -38,7 +38,7 @@
 struct worker {
     struct sumac_client *client;
     struct sumac_strategy *strategy;
-    struct sumac_distributed *variables[VARIABLES_MAX];
+    struct sumac_variable *variables[VARIABLES_MAX];
     uint32_t variable_count;
     char *words[WORDS_MAX];
     size_t count;
@@ -71,10 +71,10 @@ static void say(const char *what, struct sumac_value *value)
 }
 
 /* The newest of that name: one is created again with another handle. */
-static struct sumac_distributed *find(const struct worker *worker)
+static struct sumac_variable *find(const struct worker *worker)
 {
     for (uint32_t i = worker->variable_count; i-- > 0;)
-        if (strcmp(sumac_distributed_name(worker->variables[i]), worker->words[1]) == 0)
+        if (strcmp(sumac_variable_name(worker->variables[i]), worker->words[1]) == 0)
             return worker->variables[i];
     return NULL;
 }
@@ -90,26 +90,26 @@ static struct sumac_value *vector(uint64_t rows, const char *element)
     return made;
 }
 
-static struct sumac_value *like(const struct sumac_distributed *variable, const char *element)
+static struct sumac_value *like(const struct sumac_variable *variable, const char *element)
 {
-    return vector(sumac_distributed_shape(variable).extent[0], element);
+    return vector(sumac_variable_shape(variable).extent[0], element);
 }
 
-static struct sumac_value *row_of(
-    const struct sumac_distributed *variable, const char *row, const char *element, uint64_t times)
+static struct sumac_value *
+row_of(const struct sumac_variable *variable, const char *row, const char *element, uint64_t times)
 {
     const int32_t indices[] = {(int32_t)strtol(row, NULL, 10), (int32_t)strtol(row, NULL, 10)};
 
     return sumac_value_indexed_slices(
         vector(times, element), sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(times), indices),
-        sumac_distributed_shape(variable));
+        sumac_variable_shape(variable));
 }
 
 /* Takes  the initial value. */
 static enum sumac_status
-create_of(struct worker *worker, const struct sumac_distributed_options *options)
+create_of(struct worker *worker, const struct sumac_variable_options *options)
 {
-    const enum sumac_status status = sumac_distributed_create(
+    const enum sumac_status status = sumac_variable_create(
         worker->strategy, options, &worker->variables[worker->variable_count], &worker->error);
 
     sumac_value_unref(options->initial);
@@ -124,7 +124,7 @@ static enum sumac_status create(struct worker *worker, bool local)
 {
     char **const words = worker->words;
     struct sumac_value *initial = vector(strtoull(words[2], NULL, 10), words[3]);
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = words[1],
         .initial = initial,
         .aggregation = local ? SUMAC_AGGREGATION_NONE : (enum sumac_aggregation)atoi(words[4]),
@@ -141,7 +141,7 @@ static enum sumac_status create_beside(struct worker *worker)
     const char *const name = worker->words[1];
 
     worker->words[1] = worker->words[2]; /* which is found */
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = name, .initial = vector(2, "1"), .colocate_with = find(worker)};
     return create_of(worker, &options);
 }
@@ -149,31 +149,31 @@ static enum sumac_status create_beside(struct worker *worker)
 static enum sumac_status create_uncounted(struct worker *worker)
 {
     const uint64_t rows[] = {1, 1};
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = worker->words[1], .initial = vector(2, "1"), .shard_rows = rows};
 
     return create_of(worker, &options);
 }
 
-static enum sumac_status read_many(struct worker *worker, struct sumac_distributed *variable)
+static enum sumac_status read_many(struct worker *worker, struct sumac_variable *variable)
 {
     const uint32_t count = (uint32_t)strtoul(worker->words[2], NULL, 10);
-    struct sumac_distributed **all = calloc((size_t)count + 1, sizeof *all);
+    struct sumac_variable **all = calloc((size_t)count + 1, sizeof *all);
 
     for (uint32_t i = 0; all != NULL && i < count; i++)
         all[i] = variable;
     const enum sumac_status status =
-        sumac_distributed_read_all(all, count, NULL, &worker->result, &worker->error);
+        sumac_variable_read_all(all, count, NULL, &worker->result, &worker->error);
     free(all);
     return status;
 }
 
-static enum sumac_status say_facts(const struct sumac_distributed *variable)
+static enum sumac_status say_facts(const struct sumac_variable *variable)
 {
     printf(
         "synchronization %d, aggregation %d, trainable %d\n",
-        (int)sumac_distributed_synchronization(variable),
-        (int)sumac_distributed_aggregation(variable), sumac_distributed_trainable(variable));
+        (int)sumac_variable_synchronization(variable), (int)sumac_variable_aggregation(variable),
+        sumac_variable_trainable(variable));
     fflush(stdout);
     return SUMAC_OK;
 }
@@ -185,7 +185,7 @@ static enum sumac_status write_in(
 {
     const struct worker *worker = context;
     char *const *words = worker->words;
-    struct sumac_distributed *variable = find(worker);
+    struct sumac_variable *variable = find(worker);
     const uint32_t id = sumac_replica_id(replica);
     const bool by_rows = worker->count == 6;
     struct sumac_value *operand =
@@ -193,7 +193,7 @@ static enum sumac_status write_in(
 
     (void)args;
     (void)kwargs;
-    const enum sumac_status status = sumac_distributed_write(
+    const enum sumac_status status = sumac_variable_write(
         variable, replica, sumac_write_parse(words[2]), operand,
         strcmp(words[0], "quietly") == 0 ? NULL : result, error);
     sumac_value_unref(operand);
@@ -207,10 +207,10 @@ static enum sumac_status write_in_replicas(struct worker *worker)
     return sumac_strategy_run(worker->strategy, &step, &worker->result, &worker->error);
 }
 
-static enum sumac_status write_across(struct worker *worker, struct sumac_distributed *variable)
+static enum sumac_status write_across(struct worker *worker, struct sumac_variable *variable)
 {
     struct sumac_value *operand = like(variable, worker->words[3]);
-    const enum sumac_status status = sumac_distributed_write(
+    const enum sumac_status status = sumac_variable_write(
         variable, NULL, sumac_write_parse(worker->words[2]), operand, &worker->result,
         &worker->error);
 
@@ -218,14 +218,14 @@ static enum sumac_status write_across(struct worker *worker, struct sumac_distri
     return status;
 }
 
-static enum sumac_status apply(struct worker *worker, struct sumac_distributed *variable)
+static enum sumac_status apply(struct worker *worker, struct sumac_variable *variable)
 {
     char *const *words = worker->words;
     const struct sumac_function function = {.name = words[2]};
     struct sumac_value *gradient = strcmp(words[0], "rows") == 0
                                        ? row_of(variable, words[3], words[4], 2)
                                        : like(variable, words[3]);
-    const enum sumac_status status = sumac_distributed_apply(
+    const enum sumac_status status = sumac_variable_apply(
         variable, NULL, strcmp(words[2], "-") == 0 ? NULL : &function, gradient, &worker->error);
 
     sumac_value_unref(gradient);
@@ -253,10 +253,10 @@ static enum sumac_status change_all(
     enum sumac_status status =
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_MEAN, all, NULL, &same, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_apply_all(
+        status = sumac_variable_apply_all(
             worker->variables, worker->variable_count, replica, same, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_read_all(
+        status = sumac_variable_read_all(
             worker->variables, worker->variable_count, replica, result, error);
     sumac_value_unref(all);
     sumac_value_unref(same);
@@ -277,18 +277,18 @@ static enum sumac_status together(struct worker *worker)
 }
 
 /* Of a variable that is there. */
-static enum sumac_status use(struct worker *worker, struct sumac_distributed *variable)
+static enum sumac_status use(struct worker *worker, struct sumac_variable *variable)
 {
     const char *const deed = worker->words[0];
     struct sumac_value **const result = &worker->result;
     struct sumac_error *const error = &worker->error;
 
     if (strcmp(deed, "read") == 0)
-        return done("read", worker, sumac_distributed_read(variable, NULL, result, error));
+        return done("read", worker, sumac_variable_read(variable, NULL, result, error));
     if (strcmp(deed, "components") == 0)
-        return done("components", worker, sumac_distributed_components(variable, result, error));
+        return done("components", worker, sumac_variable_components(variable, result, error));
     if (strcmp(deed, "slots") == 0)
-        return done("slots", worker, sumac_distributed_slots(variable, result, error));
+        return done("slots", worker, sumac_variable_slots(variable, result, error));
     if (strcmp(deed, "many") == 0)
         return done("read", worker, read_many(worker, variable));
     if (strcmp(deed, "facts") == 0)
@@ -320,7 +320,7 @@ static enum sumac_status obey(struct worker *worker)
             "defined", worker,
             sumac_client_define(
                 worker->client, words[1], words[2], strlen(words[2]), &worker->error));
-    struct sumac_distributed *variable = find(worker);
+    struct sumac_variable *variable = find(worker);
     if (variable != NULL)
         return use(worker, variable);
     say("what?", NULL);
@@ -367,7 +367,7 @@ int main(int argc, char **argv)
         refuse(&worker.error);
     }
     for (uint32_t i = 0; i < worker.variable_count; i++)
-        sumac_distributed_destroy(worker.variables[i]);
+        sumac_variable_destroy(worker.variables[i]);
     sumac_strategy_destroy(worker.strategy);
     sumac_client_close(worker.client);
     return status == SUMAC_OK ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -46,7 +46,7 @@
 #include "peers_state.h"
 #include "strategy.h"
 #include "sumac/client.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 #include "value.h"
 
 #define LINE_BYTES 65536
@@ -56,7 +56,7 @@
 struct strategist {
     struct sumac_client *client;
     struct sumac_strategy *strategy;
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     struct sumac_error error;
     const char *what;
     struct sumac_communication_options options;
@@ -340,7 +340,7 @@ static enum sumac_status in_replica(
     if (strcmp(now->what, "all_gather") == 0)
         return sumac_replica_all_gather(replica, value, 0, NULL, result, error);
     if (strcmp(now->what, "add") == 0)
-        return sumac_distributed_assign_add(now->variable, replica, value, result, error);
+        return sumac_variable_assign_add(now->variable, replica, value, result, error);
     return reduce_in_replica(now, replica, value, result, error);
 }
 
@@ -416,8 +416,7 @@ static enum sumac_status read_across(struct strategist *now)
 {
     struct sumac_value *value = NULL;
 
-    const enum sumac_status status =
-        sumac_distributed_read(now->variable, NULL, &value, &now->error);
+    const enum sumac_status status = sumac_variable_read(now->variable, NULL, &value, &now->error);
     if (status == SUMAC_OK)
         say_value(value);
     sumac_value_unref(value);
@@ -437,10 +436,10 @@ static enum sumac_status call_wrongly(struct strategist *now, const char *call)
         return sumac_strategy_batch_reduce(
             now->strategy, SUMAC_REDUCE_MEAN, NULL, &result, &now->error);
     if (strcmp(call, "create") == 0)
-        return sumac_distributed_create(now->strategy, NULL, NULL, &now->error);
+        return sumac_variable_create(now->strategy, NULL, NULL, &now->error);
     if (strcmp(call, "read") == 0)
-        return sumac_distributed_read(now->variable, NULL, NULL, &now->error);
-    return sumac_distributed_assign(now->variable, NULL, NULL, &result, &now->error);
+        return sumac_variable_read(now->variable, NULL, NULL, &now->error);
+    return sumac_variable_assign(now->variable, NULL, NULL, &result, &now->error);
 }
 
 /* VALUE + 10 in the first replica of all, VALUE + 20 in the next, … */
@@ -483,7 +482,7 @@ static enum sumac_status create(struct strategist *now, char *const *words, size
     struct sumac_value *initial = make_value(words[2], words[3]);
     const bool means = count > 4 && strcmp(words[4], "MEAN") == 0;
     const bool on_read = count > 4 && strcmp(words[4], "ON_READ") == 0;
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = words[1],
         .initial = initial,
         .synchronization = on_read ? SUMAC_SYNCHRONIZATION_ON_READ : SUMAC_SYNCHRONIZATION_ON_WRITE,
@@ -491,12 +490,12 @@ static enum sumac_status create(struct strategist *now, char *const *words, size
         .function = count > 4 && !means && !on_read
                         ? SUMAC_FUNCTION("sgd", {"learning_rate", strtod(words[4], NULL)})
                         : (struct sumac_function){.name = NULL}};
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
 
     const enum sumac_status status =
-        sumac_distributed_create(now->strategy, &options, &variable, &now->error);
+        sumac_variable_create(now->strategy, &options, &variable, &now->error);
     if (status == SUMAC_OK) {
-        sumac_distributed_destroy(now->variable);
+        sumac_variable_destroy(now->variable);
         now->variable = variable;
         printf("created %s\n", words[1]);
         fflush(stdout);
@@ -509,7 +508,7 @@ static enum sumac_status create(struct strategist *now, char *const *words, size
 struct inside {
     char *const *words;
     size_t count;
-    struct sumac_distributed *made;
+    struct sumac_variable *made;
 };
 
 static enum sumac_status create_in_replica(
@@ -518,15 +517,15 @@ static enum sumac_status create_in_replica(
 {
     struct inside *const inside = context;
     const uint32_t id = sumac_replica_id(replica);
-    struct sumac_distributed *made = NULL;
+    struct sumac_variable *made = NULL;
     char element[32];
 
     (void)args, (void)kwargs, (void)result;
     (void)snprintf(element, sizeof element, "%g", strtod(inside->words[3], NULL) + id);
     struct sumac_value *initial = make_value(inside->words[2], element);
-    const enum sumac_status status = sumac_distributed_create(
+    const enum sumac_status status = sumac_variable_create(
         sumac_replica_strategy(replica),
-        &(struct sumac_distributed_options){
+        &(struct sumac_variable_options){
             .name = inside->words[inside->count > 4 && id % 2 == 1 ? 4 : 1],
             .initial = initial,
             .aggregation = SUMAC_AGGREGATION_SUM,
@@ -545,7 +544,7 @@ static enum sumac_status create_inside(struct strategist *now, char *const *word
 
     const enum sumac_status status = sumac_strategy_run(now->strategy, &step, NULL, &now->error);
     if (status == SUMAC_OK) {
-        sumac_distributed_destroy(now->variable);
+        sumac_variable_destroy(now->variable);
         now->variable = inside.made;
         printf("created %s\n", words[1]);
         fflush(stdout);
@@ -556,22 +555,22 @@ static enum sumac_status create_inside(struct strategist *now, char *const *word
 static enum sumac_status create_split(struct strategist *now, char *const *words, size_t count)
 {
     uint64_t rows[WORDS_MAX], all = 0;
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
 
     for (size_t i = 2; i < count; i++) {
         rows[i - 2] = strtoull(words[i], NULL, 10);
         all += rows[i - 2];
     }
     struct sumac_value *initial = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(all), NULL);
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = words[1],
         .initial = initial,
         .shard_rows = rows,
         .shard_count = (uint32_t)(count - 2)};
     const enum sumac_status status =
-        sumac_distributed_create(now->strategy, &options, &variable, &now->error);
+        sumac_variable_create(now->strategy, &options, &variable, &now->error);
     if (status == SUMAC_OK) {
-        sumac_distributed_destroy(variable);
+        sumac_variable_destroy(variable);
         printf("created %s\n", words[1]);
         fflush(stdout);
     }
@@ -584,7 +583,7 @@ static enum sumac_status add(struct strategist *now, char *const *words)
     char size[24];
     char *const made[] = {words[0], size, words[2]};
 
-    (void)snprintf(size, sizeof size, "%" PRIu64, sumac_distributed_shape(now->variable).extent[0]);
+    (void)snprintf(size, sizeof size, "%" PRIu64, sumac_variable_shape(now->variable).extent[0]);
     return run(now, made, 3);
 }
 
@@ -679,7 +678,7 @@ int main(int argc, char **argv)
             fflush(stdout);
         }
     }
-    sumac_distributed_destroy(now.variable);
+    sumac_variable_destroy(now.variable);
     sumac_check(sumac_strategy_close(now.strategy, &now.error), &now.error);
     if (of_environment)
         return EXIT_SUCCESS;

@@ -131,8 +131,8 @@ class Strategies(unittest.TestCase):
             self.all_say(workers, "create w 2 1 ON_READ", answer="^created w$")
             for call, badly, text in (
                     ("reduce 4 1", "reduce", "sumac_strategy_reduce: value is NULL"), ("reduce 4 1", "gather", "sumac_strategy_gather: value is NULL"),
-                    ("batch 2 1", "batch", "sumac_strategy_batch_reduce: value is NULL"), ("create v 2 1", "create", "sumac_distributed_create: options is NULL"),
-                    ("read", "read", "sumac_distributed_read: value is NULL"), ("read", "write", "sumac_distributed_write: value is NULL")):
+                    ("batch 2 1", "batch", "sumac_strategy_batch_reduce: value is NULL"), ("create v 2 1", "create", "sumac_variable_create: options is NULL"),
+                    ("read", "read", "sumac_variable_read: value is NULL"), ("read", "write", "sumac_variable_write: value is NULL")):
                 with self.subTest(badly=badly):
                     self.all_say(workers, call, f"wrongly {badly}", answer=f"^refused INVALID_ARGUMENT worker 1: {text}")
                     self.all_say(workers, "mixed 3 1", "mixed 3 3", answer="^came to 17 17$" if replicas == 1 else "^came to 27 27$")

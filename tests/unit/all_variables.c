@@ -11,12 +11,12 @@
 
 #include <cmocka.h>
 
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 struct model {
     struct sumac_strategy *strategy;
-    struct sumac_distributed *variables[2]; /* w (2) and b () */
-    struct sumac_distributed *turned[2];    /* b and w */
+    struct sumac_variable *variables[2]; /* w (2) and b () */
+    struct sumac_variable *turned[2];    /* b and w */
 };
 
 static struct sumac_value *vector(float first, float second)
@@ -33,14 +33,14 @@ static struct sumac_value *pair(struct sumac_value *first, struct sumac_value *s
     return sumac_value_list(both, 2);
 }
 
-static struct sumac_distributed *
+static struct sumac_variable *
 create(struct sumac_strategy *strategy, const char *name, struct sumac_value *initial)
 {
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = name, .initial = initial, .function = {.name = "assign_add"}};
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
 
-    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_create(strategy, &options, &variable, NULL), SUMAC_OK);
     sumac_value_unref(initial);
     return variable;
 }
@@ -65,8 +65,7 @@ static void expect_all(const struct model *model, const char *expected)
     struct sumac_value *values = NULL;
     char text[256];
 
-    assert_int_equal(
-        sumac_distributed_read_all(model->variables, 2, NULL, &values, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read_all(model->variables, 2, NULL, &values, NULL), SUMAC_OK);
     (void)sumac_value_print(values, text, sizeof text);
     assert_string_equal(text, expected);
     sumac_value_unref(values);
@@ -79,7 +78,7 @@ static void expect_refused(
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_apply_all(model->variables, 2, NULL, gradients, &error), status);
+        sumac_variable_apply_all(model->variables, 2, NULL, gradients, &error), status);
     assert_non_null(strstr(error.text, said));
     sumac_value_unref(gradients);
     expect_all(model, "[float32[2] 1 2, float32[] 3]");
@@ -93,8 +92,7 @@ static void each_gets_its_own_gradient_and_all_are_read(void **state)
     const struct model model = begin(2);
     struct sumac_value *gradients = pair(vector(10, 20), sumac_value_float32(30));
 
-    assert_int_equal(
-        sumac_distributed_apply_all(model.variables, 2, NULL, gradients, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply_all(model.variables, 2, NULL, gradients, NULL), SUMAC_OK);
 
     expect_all(&model, "[float32[2] 11 22, float32[] 33]");
     sumac_value_unref(gradients);
@@ -108,8 +106,7 @@ static void a_tuple_of_gradients_is_as_good_as_a_list(void **state)
     struct sumac_value *const both[] = {vector(10, 20), sumac_value_float32(30)};
     struct sumac_value *gradients = sumac_value_tuple(both, 2);
 
-    assert_int_equal(
-        sumac_distributed_apply_all(model.variables, 2, NULL, gradients, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply_all(model.variables, 2, NULL, gradients, NULL), SUMAC_OK);
 
     expect_all(&model, "[float32[2] 11 22, float32[] 33]");
     sumac_value_unref(gradients);
@@ -121,8 +118,8 @@ static void of_no_variables_there_is_nothing(void **state)
     (void)state;
     struct sumac_value *none = sumac_value_list(NULL, 0), *values = NULL;
 
-    assert_int_equal(sumac_distributed_apply_all(NULL, 0, NULL, none, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_read_all(NULL, 0, NULL, &values, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply_all(NULL, 0, NULL, none, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read_all(NULL, 0, NULL, &values, NULL), SUMAC_OK);
 
     assert_int_equal(sumac_value_count(values), 0);
     sumac_value_unref(values);
@@ -150,7 +147,7 @@ static void of_no_variables_nobody_is_waited_for_after_the_run(void **state)
 
     assert_int_equal(sumac_strategy_run(model.strategy, &lend, NULL, NULL), SUMAC_OK);
 
-    assert_int_equal(sumac_distributed_apply_all(NULL, 0, replica, none, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply_all(NULL, 0, replica, none, NULL), SUMAC_OK);
     sumac_value_unref(none);
     end(&model);
 }
@@ -177,39 +174,38 @@ static void variables_of_two_strategies_or_none_are_refused(void **state)
 {
     (void)state;
     const struct model model = begin(1), other = begin(1);
-    struct sumac_distributed *const mixed[] = {model.variables[0], other.variables[1]};
-    struct sumac_distributed *const last[] = {
+    struct sumac_variable *const mixed[] = {model.variables[0], other.variables[1]};
+    struct sumac_variable *const last[] = {
         model.variables[0], model.variables[1], other.variables[1]};
-    struct sumac_distributed *const missing[] = {model.variables[0], NULL};
-    struct sumac_distributed **many = calloc(SUMAC_VALUE_ITEMS_MAX + 1, sizeof *many);
+    struct sumac_variable *const missing[] = {model.variables[0], NULL};
+    struct sumac_variable **many = calloc(SUMAC_VALUE_ITEMS_MAX + 1, sizeof *many);
     struct sumac_value *values = NULL;
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_read_all(mixed, 2, NULL, &values, &error), SUMAC_FAILED_PRECONDITION);
+        sumac_variable_read_all(mixed, 2, NULL, &values, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "w and b are of two strategies"));
     assert_int_equal(
-        sumac_distributed_read_all(last, 3, NULL, &values, &error), SUMAC_FAILED_PRECONDITION);
+        sumac_variable_read_all(last, 3, NULL, &values, &error), SUMAC_FAILED_PRECONDITION);
     assert_int_equal(
-        sumac_distributed_read_all(missing, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_read_all(missing, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "variables[1] is NULL"));
     assert_int_equal(
-        sumac_distributed_read_all(many, SUMAC_VALUE_ITEMS_MAX + 1, NULL, &values, &error),
+        sumac_variable_read_all(many, SUMAC_VALUE_ITEMS_MAX + 1, NULL, &values, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "1048577 variables, and a list has 1048576 items at most"));
     assert_int_equal(
-        sumac_distributed_read_all(many, SUMAC_VALUE_ITEMS_MAX, NULL, &values, &error),
+        sumac_variable_read_all(many, SUMAC_VALUE_ITEMS_MAX, NULL, &values, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "variables[0] is NULL"));
     assert_int_equal(
-        sumac_distributed_read_all(NULL, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "sumac_distributed_read_all: variables is NULL");
+        sumac_variable_read_all(NULL, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_read_all: variables is NULL");
     free(many);
+    assert_int_equal(sumac_variable_read_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_read_all: values is NULL");
     assert_int_equal(
-        sumac_distributed_read_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "sumac_distributed_read_all: values is NULL");
-    assert_int_equal(
-        sumac_distributed_apply_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_apply_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
     end(&model);
     end(&other);
 }
@@ -229,9 +225,9 @@ static enum sumac_status step(
     enum sumac_status status =
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, gradients, NULL, &sums, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_apply_all(model->variables, 2, replica, sums, error);
+        status = sumac_variable_apply_all(model->variables, 2, replica, sums, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_read_all(model->variables, 2, replica, &values, error);
+        status = sumac_variable_read_all(model->variables, 2, replica, &values, error);
     sumac_value_unref(gradients);
     sumac_value_unref(sums);
     *result = values;
@@ -269,7 +265,7 @@ static enum sumac_status turn(
                                            : pair(vector(1, 1), sumac_value_float32(1));
 
     (void)args, (void)kwargs, (void)result;
-    const enum sumac_status status = sumac_distributed_apply_all(
+    const enum sumac_status status = sumac_variable_apply_all(
         turned ? model->turned : model->variables, 2, replica, gradients, error);
     sumac_value_unref(gradients);
     return status;
@@ -283,8 +279,8 @@ static enum sumac_status turn_the_last_of_many(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
-    struct sumac_distributed *const *const many = context;
-    struct sumac_distributed *own[MANY];
+    struct sumac_variable *const *const many = context;
+    struct sumac_variable *own[MANY];
     struct sumac_value *gradients[MANY];
 
     (void)args, (void)kwargs, (void)result;
@@ -297,7 +293,7 @@ static enum sumac_status turn_the_last_of_many(
         own[MANY - 1] = many[MANY - 2];
     }
     struct sumac_value *all = sumac_value_list(gradients, MANY);
-    const enum sumac_status status = sumac_distributed_apply_all(own, MANY, replica, all, error);
+    const enum sumac_status status = sumac_variable_apply_all(own, MANY, replica, all, error);
     sumac_value_unref(all);
     return status;
 }
@@ -306,7 +302,7 @@ static void what_differs_in_a_long_list_is_told(void **state)
 {
     (void)state;
     const struct model model = begin(2);
-    struct sumac_distributed *many[MANY];
+    struct sumac_variable *many[MANY];
     char name[64];
 
     for (uint32_t i = 0; i < MANY; i++) {
@@ -337,7 +333,7 @@ static enum sumac_status differ(
 
     (void)args, (void)kwargs, (void)result;
     const enum sumac_status status =
-        sumac_distributed_apply_all(model->variables, 2, replica, gradients, error);
+        sumac_variable_apply_all(model->variables, 2, replica, gradients, error);
     sumac_value_unref(gradients);
     return status;
 }

@@ -8,9 +8,9 @@
 
 /* What the replicas do. Each may ask for something else than the first. */
 struct creating {
-    struct sumac_distributed_options options, others; /* others.name NULL: as `options` */
+    struct sumac_variable_options options, others; /* others.name NULL: as `options` */
     bool without_context, others_return;
-    struct sumac_distributed *made[REPLICAS];
+    struct sumac_variable *made[REPLICAS];
     struct sumac_value *initial[REPLICAS]; /* NULL: those of the options */
     enum sumac_status status[REPLICAS];
     struct sumac_error error[REPLICAS];
@@ -22,7 +22,7 @@ static enum sumac_status create_in_replica(
 {
     struct creating *creating = context;
     const uint32_t id = sumac_replica_id(replica);
-    struct sumac_distributed_options options =
+    struct sumac_variable_options options =
         id > 0 && creating->others.name != NULL ? creating->others : creating->options;
 
     (void)args, (void)kwargs, (void)result, (void)error;
@@ -31,7 +31,7 @@ static enum sumac_status create_in_replica(
     if (creating->initial[id] != NULL)
         options.initial = creating->initial[id];
     options.replica = creating->without_context ? NULL : replica;
-    creating->status[id] = sumac_distributed_create(
+    creating->status[id] = sumac_variable_create(
         sumac_replica_strategy(replica), &options, &creating->made[id], &creating->error[id]);
     return SUMAC_OK;
 }
@@ -69,12 +69,12 @@ static void replicas_that_create_a_variable_get_the_same_one(void **state)
         assert_ptr_equal(creating.made[i], creating.made[0]);
         sumac_value_unref(creating.initial[i]);
     }
-    assert_true(sumac_distributed_created_in_scope(strategy, creating.made[0]));
-    assert_string_equal(sumac_distributed_name(creating.made[0]), "w");
-    assert_int_equal(sumac_distributed_aggregation(creating.made[0]), SUMAC_AGGREGATION_SUM);
+    assert_true(sumac_variable_created_in_scope(strategy, creating.made[0]));
+    assert_string_equal(sumac_variable_name(creating.made[0]), "w");
+    assert_int_equal(sumac_variable_aggregation(creating.made[0]), SUMAC_AGGREGATION_SUM);
     /* replica 0's proposal */
     expect_components(creating.made[0], "(float32[2] 1 2, float32[2] 1 2, float32[2] 1 2)");
-    sumac_distributed_destroy(creating.made[0]);
+    sumac_variable_destroy(creating.made[0]);
     sumac_strategy_destroy(strategy);
 }
 
@@ -83,25 +83,25 @@ static enum sumac_status create_and_write(
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *const initial = context;
-    struct sumac_distributed *first = NULL, *second = NULL;
+    struct sumac_variable *first = NULL, *second = NULL;
 
     (void)args, (void)kwargs;
-    enum sumac_status status = sumac_distributed_create(
+    enum sumac_status status = sumac_variable_create(
         sumac_replica_strategy(replica),
-        &(struct sumac_distributed_options){
+        &(struct sumac_variable_options){
             .name = "first",
             .initial = initial,
             .aggregation = SUMAC_AGGREGATION_SUM,
             .replica = replica},
         &first, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_create(
+        status = sumac_variable_create(
             sumac_replica_strategy(replica),
-            &(struct sumac_distributed_options){
+            &(struct sumac_variable_options){
                 .name = "second", .initial = initial, .colocate_with = first, .replica = replica},
             &second, error);
     return status == SUMAC_OK && second != first
-               ? sumac_distributed_assign_add(first, replica, initial, result, error)
+               ? sumac_variable_assign_add(first, replica, initial, result, error)
                : status;
 }
 
@@ -131,8 +131,8 @@ static void a_variable_is_used_as_soon_as_it_is_created(void **state)
 }
 
 static void expect_difference(
-    struct sumac_strategy *strategy, struct sumac_distributed_options one,
-    struct sumac_distributed_options other, const char *words)
+    struct sumac_strategy *strategy, struct sumac_variable_options one,
+    struct sumac_variable_options other, const char *words)
 {
     struct sumac_value *initial = vector(1, 2);
     struct creating creating = {.options = one, .others = other};
@@ -152,17 +152,17 @@ static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void 
     const float three[] = {1, 2, 3};
     const uint64_t rows[] = {1, 1};
     struct sumac_value *longer = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), three);
-    const struct sumac_distributed_options w = {.name = "w"};
+    const struct sumac_variable_options w = {.name = "w"};
     struct sumac_strategy *strategy = mirrored(REPLICAS);
-    struct sumac_distributed *base = NULL;
+    struct sumac_variable *base = NULL;
 
     assert_int_equal(
-        sumac_distributed_create(
-            strategy, &(struct sumac_distributed_options){.name = "base", .initial = longer}, &base,
+        sumac_variable_create(
+            strategy, &(struct sumac_variable_options){.name = "base", .initial = longer}, &base,
             NULL),
         SUMAC_OK);
     const struct {
-        struct sumac_distributed_options other;
+        struct sumac_variable_options other;
         const char *words;
     } cases[] = {
         {{.name = "v"}, "a variable's creation: replica 0 comes with w, float32[2]"},
@@ -187,7 +187,7 @@ static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void 
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         expect_difference(strategy, w, cases[i].other, cases[i].words);
-    sumac_distributed_destroy(base);
+    sumac_variable_destroy(base);
     sumac_strategy_destroy(strategy);
     sumac_value_unref(longer);
 }
@@ -240,16 +240,16 @@ static void a_context_that_is_not_the_replicas_is_refused(void **state)
     struct sumac_value *initial = vector(1, 2);
     struct creating creating = {
         .options = {.name = "w", .initial = initial}, .without_context = true};
-    struct sumac_distributed *made = NULL;
+    struct sumac_variable *made = NULL;
     struct sumac_error error;
 
     run_creating(strategy, &creating);
     expect_refused(
         &creating, SUMAC_FAILED_PRECONDITION, "options->replica is NULL; set it to the context");
-    const struct sumac_distributed_options stolen = {
+    const struct sumac_variable_options stolen = {
         .name = "w", .initial = initial, .replica = (struct sumac_replica_context *)(void *)other};
     assert_int_equal(
-        sumac_distributed_create(strategy, &stolen, &made, &error), SUMAC_FAILED_PRECONDITION);
+        sumac_variable_create(strategy, &stolen, &made, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "options->replica is not the context of this replica"));
     assert_null(made);
     sumac_value_unref(initial);

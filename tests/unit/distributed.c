@@ -8,7 +8,7 @@
 /* ---- created ---- */
 
 struct refused {
-    struct sumac_distributed_options options;
+    struct sumac_variable_options options;
     const char *said;
 };
 
@@ -18,7 +18,7 @@ static void what_is_no_variable_is_refused_by_its_name(void **state)
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
     struct sumac_value *integer = sumac_value_int32(3);
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
     char long_name[1026] = "";
 
     memset(long_name, 'w', 1025);
@@ -43,14 +43,14 @@ static void what_is_no_variable_is_refused_by_its_name(void **state)
         struct sumac_error error = {0};
 
         assert_int_equal(
-            sumac_distributed_create(strategy, &cases[i].options, &variable, &error),
+            sumac_variable_create(strategy, &cases[i].options, &variable, &error),
             SUMAC_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, cases[i].said));
         assert_null(variable);
     }
     long_name[1024] = '\0'; /* and one less is a name */
-    const struct sumac_distributed_options longest = {.name = long_name, .initial = floats};
-    assert_int_equal(sumac_distributed_create(strategy, &longest, &variable, NULL), SUMAC_OK);
+    const struct sumac_variable_options longest = {.name = long_name, .initial = floats};
+    assert_int_equal(sumac_variable_create(strategy, &longest, &variable, NULL), SUMAC_OK);
     sumac_value_unref(floats);
     sumac_value_unref(none);
     sumac_value_unref(integer);
@@ -61,30 +61,30 @@ static void it_is_of_the_scope_that_it_was_created_in(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
-    struct sumac_distributed *own = variable_of(strategy, (struct sumac_distributed_options){0});
-    struct sumac_distributed *outside =
-        variable_of(strategy, (struct sumac_distributed_options){.process_local = true});
+    struct sumac_variable *own = variable_of(strategy, (struct sumac_variable_options){0});
+    struct sumac_variable *outside =
+        variable_of(strategy, (struct sumac_variable_options){.process_local = true});
 
-    assert_true(sumac_distributed_created_in_scope(strategy, own));
-    assert_false(sumac_distributed_created_in_scope(other, own));
-    assert_false(sumac_distributed_created_in_scope(strategy, outside));
-    assert_false(sumac_distributed_created_in_scope(strategy, NULL));
+    assert_true(sumac_variable_created_in_scope(strategy, own));
+    assert_false(sumac_variable_created_in_scope(other, own));
+    assert_false(sumac_variable_created_in_scope(strategy, outside));
+    assert_false(sumac_variable_created_in_scope(strategy, NULL));
     struct sumac_value *initial = vector(1, 2);
-    struct sumac_distributed_options beside = {
+    struct sumac_variable_options beside = {
         .name = "beside", .initial = initial, .colocate_with = own};
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
     assert_int_equal(
-        sumac_distributed_create(other, &beside, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_create(other, &beside, &variable, NULL), SUMAC_INVALID_ARGUMENT);
     beside.colocate_with = outside;
     assert_int_equal(
-        sumac_distributed_create(strategy, &beside, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_create(strategy, &beside, &variable, NULL), SUMAC_INVALID_ARGUMENT);
     beside.colocate_with = own;
-    assert_int_equal(sumac_distributed_create(strategy, &beside, &variable, NULL), SUMAC_OK);
-    sumac_distributed_destroy(variable);
+    assert_int_equal(sumac_variable_create(strategy, &beside, &variable, NULL), SUMAC_OK);
+    sumac_variable_destroy(variable);
     sumac_value_unref(initial);
 
-    sumac_distributed_destroy(own);
-    sumac_distributed_destroy(outside);
+    sumac_variable_destroy(own);
+    sumac_variable_destroy(outside);
     sumac_strategy_destroy(strategy);
     sumac_strategy_destroy(other);
 }
@@ -98,7 +98,7 @@ static enum sumac_status use_across(
     struct in_replica *in = context;
 
     (void)replica, (void)args, (void)kwargs;
-    return sumac_distributed_read(in->variable, NULL, result, error);
+    return sumac_variable_read(in->variable, NULL, result, error);
 }
 
 static enum sumac_status use_another_strategys(
@@ -110,7 +110,7 @@ static enum sumac_status use_another_strategys(
     (void)args, (void)kwargs;
     if (sumac_replica_id(replica) == 0)
         in->stolen = replica;
-    return sumac_distributed_read(in->other, replica, result, error);
+    return sumac_variable_read(in->other, replica, result, error);
 }
 
 static enum sumac_status use_the_stolen(
@@ -120,7 +120,7 @@ static enum sumac_status use_the_stolen(
     struct in_replica *in = context;
 
     (void)replica, (void)args, (void)kwargs;
-    return sumac_distributed_read(in->variable, in->stolen, result, error);
+    return sumac_variable_read(in->variable, in->stolen, result, error);
 }
 
 static void it_is_used_in_its_own_context_alone(void **state)
@@ -128,8 +128,8 @@ static void it_is_used_in_its_own_context_alone(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct in_replica in = {
-        .variable = variable_of(strategy, (struct sumac_distributed_options){0}),
-        .other = variable_of(other, (struct sumac_distributed_options){.name = "theirs"})};
+        .variable = variable_of(strategy, (struct sumac_variable_options){0}),
+        .other = variable_of(other, (struct sumac_variable_options){.name = "theirs"})};
     struct sumac_value *value = NULL;
     struct sumac_error error;
 
@@ -139,17 +139,17 @@ static void it_is_used_in_its_own_context_alone(void **state)
         run_in(strategy, use_another_strategys, &in, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "theirs: it is a variable of another strategy"));
     assert_int_equal(
-        sumac_distributed_read(in.variable, in.stolen, &value, &error), SUMAC_FAILED_PRECONDITION);
+        sumac_variable_read(in.variable, in.stolen, &value, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "outside of that replica's function"));
     assert_int_equal(run_in(strategy, use_the_stolen, &in, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "with the context of replica 0, outside of that"));
     assert_int_equal(sumac_strategy_enter(other, NULL), SUMAC_OK);
     assert_int_equal(
-        sumac_distributed_read(in.variable, NULL, &value, &error), SUMAC_FAILED_PRECONDITION);
+        sumac_variable_read(in.variable, NULL, &value, &error), SUMAC_FAILED_PRECONDITION);
     assert_int_equal(sumac_strategy_leave(other, NULL), SUMAC_OK);
 
-    sumac_distributed_destroy(in.variable);
-    sumac_distributed_destroy(in.other);
+    sumac_variable_destroy(in.variable);
+    sumac_variable_destroy(in.other);
     sumac_strategy_destroy(strategy);
     sumac_strategy_destroy(other);
 }
@@ -162,28 +162,26 @@ static enum sumac_status use_within_an_update(
 
     (void)args, (void)kwargs;
     in->component = component;
-    return sumac_distributed_read(in->variable, NULL, result, error);
+    return sumac_variable_read(in->variable, NULL, result, error);
 }
 
 static void a_component_is_lent_to_its_update_alone(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct in_replica in = {
-        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
     const struct sumac_update update = {.function = use_within_an_update, .context = &in};
     struct sumac_value *value = NULL;
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_update(in.variable, NULL, &update, NULL, &error),
-        SUMAC_FAILED_PRECONDITION);
+        sumac_variable_update(in.variable, NULL, &update, NULL, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "within the function of an update"));
     assert_int_equal(sumac_component_read(in.component, &value, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "outside of the update"));
     assert_null(sumac_present_strategy());
 
-    sumac_distributed_destroy(in.variable);
+    sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -203,17 +201,15 @@ static void a_component_is_not_lent_to_the_next_ones_update(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct in_replica in = {
-        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
     const struct sumac_update update = {.function = use_the_one_before, .context = &in};
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_update(in.variable, NULL, &update, NULL, &error),
-        SUMAC_FAILED_PRECONDITION);
+        sumac_variable_update(in.variable, NULL, &update, NULL, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "outside of the update that has this component"));
 
-    sumac_distributed_destroy(in.variable);
+    sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -224,17 +220,16 @@ static void what_was_read_stays_as_it_was(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *before = read_of(variable), *add = vector(10, 10);
 
-    assert_int_equal(sumac_distributed_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
 
     expect_printed(before, "float32[2] 1 2");
     expect_printed(read_of(variable), "float32[2] 21 22");
     sumac_value_unref(add);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -242,17 +237,16 @@ static void what_was_assigned_stays_as_it_was(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *given = vector(5, 6), *add = vector(10, 10);
 
-    assert_int_equal(sumac_distributed_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
 
     expect_printed(given, "float32[2] 5 6");
     expect_printed(read_of(variable), "float32[2] 15 16");
     sumac_value_unref(add);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -261,19 +255,18 @@ static void a_buffer_that_was_assigned_is_the_callers_again(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
 
     assert_int_equal(sumac_buffer_create(8, &tensor.buffer), SUMAC_OK);
     struct sumac_value *given = sumac_value_of(&tensor);
-    assert_int_equal(sumac_distributed_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
     sumac_value_unref(given);
     ((float *)sumac_buffer_data(tensor.buffer))[0] = 7;
 
     expect_printed(read_of(variable), "float32[2] 0 0");
     sumac_buffer_unref(tensor.buffer);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -297,20 +290,19 @@ static void an_update_changes_its_component_alone(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(3);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     const struct sumac_update update = {.function = add_index, .ungrouped = true};
     struct sumac_value *result = NULL, *add = vector(100, 100);
 
-    assert_int_equal(sumac_distributed_update(variable, NULL, &update, &result, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_update(variable, NULL, &update, &result, NULL), SUMAC_OK);
     expect_printed(result, "(float32[2] 1 2, float32[2] 2 3, float32[2] 3 4)");
-    assert_int_equal(sumac_distributed_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 101 102, float32[2] 102 103, float32[2] 103 104)");
-    assert_int_equal(sumac_distributed_assign(variable, NULL, add, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign(variable, NULL, add, NULL, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 100 100, float32[2] 100 100, float32[2] 100 100)");
 
     sumac_value_unref(add);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -322,22 +314,21 @@ static enum sumac_status update_in_replica(
     struct in_replica *in = context;
 
     (void)args, (void)kwargs;
-    return sumac_distributed_update(in->variable, replica, &update, result, error);
+    return sumac_variable_update(in->variable, replica, &update, result, error);
 }
 
 static void each_replica_has_what_its_component_came_to(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct in_replica in = {
-        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
     const struct sumac_run_options step = {.function = update_in_replica, .context = &in};
     struct sumac_value *result = NULL;
 
     assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
 
     expect_printed(result, "per_replica(0: float32[2] 1 2, 1: float32[2] 2 3)");
-    sumac_distributed_destroy(in.variable);
+    sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -372,8 +363,7 @@ static void what_no_component_has_any_more_is_given_back(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2); /* given */
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *once = vector(1, 1);
     const struct sumac_update update = {.function = add_to_the_first, .context = once};
     float elements[2][2] = {{5, 6}, {7, 8}};
@@ -381,14 +371,14 @@ static void what_no_component_has_any_more_is_given_back(void **state)
 
     for (int i = 0; i < 2; i++) { /* when */
         struct sumac_value *given = watched(elements[i], &released[i]);
-        assert_int_equal(sumac_distributed_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
+        assert_int_equal(sumac_variable_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
         sumac_value_unref(given);
     }
     assert_int_equal(released[0], 1); /* then */
-    assert_int_equal(sumac_distributed_update(variable, NULL, &update, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_update(variable, NULL, &update, NULL, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 8 9, float32[2] 7 8)");
     assert_int_equal(released[1], 0);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     assert_int_equal(released[1], 1);
     sumac_value_unref(once);
     sumac_strategy_destroy(strategy);
@@ -399,8 +389,7 @@ static void memory_that_a_program_wrapped_is_read_and_never_kept(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(1); /* given */
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
     struct sumac_value *once = vector(1, 1);
     float array[2] = {5, 6};
@@ -410,15 +399,15 @@ static void memory_that_a_program_wrapped_is_read_and_never_kept(void **state)
     struct sumac_value *wrapped = sumac_value_of(&tensor);
     sumac_buffer_unref(tensor.buffer);
 
-    assert_int_equal(sumac_distributed_assign(variable, NULL, wrapped, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign(variable, NULL, wrapped, NULL, NULL), SUMAC_OK);
     sumac_value_unref(wrapped); /* when: nobody else has the value, and it is changed in place */
-    assert_int_equal(sumac_distributed_assign_add(variable, NULL, once, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(variable, NULL, once, NULL, NULL), SUMAC_OK);
 
     assert_true(array[0] == 5 && array[1] == 6); /* then */
     array[0] = 77;
     expect_components(variable, "(float32[2] 6 7,)");
     sumac_value_unref(once);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -432,7 +421,7 @@ static enum sumac_status write_another(
     const bool first = sumac_replica_id(replica) == 0;
 
     (void)args, (void)kwargs;
-    return sumac_distributed_assign_add(
+    return sumac_variable_assign_add(
         first ? in->variable : in->other, replica, in->value, result, error);
 }
 
@@ -445,7 +434,7 @@ static enum sumac_status write_otherwise(
         sumac_replica_id(replica) == 0 ? SUMAC_WRITE_ASSIGN_ADD : SUMAC_WRITE_ASSIGN_SUB;
 
     (void)args, (void)kwargs;
-    return sumac_distributed_write(in->variable, replica, write, in->value, result, error);
+    return sumac_variable_write(in->variable, replica, write, in->value, result, error);
 }
 
 static enum sumac_status write_in_the_first_alone(
@@ -457,20 +446,20 @@ static enum sumac_status write_in_the_first_alone(
     (void)args, (void)kwargs;
     return sumac_replica_id(replica) != 0
                ? SUMAC_OK
-               : sumac_distributed_assign(in->variable, replica, in->value, result, error);
+               : sumac_variable_assign(in->variable, replica, in->value, result, error);
 }
 
 static void replicas_that_write_something_else_are_named(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    const struct sumac_distributed_options sum = {.aggregation = SUMAC_AGGREGATION_SUM};
+    const struct sumac_variable_options sum = {.aggregation = SUMAC_AGGREGATION_SUM};
     struct in_replica in = {.variable = variable_of(strategy, sum), .value = vector(1, 1)};
     struct sumac_error error;
 
     in.other = variable_of(
         strategy,
-        (struct sumac_distributed_options){.name = "b", .aggregation = SUMAC_AGGREGATION_SUM});
+        (struct sumac_variable_options){.name = "b", .aggregation = SUMAC_AGGREGATION_SUM});
     assert_int_equal(run_in(strategy, write_another, &in, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "replica 0 comes with w, and replica 1 with b"));
     assert_int_equal(run_in(strategy, write_otherwise, &in, &error), SUMAC_INVALID_ARGUMENT);
@@ -481,13 +470,13 @@ static void replicas_that_write_something_else_are_named(void **state)
 
     expect_components(in.variable, "(float32[2] 1 2, float32[2] 1 2)");
     expect_components(in.other, "(float32[2] 1 2, float32[2] 1 2)");
-    sumac_distributed_destroy(in.other);
+    sumac_variable_destroy(in.other);
     in.other = variable_of(strategy, sum); /* of the same name */
     assert_int_equal(run_in(strategy, write_another, &in, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "replica 0 comes with w, and replica 1 with another w"));
     sumac_value_unref(in.value);
-    sumac_distributed_destroy(in.variable);
-    sumac_distributed_destroy(in.other);
+    sumac_variable_destroy(in.variable);
+    sumac_variable_destroy(in.other);
     sumac_strategy_destroy(strategy);
 }
 
@@ -499,8 +488,8 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     struct sumac_strategy *strategy = mirrored(2);
     const int32_t whole[] = {6, 9};
     struct sumac_value *initial = sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), whole);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.initial = initial});
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.initial = initial});
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
     const int64_t rows[] = {1, 1};
     const int32_t zero[] = {3, 0};
@@ -517,26 +506,26 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_assign(variable, NULL, floats, NULL, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_assign(variable, NULL, floats, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "assign of w, which is int32[2]: the value is float32[2]"));
     assert_int_equal(
-        sumac_distributed_assign(variable, NULL, none, NULL, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_assign(variable, NULL, none, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(
-        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_DIV, by_zero, NULL, &error),
+        sumac_variable_write(variable, NULL, SUMAC_WRITE_SCATTER_DIV, by_zero, NULL, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "updates must not contain 0"));
     assert_int_equal(
-        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, beyond, NULL, &error),
+        sumac_variable_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, beyond, NULL, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "of w: there is no row 2; it has 2 rows, from 0 on"));
     assert_int_equal(
-        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, of_three, NULL, &error),
+        sumac_variable_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, of_three, NULL, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "int32[2]: the value is slices of [3] with rows int32[1]"));
     assert_int_equal(
-        sumac_distributed_assign(variable, NULL, by_zero, NULL, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_assign(variable, NULL, by_zero, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(
-        sumac_distributed_write(variable, NULL, (enum sumac_write)11, by_zero, NULL, &error),
+        sumac_variable_write(variable, NULL, (enum sumac_write)11, by_zero, NULL, &error),
         SUMAC_INVALID_ARGUMENT);
 
     expect_components(variable, "(int32[2] 6 9, int32[2] 6 9)");
@@ -546,7 +535,7 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     sumac_value_unref(by_zero);
     sumac_value_unref(beyond);
     sumac_value_unref(of_three);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -557,7 +546,7 @@ static enum sumac_status assign_what_all_have(
     struct in_replica *in = context;
 
     (void)args, (void)kwargs;
-    return sumac_distributed_assign(in->variable, replica, in->value, result, error);
+    return sumac_variable_assign(in->variable, replica, in->value, result, error);
 }
 
 static void values_of_replicas_are_written_where_they_are_one(void **state)
@@ -568,22 +557,21 @@ static void values_of_replicas_are_written_where_they_are_one(void **state)
     struct sumac_value *mirror = sumac_value_mirrored(vector(5, 6), 2, 0);
     struct in_replica in = {
         .variable = variable_of(
-            strategy, (struct sumac_distributed_options){.aggregation = SUMAC_AGGREGATION_SUM}),
+            strategy, (struct sumac_variable_options){.aggregation = SUMAC_AGGREGATION_SUM}),
         .value = sumac_value_per_replica(each, 2, 0)};
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_assign(in.variable, NULL, in.value, NULL, &error),
-        SUMAC_INVALID_ARGUMENT);
+        sumac_variable_assign(in.variable, NULL, in.value, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "reduce it, or write in the replicas"));
     assert_int_equal(run_in(strategy, assign_what_all_have, &in, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "pass it to the run"));
-    assert_int_equal(sumac_distributed_assign(in.variable, NULL, mirror, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign(in.variable, NULL, mirror, NULL, NULL), SUMAC_OK);
 
     expect_components(in.variable, "(float32[2] 5 6, float32[2] 5 6)");
     sumac_value_unref(in.value);
     sumac_value_unref(mirror);
-    sumac_distributed_destroy(in.variable);
+    sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -601,21 +589,20 @@ static struct sumac_value *integers(enum sumac_dtype dtype, int64_t first, int64
 }
 
 static enum sumac_status
-assign_integers(struct sumac_distributed *variable, int64_t second, struct sumac_error *error)
+assign_integers(struct sumac_variable *variable, int64_t second, struct sumac_error *error)
 {
-    struct sumac_value *value = integers(sumac_distributed_dtype(variable), 0, second);
-    const enum sumac_status status = sumac_distributed_assign(variable, NULL, value, NULL, error);
+    struct sumac_value *value = integers(sumac_variable_dtype(variable), 0, second);
+    const enum sumac_status status = sumac_variable_assign(variable, NULL, value, NULL, error);
 
     sumac_value_unref(value);
     return status;
 }
 
-static struct sumac_distributed *
-on_read_sum(struct sumac_strategy *strategy, enum sumac_dtype dtype)
+static struct sumac_variable *on_read_sum(struct sumac_strategy *strategy, enum sumac_dtype dtype)
 {
     struct sumac_value *initial = integers(dtype, 0, 0);
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){
+    struct sumac_variable *variable = variable_of(
+        strategy, (struct sumac_variable_options){
                       .initial = initial,
                       .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
                       .aggregation = SUMAC_AGGREGATION_SUM});
@@ -632,7 +619,7 @@ static void shares_of_integers_leave_no_rest(void **state)
     for (int i = SUMAC_INT8; i <= SUMAC_UINT64; i++) {
         const char *const name = sumac_dtype_name((enum sumac_dtype)i);
         const bool has_sign = sumac_dtype_kind((enum sumac_dtype)i) == SUMAC_KIND_INT;
-        struct sumac_distributed *variable = on_read_sum(strategy, (enum sumac_dtype)i);
+        struct sumac_variable *variable = on_read_sum(strategy, (enum sumac_dtype)i);
         struct sumac_error error;
         char expected[128];
 
@@ -643,7 +630,7 @@ static void shares_of_integers_leave_no_rest(void **state)
             expected, sizeof expected, "(%s[2] 0 %d, %s[2] 0 %d)", name, has_sign ? -3 : 3, name,
             has_sign ? -3 : 3);
         expect_components(variable, expected);
-        sumac_distributed_destroy(variable);
+        sumac_variable_destroy(variable);
     }
     sumac_strategy_destroy(strategy);
 }
@@ -653,12 +640,12 @@ static void more_replicas_than_a_byte_has_numbers_share_nothing_but_zero(void **
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(SUMAC_REPLICAS_MAX);
-    struct sumac_distributed *variable = on_read_sum(strategy, SUMAC_UINT8);
+    struct sumac_variable *variable = on_read_sum(strategy, SUMAC_UINT8);
 
     assert_int_equal(assign_integers(variable, 128, NULL), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(assign_integers(variable, 0, NULL), SUMAC_OK);
 
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -677,16 +664,14 @@ static void an_update_ends_with_the_component_that_failed(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(3);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     const struct sumac_update update = {.function = fail_in_the_second};
     struct sumac_error error;
 
-    assert_int_equal(
-        sumac_distributed_update(variable, NULL, &update, NULL, &error), SUMAC_DATA_LOSS);
+    assert_int_equal(sumac_variable_update(variable, NULL, &update, NULL, &error), SUMAC_DATA_LOSS);
     assert_non_null(strstr(error.text, "update of w: the function of component 1 returned"));
     expect_components(variable, "(float32[2] 1 2, float32[2] 1 2, float32[2] 1 2)");
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -707,32 +692,31 @@ static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *const each[] = {vector(1, 1), vector(2, 2)};
     struct sumac_value *const per_replica = sumac_value_per_replica(each, 2, 0);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_update update = {.function = return_other_nests, .ungrouped = true};
     struct sumac_value *result = NULL;
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "components 0 and 1"));
     update.args = sumac_value_dict(NULL, NULL, 0);
     assert_int_equal(
-        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "args is a dict"));
     sumac_value_unref(update.args);
     update = (struct sumac_update){.function = add_index, .kwargs = sumac_value_tuple(NULL, 0)};
     assert_int_equal(
-        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "update of w: kwargs is a tuple"));
     sumac_value_unref(update.kwargs);
     update.kwargs = sumac_value_dict(&key, &per_replica, 1);
     assert_int_equal(
-        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "per_replica, and its components would not be the same"));
     sumac_value_unref(update.kwargs);
     assert_null(result);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 

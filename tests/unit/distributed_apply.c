@@ -17,7 +17,7 @@ static enum sumac_status apply_in_replica(
     enum sumac_status status =
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_MEAN, in->value, NULL, &sum, error);
     if (status == SUMAC_OK)
-        status = sumac_distributed_apply(in->variable, replica, NULL, sum, error);
+        status = sumac_variable_apply(in->variable, replica, NULL, sum, error);
     sumac_value_unref(sum);
     return status;
 }
@@ -30,7 +30,7 @@ static void each_component_has_its_slots(void **state)
     struct in_replica in = {
         .variable = variable_of(
             strategy,
-            (struct sumac_distributed_options){
+            (struct sumac_variable_options){
                 .function = SUMAC_FUNCTION("momentum", {"learning_rate", 1}, {"momentum", 0.5})}),
         .value = vector(2, 4)};
 
@@ -38,19 +38,19 @@ static void each_component_has_its_slots(void **state)
     expect_components(in.variable, "(float32[2] -1 -2, float32[2] -1 -2)");
     assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
     expect_components(in.variable, "(float32[2] -4 -8, float32[2] -4 -8)");
-    assert_int_equal(sumac_distributed_apply(in.variable, NULL, NULL, in.value, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(in.variable, NULL, NULL, in.value, NULL), SUMAC_OK);
     expect_components(in.variable, "(float32[2] -7.5 -15, float32[2] -7.5 -15)");
 
     sumac_value_unref(in.value);
-    sumac_distributed_destroy(in.variable);
+    sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
 }
 
-static void expect_slots(struct sumac_distributed *variable, const char *expected)
+static void expect_slots(struct sumac_variable *variable, const char *expected)
 {
     struct sumac_value *slots = NULL;
 
-    assert_int_equal(sumac_distributed_slots(variable, &slots, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_slots(variable, &slots, NULL), SUMAC_OK);
     expect_printed(slots, expected);
 }
 
@@ -72,14 +72,14 @@ static void slots_are_read_of_each_component(void **state)
     struct sumac_value *gradient = vector(2, 4), *before = NULL;
     struct sumac_value *const one[] = {sumac_value_ref(gradient)};
     struct sumac_value *args = sumac_value_tuple(one, 1);
-    struct sumac_distributed *plain = variable_of(strategy, (struct sumac_distributed_options){0});
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){
+    struct sumac_variable *plain = variable_of(strategy, (struct sumac_variable_options){0});
+    struct sumac_variable *variable = variable_of(
+        strategy, (struct sumac_variable_options){
                       .function = SUMAC_FUNCTION("adam", {"beta_1", 0.5}, {"beta_2", 0.75})});
     const struct sumac_update update = {.function = apply_to_second, .args = args};
 
-    assert_int_equal(sumac_distributed_slots(variable, &before, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_update(variable, NULL, &update, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_slots(variable, &before, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_update(variable, NULL, &update, NULL, NULL), SUMAC_OK);
 
     expect_slots(
         variable, "({\"m\": float32[2] 0 0, \"v\": float32[2] 0 0}, "
@@ -98,14 +98,14 @@ static void an_assignment_leaves_slots_that_somebody_else_has(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(1); /* given */
     struct sumac_value *gradient = vector(2, 4), *assigned = vector(5, 6), *before = NULL;
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){.function = SUMAC_FUNCTION("momentum")});
+    struct sumac_variable *variable = variable_of(
+        strategy, (struct sumac_variable_options){.function = SUMAC_FUNCTION("momentum")});
 
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_slots(variable, &before, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_slots(variable, &before, NULL), SUMAC_OK);
 
     assert_int_equal(/* when */
-                     sumac_distributed_assign(variable, NULL, assigned, NULL, NULL), SUMAC_OK);
+                     sumac_variable_assign(variable, NULL, assigned, NULL, NULL), SUMAC_OK);
 
     expect_slots(variable, "({\"momentum\": float32[2] 2 4},)"); /* then */
     expect_printed(before, "({\"momentum\": float32[2] 2 4},)");
@@ -121,11 +121,11 @@ static void slots_are_those_that_the_variable_has(void **state)
     struct sumac_strategy *strategy = mirrored(1);
     const uint16_t halves[] = {0x3c00};
     struct sumac_value *half = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(1), halves);
-    struct sumac_distributed *plain = variable_of(
-        strategy, (struct sumac_distributed_options){
+    struct sumac_variable *plain = variable_of(
+        strategy, (struct sumac_variable_options){
                       .initial = half, .function = SUMAC_FUNCTION("rmsprop", {"rho", 0.5})});
-    struct sumac_distributed *centered = variable_of(
-        strategy, (struct sumac_distributed_options){
+    struct sumac_variable *centered = variable_of(
+        strategy, (struct sumac_variable_options){
                       .initial = half, .function = SUMAC_FUNCTION("rmsprop", {"centered", 1})});
 
     expect_slots(plain, "({\"momentum\": float32[1] 0, \"rms\": float32[1] 0},)");
@@ -142,18 +142,18 @@ static void each_slot_begins_as_its_function_says(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *initial = vector(7, -3), *gradient = vector(4, 4);
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){
+    struct sumac_variable *variable = variable_of(
+        strategy, (struct sumac_variable_options){
                       .initial = initial,
                       .function = SUMAC_FUNCTION(
                           "ftrl", {"learning_rate", 1}, {"initial_accumulator_value", 9})});
 
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
 
     expect_components(variable, "(float32[2] 2 -2, float32[2] 2 -2)");
     sumac_value_unref(initial);
     sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -161,8 +161,7 @@ static void functions_are_those_of_the_variable(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *gradient = vector(1, 1);
     struct sumac_value *const items[] = {sumac_value_ref(gradient), vector(2, 2)};
     struct sumac_value *per_replica = sumac_value_per_replica(items, 2, 0);
@@ -171,22 +170,21 @@ static void functions_are_those_of_the_variable(void **state)
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &adam, gradient, &error),
-        SUMAC_FAILED_PRECONDITION);
+        sumac_variable_apply(variable, NULL, &adam, gradient, &error), SUMAC_FAILED_PRECONDITION);
     assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
     assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &none, gradient, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_apply(variable, NULL, &none, gradient, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "there is no update function adams"));
     assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &sgd, per_replica, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_apply(variable, NULL, &sgd, per_replica, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "update of w: the argument at [0] is per_replica"));
     expect_components(variable, "(float32[2] 1 2, float32[2] 1 2)");
-    assert_int_equal(sumac_distributed_apply(variable, NULL, &sgd, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, &sgd, gradient, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 0.5 1.5, float32[2] 0.5 1.5)");
 
     sumac_value_unref(gradient);
     sumac_value_unref(per_replica);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -195,20 +193,20 @@ static void hyperparameters_that_are_not_given_are_the_variables(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable = variable_of(
+    struct sumac_variable *variable = variable_of(
         strategy,
-        (struct sumac_distributed_options){
+        (struct sumac_variable_options){
             .function = SUMAC_FUNCTION("momentum", {"learning_rate", 2}, {"momentum", 0.5})});
     const struct sumac_function slower = SUMAC_FUNCTION("momentum", {"learning_rate", 1});
     struct sumac_value *gradient = vector(2, 2);
 
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] -3 -2, float32[2] -3 -2)");
-    assert_int_equal(sumac_distributed_apply(variable, NULL, &slower, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, &slower, gradient, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] -6 -5, float32[2] -6 -5)");
 
     sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -216,20 +214,20 @@ static void a_slot_that_it_was_not_created_with_is_missed(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "rmsprop"}});
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.function = {.name = "rmsprop"}});
     const struct sumac_function centered = SUMAC_FUNCTION("rmsprop", {"centered", 1});
     struct sumac_value *gradient = vector(2, 2);
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &centered, gradient, &error),
+        sumac_variable_apply(variable, NULL, &centered, gradient, &error),
         SUMAC_FAILED_PRECONDITION);
     assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
     assert_non_null(strstr(error.text, "the slot mean_gradient, which variable w does not have"));
 
     sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -238,8 +236,8 @@ static void rows_are_applied_by_the_same_loops(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){
+    struct sumac_variable *variable = variable_of(
+        strategy, (struct sumac_variable_options){
                       .function = SUMAC_FUNCTION(
                           "adagrad", {"learning_rate", 1}, {"initial_accumulator_value", 0},
                           {"epsilon", 0})});
@@ -249,11 +247,11 @@ static void rows_are_applied_by_the_same_loops(void **state)
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), values),
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
 
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, slices, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, slices, NULL), SUMAC_OK);
 
     expect_components(variable, "(float32[2] 1 1, float32[2] 1 1)"); /* 2 − 3 ÷ √9 */
     sumac_value_unref(slices);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -268,15 +266,15 @@ static void a_learning_rate_goes_by_its_schedule(void **state)
     struct sumac_value *gradient = vector(1, 1);
 
     sgd.schedule = &doubling;
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.function = sgd});
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.function = sgd});
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 0 1, float32[2] 0 1)");
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] -2 -1, float32[2] -2 -1)");
 
     sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -291,14 +289,14 @@ static void a_schedule_counts_each_change(void **state)
     struct sumac_value *once = vector(1, 1);
 
     sgd.schedule = &doubling;
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.function = sgd});
-    assert_int_equal(sumac_distributed_assign(variable, NULL, once, NULL, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, once, NULL), SUMAC_OK);
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.function = sgd});
+    assert_int_equal(sumac_variable_assign(variable, NULL, once, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, once, NULL), SUMAC_OK);
 
     expect_components(variable, "(float32[2] -1 -1, float32[2] -1 -1)");
     sumac_value_unref(once);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -334,12 +332,12 @@ static void a_text_becomes_an_update_function(void **state)
                      sumac_strategy_define(strategy, "squares", "value = v", 9, NULL),
                      SUMAC_ALREADY_EXISTS);
 
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "squares"}});
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.function = {.name = "squares"}});
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 2 3, float32[2] 2 3)");
     sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -367,8 +365,7 @@ static void functions_of_a_plugin_are_applied_by_their_names(void **state)
         .functions = &function,
         .function_count = 1};
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *gradient = vector(2, 4);
     const struct sumac_function half = {.name = "half"};
 
@@ -379,11 +376,11 @@ static void functions_of_a_plugin_are_applied_by_their_names(void **state)
     assert_int_equal(sumac_strategy_define(strategy, "half", "", 0, NULL), SUMAC_ALREADY_EXISTS);
     plugin.abi_version++;
     assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_FAILED_PRECONDITION);
-    assert_int_equal(sumac_distributed_apply(variable, NULL, &half, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, &half, gradient, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 0 0, float32[2] 0 0)");
 
     sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -412,7 +409,7 @@ static enum sumac_status update_by_number(
 
     (void)args, (void)kwargs;
     const enum sumac_status status =
-        sumac_distributed_update(in->variable, replica, &update, result, error);
+        sumac_variable_update(in->variable, replica, &update, result, error);
     sumac_value_unref(own);
     return status;
 }
@@ -421,8 +418,7 @@ static void replicas_that_update_by_their_own_arguments_are_refused(void **state
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct in_replica in = {
-        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
     struct sumac_error error;
 
     for (int named = 0; named < 2; named++) {
@@ -430,7 +426,7 @@ static void replicas_that_update_by_their_own_arguments_are_refused(void **state
         assert_int_equal(run_in(strategy, update_by_number, &in, &error), SUMAC_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, "is per_replica"));
     }
-    sumac_distributed_destroy(in.variable);
+    sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
 }
 

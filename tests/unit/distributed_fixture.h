@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 static inline struct sumac_strategy *mirrored(uint32_t replicas)
 {
@@ -31,17 +31,17 @@ static inline struct sumac_value *vector(float first, float second)
     return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), elements);
 }
 
-static inline struct sumac_distributed *
-variable_of(struct sumac_strategy *strategy, struct sumac_distributed_options options)
+static inline struct sumac_variable *
+variable_of(struct sumac_strategy *strategy, struct sumac_variable_options options)
 {
     struct sumac_value *initial = options.initial == NULL ? vector(1, 2) : NULL;
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
 
     if (options.initial == NULL)
         options.initial = initial;
     if (options.name == NULL)
         options.name = "w";
-    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_create(strategy, &options, &variable, NULL), SUMAC_OK);
     sumac_value_unref(initial);
     return variable;
 }
@@ -55,25 +55,25 @@ static inline void expect_printed(struct sumac_value *value, const char *expecte
     sumac_value_unref(value);
 }
 
-static inline void expect_components(struct sumac_distributed *variable, const char *expected)
+static inline void expect_components(struct sumac_variable *variable, const char *expected)
 {
     struct sumac_value *components = NULL;
 
-    assert_int_equal(sumac_distributed_components(variable, &components, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_components(variable, &components, NULL), SUMAC_OK);
     expect_printed(components, expected);
 }
 
-static inline struct sumac_value *read_of(struct sumac_distributed *variable)
+static inline struct sumac_value *read_of(struct sumac_variable *variable)
 {
     struct sumac_value *value = NULL;
 
-    assert_int_equal(sumac_distributed_read(variable, NULL, &value, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read(variable, NULL, &value, NULL), SUMAC_OK);
     return value;
 }
 
 /* What a replica does, for the tests that run something in each. */
 struct in_replica {
-    struct sumac_distributed *variable, *other;
+    struct sumac_variable *variable, *other;
     struct sumac_replica_context *stolen;
     struct sumac_component *component;
     struct sumac_value *value;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "distributed.h"
+#include "variable.h"
 #include "each_byte.h"
 #include "label.h"
 

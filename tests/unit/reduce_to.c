@@ -13,10 +13,9 @@ static void a_result_lies_where_its_destination_does(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
-    struct sumac_distributed *alone =
-        variable_of(strategy, (struct sumac_distributed_options){.process_local = true});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
+    struct sumac_variable *alone =
+        variable_of(strategy, (struct sumac_variable_options){.process_local = true});
     struct sumac_value *value = of_each(1, 3), *result = NULL;
 
     assert_int_equal(
@@ -41,15 +40,14 @@ static void a_result_is_written_to_its_destination(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *value = of_each(1, 3), *result = NULL, *again = NULL;
     struct sumac_error error;
 
     assert_int_equal(
         sumac_strategy_reduce_to(strategy, SUMAC_REDUCE_SUM, value, variable, &result, NULL),
         SUMAC_OK);
-    assert_int_equal(sumac_distributed_assign_add(variable, NULL, result, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(variable, NULL, result, NULL, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 4 11, float32[2] 4 11)");
     assert_int_equal(
         sumac_strategy_reduce_to(strategy, SUMAC_REDUCE_SUM, result, variable, &again, &error),
@@ -70,8 +68,7 @@ static void a_nest_and_slices_are_reduced_there_too(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     const int64_t row[] = {1};
     const float one[] = {5};
     struct sumac_value *slices = sumac_value_indexed_slices(
@@ -99,8 +96,7 @@ static void with_one_replica_there_is_one_value(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(1);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *value = vector(1, 3), *result = NULL;
 
     assert_int_equal(
@@ -128,7 +124,7 @@ static void what_is_no_destination_is_refused(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct in_replica in = {
-        .variable = variable_of(strategy, (struct sumac_distributed_options){0}),
+        .variable = variable_of(strategy, (struct sumac_variable_options){0}),
         .value = of_each(1, 3)};
     struct sumac_value *result = NULL;
     struct sumac_error error;

@@ -184,12 +184,12 @@ static struct sumac_value *rows_from(float first, uint64_t count)
 }
 
 /* Of five rows: one, and four, as no partitioner would make. */
-static struct sumac_distributed *uneven(struct sumac_strategy *strategy, const char *name)
+static struct sumac_variable *uneven(struct sumac_strategy *strategy, const char *name)
 {
     static const uint64_t rows[] = {1, 4};
     struct sumac_value *initial = rows_from(0, 5);
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){
+    struct sumac_variable *variable = variable_of(
+        strategy, (struct sumac_variable_options){
                       .name = name, .initial = initial, .shard_rows = rows, .shard_count = 2});
 
     sumac_value_unref(initial);
@@ -208,11 +208,11 @@ static void a_ps_is_asked_for_what_the_program_asks_for(void **state)
         {.kind = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 9, .max_shards = 4},
         {.kind = SUMAC_PARTITIONER_SHARD_PER_PS},
     };
-    struct sumac_distributed *const first =
-        variable_of(strategy, (struct sumac_distributed_options){.name = "first"});
+    struct sumac_variable *const first =
+        variable_of(strategy, (struct sumac_variable_options){.name = "first"});
 
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        const struct sumac_distributed_options options = {
+        const struct sumac_variable_options options = {
             .name = "w",
             .partitioner = rules[i],
             .trainable = i % 2 == 0 ? SUMAC_TRAINABLE_NO : SUMAC_TRAINABLE_YES,
@@ -239,7 +239,7 @@ static void a_ps_is_asked_for_what_the_program_asks_for(void **state)
 
 static void shards_that_no_partitioner_makes_are_a_variable_each(void **state)
 {
-    struct sumac_distributed *const variable = uneven(*state, "w");
+    struct sumac_variable *const variable = uneven(*state, "w");
 
     assert_int_equal(client.created, 2);
     assert_string_equal(client.variables[0].name, "w/rows_0");
@@ -248,7 +248,7 @@ static void shards_that_no_partitioner_makes_are_a_variable_each(void **state)
     assert_true(client.variables[1].value[0] == 1 && client.variables[1].value[3] == 4);
     client.variables[1].value[2] = 7;
     expect_printed(read_of(variable), "float32[5] 0 1 2 7 4");
-    assert_int_equal(sumac_distributed_shards(variable), 2);
+    assert_int_equal(sumac_variable_shards(variable), 2);
 }
 
 static void shards_that_are_said_and_even_are_fixed_ones(void **state)
@@ -257,8 +257,8 @@ static void shards_that_are_said_and_even_are_fixed_ones(void **state)
     struct sumac_value *initial = rows_from(0, 5);
 
     (void)variable_of(
-        *state, (struct sumac_distributed_options){
-                    .initial = initial, .shard_rows = rows, .shard_count = 2});
+        *state,
+        (struct sumac_variable_options){.initial = initial, .shard_rows = rows, .shard_count = 2});
 
     assert_int_equal(client.created, 1);
     assert_int_equal(client.variables[0].asked.partitioner, SUMAC_PARTITIONER_FIXED_SHARDS);
@@ -270,33 +270,32 @@ static void shards_that_are_said_and_even_are_fixed_ones(void **state)
 
 static void what_cannot_be_read_is_none_of_all(void **state)
 {
-    struct sumac_distributed *const variables[] = {
-        variable_of(*state, (struct sumac_distributed_options){.name = "first"}),
+    struct sumac_variable *const variables[] = {
+        variable_of(*state, (struct sumac_variable_options){.name = "first"}),
         uneven(*state, "second")};
     struct sumac_value *values = NULL, *slots = NULL;
 
     client.pull_status = SUMAC_UNAVAILABLE;
-    assert_int_equal(
-        sumac_distributed_read_all(variables, 2, NULL, &values, NULL), SUMAC_UNAVAILABLE);
-    assert_int_equal(sumac_distributed_slots(variables[1], &slots, NULL), SUMAC_UNAVAILABLE);
+    assert_int_equal(sumac_variable_read_all(variables, 2, NULL, &values, NULL), SUMAC_UNAVAILABLE);
+    assert_int_equal(sumac_variable_slots(variables[1], &slots, NULL), SUMAC_UNAVAILABLE);
     assert_true(values == NULL && slots == NULL);
     client.pull_status = SUMAC_OK;
-    assert_int_equal(sumac_distributed_read_all(variables, 2, NULL, &values, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read_all(variables, 2, NULL, &values, NULL), SUMAC_OK);
     expect_printed(values, "[float32[2] 1 2, float32[5] 0 1 2 3 4]");
 }
 
 static void slots_of_each_part_are_where_its_rows_are(void **state)
 {
-    struct sumac_distributed *const variable = uneven(*state, "w");
+    struct sumac_variable *const variable = uneven(*state, "w");
     const uint16_t halves[] = {0x3c00, 0x4000};
     struct sumac_value *half = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(2), halves);
-    struct sumac_distributed *const of_halves =
-        variable_of(*state, (struct sumac_distributed_options){.name = "h", .initial = half});
+    struct sumac_variable *const of_halves =
+        variable_of(*state, (struct sumac_variable_options){.name = "h", .initial = half});
     struct sumac_value *slots = NULL;
 
-    assert_int_equal(sumac_distributed_slots(variable, &slots, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_slots(variable, &slots, NULL), SUMAC_OK);
     expect_printed(slots, "({\"momentum\": float32[5] 10 20 21 22 23},)");
-    assert_int_equal(sumac_distributed_slots(of_halves, &slots, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_slots(of_halves, &slots, NULL), SUMAC_OK);
     expect_printed(slots, "({\"momentum\": float32[2] 30 31},)");
     sumac_value_unref(half);
 }
@@ -305,10 +304,10 @@ static void slots_of_each_part_are_where_its_rows_are(void **state)
 
 static void what_is_written_goes_to_each_part_by_its_function(void **state)
 {
-    struct sumac_distributed *const variable = uneven(*state, "w");
+    struct sumac_variable *const variable = uneven(*state, "w");
     struct sumac_value *five = rows_from(5, 5);
 
-    assert_int_equal(sumac_distributed_assign_add(variable, NULL, five, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(variable, NULL, five, NULL, NULL), SUMAC_OK);
 
     assert_int_equal(client.count, 2);
     assert_ptr_equal(client.deltas[1].variable, &client.variables[1]);
@@ -328,19 +327,18 @@ static struct sumac_value *rows_of_int32(uint64_t of)
 
 static void a_ps_is_given_wide_indices_and_no_rows_of_uneven_shards(void **state)
 {
-    struct sumac_distributed *const variable =
-        variable_of(*state, (struct sumac_distributed_options){.name = "w"});
-    struct sumac_distributed *const parts = uneven(*state, "parts");
+    struct sumac_variable *const variable =
+        variable_of(*state, (struct sumac_variable_options){.name = "w"});
+    struct sumac_variable *const parts = uneven(*state, "parts");
     struct sumac_value *slices = rows_of_int32(2), *of_five = rows_of_int32(5);
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, slices, NULL, NULL),
+        sumac_variable_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, slices, NULL, NULL),
         SUMAC_OK);
     assert_true(client.indices[0] == 1 && client.indices[1] == 0);
     client.count = 0;
-    assert_int_equal(
-        sumac_distributed_apply(parts, NULL, NULL, of_five, &error), SUMAC_UNIMPLEMENTED);
+    assert_int_equal(sumac_variable_apply(parts, NULL, NULL, of_five, &error), SUMAC_UNIMPLEMENTED);
     assert_non_null(strstr(error.text, "parts: its shards are not those that a partitioner makes"));
     assert_int_equal(client.count, 0);
     sumac_value_unref(slices);
@@ -349,13 +347,13 @@ static void a_ps_is_given_wide_indices_and_no_rows_of_uneven_shards(void **state
 
 static void all_variables_are_one_push(void **state)
 {
-    struct sumac_distributed *const variables[] = {
-        variable_of(*state, (struct sumac_distributed_options){.name = "first"}),
+    struct sumac_variable *const variables[] = {
+        variable_of(*state, (struct sumac_variable_options){.name = "first"}),
         uneven(*state, "second")};
     struct sumac_value *const gradients[] = {vector(3, 4), rows_from(5, 5)};
     struct sumac_value *all = sumac_value_list(gradients, 2);
 
-    assert_int_equal(sumac_distributed_apply_all(variables, 2, NULL, all, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply_all(variables, 2, NULL, all, NULL), SUMAC_OK);
 
     assert_int_equal(client.pushes, 1);
     assert_int_equal(client.count, 3);
@@ -366,16 +364,16 @@ static void all_variables_are_one_push(void **state)
 /* It may be read for as long as the client has it. */
 static void a_push_that_is_late_keeps_what_it_reads_and_goes_on(void **state)
 {
-    struct sumac_distributed *const variables[] = {
-        variable_of(*state, (struct sumac_distributed_options){.name = "first"}),
-        variable_of(*state, (struct sumac_distributed_options){.name = "second"})};
+    struct sumac_variable *const variables[] = {
+        variable_of(*state, (struct sumac_variable_options){.name = "first"}),
+        variable_of(*state, (struct sumac_variable_options){.name = "second"})};
     struct sumac_value *const gradients[] = {vector(3, 4), vector(5, 6)};
     struct sumac_value *all = sumac_value_list(gradients, 2), *one = vector(7, 8);
     struct sumac_error error;
 
     client.push_status = SUMAC_DEADLINE_EXCEEDED; /* given */
     assert_int_equal(                             /* when */
-                     sumac_distributed_apply_all(variables, 2, NULL, all, &error),
+                     sumac_variable_apply_all(variables, 2, NULL, all, &error),
                      SUMAC_DEADLINE_EXCEEDED);
     sumac_value_unref(all);
 
@@ -389,11 +387,11 @@ static void a_push_that_is_late_keeps_what_it_reads_and_goes_on(void **state)
     client.held = NULL;
     client.push_status = SUMAC_DEADLINE_EXCEEDED;
     assert_int_equal(
-        sumac_distributed_apply(variables[1], NULL, NULL, one, &error), SUMAC_DEADLINE_EXCEEDED);
+        sumac_variable_apply(variables[1], NULL, NULL, one, &error), SUMAC_DEADLINE_EXCEEDED);
     assert_string_equal(
         error.text, "second: it has waited for ps 1; it goes on, and may be applied yet");
     client.push_status = SUMAC_ABORTED;
-    assert_int_equal(sumac_distributed_apply(variables[1], NULL, NULL, one, &error), SUMAC_ABORTED);
+    assert_int_equal(sumac_variable_apply(variables[1], NULL, NULL, one, &error), SUMAC_ABORTED);
     assert_string_equal(error.text, "it has waited for ps 1");
     sumac_value_unref(one);
 }

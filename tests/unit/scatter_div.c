@@ -10,13 +10,13 @@ static void expect_no_division(
     struct sumac_value *slices = sumac_value_indexed_slices(
         sumac_value_tensor(dtype, SUMAC_SHAPE(2), divisors),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.initial = initial});
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.initial = initial});
     struct sumac_value *after = NULL;
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_DIV, slices, NULL, &error),
+        sumac_variable_write(variable, NULL, SUMAC_WRITE_SCATTER_DIV, slices, NULL, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "scatter_div of w: updates must not contain 0"));
     after = read_of(variable);
@@ -24,7 +24,7 @@ static void expect_no_division(
     sumac_value_unref(after);
     sumac_value_unref(initial);
     sumac_value_unref(slices);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
 }
 
 /* −0.0 is refused, too. The smallest float and an integer with its first bit set are divided by. */
@@ -53,16 +53,16 @@ static void rows_of_no_type_are_divided_by_zero(void **state)
     for (int i = 0; i < 4; i++) {
         struct sumac_value *initial = initials[i < 2 ? i : 2];
         const enum sumac_dtype dtype = sumac_value_as_tensor(initial)->dtype;
-        struct sumac_distributed *variable =
-            variable_of(strategy, (struct sumac_distributed_options){.initial = initial});
+        struct sumac_variable *variable =
+            variable_of(strategy, (struct sumac_variable_options){.initial = initial});
         struct sumac_value *slices = sumac_value_indexed_slices(
             sumac_value_tensor(dtype, SUMAC_SHAPE(2), divisors[i]),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
         assert_int_equal(
-            sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_DIV, slices, NULL, NULL),
+            sumac_variable_write(variable, NULL, SUMAC_WRITE_SCATTER_DIV, slices, NULL, NULL),
             SUMAC_OK);
         sumac_value_unref(slices);
-        sumac_distributed_destroy(variable);
+        sumac_variable_destroy(variable);
     }
     for (int i = 0; i < 3; i++)
         sumac_value_unref(initials[i]);
@@ -76,7 +76,7 @@ static enum sumac_status divide_in_replica(
     struct in_replica *in = context;
 
     (void)args, (void)kwargs, (void)result;
-    return sumac_distributed_write(
+    return sumac_variable_write(
         in->variable, replica, SUMAC_WRITE_SCATTER_DIV, in->value, NULL, error);
 }
 
@@ -89,7 +89,7 @@ static void a_mean_that_is_zero_divides_no_rows(void **state)
     const int64_t rows[] = {1};
     struct in_replica in = {
         .variable = variable_of(
-            strategy, (struct sumac_distributed_options){.aggregation = SUMAC_AGGREGATION_MEAN}),
+            strategy, (struct sumac_variable_options){.aggregation = SUMAC_AGGREGATION_MEAN}),
         .value = sumac_value_indexed_slices(
             sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), tiny),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(2))};
@@ -99,7 +99,7 @@ static void a_mean_that_is_zero_divides_no_rows(void **state)
     assert_non_null(strstr(error.text, "scatter_div of w: updates must not contain 0"));
     expect_components(in.variable, "(float32[2] 1 2, float32[2] 1 2)");
     sumac_value_unref(in.value);
-    sumac_distributed_destroy(in.variable);
+    sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
 }
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 static struct sumac_strategy *strategy_of(enum sumac_strategy_kind kind, uint32_t replicas)
 {
@@ -33,20 +33,20 @@ static struct sumac_value *counted(struct sumac_shape shape)
     return sumac_value_tensor(SUMAC_FLOAT32, shape, elements);
 }
 
-static struct sumac_distributed *variable_of(
+static struct sumac_variable *variable_of(
     struct sumac_strategy *strategy, struct sumac_shape shape,
-    struct sumac_distributed_options options)
+    struct sumac_variable_options options)
 {
-    struct sumac_distributed *variable = NULL;
+    struct sumac_variable *variable = NULL;
 
     options.name = "w";
     options.initial = counted(shape);
-    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_create(strategy, &options, &variable, NULL), SUMAC_OK);
     sumac_value_unref(options.initial);
     return variable;
 }
 
-static const struct sumac_distributed_options in_two = {
+static const struct sumac_variable_options in_two = {
     .partitioner = {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 2}};
 
 static void expect_printed(struct sumac_value *value, const char *expected)
@@ -58,11 +58,11 @@ static void expect_printed(struct sumac_value *value, const char *expected)
     sumac_value_unref(value);
 }
 
-static void expect_shard(struct sumac_distributed *variable, uint32_t index, const char *expected)
+static void expect_shard(struct sumac_variable *variable, uint32_t index, const char *expected)
 {
     struct sumac_value *value = NULL;
 
-    assert_int_equal(sumac_distributed_shard(variable, index, &value, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_shard(variable, index, &value, NULL), SUMAC_OK);
     expect_printed(value, expected);
 }
 
@@ -77,12 +77,12 @@ static void the_first_shards_have_the_rows_that_are_left_over(void **state)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct sumac_strategy *strategy =
             strategy_of(kinds[i], kinds[i] == SUMAC_STRATEGY_MIRRORED ? 2 : 1);
-        struct sumac_distributed *variable = variable_of(strategy, SUMAC_SHAPE(5), in_two);
+        struct sumac_variable *variable = variable_of(strategy, SUMAC_SHAPE(5), in_two);
 
-        assert_int_equal(sumac_distributed_shards(variable), 2);
+        assert_int_equal(sumac_variable_shards(variable), 2);
         expect_shard(variable, 0, "float32[3] 0 1 2");
         expect_shard(variable, 1, "float32[2] 3 4");
-        sumac_distributed_destroy(variable);
+        sumac_variable_destroy(variable);
         sumac_strategy_destroy(strategy);
     }
 }
@@ -95,10 +95,10 @@ static void what_has_no_rows_is_not_split(void **state)
     static const char *const whole[] = {"float32[] 0", "float32[0, 3]"};
 
     for (int i = 0; i < 2; i++) {
-        struct sumac_distributed *variable = variable_of(strategy, shapes[i], in_two);
-        assert_int_equal(sumac_distributed_shards(variable), 1);
+        struct sumac_variable *variable = variable_of(strategy, shapes[i], in_two);
+        assert_int_equal(sumac_variable_shards(variable), 1);
         expect_shard(variable, 0, whole[i]);
-        sumac_distributed_destroy(variable);
+        sumac_variable_destroy(variable);
     }
     sumac_strategy_destroy(strategy);
 }
@@ -121,12 +121,12 @@ static void a_partitioner_goes_by_all_that_it_is_given(void **state)
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct sumac_distributed *variable = variable_of(
+        struct sumac_variable *variable = variable_of(
             strategy, SUMAC_SHAPE(8),
-            (struct sumac_distributed_options){.partitioner = cases[i].partitioner});
+            (struct sumac_variable_options){.partitioner = cases[i].partitioner});
 
-        assert_int_equal(sumac_distributed_shards(variable), cases[i].shards);
-        sumac_distributed_destroy(variable);
+        assert_int_equal(sumac_variable_shards(variable), cases[i].shards);
+        sumac_variable_destroy(variable);
     }
     sumac_strategy_destroy(strategy);
 }
@@ -135,12 +135,12 @@ static void one_on_each_ps_is_one_where_there_is_none(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
-    struct sumac_distributed *variable = variable_of(
+    struct sumac_variable *variable = variable_of(
         strategy, SUMAC_SHAPE(5),
-        (struct sumac_distributed_options){.partitioner.kind = SUMAC_PARTITIONER_SHARD_PER_PS});
+        (struct sumac_variable_options){.partitioner.kind = SUMAC_PARTITIONER_SHARD_PER_PS});
 
-    assert_int_equal(sumac_distributed_shards(variable), 1);
-    sumac_distributed_destroy(variable);
+    assert_int_equal(sumac_variable_shards(variable), 1);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -150,12 +150,12 @@ static void rows_of_each_shard_may_be_said(void **state)
     (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     const uint64_t odd[] = {1, 2, 1}, even[] = {2, 1, 1};
-    struct sumac_distributed *of_odd = variable_of(
+    struct sumac_variable *of_odd = variable_of(
         strategy, SUMAC_SHAPE(4),
-        (struct sumac_distributed_options){.shard_rows = odd, .shard_count = 3});
-    struct sumac_distributed *of_even = variable_of(
+        (struct sumac_variable_options){.shard_rows = odd, .shard_count = 3});
+    struct sumac_variable *of_even = variable_of(
         strategy, SUMAC_SHAPE(4),
-        (struct sumac_distributed_options){.shard_rows = even, .shard_count = 3});
+        (struct sumac_variable_options){.shard_rows = even, .shard_count = 3});
     const int64_t last = 3;
     struct sumac_value *ids = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &last);
     struct sumac_value *row = counted(SUMAC_SHAPE(1)), *whole = counted(SUMAC_SHAPE(4));
@@ -166,15 +166,15 @@ static void rows_of_each_shard_may_be_said(void **state)
 
     expect_shard(of_odd, 1, "float32[2] 1 2");
     assert_int_equal(
-        sumac_distributed_write(of_even, NULL, SUMAC_WRITE_SCATTER_UPDATE, slices, NULL, NULL),
+        sumac_variable_write(of_even, NULL, SUMAC_WRITE_SCATTER_UPDATE, slices, NULL, NULL),
         SUMAC_OK);
     assert_int_equal(
-        sumac_distributed_write(of_odd, NULL, SUMAC_WRITE_SCATTER_UPDATE, slices, NULL, &error),
+        sumac_variable_write(of_odd, NULL, SUMAC_WRITE_SCATTER_UPDATE, slices, NULL, &error),
         SUMAC_UNIMPLEMENTED);
     assert_non_null(strstr(error.text, "of w: its shards are not those that a partitioner makes"));
-    assert_int_equal(sumac_distributed_assign_add(of_odd, NULL, whole, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(of_odd, NULL, whole, NULL, NULL), SUMAC_OK);
     expect_shard(of_odd, 2, "float32[1] 6");
-    assert_int_equal(sumac_distributed_rows(of_odd, NULL, ids, &result, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_rows(of_odd, NULL, ids, &result, NULL), SUMAC_OK);
     expect_printed(result, "float32[1] 6");
     expect_shard(of_even, 2, "float32[1] 0");
 
@@ -182,8 +182,8 @@ static void rows_of_each_shard_may_be_said(void **state)
     sumac_value_unref(row);
     sumac_value_unref(whole);
     sumac_value_unref(slices);
-    sumac_distributed_destroy(of_odd);
-    sumac_distributed_destroy(of_even);
+    sumac_variable_destroy(of_odd);
+    sumac_variable_destroy(of_even);
     sumac_strategy_destroy(strategy);
 }
 
@@ -195,7 +195,7 @@ static void what_makes_no_shards_is_refused(void **state)
                           huge[] = {6, UINT64_MAX};
 
     static const struct {
-        struct sumac_distributed_options options;
+        struct sumac_variable_options options;
         enum sumac_status status;
         const char *words;
     } tries[] = {
@@ -234,13 +234,13 @@ static void what_makes_no_shards_is_refused(void **state)
     struct sumac_value *initial = counted(SUMAC_SHAPE(5));
 
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
-        struct sumac_distributed_options options = tries[i].options;
-        struct sumac_distributed *variable = NULL;
+        struct sumac_variable_options options = tries[i].options;
+        struct sumac_variable *variable = NULL;
         struct sumac_error error;
         options.name = "w";
         options.initial = initial;
         assert_int_equal(
-            sumac_distributed_create(strategy, &options, &variable, &error), tries[i].status);
+            sumac_variable_create(strategy, &options, &variable, &error), tries[i].status);
         assert_non_null(strstr(error.text, tries[i].words));
         assert_null(variable);
     }
@@ -256,22 +256,22 @@ static void there_are_4096_shards_at_most(void **state)
 
     for (uint64_t rows = 4096; rows <= 4097; rows++) {
         struct sumac_value *initial = sumac_value_tensor(SUMAC_INT8, SUMAC_SHAPE(rows), NULL);
-        const struct sumac_distributed_options options = {
+        const struct sumac_variable_options options = {
             .name = "w",
             .initial = initial,
             .partitioner = {.kind = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 1}};
-        struct sumac_distributed *variable = NULL;
+        struct sumac_variable *variable = NULL;
         struct sumac_error error;
 
         const enum sumac_status status =
-            sumac_distributed_create(strategy, &options, &variable, &error);
+            sumac_variable_create(strategy, &options, &variable, &error);
 
         assert_int_equal(status, rows == 4096 ? SUMAC_OK : SUMAC_RESOURCE_EXHAUSTED);
         if (rows > 4096)
             assert_non_null(strstr(error.text, "w: 4097 shards are asked for, at most 4096"));
         else
             expect_shard(variable, 4095, "int8[1] 0");
-        sumac_distributed_destroy(variable);
+        sumac_variable_destroy(variable);
         sumac_value_unref(initial);
     }
     sumac_strategy_destroy(strategy);
@@ -290,9 +290,9 @@ static enum sumac_status add_its_id_and_slice(
 
     (void)args;
     (void)kwargs;
-    enum sumac_status status = sumac_distributed_assign_add(context, replica, value, NULL, error);
+    enum sumac_status status = sumac_variable_assign_add(context, replica, value, NULL, error);
     sumac_value_unref(value);
-    return status == SUMAC_OK ? sumac_distributed_slice(context, replica, &second, 1, result, error)
+    return status == SUMAC_OK ? sumac_variable_slice(context, replica, &second, 1, result, error)
                               : status;
 }
 
@@ -300,21 +300,21 @@ static void parts_are_of_what_the_context_sees(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_MIRRORED, 2); /* given */
-    struct sumac_distributed_options options = in_two;
+    struct sumac_variable_options options = in_two;
 
     options.synchronization = SUMAC_SYNCHRONIZATION_ON_READ;
     options.aggregation = SUMAC_AGGREGATION_SUM;
-    struct sumac_distributed *variable = variable_of(strategy, SUMAC_SHAPE(2), options);
+    struct sumac_variable *variable = variable_of(strategy, SUMAC_SHAPE(2), options);
     const struct sumac_run_options step = {.function = add_its_id_and_slice, .context = variable};
     struct sumac_value *own = NULL, *across = NULL;
 
     assert_int_equal(sumac_strategy_run(strategy, &step, &own, NULL), SUMAC_OK); /* when */
-    assert_int_equal(sumac_distributed_slice(variable, NULL, &second, 1, &across, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_slice(variable, NULL, &second, 1, &across, NULL), SUMAC_OK);
 
     expect_printed(own, "per_replica(0: float32[] 1, 1: float32[] 2)"); /* then */
     expect_printed(across, "float32[] 3");
     expect_shard(variable, 0, "float32[1] 1");
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -322,17 +322,17 @@ static void a_part_stays_as_it_was(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
-    struct sumac_distributed *whole =
-        variable_of(strategy, SUMAC_SHAPE(2), (struct sumac_distributed_options){0});
+    struct sumac_variable *whole =
+        variable_of(strategy, SUMAC_SHAPE(2), (struct sumac_variable_options){0});
     struct sumac_value *once = counted(SUMAC_SHAPE(2)), *part = NULL;
 
-    assert_int_equal(sumac_distributed_shard(whole, 0, &part, NULL), SUMAC_OK);
-    assert_int_equal(sumac_distributed_assign_add(whole, NULL, once, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_shard(whole, 0, &part, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign_add(whole, NULL, once, NULL, NULL), SUMAC_OK);
 
     expect_printed(part, "float32[2] 0 1");
     expect_shard(whole, 0, "float32[2] 0 2");
     sumac_value_unref(once);
-    sumac_distributed_destroy(whole);
+    sumac_variable_destroy(whole);
     sumac_strategy_destroy(strategy);
 }
 
@@ -340,7 +340,7 @@ static void what_there_is_not_is_said_of_the_variable(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
-    struct sumac_distributed *variable = variable_of(strategy, SUMAC_SHAPE(4, 2), in_two);
+    struct sumac_variable *variable = variable_of(strategy, SUMAC_SHAPE(4, 2), in_two);
     const struct sumac_slice far = {.kind = SUMAC_SLICE_INDEX, .index = 4};
     const int64_t beyond = 4;
     struct sumac_value *ids = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &beyond);
@@ -349,26 +349,26 @@ static void what_there_is_not_is_said_of_the_variable(void **state)
     struct sumac_value *value = NULL;
     struct sumac_error error;
 
-    assert_int_equal(sumac_distributed_shard(variable, 2, &value, &error), SUMAC_OUT_OF_RANGE);
+    assert_int_equal(sumac_variable_shard(variable, 2, &value, &error), SUMAC_OUT_OF_RANGE);
     assert_string_equal(error.text, "w has 2 shards, and 2 is none of them");
     assert_int_equal(
-        sumac_distributed_slice(variable, NULL, &far, 1, &value, &error), SUMAC_OUT_OF_RANGE);
+        sumac_variable_slice(variable, NULL, &far, 1, &value, &error), SUMAC_OUT_OF_RANGE);
     assert_string_equal(error.text, "w: slice: entry 0 is 4, and its axis has 4 elements");
     assert_int_equal(
-        sumac_distributed_rows(variable, NULL, ids, &value, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_rows(variable, NULL, ids, &value, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "w: sumac_value_rows: there is no row 4"));
     assert_int_equal(
-        sumac_distributed_lookup(variable, NULL, bags, SUMAC_COMBINER_MEAN, &value, &error),
+        sumac_variable_lookup(variable, NULL, bags, SUMAC_COMBINER_MEAN, &value, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "w: sumac_value_lookup: there is no row 4"));
     assert_int_equal(
-        sumac_distributed_slice(NULL, NULL, &far, 1, &value, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "sumac_distributed_slice: variable is NULL");
+        sumac_variable_slice(NULL, NULL, &far, 1, &value, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_slice: variable is NULL");
     assert_null(value);
 
     sumac_value_unref(ids);
     sumac_value_unref(bags);
-    sumac_distributed_destroy(variable);
+    sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "strategy_made.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 #include "sumac/strategy.h"
 
 /* ---- contexts ---- */

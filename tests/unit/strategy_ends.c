@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "strategy_made.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 static enum sumac_status
 run(struct sumac_strategy *strategy, sumac_replica_function *function, void *context,

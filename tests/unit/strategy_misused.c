@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "strategy_made.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 /* A list of one tensor, in replica 1 of another type. */
 static enum sumac_status sum_other_leaves(
@@ -171,8 +171,8 @@ static void a_run_within_a_merge_call_is_refused(void **state)
 /* A bit for each promise that the child finds broken. */
 static int call_in_child(struct sumac_strategy *strategy, struct sumac_value *value)
 {
-    const struct sumac_distributed_options options = {.name = "w", .initial = value};
-    struct sumac_distributed *variable = NULL;
+    const struct sumac_variable_options options = {.name = "w", .initial = value};
+    struct sumac_variable *variable = NULL;
     struct sumac_value *result = NULL;
     int broken = 0;
 
@@ -190,7 +190,7 @@ static int call_in_child(struct sumac_strategy *strategy, struct sumac_value *va
         (sumac_strategy_to_devices(strategy, value, &result, NULL) != SUMAC_FAILED_PRECONDITION)
         << 3;
     broken |=
-        (sumac_distributed_create(strategy, &options, &variable, NULL) != SUMAC_FAILED_PRECONDITION)
+        (sumac_variable_create(strategy, &options, &variable, NULL) != SUMAC_FAILED_PRECONDITION)
         << 4;
     broken |= (sumac_strategy_enter(strategy, NULL) != SUMAC_FAILED_PRECONDITION) << 5;
     return broken;
@@ -354,7 +354,7 @@ static void a_strategy_is_not_closed_in_its_scope_or_as_the_present_one(void **s
 
 /* A variable that is updated, and by what. */
 struct updated {
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     struct sumac_value *value;
 };
 
@@ -367,7 +367,7 @@ static enum sumac_status apply_otherwise(
     const struct sumac_function function = SUMAC_FUNCTION("sgd", {"learning_rate", rate});
 
     (void)args, (void)kwargs, (void)result;
-    return sumac_distributed_apply(in->variable, replica, &function, in->value, error);
+    return sumac_variable_apply(in->variable, replica, &function, in->value, error);
 }
 
 static enum sumac_status do_nothing(
@@ -394,7 +394,7 @@ static enum sumac_status update_otherwise(
         .function = sumac_replica_id(replica) == 0 ? do_nothing : do_nothing_else};
 
     (void)args, (void)kwargs, (void)result;
-    return sumac_distributed_update(in->variable, replica, &update, NULL, error);
+    return sumac_variable_update(in->variable, replica, &update, NULL, error);
 }
 
 static enum sumac_status group_otherwise(
@@ -406,7 +406,7 @@ static enum sumac_status group_otherwise(
         .function = do_nothing, .ungrouped = sumac_replica_id(replica) == 1};
 
     (void)args, (void)kwargs, (void)result;
-    return sumac_distributed_update(in->variable, replica, &update, NULL, error);
+    return sumac_variable_update(in->variable, replica, &update, NULL, error);
 }
 
 static void replicas_that_update_by_something_else_are_named(void **state)
@@ -424,11 +424,11 @@ static void replicas_that_update_by_something_else_are_named(void **state)
     };
     struct sumac_strategy *strategy = mirrored(2);
     struct updated in = {.value = sumac_value_float32(1)};
-    const struct sumac_distributed_options options = {
+    const struct sumac_variable_options options = {
         .name = "w", .initial = in.value, .function = {.name = "sgd"}};
     struct sumac_value *value = NULL;
 
-    assert_int_equal(sumac_distributed_create(strategy, &options, &in.variable, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_create(strategy, &options, &in.variable, NULL), SUMAC_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct sumac_run_options step = {.function = rows[i].function, .context = &in};
         struct sumac_error error;
@@ -436,7 +436,7 @@ static void replicas_that_update_by_something_else_are_named(void **state)
         assert_non_null(strstr(error.text, rows[i].said));
     }
 
-    assert_int_equal(sumac_distributed_read(in.variable, NULL, &value, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read(in.variable, NULL, &value, NULL), SUMAC_OK);
     expect_printed(value, "float32[] 1");
     sumac_value_unref(value);
     sumac_value_unref(in.value);

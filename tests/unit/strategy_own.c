@@ -73,8 +73,8 @@ static enum sumac_status read_or_add(
     (void)args;
     (void)kwargs;
     return in->value == NULL
-               ? sumac_distributed_read(in->variable, replica, result, error)
-               : sumac_distributed_assign_add(in->variable, replica, in->value, result, error);
+               ? sumac_variable_read(in->variable, replica, result, error)
+               : sumac_variable_assign_add(in->variable, replica, in->value, result, error);
 }
 
 static enum sumac_status give_back(
@@ -133,13 +133,12 @@ static enum sumac_status tell(
 }
 
 static enum sumac_status update_of(
-    struct sumac_distributed *variable, sumac_update_function *function,
-    struct sumac_value *argument, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, sumac_update_function *function, struct sumac_value *argument,
+    struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *args = args_of(sumac_value_ref(argument));
     const struct sumac_update update = {.function = function, .args = args};
-    const enum sumac_status status =
-        sumac_distributed_update(variable, NULL, &update, result, error);
+    const enum sumac_status status = sumac_variable_update(variable, NULL, &update, result, error);
 
     sumac_value_unref(args);
     return status;
@@ -201,16 +200,15 @@ static void what_a_collective_gave_may_be_assigned_and_applied_across(void **sta
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable = variable_of(
-        strategy,
-        (struct sumac_distributed_options){.name = "v", .function = {.name = "assign_add"}});
+    struct sumac_variable *variable = variable_of(
+        strategy, (struct sumac_variable_options){.name = "v", .function = {.name = "assign_add"}});
     struct sumac_value *result = run_of(strategy, sum, NULL, NULL);
 
-    assert_int_equal(sumac_distributed_assign(variable, NULL, result, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign(variable, NULL, result, NULL, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 1 2, float32[2] 1 2)");
     assert_int_equal(update_of(variable, add, result, NULL, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 2 4, float32[2] 2 4)");
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, result, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_apply(variable, NULL, NULL, result, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 3 6, float32[2] 3 6)");
     sumac_value_unref(result);
     sumac_strategy_destroy(strategy);
@@ -283,14 +281,14 @@ static void equal_values_of_replicas_are_not_known_to_be_the_same(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.name = "v"});
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.name = "v"});
     struct sumac_value *const items[] = {vector(1, 2), vector(1, 2)};
     struct sumac_value *equal = sumac_value_per_replica(items, 2, 0);
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_distributed_assign(variable, NULL, equal, NULL, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_assign(variable, NULL, equal, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(update_of(variable, add, equal, NULL, &error), SUMAC_INVALID_ARGUMENT);
     expect_components(variable, "(float32[2] 1 2, float32[2] 1 2)");
     sumac_value_unref(equal);
@@ -302,8 +300,8 @@ static void what_replicas_read_is_each_ones_own(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){
+    struct sumac_variable *variable = variable_of(
+        strategy, (struct sumac_variable_options){
                       .name = "v", .synchronization = SUMAC_SYNCHRONIZATION_ON_READ});
     struct in_replica in = {.variable = variable};
 
@@ -313,7 +311,7 @@ static void what_replicas_read_is_each_ones_own(void **state)
     in.value = vector(1, 1);
     struct sumac_value *added = run_of(strategy, read_or_add, &in, NULL);
     assert_int_equal(
-        sumac_distributed_assign(variable, NULL, added, NULL, NULL), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_assign(variable, NULL, added, NULL, NULL), SUMAC_INVALID_ARGUMENT);
     expect_printed(added, "per_replica(0: float32[2] 2 3, 1: float32[2] 2 3)");
     sumac_value_unref(in.value);
     sumac_strategy_destroy(strategy);
@@ -336,8 +334,8 @@ static void what_an_update_returns_is_mirrored(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.name = "v"});
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.name = "v"});
     struct sumac_value *argument = vector(3, 4), *result = NULL;
 
     assert_int_equal(update_of(variable, tell, argument, &result, NULL), SUMAC_OK);
@@ -354,17 +352,17 @@ static void what_an_update_returns_is_the_argument_of_others(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *first =
-        variable_of(strategy, (struct sumac_distributed_options){.name = "v"});
-    struct sumac_distributed *second =
-        variable_of(strategy, (struct sumac_distributed_options){.name = "w"});
+    struct sumac_variable *first =
+        variable_of(strategy, (struct sumac_variable_options){.name = "v"});
+    struct sumac_variable *second =
+        variable_of(strategy, (struct sumac_variable_options){.name = "w"});
     struct sumac_value *one = vector(1, 1), *result = NULL;
 
     assert_int_equal(update_of(first, add, one, &result, NULL), SUMAC_OK);
 
     assert_int_equal(update_of(second, add, result, NULL, NULL), SUMAC_OK);
     expect_components(second, "(float32[2] 3 5, float32[2] 3 5)");
-    assert_int_equal(sumac_distributed_assign(second, NULL, result, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_assign(second, NULL, result, NULL, NULL), SUMAC_OK);
     expect_components(second, "(float32[2] 2 3, float32[2] 2 3)");
     expect_printed(result, "mirrored(0: float32[2] 2 3, 1: float32[2] 2 3)");
     sumac_value_unref(one);
@@ -375,8 +373,8 @@ static void what_an_update_returns_has_no_sum(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.name = "v"});
+    struct sumac_variable *variable =
+        variable_of(strategy, (struct sumac_variable_options){.name = "v"});
     struct sumac_value *one = vector(1, 1), *result = NULL, *reduced = NULL;
     struct sumac_error error;
 

@@ -13,7 +13,7 @@
 #include "peers.h"
 #include "strategy.h"
 #include "strategy_made.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 #define PATIENCE_S 30
 
@@ -163,19 +163,19 @@ static void a_list_of_no_items_is_told_to_the_other_workers(void **state)
 
 /* ---- variables that all workers have */
 
-static struct sumac_distributed *read_by_all(struct sumac_strategy *strategy)
+static struct sumac_variable *read_by_all(struct sumac_strategy *strategy)
 {
     struct sumac_value *initial = sumac_value_float32(1);
     struct peers *const peers = strategy->peers;
-    struct sumac_distributed *variable = NULL;
-    const struct sumac_distributed_options options = {
+    struct sumac_variable *variable = NULL;
+    const struct sumac_variable_options options = {
         .name = "v",
         .initial = initial,
         .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
         .aggregation = SUMAC_AGGREGATION_SUM};
 
     strategy->peers = NULL; /* they create theirs as well */
-    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_create(strategy, &options, &variable, NULL), SUMAC_OK);
     strategy->peers = peers;
     sumac_value_unref(initial);
     return variable;
@@ -193,16 +193,16 @@ static void a_read_that_is_refused_is_told_to_the_other_workers(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = with_other_workers(2);
-    struct sumac_distributed *const variable = read_by_all(strategy);
+    struct sumac_variable *const variable = read_by_all(strategy);
     struct sumac_value *value = NULL;
 
-    assert_int_equal(sumac_distributed_read(variable, NULL, NULL, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(sumac_variable_read(variable, NULL, NULL, NULL), SUMAC_INVALID_ARGUMENT);
     assert_heard(SUMAC_INVALID_ARGUMENT);
     assert_int_equal(
-        sumac_distributed_read_all(&variable, 1, NULL, NULL, NULL), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_read_all(&variable, 1, NULL, NULL, NULL), SUMAC_INVALID_ARGUMENT);
     assert_heard(SUMAC_INVALID_ARGUMENT);
 
-    assert_int_equal(sumac_distributed_read(variable, NULL, &value, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read(variable, NULL, &value, NULL), SUMAC_OK);
     assert_heard(SUMAC_OK);
     expect_printed(value, "float32[] 2");
     sumac_value_unref(value);
@@ -213,12 +213,12 @@ static void a_read_that_another_worker_refuses_fails(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = with_other_workers(2);
-    struct sumac_distributed *const variable = read_by_all(strategy);
+    struct sumac_variable *const variable = read_by_all(strategy);
     struct sumac_value *value = NULL;
     struct sumac_error error = {0};
 
     seen.answer = SUMAC_ABORTED;
-    assert_int_equal(sumac_distributed_read(variable, NULL, &value, &error), SUMAC_ABORTED);
+    assert_int_equal(sumac_variable_read(variable, NULL, &value, &error), SUMAC_ABORTED);
 
     assert_null(value);
     assert_string_equal(error.text, "worker 1 has failed");
@@ -230,20 +230,20 @@ static void a_variable_that_is_refused_is_told_to_the_other_workers(void **state
 {
     (void)state;
     struct sumac_strategy *strategy = with_other_workers(2);
-    struct sumac_distributed *variable = NULL;
-    const struct sumac_distributed_options nameless = {.name = NULL};
-    struct sumac_distributed_options own = nameless;
+    struct sumac_variable *variable = NULL;
+    const struct sumac_variable_options nameless = {.name = NULL};
+    struct sumac_variable_options own = nameless;
 
     assert_int_equal(
-        sumac_distributed_create(strategy, NULL, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_create(strategy, NULL, &variable, NULL), SUMAC_INVALID_ARGUMENT);
     assert_heard(SUMAC_INVALID_ARGUMENT);
     assert_int_equal(
-        sumac_distributed_create(strategy, &nameless, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_create(strategy, &nameless, &variable, NULL), SUMAC_INVALID_ARGUMENT);
     assert_heard(SUMAC_INVALID_ARGUMENT);
 
     own.process_local = true; /* of this process alone */
     assert_int_equal(
-        sumac_distributed_create(strategy, &own, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+        sumac_variable_create(strategy, &own, &variable, NULL), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(seen.exchanged, 0);
     forget(strategy);
 }

@@ -17,7 +17,7 @@ typedef enum sumac_status
 attempt(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error);
 
 struct tried {
-    struct sumac_distributed *variable, *other, *of_another;
+    struct sumac_variable *variable, *other, *of_another;
     struct sumac_value *gradient, *gradients;
     attempt *well, *badly; /* replica 0, and replica 1 */
     enum sumac_status status[2];
@@ -49,9 +49,9 @@ static void expect_refused_to_all(struct tried *tried, enum sumac_status status,
     struct sumac_value *result = NULL;
 
     tried->variable = variable_of(
-        strategy, (struct sumac_distributed_options){.aggregation = SUMAC_AGGREGATION_SUM});
-    tried->other = variable_of(strategy, (struct sumac_distributed_options){.name = "v"});
-    tried->of_another = variable_of(another, (struct sumac_distributed_options){.name = "x"});
+        strategy, (struct sumac_variable_options){.aggregation = SUMAC_AGGREGATION_SUM});
+    tried->other = variable_of(strategy, (struct sumac_variable_options){.name = "v"});
+    tried->of_another = variable_of(another, (struct sumac_variable_options){.name = "x"});
     tried->gradient = vector(1, 1);
     tried->gradients = sumac_value_list(
         (struct sumac_value *const[]){sumac_value_ref(tried->gradient), vector(1, 1)}, 2);
@@ -77,45 +77,45 @@ static void expect_refused_to_all(struct tried *tried, enum sumac_status status,
 static enum sumac_status
 write(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_assign_add(tried->variable, replica, tried->gradient, NULL, error);
+    return sumac_variable_assign_add(tried->variable, replica, tried->gradient, NULL, error);
 }
 
 static enum sumac_status
 write_none(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_assign_add(NULL, replica, tried->gradient, NULL, error);
+    return sumac_variable_assign_add(NULL, replica, tried->gradient, NULL, error);
 }
 
 static enum sumac_status
 write_nothing(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_assign_add(tried->variable, replica, NULL, NULL, error);
+    return sumac_variable_assign_add(tried->variable, replica, NULL, NULL, error);
 }
 
 static enum sumac_status write_anothers(
     struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_assign_add(tried->of_another, replica, tried->gradient, NULL, error);
+    return sumac_variable_assign_add(tried->of_another, replica, tried->gradient, NULL, error);
 }
 
 static enum sumac_status
 write_somehow(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_write(
+    return sumac_variable_write(
         tried->variable, replica, (enum sumac_write)99, tried->gradient, NULL, error);
 }
 
 static enum sumac_status
 write_least(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_write(
+    return sumac_variable_write(
         tried->variable, replica, SUMAC_WRITE_SCATTER_MIN, tried->gradient, NULL, error);
 }
 
 static enum sumac_status write_without_aggregation(
     struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_assign_add(tried->other, replica, tried->gradient, NULL, error);
+    return sumac_variable_assign_add(tried->other, replica, tried->gradient, NULL, error);
 }
 
 static void a_write_that_is_none_has_failed_in_all_replicas(void **state)
@@ -155,7 +155,7 @@ update(struct tried *tried, struct sumac_replica_context *replica, struct sumac_
 {
     const struct sumac_update nothing = {.function = do_nothing};
 
-    return sumac_distributed_update(tried->variable, replica, &nothing, NULL, error);
+    return sumac_variable_update(tried->variable, replica, &nothing, NULL, error);
 }
 
 static enum sumac_status
@@ -164,7 +164,7 @@ update_none(struct tried *tried, struct sumac_replica_context *replica, struct s
     const struct sumac_update nothing = {.function = do_nothing};
 
     (void)tried;
-    return sumac_distributed_update(NULL, replica, &nothing, NULL, error);
+    return sumac_variable_update(NULL, replica, &nothing, NULL, error);
 }
 
 static enum sumac_status update_by_none(
@@ -172,7 +172,7 @@ static enum sumac_status update_by_none(
 {
     const struct sumac_update none = {.function = NULL};
 
-    return sumac_distributed_update(tried->variable, replica, &none, NULL, error);
+    return sumac_variable_update(tried->variable, replica, &none, NULL, error);
 }
 
 static enum sumac_status update_with_a_tensor(
@@ -180,27 +180,27 @@ static enum sumac_status update_with_a_tensor(
 {
     const struct sumac_update given = {.function = do_nothing, .args = tried->gradient};
 
-    return sumac_distributed_update(tried->variable, replica, &given, NULL, error);
+    return sumac_variable_update(tried->variable, replica, &given, NULL, error);
 }
 
 static enum sumac_status
 apply_nothing(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_apply(tried->variable, replica, NULL, NULL, error);
+    return sumac_variable_apply(tried->variable, replica, NULL, NULL, error);
 }
 
 static enum sumac_status
 apply_all(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    struct sumac_distributed *const both[] = {tried->variable, tried->other};
+    struct sumac_variable *const both[] = {tried->variable, tried->other};
 
-    return sumac_distributed_apply_all(both, 2, replica, tried->gradients, error);
+    return sumac_variable_apply_all(both, 2, replica, tried->gradients, error);
 }
 
 static enum sumac_status
 apply(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_apply(tried->variable, replica, NULL, tried->gradient, error);
+    return sumac_variable_apply(tried->variable, replica, NULL, tried->gradient, error);
 }
 
 static enum sumac_status
@@ -209,7 +209,7 @@ apply_longer(struct tried *tried, struct sumac_replica_context *replica, struct 
     struct sumac_value *longer = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), NULL);
 
     const enum sumac_status status =
-        sumac_distributed_apply(tried->variable, replica, NULL, longer, error);
+        sumac_variable_apply(tried->variable, replica, NULL, longer, error);
     sumac_value_unref(longer);
     return status;
 }
@@ -217,14 +217,13 @@ apply_longer(struct tried *tried, struct sumac_replica_context *replica, struct 
 static enum sumac_status apply_all_longer(
     struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    struct sumac_distributed *const both[] = {tried->variable, tried->other};
+    struct sumac_variable *const both[] = {tried->variable, tried->other};
     struct sumac_value *gradients = sumac_value_list(
         (struct sumac_value *const[]){
             vector(1, 1), sumac_value_tensor(SUMAC_FLOAT64, SUMAC_SHAPE(2), NULL)},
         2);
 
-    const enum sumac_status status =
-        sumac_distributed_apply_all(both, 2, replica, gradients, error);
+    const enum sumac_status status = sumac_variable_apply_all(both, 2, replica, gradients, error);
     sumac_value_unref(gradients);
     return status;
 }
@@ -232,23 +231,23 @@ static enum sumac_status apply_all_longer(
 static enum sumac_status apply_all_of_none(
     struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    struct sumac_distributed *const both[] = {tried->variable, tried->other};
+    struct sumac_variable *const both[] = {tried->variable, tried->other};
 
-    return sumac_distributed_apply_all(both, 2, replica, NULL, error);
+    return sumac_variable_apply_all(both, 2, replica, NULL, error);
 }
 
 static enum sumac_status
 apply_fewer(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    return sumac_distributed_apply_all(&tried->variable, 1, replica, tried->gradients, error);
+    return sumac_variable_apply_all(&tried->variable, 1, replica, tried->gradients, error);
 }
 
 static enum sumac_status apply_to_anothers(
     struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
-    struct sumac_distributed *const both[] = {tried->of_another, tried->of_another};
+    struct sumac_variable *const both[] = {tried->of_another, tried->of_another};
 
-    return sumac_distributed_apply_all(both, 2, replica, tried->gradients, error);
+    return sumac_variable_apply_all(both, 2, replica, tried->gradients, error);
 }
 
 static enum sumac_status
@@ -342,7 +341,7 @@ static void what_a_replica_failed_by_is_told_and_not_who_did_not_come(void **sta
     const struct sumac_run_options each = {.function = write_alone, .context = &tried};
     struct sumac_error error;
 
-    tried.other = variable_of(strategy, (struct sumac_distributed_options){.name = "v"});
+    tried.other = variable_of(strategy, (struct sumac_variable_options){.name = "v"});
     assert_int_equal(sumac_strategy_run(strategy, &each, NULL, &error), SUMAC_FAILED_PRECONDITION);
 
     assert_non_null(strstr(error.text, "replica 1: assign_add of v: replicas write it without"));
@@ -358,7 +357,7 @@ apply_to_none(struct tried *tried, struct sumac_replica_context *replica, struct
     struct sumac_value *none = sumac_value_list(NULL, 0);
 
     (void)tried;
-    const enum sumac_status status = sumac_distributed_apply_all(NULL, 0, replica, none, error);
+    const enum sumac_status status = sumac_variable_apply_all(NULL, 0, replica, none, error);
     sumac_value_unref(none);
     return status;
 }
@@ -375,7 +374,7 @@ static void a_replica_that_applies_to_no_variables_is_told_from_others(void **st
 
     tried.well = apply_all;
     tried.variable = tried.other =
-        variable_of(strategy, (struct sumac_distributed_options){.name = "v"});
+        variable_of(strategy, (struct sumac_variable_options){.name = "v"});
     tried.gradients =
         sumac_value_list((struct sumac_value *const[]){vector(1, 1), vector(1, 1)}, 2);
     assert_int_equal(sumac_strategy_run(strategy, &each, NULL, &error), SUMAC_INVALID_ARGUMENT);

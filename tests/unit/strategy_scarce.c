@@ -13,7 +13,7 @@
 
 #include "scarce_heap.h"
 #include "strategy_made.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 
 #define TAKES_MAX 500 /* of one call */
 
@@ -22,7 +22,7 @@
 /* Two replicas have a variable alike, and one that is read together. */
 struct model {
     struct sumac_strategy *strategy;
-    struct sumac_distributed *variables[2];
+    struct sumac_variable *variables[2];
     struct sumac_value *values, *gradient, *gradients, *held;
 };
 
@@ -33,40 +33,39 @@ static enum sumac_status
 create(struct model *model, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *const initial = model->gradient;
-    struct sumac_distributed *made = NULL;
-    const struct sumac_distributed_options options = {
+    struct sumac_variable *made = NULL;
+    const struct sumac_variable_options options = {
         .name = "third", .initial = initial, .function = {.name = "momentum"}};
 
     (void)result;
-    const enum sumac_status status =
-        sumac_distributed_create(model->strategy, &options, &made, error);
+    const enum sumac_status status = sumac_variable_create(model->strategy, &options, &made, error);
 
-    sumac_distributed_destroy(made);
+    sumac_variable_destroy(made);
     return status;
 }
 
 static enum sumac_status
 read_alike(struct model *model, struct sumac_value **result, struct sumac_error *error)
 {
-    return sumac_distributed_read(model->variables[0], NULL, result, error);
+    return sumac_variable_read(model->variables[0], NULL, result, error);
 }
 
 static enum sumac_status
 read_together(struct model *model, struct sumac_value **result, struct sumac_error *error)
 {
-    return sumac_distributed_read(model->variables[1], NULL, result, error);
+    return sumac_variable_read(model->variables[1], NULL, result, error);
 }
 
 static enum sumac_status
 read_both(struct model *model, struct sumac_value **result, struct sumac_error *error)
 {
-    return sumac_distributed_read_all(model->variables, 2, NULL, result, error);
+    return sumac_variable_read_all(model->variables, 2, NULL, result, error);
 }
 
 static enum sumac_status
 assign(struct model *model, struct sumac_value **result, struct sumac_error *error)
 {
-    return sumac_distributed_write(
+    return sumac_variable_write(
         model->variables[0], NULL, SUMAC_WRITE_ASSIGN_ADD, model->gradient, result, error);
 }
 
@@ -74,14 +73,14 @@ static enum sumac_status
 apply(struct model *model, struct sumac_value **result, struct sumac_error *error)
 {
     (void)result;
-    return sumac_distributed_apply(model->variables[0], NULL, NULL, model->gradient, error);
+    return sumac_variable_apply(model->variables[0], NULL, NULL, model->gradient, error);
 }
 
 static enum sumac_status
 apply_all(struct model *model, struct sumac_value **result, struct sumac_error *error)
 {
     (void)result;
-    return sumac_distributed_apply_all(model->variables, 1, NULL, model->gradients, error);
+    return sumac_variable_apply_all(model->variables, 1, NULL, model->gradients, error);
 }
 
 static enum sumac_status change(
@@ -99,7 +98,7 @@ static enum sumac_status update_in(
 {
     struct sumac_update update = {.function = change, .args = model->gradients};
 
-    return sumac_distributed_update(model->variables[0], replica, &update, result, error);
+    return sumac_variable_update(model->variables[0], replica, &update, result, error);
 }
 
 static enum sumac_status
@@ -142,7 +141,7 @@ static enum sumac_status in_each(
 
     (void)args, (void)kwargs;
     enum sumac_status status =
-        sumac_distributed_apply_all(model->variables, 1, replica, model->gradients, error);
+        sumac_variable_apply_all(model->variables, 1, replica, model->gradients, error);
     if (status == SUMAC_OK)
         status = update_in(model, replica, NULL, error);
     if (status == SUMAC_OK)
@@ -170,7 +169,7 @@ static struct model begin(void)
     struct sumac_value *const gradients[] = {vector()}, *const both[] = {vector(), vector()};
 
     for (uint32_t i = 0; i < 2; i++) {
-        const struct sumac_distributed_options options = {
+        const struct sumac_variable_options options = {
             .name = i == 0 ? "alike" : "together",
             .initial = model.gradient,
             .synchronization =
@@ -178,11 +177,10 @@ static struct model begin(void)
             .aggregation = SUMAC_AGGREGATION_SUM,
             .function = {.name = "assign_add"}};
         assert_int_equal(
-            sumac_distributed_create(model.strategy, &options, &model.variables[i], NULL),
-            SUMAC_OK);
+            sumac_variable_create(model.strategy, &options, &model.variables[i], NULL), SUMAC_OK);
     }
     /* what was read stays as it was: a change takes memory */
-    assert_int_equal(sumac_distributed_read(model.variables[0], NULL, &model.held, NULL), SUMAC_OK);
+    assert_int_equal(sumac_variable_read(model.variables[0], NULL, &model.held, NULL), SUMAC_OK);
     model.gradients = sumac_value_list(gradients, 1);
     model.values = sumac_value_per_replica(both, 2, 0);
     return model;

@@ -2,7 +2,7 @@
 /* all_variables.c -- all variables of a model in one call: read, and changed by their gradients.
  * Those that live on the ps are one pull, and one push.
  */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "error.h"
 
 struct variables {
-    struct sumac_distributed *const *items;
+    struct sumac_variable *const *items;
     uint32_t count;
 };
 
@@ -62,7 +62,7 @@ static enum sumac_status refuse_all(
     const struct variables *variables, const struct sumac_replica_context *replica,
     const struct sumac_error *why, struct sumac_error *error)
 {
-    struct sumac_distributed *first = NULL;
+    struct sumac_variable *first = NULL;
 
     for (uint32_t i = 0; variables->items != NULL && i < variables->count; i++)
         if (variables->items[i] != NULL && distributed_reads_together(variables->items[i])) {
@@ -72,11 +72,11 @@ static enum sumac_status refuse_all(
     return distributed_refuse_read(first, replica, why, error);
 }
 
-enum sumac_status sumac_distributed_read_all(
-    struct sumac_distributed *const *variables, uint32_t count,
-    struct sumac_replica_context *replica, struct sumac_value **values, struct sumac_error *error)
+enum sumac_status sumac_variable_read_all(
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica_context *replica,
+    struct sumac_value **values, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_read_all";
+    static const char call[] = "sumac_variable_read_all";
     const struct variables all = {.items = variables, .count = count};
 
     struct sumac_error why;
@@ -94,7 +94,7 @@ enum sumac_status sumac_distributed_read_all(
     status = remote_read_all(variables, count, read, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
         status = variables[i]->remote == NULL
-                     ? sumac_distributed_read(variables[i], replica, &read[i], error)
+                     ? sumac_variable_read(variables[i], replica, &read[i], error)
                      : distributed_place(variables[i], replica, status, &read[i], error);
     if (status != SUMAC_OK) {
         forget(read, count);
@@ -109,7 +109,7 @@ enum sumac_status sumac_distributed_read_all(
 
 /* As the variable's one component, or its first, has it. Gives  *own. */
 static enum sumac_status check_gradient(
-    struct sumac_distributed *variable, struct sumac_value *gradient, struct sumac_value **own,
+    struct sumac_variable *variable, struct sumac_value *gradient, struct sumac_value **own,
     struct sumac_error *error)
 {
     enum sumac_status status = update_check_argument(variable, gradient, error);
@@ -137,7 +137,7 @@ static enum sumac_status apply_across(
         status = remote_change_all(variables->items, own, variables->count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++)
         if (variables->items[i]->remote == NULL)
-            status = sumac_distributed_apply(
+            status = sumac_variable_apply(
                 variables->items[i], NULL, NULL, sumac_value_item(gradients, i), error);
     forget(own, variables->count);
     return status;
@@ -178,7 +178,7 @@ static enum sumac_status check_gradients(
     const struct variables *variables, const struct sumac_replica_context *replica,
     struct sumac_value *gradients, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_apply_all";
+    static const char call[] = "sumac_variable_apply_all";
     const enum sumac_value_kind kind = sumac_value_kind(gradients);
 
     if ((variables->items == NULL && variables->count > 0) || gradients == NULL)
@@ -197,9 +197,9 @@ static enum sumac_status check_gradients(
     return status;
 }
 
-enum sumac_status sumac_distributed_apply_all(
-    struct sumac_distributed *const *variables, uint32_t count,
-    struct sumac_replica_context *replica, struct sumac_value *gradients, struct sumac_error *error)
+enum sumac_status sumac_variable_apply_all(
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica_context *replica,
+    struct sumac_value *gradients, struct sumac_error *error)
 {
     const struct variables all = {.items = variables, .count = count};
     struct sumac_error why;

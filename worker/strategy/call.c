@@ -13,7 +13,7 @@
  * When the time of one is over, or one has returned without it, the call has failed for all, and so
  * has each later one of the run: what a replica would come to then is not what the others did.
  */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c -- do replicas make the same call, of the same nest, types and shapes? */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -209,8 +209,8 @@ static enum sumac_status compare_variables(
             call_name(one->kind), one_replica, one->variable_count, other_replica,
             other->variable_count);
     for (uint32_t i = 0; i < one->variable_count; i++) {
-        const char *const name = sumac_distributed_name(one->variables[i]);
-        const char *const other_name = sumac_distributed_name(other->variables[i]);
+        const char *const name = sumac_variable_name(one->variables[i]);
+        const char *const other_name = sumac_variable_name(other->variables[i]);
         if (one->variables[i] != other->variables[i])
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,

@@ -2,7 +2,7 @@
 /* creation.c -- variables are created within the replicas' function. All replicas stand in one
  * call: their options are compared, and the last replica to come creates the variable across them.
  */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -11,8 +11,8 @@
 
 /* One replica's part of the call, while the replica waits. */
 struct creation {
-    const struct sumac_distributed_options *options;
-    struct sumac_distributed *made;
+    const struct sumac_variable_options *options;
+    struct sumac_variable *made;
 };
 
 /* What replica 0 asks for; what the others propose was compared with that. */
@@ -20,24 +20,24 @@ static enum sumac_status create_merged(
     struct sumac_strategy *strategy, struct sumac_value *proposals, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
-    struct sumac_distributed_options options = *((const struct creation *)context)->options;
-    struct sumac_distributed *made = NULL;
+    struct sumac_variable_options options = *((const struct creation *)context)->options;
+    struct sumac_variable *made = NULL;
 
     (void)proposals;
     options.replica = NULL;
     *result = sumac_value_none();
-    const enum sumac_status status = sumac_distributed_create(strategy, &options, &made, error);
+    const enum sumac_status status = sumac_variable_create(strategy, &options, &made, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         ((struct creation *)strategy->calls.made[i]->context)->made = made;
     return status;
 }
 
 static enum sumac_status check_creation(
-    const struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
-    struct sumac_distributed **variable, struct sumac_error *error)
+    const struct sumac_strategy *strategy, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error)
 {
     if (variable == NULL)
-        return fail_for_null(error, "sumac_distributed_create", "variable");
+        return fail_for_null(error, "sumac_variable_create", "variable");
     if (options->process_local)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
@@ -48,8 +48,8 @@ static enum sumac_status check_creation(
 }
 
 enum sumac_status creation_in_replica(
-    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
-    struct sumac_distributed **variable, struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error)
 {
     struct sumac_replica_context *const replica = options->replica;
     struct creation creation = {.options = options};
@@ -60,7 +60,7 @@ enum sumac_status creation_in_replica(
     if (!context_is_of(replica) || replica->strategy != strategy)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-            "sumac_distributed_create: options->replica is %s; set it to the context that the "
+            "sumac_variable_create: options->replica is %s; set it to the context that the "
             "replica's function is given, and elsewhere to NULL",
             replica == NULL ? "NULL" : "not the context of this replica of the strategy");
     if (check_creation(strategy, options, variable, &why) != SUMAC_OK)

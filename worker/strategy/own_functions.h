@@ -4,7 +4,7 @@
 #define STRATEGY_OWN_FUNCTIONS_H
 
 #include "strategy.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 #include "update.h"
 
 /* The table's, or the strategy's own. NULL: there is none of that name. */

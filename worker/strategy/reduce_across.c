@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "distributed.h"
+#include "variable.h"
 #include "error.h"
 #include "peers.h"
 
@@ -416,7 +416,7 @@ static enum sumac_status spread_leaf(
 
 enum sumac_status sumac_strategy_reduce_to(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
-    const struct sumac_distributed *destination, struct sumac_value **result,
+    const struct sumac_variable *destination, struct sumac_value **result,
     struct sumac_error *error)
 {
     static const char name[] = "sumac_strategy_reduce_to";

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "distributed.h"
+#include "variable.h"
 #include "error.h"
 #include "on_device.h"
 #include "push.h"
@@ -17,7 +17,7 @@
 
 #define PART_NAME_BYTES 1100u
 
-static struct sumac_client *client_of(const struct sumac_distributed *variable)
+static struct sumac_client *client_of(const struct sumac_variable *variable)
 {
     assert(variable->strategy->options.client != NULL);
     return variable->strategy->options.client;
@@ -25,7 +25,7 @@ static struct sumac_client *client_of(const struct sumac_distributed *variable)
 
 /* What of a tensor of the variable's shape that variable on the ps has: where it lies. */
 static struct sumac_tensor
-part_of(const struct sumac_distributed *variable, const struct sumac_tensor *whole, uint32_t part)
+part_of(const struct sumac_variable *variable, const struct sumac_tensor *whole, uint32_t part)
 {
     const uint64_t *const first = variable->shard_first;
     struct sumac_tensor tensor = *whole;
@@ -44,7 +44,7 @@ part_of(const struct sumac_distributed *variable, const struct sumac_tensor *who
 
 /* Of shards that no partitioner makes a variable for each, by the number of its first row. */
 static const char *
-name_part(const struct sumac_distributed *variable, uint32_t part, char *text, size_t text_bytes)
+name_part(const struct sumac_variable *variable, uint32_t part, char *text, size_t text_bytes)
 {
     if (!variable->uneven)
         return variable->name;
@@ -54,7 +54,7 @@ name_part(const struct sumac_distributed *variable, uint32_t part, char *text, s
 }
 
 static enum sumac_status create_parts(
-    struct sumac_distributed *variable, const struct sumac_client_variable_options *options,
+    struct sumac_variable *variable, const struct sumac_client_variable_options *options,
     const struct sumac_tensor *initial, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
@@ -78,7 +78,7 @@ static enum sumac_status create_parts(
 /* As the caller's partitioner splits it; shard_rows that are even are as many fixed shards, and of
  * the others no part is split. */
 static void take_partitioner(
-    const struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
+    const struct sumac_variable *variable, const struct sumac_variable_options *asked,
     struct sumac_client_variable_options *options)
 {
     assert(options->partitioner == SUMAC_PARTITIONER_NONE);
@@ -97,7 +97,7 @@ static void take_partitioner(
 }
 
 enum sumac_status remote_create(
-    struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
+    struct sumac_variable *variable, const struct sumac_variable_options *asked,
     struct sumac_value *initial, struct sumac_error *error)
 {
     struct sumac_value *here = NULL;
@@ -130,7 +130,7 @@ enum sumac_status remote_create(
 
 /* ---- read */
 
-static size_t count_parts(struct sumac_distributed *const *variables, uint32_t count)
+static size_t count_parts(struct sumac_variable *const *variables, uint32_t count)
 {
     size_t parts = 0;
 
@@ -142,7 +142,7 @@ static size_t count_parts(struct sumac_distributed *const *variables, uint32_t c
 
 /* One pull of all that are remote, into values that are there. */
 static enum sumac_status pull(
-    struct sumac_distributed *const *variables, uint32_t count, struct sumac_value *const *values,
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_value *const *values,
     struct sumac_error *error)
 {
     struct sumac_fetch *fetches = calloc(count_parts(variables, count) + 1, sizeof *fetches);
@@ -168,7 +168,7 @@ static enum sumac_status pull(
 }
 
 enum sumac_status remote_read_all(
-    struct sumac_distributed *const *variables, uint32_t count, struct sumac_value **values,
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_value **values,
     struct sumac_error *error)
 {
     const size_t parts = count_parts(variables, count);
@@ -197,8 +197,8 @@ enum sumac_status remote_read_all(
     return status;
 }
 
-enum sumac_status remote_read(
-    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+enum sumac_status
+remote_read(struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value *read = NULL;
 
@@ -213,7 +213,7 @@ enum sumac_status remote_read(
 
 /* One pull of all slots, of one moment on each ps, into values that are there. */
 static enum sumac_status pull_slots(
-    const struct sumac_distributed *variable, const struct sumac_client_variable_facts *facts,
+    const struct sumac_variable *variable, const struct sumac_client_variable_facts *facts,
     struct sumac_value *const *values, struct sumac_error *error)
 {
     const size_t count = (size_t)variable->remote_count * facts->slot_count;
@@ -237,8 +237,8 @@ static enum sumac_status pull_slots(
     return status;
 }
 
-enum sumac_status remote_slots(
-    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error)
+enum sumac_status
+remote_slots(struct sumac_variable *variable, struct sumac_value **slots, struct sumac_error *error)
 {
     struct sumac_value *values[SUMAC_SLOTS_MAX] = {NULL};
     struct sumac_client_variable_facts facts;
@@ -289,7 +289,7 @@ static struct sumac_value *wide_indices(const struct sumac_value *slices)
 /* Makes the operand's delta of that part; *indices, of slices, are what it points to. false: no
  * memory. */
 static bool make_delta(
-    const struct sumac_distributed *variable, uint32_t part, const struct sumac_value *operand,
+    const struct sumac_variable *variable, uint32_t part, const struct sumac_value *operand,
     struct sumac_delta *delta, struct sumac_value **indices)
 {
     delta->variable = variable->remote[part];
@@ -324,7 +324,7 @@ static struct sumac_buffer *hold(struct sumac_value *const *operands, uint32_t c
 
 /* Of `variable`, and `others` beside it. */
 static enum sumac_status push(
-    const struct sumac_distributed *variable, bool others, const struct sumac_delta *deltas,
+    const struct sumac_variable *variable, bool others, const struct sumac_delta *deltas,
     uint32_t count, struct sumac_buffer *held, struct sumac_error *error)
 {
     /* an assignment may be of what is no number, as to one that is not remote */
@@ -351,7 +351,7 @@ static enum sumac_status push(
 /* operands[i] is the delta of variables[i], or all are of the first where `of_first`. What is not
  * remote is passed over. */
 struct remote_change {
-    struct sumac_distributed *const *variables;
+    struct sumac_variable *const *variables;
     bool of_first;
     const struct sumac_function *function;
     struct sumac_value *const *operands;
@@ -368,12 +368,12 @@ static enum sumac_status push_here(const struct remote_change *change, struct su
     struct sumac_value **indices = calloc(room, sizeof *indices);
     struct sumac_buffer *held = hold(change->operands, change->count);
     bool complete = deltas != NULL && indices != NULL && held != NULL;
-    const struct sumac_distributed *first = NULL;
+    const struct sumac_variable *first = NULL;
     enum sumac_status status = SUMAC_OK;
     uint32_t count = 0;
 
     for (uint32_t i = 0; complete && status == SUMAC_OK && i < change->count; i++) {
-        const struct sumac_distributed *variable = change->variables[change->of_first ? 0 : i];
+        const struct sumac_variable *variable = change->variables[change->of_first ? 0 : i];
         if (variable->remote == NULL)
             continue;
         first = first == NULL ? variable : first;
@@ -420,7 +420,7 @@ static enum sumac_status make_push(const struct remote_change *change, struct su
 }
 
 enum sumac_status remote_change(
-    struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_variable *variable, const struct sumac_function *function,
     struct sumac_value *const *operands, uint32_t count, struct sumac_error *error)
 {
     const struct remote_change change = {
@@ -435,7 +435,7 @@ enum sumac_status remote_change(
 }
 
 enum sumac_status remote_change_all(
-    struct sumac_distributed *const *variables, struct sumac_value *const *operands, uint32_t count,
+    struct sumac_variable *const *variables, struct sumac_value *const *operands, uint32_t count,
     struct sumac_error *error)
 {
     const struct remote_change change = {

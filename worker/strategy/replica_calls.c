@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replica_calls.c -- the public calls that all replicas make: collectives and merge_call. */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 /* ---- how it is split */
 
 static enum sumac_status
-fail_split(const struct sumac_distributed *variable, const char *why, struct sumac_error *error)
+fail_split(const struct sumac_variable *variable, const char *why, struct sumac_error *error)
 {
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "variable %s: %s", variable->name,
@@ -22,7 +22,7 @@ fail_split(const struct sumac_distributed *variable, const char *why, struct sum
 
 /* Why something in it is refused, after its name. */
 static enum sumac_status fail_for(
-    const struct sumac_distributed *variable, const struct sumac_error *cause,
+    const struct sumac_variable *variable, const struct sumac_error *cause,
     struct sumac_error *error)
 {
     assert(cause->status != SUMAC_OK);
@@ -30,7 +30,7 @@ static enum sumac_status fail_for(
 }
 
 static enum sumac_status
-make_rows(struct sumac_distributed *variable, uint64_t count, struct sumac_error *error)
+make_rows(struct sumac_variable *variable, uint64_t count, struct sumac_error *error)
 {
     if (count > PLACEMENT_SHARDS_MAX)
         return fail(
@@ -44,7 +44,7 @@ make_rows(struct sumac_distributed *variable, uint64_t count, struct sumac_error
 
 /* As the caller says, row by row. */
 static enum sumac_status take_rows(
-    struct sumac_distributed *variable, const uint64_t *rows, uint32_t count,
+    struct sumac_variable *variable, const uint64_t *rows, uint32_t count,
     struct sumac_error *error)
 {
     const uint64_t all = variable->shape.rank == 0 ? 0 : variable->shape.extent[0];
@@ -74,7 +74,7 @@ static enum sumac_status take_rows(
 /* What a partitioner of another kind would make of a parameter is not what was meant by it: a ps is
  * not asked for it either. */
 static enum sumac_status check_parameters(
-    const struct sumac_distributed *variable, const struct sumac_partitioner *partitioner,
+    const struct sumac_variable *variable, const struct sumac_partitioner *partitioner,
     struct sumac_error *error)
 {
     const enum sumac_partitioner_kind kind = partitioner->kind;
@@ -103,7 +103,7 @@ static enum sumac_status check_parameters(
 
 /* As the partitioner says. */
 static enum sumac_status split(
-    struct sumac_distributed *variable, const struct sumac_partitioner *partitioner,
+    struct sumac_variable *variable, const struct sumac_partitioner *partitioner,
     struct sumac_error *error)
 {
     wire_partitioner given = WIRE_PARTITIONER_INIT;
@@ -134,7 +134,7 @@ static enum sumac_status split(
 }
 
 enum sumac_status shards_read(
-    struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    struct sumac_variable *variable, const struct sumac_variable_options *options,
     struct sumac_error *error)
 {
     assert(variable->shard_first == NULL);
@@ -146,7 +146,7 @@ enum sumac_status shards_read(
 
 /* ---- parts of it */
 
-uint32_t sumac_distributed_shards(const struct sumac_distributed *variable)
+uint32_t sumac_variable_shards(const struct sumac_variable *variable)
 {
     if (variable == NULL)
         return 0;
@@ -172,27 +172,27 @@ enum sumac_status sumac_shard_of_row(
 
 /* Gives *whole: what a read in that context gives. */
 static enum sumac_status read_for(
-    const char *call, struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const char *call, struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value **result, struct sumac_value **whole, struct sumac_error *error)
 {
     struct sumac_error why;
 
     if (variable != NULL && result != NULL)
-        return sumac_distributed_read(variable, replica, whole, error);
+        return sumac_variable_read(variable, replica, whole, error);
     (void)fail_for_null(&why, call, variable == NULL ? "variable" : "value");
     return distributed_refuse_read(variable, replica, &why, error);
 }
 
 /* A part has been taken of `whole`, or why not. */
 static enum sumac_status part_of(
-    const struct sumac_distributed *variable, struct sumac_value *whole, enum sumac_status status,
+    const struct sumac_variable *variable, struct sumac_value *whole, enum sumac_status status,
     const struct sumac_error *cause, struct sumac_error *error)
 {
     sumac_value_unref(whole);
     return status == SUMAC_OK ? SUMAC_OK : fail_for(variable, cause, error);
 }
 
-static struct sumac_range rows_of(const struct sumac_distributed *variable, uint32_t shard)
+static struct sumac_range rows_of(const struct sumac_variable *variable, uint32_t shard)
 {
     const uint64_t *const first = variable->shard_first;
 
@@ -203,11 +203,11 @@ static struct sumac_range rows_of(const struct sumac_distributed *variable, uint
     return (struct sumac_range){.first = first[shard], .count = first[shard + 1] - first[shard]};
 }
 
-enum sumac_status sumac_distributed_shard(
-    struct sumac_distributed *variable, uint32_t index, struct sumac_value **value,
+enum sumac_status sumac_variable_shard(
+    struct sumac_variable *variable, uint32_t index, struct sumac_value **value,
     struct sumac_error *error)
 {
-    const uint32_t count = sumac_distributed_shards(variable);
+    const uint32_t count = sumac_variable_shards(variable);
     struct sumac_value *whole = NULL;
     struct sumac_error cause;
 
@@ -219,7 +219,7 @@ enum sumac_status sumac_distributed_shard(
         return distributed_refuse_read(variable, NULL, &cause, error);
     }
     const enum sumac_status status =
-        read_for("sumac_distributed_shard", variable, NULL, value, &whole, error);
+        read_for("sumac_variable_shard", variable, NULL, value, &whole, error);
     if (status != SUMAC_OK)
         return status;
     if (count == 1) {
@@ -237,8 +237,8 @@ enum sumac_status sumac_distributed_shard(
         variable, whole, sumac_value_slice(whole, &slice, 1, value, &cause), &cause, error);
 }
 
-enum sumac_status sumac_distributed_slice(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_slice(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_slice *slices, uint32_t count, struct sumac_value **value,
     struct sumac_error *error)
 {
@@ -246,7 +246,7 @@ enum sumac_status sumac_distributed_slice(
     struct sumac_error cause;
 
     const enum sumac_status status =
-        read_for("sumac_distributed_slice", variable, replica, value, &whole, error);
+        read_for("sumac_variable_slice", variable, replica, value, &whole, error);
     return status != SUMAC_OK
                ? status
                : distributed_place(
@@ -257,15 +257,15 @@ enum sumac_status sumac_distributed_slice(
                      value, error);
 }
 
-enum sumac_status sumac_distributed_rows(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_rows(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_value *ids, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value *whole = NULL;
     struct sumac_error cause;
 
     const enum sumac_status status =
-        read_for("sumac_distributed_rows", variable, replica, value, &whole, error);
+        read_for("sumac_variable_rows", variable, replica, value, &whole, error);
     return status != SUMAC_OK ? status
                               : distributed_place(
                                     variable, replica,
@@ -275,8 +275,8 @@ enum sumac_status sumac_distributed_rows(
                                     value, error);
 }
 
-enum sumac_status sumac_distributed_lookup(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_lookup(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_value *bags, enum sumac_combiner combiner, struct sumac_value **value,
     struct sumac_error *error)
 {
@@ -284,7 +284,7 @@ enum sumac_status sumac_distributed_lookup(
     struct sumac_error cause;
 
     const enum sumac_status status =
-        read_for("sumac_distributed_lookup", variable, replica, value, &whole, error);
+        read_for("sumac_variable_lookup", variable, replica, value, &whole, error);
     return status != SUMAC_OK
                ? status
                : distributed_place(

@@ -3,12 +3,12 @@
 #ifndef STRATEGY_SHARDS_H
 #define STRATEGY_SHARDS_H
 
-#include "distributed.h"
+#include "variable.h"
 
 /* Into shard_count shards, with what rows: variable->shard_first, which the caller frees.
  * Fails  INVALID_ARGUMENT, naming the variable; RESOURCE_EXHAUSTED. */
 enum sumac_status shards_read(
-    struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    struct sumac_variable *variable, const struct sumac_variable_options *options,
     struct sumac_error *error);
 
 #endif

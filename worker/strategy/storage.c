@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage.c -- a variable's value and slots in this process, and how they are changed: by
  * lib/update's loops, in place where nobody else has them, else into others. */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 /* ---- made */
 
 static struct sumac_value *
-make_slot(const struct sumac_distributed *variable, const struct sumac_value *value, uint32_t slot)
+make_slot(const struct sumac_variable *variable, const struct sumac_value *value, uint32_t slot)
 {
     const enum sumac_dtype dtype = update_slot_dtype(variable->dtype);
     void *elements;
@@ -30,7 +30,7 @@ make_slot(const struct sumac_distributed *variable, const struct sumac_value *va
 }
 
 struct storage *
-storage_create(const struct sumac_distributed *variable, const struct sumac_value *initial)
+storage_create(const struct sumac_variable *variable, const struct sumac_value *initial)
 {
     struct storage *storage = calloc(1, sizeof *storage);
     const uint32_t slots = update_slot_count(variable->function, &variable->hyperparameters);
@@ -65,7 +65,7 @@ void storage_destroy(struct storage *storage)
 /* ---- does the operand fit? */
 
 static enum sumac_status fail_operand(
-    const struct sumac_distributed *variable, const char *call, const struct sumac_value *operand,
+    const struct sumac_variable *variable, const char *call, const struct sumac_value *operand,
     struct sumac_error *error)
 {
     char own[96], other[96], dense[96];
@@ -98,7 +98,7 @@ static int64_t index_at(const struct sumac_tensor *indices, uint64_t at)
 }
 
 static enum sumac_status check_indices(
-    const struct sumac_distributed *variable, const char *call, const struct sumac_tensor *indices,
+    const struct sumac_variable *variable, const char *call, const struct sumac_tensor *indices,
     struct sumac_error *error)
 {
     for (uint64_t i = 0; i < indices->shape.extent[0]; i++)
@@ -111,7 +111,7 @@ static enum sumac_status check_indices(
 }
 
 static enum sumac_status check_rows(
-    const struct sumac_distributed *variable, const char *call, const struct sumac_value *slices,
+    const struct sumac_variable *variable, const char *call, const struct sumac_value *slices,
     struct sumac_error *error)
 {
     const struct sumac_tensor *rows = &slices->items[0]->tensor;
@@ -133,7 +133,7 @@ static enum sumac_status check_rows(
 }
 
 enum sumac_status operand_check(
-    const struct sumac_distributed *variable, const char *call, const struct sumac_value *operand,
+    const struct sumac_variable *variable, const char *call, const struct sumac_value *operand,
     bool by_rows, struct sumac_error *error)
 {
     assert(call != NULL);
@@ -223,7 +223,7 @@ prepare(const struct storage *storage, const struct change *change, struct updat
 }
 
 void storage_slice(
-    const struct sumac_distributed *variable, const struct storage *storage,
+    const struct sumac_variable *variable, const struct storage *storage,
     const struct change *change, const struct storage_targets *targets, struct update_slice *slice)
 {
     assert(change->operand->kind == SUMAC_VALUE_TENSOR);
@@ -277,7 +277,7 @@ struct by_rows {
 };
 
 static void change_rows(
-    const struct sumac_distributed *variable, const struct storage *storage,
+    const struct sumac_variable *variable, const struct storage *storage,
     const struct storage_targets *targets, const struct change *change, const struct by_rows *by)
 {
     const struct sumac_tensor *operand = &change->operand->items[0]->tensor;
@@ -325,8 +325,8 @@ static void take(struct storage *storage, struct storage_targets *targets, uint6
 }
 
 static void do_change(
-    const struct sumac_distributed *variable, struct storage *storage,
-    struct storage_targets *targets, const struct change *change, const struct by_rows *by)
+    const struct sumac_variable *variable, struct storage *storage, struct storage_targets *targets,
+    const struct change *change, const struct by_rows *by)
 {
     struct update_slice slice;
 
@@ -344,7 +344,7 @@ static void do_change(
 }
 
 /* Two components of the same storage: the second one is done with the first. */
-static bool is_done(const struct sumac_distributed *variable, uint32_t component)
+static bool is_done(const struct sumac_variable *variable, uint32_t component)
 {
     for (uint32_t i = 0; i < component; i++)
         if (variable->components[i].storage == variable->components[component].storage)
@@ -353,7 +353,7 @@ static bool is_done(const struct sumac_distributed *variable, uint32_t component
 }
 
 static bool aim_all(
-    const struct sumac_distributed *variable, const struct change *change,
+    const struct sumac_variable *variable, const struct change *change,
     struct storage_targets *targets)
 {
     for (uint32_t i = 0; i < variable->component_count; i++)
@@ -365,8 +365,8 @@ static bool aim_all(
     return true;
 }
 
-static bool change_every(
-    struct sumac_distributed *variable, const struct change *change, const struct by_rows *by)
+static bool
+change_every(struct sumac_variable *variable, const struct change *change, const struct by_rows *by)
 {
     struct storage_targets *targets = calloc(variable->component_count, sizeof *targets);
 
@@ -401,7 +401,7 @@ static void forget(struct by_rows *by)
 }
 
 bool storage_change_alone(
-    const struct sumac_distributed *variable, struct storage *storage, const struct change *change)
+    const struct sumac_variable *variable, struct storage *storage, const struct change *change)
 {
     struct storage_targets targets;
     struct by_rows by;
@@ -448,7 +448,7 @@ change_one(struct sumac_component *component, const struct change *change, const
 }
 
 static bool change_here(
-    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change)
+    struct sumac_variable *variable, struct sumac_component *only, const struct change *change)
 {
     struct by_rows by;
 
@@ -460,7 +460,7 @@ static bool change_here(
 }
 
 enum sumac_status storage_change(
-    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
     struct sumac_error *error)
 {
     struct sumac_value *operand = NULL;

@@ -8,7 +8,7 @@
  * assigned tensor that is whole, and on the device already, stays there. New values replace the old
  * ones when all of them are whole.
  */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 /* ---- made */
 
 static enum sumac_status place_storage(
-    struct sumac_distributed *variable, uint32_t index, const struct storage *here,
+    struct sumac_variable *variable, uint32_t index, const struct storage *here,
     struct storage *placed, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = variable->strategy;
@@ -35,7 +35,7 @@ static enum sumac_status place_storage(
 }
 
 enum sumac_status storage_on_device_create(
-    struct sumac_distributed *variable, uint32_t index, const struct storage *here,
+    struct sumac_variable *variable, uint32_t index, const struct storage *here,
     struct storage **storage, struct sumac_error *error)
 {
     struct storage *made = calloc(1, sizeof *made);
@@ -73,7 +73,7 @@ static void release(struct storage *storage)
 }
 
 static struct sumac_value *
-operand_of(const struct sumac_distributed *variable, const struct change *change, uint32_t index)
+operand_of(const struct sumac_variable *variable, const struct change *change, uint32_t index)
 {
     struct sumac_value *operand = change->operand;
 
@@ -85,7 +85,7 @@ operand_of(const struct sumac_distributed *variable, const struct change *change
 
 /* Is a tensor assigned that lies there already, and that nobody can write? */
 static bool
-is_taken_over(const struct sumac_distributed *variable, const struct change *change, uint32_t index)
+is_taken_over(const struct sumac_variable *variable, const struct change *change, uint32_t index)
 {
     struct sumac_value *operand = operand_of(variable, change, index);
     const struct sumac_tensor *own = &variable->components[index].storage->value->tensor;
@@ -99,7 +99,7 @@ is_taken_over(const struct sumac_distributed *variable, const struct change *cha
 }
 
 static void take_over(
-    const struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    const struct sumac_variable *variable, const struct change *change, uint32_t index,
     struct storage *on_device)
 {
     const struct storage *before = variable->components[index].storage;
@@ -113,8 +113,8 @@ static void take_over(
 
 /* ---- by the device */
 
-static bool is_the_devices(
-    const struct sumac_distributed *variable, const struct change *change, uint32_t index)
+static bool
+is_the_devices(const struct sumac_variable *variable, const struct change *change, uint32_t index)
 {
     const struct device *device = variable->strategy->own.devices[index];
 
@@ -124,7 +124,7 @@ static bool is_the_devices(
 
 /* Memory for what comes of it; slots that the function does not have stay the component's. */
 static enum sumac_status make_room(
-    struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    struct sumac_variable *variable, const struct change *change, uint32_t index,
     struct storage *on_device, struct storage_targets *targets, struct sumac_error *error)
 {
     const struct storage *before = variable->components[index].storage;
@@ -149,7 +149,7 @@ static enum sumac_status make_room(
 }
 
 static enum sumac_status
-aim(struct sumac_distributed *variable, const struct change *change, uint32_t index,
+aim(struct sumac_variable *variable, const struct change *change, uint32_t index,
     struct outcome *outcome, struct sumac_error *error)
 {
     struct change own = *change;
@@ -167,8 +167,8 @@ aim(struct sumac_distributed *variable, const struct change *change, uint32_t in
 }
 
 /* Kin are updated alike. */
-static uint64_t find_likeness(
-    const struct sumac_distributed *variable, const struct outcome *outcomes, uint32_t index)
+static uint64_t
+find_likeness(const struct sumac_variable *variable, const struct outcome *outcomes, uint32_t index)
 {
     const uint64_t kin = variable->components[index].storage->kin;
 
@@ -180,8 +180,8 @@ static uint64_t find_likeness(
 }
 
 /* What is assigned is a copy; of others, what kin have is alike. */
-static void liken(
-    const struct sumac_distributed *variable, const struct change *change, struct outcome *outcomes)
+static void
+liken(const struct sumac_variable *variable, const struct change *change, struct outcome *outcomes)
 {
     for (uint32_t i = 0; i < variable->component_count; i++) {
         struct sumac_value *made = outcomes[i].on_device.value;
@@ -196,7 +196,7 @@ static void liken(
 
 /* All components' at once. */
 static enum sumac_status compute_there(
-    struct sumac_distributed *variable, const struct change *change, struct outcome *outcomes,
+    struct sumac_variable *variable, const struct change *change, struct outcome *outcomes,
     struct sumac_error *error)
 {
     struct device_update *updates[SUMAC_REPLICAS_MAX];
@@ -228,7 +228,7 @@ bring_here(const struct storage *storage, struct storage *here, struct sumac_err
 }
 
 static enum sumac_status compute_here(
-    struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    struct sumac_variable *variable, const struct change *change, uint32_t index,
     struct storage *here, struct sumac_error *error)
 {
     struct change own = *change;
@@ -247,7 +247,7 @@ static enum sumac_status compute_here(
 
 /* The first of the component's kin of which it was computed here. */
 static uint32_t
-find_kin(const struct sumac_distributed *variable, const struct outcome *outcomes, uint32_t index)
+find_kin(const struct sumac_variable *variable, const struct outcome *outcomes, uint32_t index)
 {
     const uint64_t kin = variable->components[index].storage->kin;
 
@@ -261,7 +261,7 @@ find_kin(const struct sumac_distributed *variable, const struct outcome *outcome
 /* ---- all of it */
 
 static enum sumac_status prepare(
-    struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    struct sumac_variable *variable, const struct change *change, uint32_t index,
     struct outcome *outcomes, struct sumac_error *error)
 {
     if (is_taken_over(variable, change, index)) {
@@ -295,7 +295,7 @@ static void commit(struct sumac_component *component, struct storage *on_device,
 }
 
 enum sumac_status storage_on_device_change(
-    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
     struct sumac_error *error)
 {
     const uint32_t first = only == NULL ? 0 : only->index;

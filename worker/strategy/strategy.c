@@ -377,7 +377,7 @@ enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct s
     struct surroundings *const surroundings = strategy->surroundings;
     const uint32_t timeout_ms = strategy->options.timeout_ms;
     while (strategy->variables.first != NULL)
-        sumac_distributed_destroy(strategy->variables.first);
+        sumac_variable_destroy(strategy->variables.first);
     on_device_close(strategy);
     replicas_close(&strategy->own);
     calls_deinit(strategy);

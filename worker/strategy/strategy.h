@@ -18,7 +18,7 @@
  *   peers.c      the same calls made by several workers
  *   environment.c, started_ps.c   the strategy that the environment says, and its ps
  *
- * Variables have a header of their own, distributed.h.
+ * Variables have a header of their own, variable.h.
  */
 #ifndef STRATEGY_STRATEGY_H
 #define STRATEGY_STRATEGY_H
@@ -88,11 +88,11 @@ struct call {
     struct sumac_value *value;
     sumac_merge_function *function; /* of MERGE */
     void *context;
-    struct sumac_distributed *variable; /* of WRITE, and of an update that is a MERGE, … */
+    struct sumac_variable *variable; /* of WRITE, and of an update that is a MERGE, … */
     const char *name; /* … and its name; of CREATE how it is created: as much as is kept … */
-    struct label_sum sum;                       /* … and of all of it; zeros: that is all */
-    struct sumac_distributed *const *variables; /* of an update of several … */
-    uint32_t variable_count;                    /* … so many; else 0 */
+    struct label_sum sum;                    /* … and of all of it; zeros: that is all */
+    struct sumac_variable *const *variables; /* of an update of several … */
+    uint32_t variable_count;                 /* … so many; else 0 */
     const void *by;                   /* of an update what is called, as far as it is told apart */
     const struct sumac_error *failed; /* the replica's arguments are none; NULL: they are */
     bool first_only;                  /* what replica 0 has is what counts */
@@ -167,16 +167,16 @@ struct sumac_strategy {
     uint32_t first, in_sync;     /* the id of its first replica; replicas of all processes */
     struct replicas own;         /* their devices; of DEFAULT none */
     struct on_device *on_device; /* on_device.h; NULL: the host sees their memory */
-    struct sumac_replica_context *contexts;   /* (replicas) */
-    pid_t process;                            /* that has its threads */
-    pthread_mutex_t running;                  /* one run at a time */
-    struct replica_run *runs;                 /* (replicas), of that */
-    struct peers *peers;                      /* of MULTI_WORKER; else NULL */
-    pthread_mutex_t creating;                 /* guards … */
-    LIST(struct sumac_distributed) variables; /* … those that are not destroyed */
-    struct strategy_function *functions;      /* that variables have beside the table's */
-    struct surroundings *surroundings;        /* what is its own of the cluster; NULL: nothing */
-    uint32_t helpers;                         /* threads that may help the one that computes */
+    struct sumac_replica_context *contexts; /* (replicas) */
+    pid_t process;                          /* that has its threads */
+    pthread_mutex_t running;                /* one run at a time */
+    struct replica_run *runs;               /* (replicas), of that */
+    struct peers *peers;                    /* of MULTI_WORKER; else NULL */
+    pthread_mutex_t creating;               /* guards … */
+    LIST(struct sumac_variable) variables;  /* … those that are not destroyed */
+    struct strategy_function *functions;    /* that variables have beside the table's */
+    struct surroundings *surroundings;      /* what is its own of the cluster; NULL: nothing */
+    uint32_t helpers;                       /* threads that may help the one that computes */
     struct kept *results;
     struct calls calls;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update.c -- a function of each component of a variable: StrategyExtended.update. */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static enum sumac_status refuse_per_replica(
     void *context, struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
-    const struct sumac_distributed *variable = context;
+    const struct sumac_variable *variable = context;
     char where[160];
 
     if (leaf->kind == SUMAC_VALUE_PER_REPLICA && !value_is_same_in_replicas(leaf))
@@ -30,7 +30,7 @@ static enum sumac_status refuse_per_replica(
 }
 
 enum sumac_status update_check_argument(
-    struct sumac_distributed *variable, struct sumac_value *given, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_value *given, struct sumac_error *error)
 {
     struct sumac_value *same = NULL;
 
@@ -42,7 +42,7 @@ enum sumac_status update_check_argument(
 }
 
 enum sumac_status update_check_own(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     const char *function, const struct sumac_value *gradient, struct sumac_error *error)
 {
     assert(gradient != NULL);
@@ -54,8 +54,7 @@ enum sumac_status update_check_own(
 }
 
 static enum sumac_status check_arguments(
-    struct sumac_distributed *variable, const struct sumac_update *update,
-    struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_update *update, struct sumac_error *error)
 {
     const enum sumac_value_kind args = sumac_value_kind(update->args);
 
@@ -151,7 +150,7 @@ static enum sumac_status tuple_leaf(
 }
 
 static enum sumac_status put_together(
-    const struct sumac_distributed *variable, bool grouped, struct sumac_value *const *results,
+    const struct sumac_variable *variable, bool grouped, struct sumac_value *const *results,
     struct sumac_value **result, struct sumac_error *error)
 {
     uint32_t count = variable->component_count;
@@ -182,7 +181,7 @@ static enum sumac_status apply(
 }
 
 /* May what is applied to the components, each on its device, be applied to all at once? */
-static bool is_for_all(const struct sumac_distributed *variable, const struct sumac_update *update)
+static bool is_for_all(const struct sumac_variable *variable, const struct sumac_update *update)
 {
     const struct sumac_value *gradient;
 
@@ -194,8 +193,8 @@ static bool is_for_all(const struct sumac_distributed *variable, const struct su
 }
 
 static enum sumac_status apply_to_all(
-    struct sumac_distributed *variable, const struct sumac_update *update,
-    struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_update *update, struct sumac_value **result,
+    struct sumac_error *error)
 {
     const enum sumac_status status =
         write_apply(variable, NULL, update->context, sumac_value_item(update->args, 0), error);
@@ -207,8 +206,8 @@ static enum sumac_status apply_to_all(
 }
 
 static enum sumac_status update_components(
-    struct sumac_distributed *variable, const struct sumac_update *update,
-    struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_update *update, struct sumac_value **result,
+    struct sumac_error *error)
 {
     if (is_for_all(variable, update))
         return apply_to_all(variable, update, result, error);
@@ -228,7 +227,7 @@ static enum sumac_status update_components(
 /* ---- from within replicas */
 
 struct merged {
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     const struct sumac_update *update;
 };
 
@@ -249,7 +248,7 @@ static enum sumac_status update_merged(
 }
 
 static enum sumac_status update_in_replica(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
 {
     struct merged merged = {.variable = variable, .update = update};
@@ -303,11 +302,11 @@ enum sumac_status update_refuse(
     return why->status;
 }
 
-enum sumac_status sumac_distributed_update(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_update(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_update";
+    static const char call[] = "sumac_variable_update";
     const char *const null = variable == NULL           ? "variable"
                              : update == NULL           ? "update"
                              : update->function == NULL ? "update->function"
@@ -330,15 +329,15 @@ uint32_t sumac_component_index(const struct sumac_component *component)
     return component == NULL ? 0 : component->index;
 }
 
-enum sumac_status sumac_distributed_apply(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_apply(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error)
 {
     struct sumac_error why;
 
     if (variable == NULL || gradient == NULL) {
         (void)fail_for_null(
-            &why, "sumac_distributed_apply", variable == NULL ? "variable" : "gradient");
+            &why, "sumac_variable_apply", variable == NULL ? "variable" : "gradient");
         return update_refuse(replica, &why, error);
     }
     if (update_check_own(
@@ -355,8 +354,7 @@ enum sumac_status sumac_distributed_apply(
         (void)value_fail_for_memory(&why);
         return update_refuse(replica, &why, error);
     }
-    const enum sumac_status status =
-        sumac_distributed_update(variable, replica, &update, NULL, error);
+    const enum sumac_status status = sumac_variable_update(variable, replica, &update, NULL, error);
     sumac_value_unref(args);
     return status;
 }

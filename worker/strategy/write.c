@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.c -- variables are written: by replicas together, by one of them, across them, or component
  * by component. */
-#include "distributed.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -65,7 +65,7 @@ static const struct update_hyperparameters no_hyperparameters;
 
 /* On the ps, one operand after the other; *result is what it then is. */
 static enum sumac_status change_remote(
-    struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *operands,
+    struct sumac_variable *variable, enum sumac_write write, struct sumac_value *const *operands,
     uint32_t count, struct sumac_value **result, struct sumac_error *error)
 {
     const struct sumac_function function = {.name = writes[write].function};
@@ -78,7 +78,7 @@ static enum sumac_status change_remote(
 /* To all components, or to this one; *result is what `only`, or the first, then has. What the
  * replica has in its stream is waited for before the others have to wait, too. */
 static enum sumac_status change_storage(
-    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
     struct sumac_value **result, struct sumac_error *error)
 {
     const struct sumac_component *read = only != NULL ? only : &variable->components[0];
@@ -98,7 +98,7 @@ static enum sumac_status change_storage(
 }
 
 static enum sumac_status change(
-    struct sumac_distributed *variable, struct sumac_component *only, enum sumac_write write,
+    struct sumac_variable *variable, struct sumac_component *only, enum sumac_write write,
     struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     const struct change change = {
@@ -117,19 +117,19 @@ static enum sumac_status change(
 /* ---- what the context allows */
 
 /* Of one device, or of none: the components are one, and there is nothing to aggregate. */
-static bool is_plain(const struct sumac_distributed *variable)
+static bool is_plain(const struct sumac_variable *variable)
 {
     return variable->process_local || variable->strategy->options.kind == SUMAC_STRATEGY_DEFAULT ||
            variable->strategy->options.kind == SUMAC_STRATEGY_ONE_DEVICE;
 }
 
-static bool is_on_read(const struct sumac_distributed *variable)
+static bool is_on_read(const struct sumac_variable *variable)
 {
     return variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ;
 }
 
 static enum sumac_status fail_write(
-    const struct sumac_distributed *variable, enum sumac_write write, enum sumac_status status,
+    const struct sumac_variable *variable, enum sumac_write write, enum sumac_status status,
     const char *why, struct sumac_error *error)
 {
     return fail(
@@ -158,7 +158,7 @@ static bool has_zero(const struct sumac_tensor *tensor)
 
 /* TensorFlow refuses to divide rows by 0, whatever their type. operand_check has passed. */
 static enum sumac_status check_divisors(
-    const struct sumac_distributed *variable, enum sumac_write write,
+    const struct sumac_variable *variable, enum sumac_write write,
     const struct sumac_value *operand, struct sumac_error *error)
 {
     struct sumac_value *rows = NULL;
@@ -178,13 +178,13 @@ static enum sumac_status check_divisors(
 }
 
 /* A ps is given the rows that each replica writes, one replica after the other. */
-static bool is_handed_on(const struct sumac_distributed *variable, enum sumac_write write)
+static bool is_handed_on(const struct sumac_variable *variable, enum sumac_write write)
 {
     return variable->remote != NULL && writes[write].by_rows;
 }
 
 static enum sumac_status check_scatter(
-    const struct sumac_distributed *variable, enum sumac_write write, struct sumac_error *error)
+    const struct sumac_variable *variable, enum sumac_write write, struct sumac_error *error)
 {
     if (!writes[write].by_rows || is_handed_on(variable, write))
         return SUMAC_OK;
@@ -203,7 +203,7 @@ static enum sumac_status check_scatter(
 }
 
 static enum sumac_status check_replicas_write(
-    const struct sumac_distributed *variable, enum sumac_write write, struct sumac_error *error)
+    const struct sumac_variable *variable, enum sumac_write write, struct sumac_error *error)
 {
     const enum sumac_status status = check_scatter(variable, write, error);
 
@@ -221,7 +221,7 @@ static enum sumac_status check_replicas_write(
 }
 
 static enum sumac_status check_across(
-    const struct sumac_distributed *variable, enum sumac_write write, bool reads,
+    const struct sumac_variable *variable, enum sumac_write write, bool reads,
     struct sumac_error *error)
 {
     const enum sumac_status status = check_scatter(variable, write, error);
@@ -300,7 +300,7 @@ static bool divide_integers(const struct sumac_tensor *whole, uint32_t replicas,
 
 /* What each component of a SUM is given, so that they add up to the operand. */
 static enum sumac_status divide(
-    const struct sumac_distributed *variable, const struct sumac_value *operand,
+    const struct sumac_variable *variable, const struct sumac_value *operand,
     struct sumac_value **divided, struct sumac_error *error)
 {
     const struct sumac_tensor *const whole = &operand->tensor;
@@ -327,7 +327,7 @@ static enum sumac_status divide(
 
 /* The same, wherever the operand is. */
 static enum sumac_status divide_here(
-    const struct sumac_distributed *variable, struct sumac_value *operand,
+    const struct sumac_variable *variable, struct sumac_value *operand,
     struct sumac_value **divided, struct sumac_error *error)
 {
     struct sumac_value *here = NULL;
@@ -340,7 +340,7 @@ static enum sumac_status divide_here(
 }
 
 static enum sumac_status write_across(
-    struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *operand,
+    struct sumac_variable *variable, enum sumac_write write, struct sumac_value *operand,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *share = NULL;
@@ -366,7 +366,7 @@ static enum sumac_status write_across(
 
 /* What is written for all: their sum or mean, or what the first has. */
 static enum sumac_status aggregate(
-    const struct sumac_distributed *variable, enum sumac_write write,
+    const struct sumac_variable *variable, enum sumac_write write,
     struct sumac_value *const *values, struct sumac_value **operand, struct sumac_error *error)
 {
     const struct call call = {.kind = CALL_WRITE, .op = aggregation_op(variable)};
@@ -380,7 +380,7 @@ static enum sumac_status aggregate(
 }
 
 enum sumac_status write_together(
-    struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *values,
+    struct sumac_variable *variable, enum sumac_write write, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *operand = NULL;
@@ -400,9 +400,8 @@ enum sumac_status write_together(
 }
 
 static enum sumac_status write_with_others(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
-    enum sumac_write write, struct sumac_value *operand, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica_context *replica, enum sumac_write write,
+    struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     const struct call call = {
         .kind = CALL_WRITE,
@@ -423,16 +422,15 @@ static enum sumac_status write_with_others(
 }
 
 /* Do all replicas write it together? */
-static bool is_together(const struct sumac_distributed *variable)
+static bool is_together(const struct sumac_variable *variable)
 {
     assert(variable->strategy->in_sync > 0);
     return !is_plain(variable) && !is_on_read(variable) && variable->strategy->in_sync > 1;
 }
 
 static enum sumac_status write_in_replica(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
-    enum sumac_write write, struct sumac_value *operand, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica_context *replica, enum sumac_write write,
+    struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_component *own = distributed_component(variable, replica);
 
@@ -444,7 +442,7 @@ static enum sumac_status write_in_replica(
 /* ---- public */
 
 static enum sumac_status check_allowed(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     enum sumac_write write, bool reads, struct sumac_error *error)
 {
     if (variable->uneven && writes[write].by_rows)
@@ -458,7 +456,7 @@ static enum sumac_status check_allowed(
 }
 
 static enum sumac_status check_operand(
-    const struct sumac_distributed *variable, enum sumac_write write,
+    const struct sumac_variable *variable, enum sumac_write write,
     const struct sumac_value *operand, struct sumac_error *error)
 {
     const enum sumac_status status =
@@ -468,7 +466,7 @@ static enum sumac_status check_operand(
 }
 
 /* Has each component a copy of its own of the operand, on its device? */
-static bool is_each_ones(const struct sumac_distributed *variable, const struct sumac_value *value)
+static bool is_each_ones(const struct sumac_variable *variable, const struct sumac_value *value)
 {
     return variable->is_there && value_is_leaf_of_replicas(value) &&
            value_are_alike(value->items, value->count) && value->count == variable->component_count;
@@ -476,7 +474,7 @@ static bool is_each_ones(const struct sumac_distributed *variable, const struct 
 
 /* Across, a value that is the same in all replicas is what the first has; lent. */
 static enum sumac_status read_operand(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     enum sumac_write write, struct sumac_value *value, struct sumac_value **operand,
     struct sumac_error *error)
 {
@@ -498,10 +496,10 @@ static enum sumac_status read_operand(
 }
 
 static enum sumac_status check_write(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     enum sumac_write write, const struct sumac_value *value, bool reads, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_write";
+    static const char call[] = "sumac_variable_write";
 
     if (variable == NULL || value == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "value");
@@ -518,7 +516,7 @@ static enum sumac_status check_write(
  * what is none of this strategy's, which may have been to be one. Workers that cannot write across
  * do not read what comes of it. */
 static enum sumac_status refuse_write(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica, bool reads,
+    struct sumac_variable *variable, struct sumac_replica_context *replica, bool reads,
     const struct sumac_error *why, struct sumac_error *error)
 {
     assert(why->status != SUMAC_OK);
@@ -532,10 +530,9 @@ static enum sumac_status refuse_write(
     return why->status;
 }
 
-enum sumac_status sumac_distributed_write(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
-    enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
-    struct sumac_error *error)
+enum sumac_status sumac_variable_write(
+    struct sumac_variable *variable, struct sumac_replica_context *replica, enum sumac_write write,
+    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *operand;
     struct sumac_error why;
@@ -552,25 +549,25 @@ enum sumac_status sumac_distributed_write(
                                  result, error);
 }
 
-enum sumac_status sumac_distributed_assign(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_assign(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
 {
-    return sumac_distributed_write(variable, replica, SUMAC_WRITE_ASSIGN, value, result, error);
+    return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN, value, result, error);
 }
 
-enum sumac_status sumac_distributed_assign_add(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_assign_add(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
 {
-    return sumac_distributed_write(variable, replica, SUMAC_WRITE_ASSIGN_ADD, value, result, error);
+    return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN_ADD, value, result, error);
 }
 
-enum sumac_status sumac_distributed_assign_sub(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_assign_sub(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
 {
-    return sumac_distributed_write(variable, replica, SUMAC_WRITE_ASSIGN_SUB, value, result, error);
+    return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN_SUB, value, result, error);
 }
 
 /* ---- in an update */
@@ -586,7 +583,7 @@ static enum sumac_status check_component(
         return SUMAC_OK;
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-        "%s: called outside of the update that has this component; sumac_distributed_update gives "
+        "%s: called outside of the update that has this component; sumac_variable_update gives "
         "one to its function, for as long as that runs",
         call);
 }
@@ -640,7 +637,7 @@ enum sumac_status sumac_component_write(
 
 /* Which functions there are, and what they take, the ps knows. */
 static enum sumac_status apply_remote(
-    struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_variable *variable, const struct sumac_function *function,
     struct sumac_value *gradient, struct sumac_error *error)
 {
     const char *const name = function != NULL && function->name != NULL ? function->name : "apply";
@@ -652,7 +649,7 @@ static enum sumac_status apply_remote(
 
 /* Of a mirrored one each item is looked at. */
 static enum sumac_status check_gradient(
-    const struct sumac_distributed *variable, const char *call, const struct sumac_value *gradient,
+    const struct sumac_variable *variable, const char *call, const struct sumac_value *gradient,
     struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
@@ -666,7 +663,7 @@ static enum sumac_status check_gradient(
 }
 
 enum sumac_status write_apply(
-    struct sumac_distributed *variable, struct sumac_component *only,
+    struct sumac_variable *variable, struct sumac_component *only,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error)
 {
     struct update_hyperparameters hyperparameters = variable->hyperparameters;

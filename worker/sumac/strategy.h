@@ -370,7 +370,7 @@ SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
 /* Calls across the replicas of several workers are made by all workers, in the same order: what
  * differs, or what one of them cannot make the call with (NULL, another type or shape), is an error
  * to all of them, and the next call is the same for all. That holds for reduce, batch_reduce,
- * gather, and for sumac_distributed_create and reads of ON_READ variables. A call from a context
+ * gather, and for sumac_variable_create and reads of ON_READ variables. A call from a context
  * where it makes no sense is this worker's alone. */
 
 /* Strategy.reduce. Without axes (NULL): Σ, or Σ ÷ R, element by element, of tensors of one shape.
@@ -394,7 +394,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce(
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error);
 
 /* StrategyExtended.batch_reduce_to: each of a list or tuple, as reduce without axes; a list in the
- * same order. (StrategyExtended.reduce_to is sumac_strategy_reduce_to, sumac/distributed.h.) */
+ * same order. (StrategyExtended.reduce_to is sumac_strategy_reduce_to, sumac/variable.h.) */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_batch_reduce(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
     struct sumac_value **results, struct sumac_error *error);

@@ -7,7 +7,7 @@
  *     worker.h       a step, its push and its pull, overlapped
  *     value.h        tensors, nests of them, what each replica has
  *     strategy.h     tf.distribute: replicas, and what they compute together
- *     distributed.h  variables of a strategy
+ *     variable.h  variables of a strategy
  */
 #ifndef SUMAC_SUMAC_H
 #define SUMAC_SUMAC_H
@@ -16,7 +16,7 @@
 #include "sumac/client.h"
 #include "sumac/cluster.h"
 #include "sumac/device.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 #include "sumac/status.h"
 #include "sumac/strategy.h"
 #include "sumac/tensor.h"

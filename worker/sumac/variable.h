@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* distributed.h -- variables of a strategy: tf.distribute.DistributedVariable.
+/* variable.h -- variables of a strategy: tf.distribute.DistributedVariable.
  *
- *     sumac_distributed_create     a variable, in each replica a component of it
- *     sumac_distributed_read …     what it is, as the context sees it
- *     sumac_distributed_assign …   written: by all replicas together, or across them
- *     sumac_distributed_update     a function of each component: StrategyExtended.update
+ *     sumac_variable_create     a variable, in each replica a component of it
+ *     sumac_variable_read …     what it is, as the context sees it
+ *     sumac_variable_assign …   written: by all replicas together, or across them
+ *     sumac_variable_update     a function of each component: StrategyExtended.update
  *       sumac_component_…          what that function does
- *     sumac_distributed_destroy
+ *     sumac_variable_destroy
  *
  * What a call means depends on where it is made. In a replica's function it is given the replica's
  * context; NULL means across the replicas, as in a scope or a merge_call.
@@ -36,8 +36,8 @@
  *
  * Threads  any: each call is atomic to each component.
  */
-#ifndef SUMAC_DISTRIBUTED_H
-#define SUMAC_DISTRIBUTED_H
+#ifndef SUMAC_VARIABLE_H
+#define SUMAC_VARIABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,7 +46,7 @@
 #include "sumac/strategy.h"
 #include "sumac/value.h"
 
-struct sumac_distributed;
+struct sumac_variable;
 struct sumac_component;
 
 enum sumac_trainable {
@@ -66,7 +66,7 @@ struct sumac_partitioner {
     uint64_t max_shard_bytes; /* of MAX_SIZE: at least 1 */
 };
 
-struct sumac_distributed_options {
+struct sumac_variable_options {
     /* UTF-8, 1 to 1024 bytes, no control characters; on the ps not ending in /part_ and digits */
     const char *name;
     /* A tensor; or per_replica, what each replica proposes: that of the first is every component's.
@@ -89,7 +89,7 @@ struct sumac_distributed_options {
     /* StrategyExtended.colocate_vars_with: where that variable of the strategy is; NULL: anywhere.
      * What replicas have is on their devices, so beside it; of PARAMETER_SERVER it is on the ps of
      * that one's first shard. */
-    const struct sumac_distributed *colocate_with;
+    const struct sumac_variable *colocate_with;
     /* Not the strategy's, but one value of this process, as one that is created outside of all
      * scopes: written and read as it is, updated once. */
     bool process_local;
@@ -103,7 +103,7 @@ struct sumac_distributed_options {
 /* Variable(initial_value, trainable, name, synchronization, aggregation) in the strategy's scope,
  * or in a replica's function (options->replica).
  *
- * Gives    *variable; destroy with sumac_distributed_destroy, once, or with its strategy.
+ * Gives    *variable; destroy with sumac_variable_destroy, once, or with its strategy.
  * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, an unknown
  *          synchronization, aggregation or function, MEAN of integers.
  *          FAILED_PRECONDITION: within a replica without its context, with the context of another
@@ -112,48 +112,47 @@ struct sumac_distributed_options {
  *          (ALREADY_EXISTS: another shape, …).
  *          In replicas also as sumac_replica_all_reduce, in all of them: INVALID_ARGUMENT if they
  *          come with different options. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_create(
-    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
-    struct sumac_distributed **variable, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_create(
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error);
 /* NULL is fine. Nobody uses it any more, and its strategy is there. What is on the ps stays there:
  * sumac_client_delete. */
-SUMAC_API void sumac_distributed_destroy(struct sumac_distributed *variable);
+SUMAC_API void sumac_variable_destroy(struct sumac_variable *variable);
 
 /* What it was created with; AUTO is ON_WRITE. The name is lent. Of NULL: NULL, zeros, false.
  * Threads  any. */
-SUMAC_API const char *sumac_distributed_name(const struct sumac_distributed *variable);
-SUMAC_API enum sumac_dtype sumac_distributed_dtype(const struct sumac_distributed *variable);
-SUMAC_API struct sumac_shape sumac_distributed_shape(const struct sumac_distributed *variable);
-SUMAC_API bool sumac_distributed_trainable(const struct sumac_distributed *variable);
+SUMAC_API const char *sumac_variable_name(const struct sumac_variable *variable);
+SUMAC_API enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable);
+SUMAC_API struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable);
+SUMAC_API bool sumac_variable_trainable(const struct sumac_variable *variable);
 SUMAC_API enum sumac_synchronization
-sumac_distributed_synchronization(const struct sumac_distributed *variable);
-SUMAC_API enum sumac_aggregation
-sumac_distributed_aggregation(const struct sumac_distributed *variable);
+sumac_variable_synchronization(const struct sumac_variable *variable);
+SUMAC_API enum sumac_aggregation sumac_variable_aggregation(const struct sumac_variable *variable);
 /* StrategyExtended.variable_created_in_scope: is it the strategy's, and distributed? */
-SUMAC_API bool sumac_distributed_created_in_scope(
-    const struct sumac_strategy *strategy, const struct sumac_distributed *variable);
+SUMAC_API bool sumac_variable_created_in_scope(
+    const struct sumac_strategy *strategy, const struct sumac_variable *variable);
 
 /* read_value: as the context sees it. It costs no copy: what is written later makes one.
  * replica (NULL: across)
  * Gives    *value, a tensor.
  * Fails    INVALID_ARGUMENT: across, ON_READ without an aggregation. FAILED_PRECONDITION: a context
  *          that is not this thread's, or of another strategy. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_read(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value **value, struct sumac_error *error);
 
-/* All variables of a model at once, of one strategy: a list of what sumac_distributed_read gives of
+/* All variables of a model at once, of one strategy: a list of what sumac_variable_read gives of
  * each. Of PARAMETER_SERVER they are one pull, so that what is on one ps is of one moment.
  * variables (count), replica (NULL: across)
  * Gives    *values. Fails  as a read; INVALID_ARGUMENT: more than SUMAC_VALUE_ITEMS_MAX, or on ps
  *          than SUMAC_TRANSFER_VARIABLES_MAX; FAILED_PRECONDITION: of two strategies. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read_all(
-    struct sumac_distributed *const *variables, uint32_t count,
-    struct sumac_replica_context *replica, struct sumac_value **values, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_read_all(
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica_context *replica,
+    struct sumac_value **values, struct sumac_error *error);
 
 /* What each component of this process has: a tuple. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
-    struct sumac_distributed *variable, struct sumac_value **components, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_components(
+    struct sumac_variable *variable, struct sumac_value **components, struct sumac_error *error);
 
 /* What the update function keeps beside each component of this process (an optimizer's slot
  * variables): a tuple with one dict for each component, from the slot's name ("m", "v") to a tensor
@@ -161,15 +160,15 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
  * dicts. Of PARAMETER_SERVER one dict, which is pulled from the ps.
  * Gives    *slots. Fails  PARAMETER_SERVER: as sumac_client_pull_and_wait.
  * Threads  any. Counterpart: tf.keras.optimizers.Optimizer.variables. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_slots(
-    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_slots(
+    struct sumac_variable *variable, struct sumac_value **slots, struct sumac_error *error);
 
 /* How many shards it has. The rows of one, as a read across has them; its name is
  * "NAME/part_INDEX", or of one that is alone the variable's.
  * Fails    OUT_OF_RANGE: there is no such shard. Else as a read. */
-SUMAC_API uint32_t sumac_distributed_shards(const struct sumac_distributed *variable);
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_shard(
-    struct sumac_distributed *variable, uint32_t index, struct sumac_value **value,
+SUMAC_API uint32_t sumac_variable_shards(const struct sumac_variable *variable);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_shard(
+    struct sumac_variable *variable, uint32_t index, struct sumac_value **value,
     struct sumac_error *error);
 
 /* Of `rows` rows that a partitioner has split into so many shards: which shard has a row, and which
@@ -183,15 +182,15 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shard_of_row(
 /* Part of what a read in that context gives: sumac_value_slice, sumac_value_rows, in the order
  * asked for, and sumac_value_lookup, with weights or without (ShardedVariable.__getitem__,
  * sparse_read, embedding_lookup_sparse). Gives    *value. Fails  as a read, and as these. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_slice(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_slice(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_slice *slices, uint32_t count, struct sumac_value **value,
     struct sumac_error *error);
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_rows(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_rows(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_value *ids, struct sumac_value **value, struct sumac_error *error);
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_lookup(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_lookup(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_value *bags, enum sumac_combiner combiner, struct sumac_value **value,
     struct sumac_error *error);
 
@@ -222,19 +221,18 @@ SUMAC_API enum sumac_write sumac_write_parse(const char *name);
  *          sumac_replica_all_reduce, where replicas write together: what one of them cannot write,
  *          be it NULL, of another strategy or shape, or no way to write, has failed in all of
  *          them. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_write(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
-    enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
-    struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_write(
+    struct sumac_variable *variable, struct sumac_replica_context *replica, enum sumac_write write,
+    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
 /* Variable.assign, assign_add, assign_sub: the same. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_add(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign_add(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_sub(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign_sub(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
 
 /* StrategyExtended.reduce_to: sumac_strategy_reduce without axes, with the result where
@@ -244,13 +242,13 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_sub(
  * Fails    as sumac_strategy_reduce; FAILED_PRECONDITION: a variable of another strategy. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce_to(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
-    const struct sumac_distributed *destination, struct sumac_value **result,
+    const struct sumac_variable *destination, struct sumac_value **result,
     struct sumac_error *error);
 
 /* ---- update functions beside the table's */
 
 /* Make a text an update function of the strategy's variables (docs/EXPRESSIONS.md), by its name
- * from then on: in sumac_distributed_options, and to be applied. Of PARAMETER_SERVER it is the
+ * from then on: in sumac_variable_options, and to be applied. Of PARAMETER_SERVER it is the
  * cluster's: sumac_client_define. The same text under the same name is the same function.
  *
  * Borrows  name and text.
@@ -302,8 +300,8 @@ struct sumac_update {
  * another strategy's scope, a context that is not this thread's. Else as the function. In a replica
  * all replicas of the process have failed, as sumac_replica_all_reduce says, whichever of them it
  * is that cannot. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_update(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_update(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error);
 
 /* The same with an update function by its name as what is called: each component's value and slots
@@ -311,26 +309,25 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_update(
  * variable's dtype and shape, or slices of it.
  * Fails    as update. INVALID_ARGUMENT: an unknown function or hyperparameter, another dtype or
  *          shape, a gradient that is per_replica. FAILED_PRECONDITION (MISSING_SLOTS). */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_apply(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
 
 /* All variables of a model at once, of one strategy, each by its own function: an optimizer's
- * apply_gradients. `gradients` is a list or tuple, of what sumac_distributed_apply takes for each.
+ * apply_gradients. `gradients` is a list or tuple, of what sumac_variable_apply takes for each.
  * All are looked at before any is applied; of PARAMETER_SERVER they are one push, which is applied
  * to all of them or to none.
  *
  * variables (count), replica (NULL: across)
  * Borrows  gradients.
- * Fails    as sumac_distributed_apply. INVALID_ARGUMENT: not one gradient for each.
+ * Fails    as sumac_variable_apply. INVALID_ARGUMENT: not one gradient for each.
  *          FAILED_PRECONDITION: of two strategies. RESOURCE_EXHAUSTED: of variables that live in
  *          this process, the first ones may have changed; (PART_TOO_LARGE) of those on ps, together
  *          more for one ps than a session is granted of its staging (72 MiB by default), and none
  *          has: apply them in several calls. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_apply_all(
-    struct sumac_distributed *const *variables, uint32_t count,
-    struct sumac_replica_context *replica, struct sumac_value *gradients,
-    struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply_all(
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica_context *replica,
+    struct sumac_value *gradients, struct sumac_error *error);
 
 /* Which it is among those of this process, from 0. Threads  any. */
 SUMAC_API uint32_t sumac_component_index(const struct sumac_component *component);

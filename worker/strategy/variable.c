@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* distributed.c -- variables of a strategy: created, destroyed, described, read. */
-#include "distributed.h"
+/* variable.c -- variables of a strategy: created, destroyed, described, read. */
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 /* ---- contexts */
 
 enum sumac_status distributed_check_context(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     const char *call, struct sumac_error *error)
 {
     const struct context *present = context_present();
@@ -42,8 +42,8 @@ enum sumac_status distributed_check_context(
     return SUMAC_OK;
 }
 
-struct sumac_component *distributed_component(
-    struct sumac_distributed *variable, const struct sumac_replica_context *replica)
+struct sumac_component *
+distributed_component(struct sumac_variable *variable, const struct sumac_replica_context *replica)
 {
     const uint32_t index = replica == NULL || variable->component_count == 1 ? 0 : replica->index;
 
@@ -53,7 +53,7 @@ struct sumac_component *distributed_component(
 /* ---- options */
 
 static enum sumac_status fail_option(
-    const struct sumac_distributed_options *options, const char *why, struct sumac_error *error)
+    const struct sumac_variable_options *options, const char *why, struct sumac_error *error)
 {
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "variable %.200s: %s",
@@ -61,7 +61,7 @@ static enum sumac_status fail_option(
 }
 
 static enum sumac_status
-check_name(const struct sumac_distributed_options *options, struct sumac_error *error)
+check_name(const struct sumac_variable_options *options, struct sumac_error *error)
 {
     const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, NAME_BYTES_MAX + 1);
 
@@ -83,7 +83,7 @@ static bool is_integer(enum sumac_dtype dtype)
     return dtype >= SUMAC_INT8 && dtype <= SUMAC_UINT64;
 }
 
-struct sumac_value *distributed_initial_of(const struct sumac_distributed_options *options)
+struct sumac_value *distributed_initial_of(const struct sumac_variable_options *options)
 {
     struct sumac_value *initial = options->initial;
 
@@ -93,7 +93,7 @@ struct sumac_value *distributed_initial_of(const struct sumac_distributed_option
 }
 
 enum sumac_status distributed_check_options(
-    const struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    const struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct sumac_error *error)
 {
     const struct sumac_value *initial = distributed_initial_of(options);
@@ -103,7 +103,7 @@ enum sumac_status distributed_check_options(
     if (initial == NULL)
         return fail_option(options, "initial is no tensor, nor per_replica tensors", error);
     if (options->colocate_with != NULL &&
-        !sumac_distributed_created_in_scope(strategy, options->colocate_with))
+        !sumac_variable_created_in_scope(strategy, options->colocate_with))
         return fail_option(
             options, "colocate_with is a variable that was not created in this strategy's scope",
             error);
@@ -134,7 +134,7 @@ enum sumac_status distributed_check_options(
 }
 
 enum sumac_status distributed_find_function(
-    const struct sumac_distributed *variable, const struct sumac_function *given,
+    const struct sumac_variable *variable, const struct sumac_function *given,
     const struct update_function **function, struct update_hyperparameters *hyperparameters,
     struct sumac_error *error)
 {
@@ -168,8 +168,7 @@ enum sumac_status distributed_find_function(
 
 /* The function that it is created with, and whose slots it has: the table's, or a ps knows it. */
 static enum sumac_status make_function(
-    struct sumac_distributed *variable, const struct sumac_function *given,
-    struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_function *given, struct sumac_error *error)
 {
     const struct sumac_function assign = {.name = "assign"};
     const struct update_function *function;
@@ -183,15 +182,15 @@ static enum sumac_status make_function(
     return status;
 }
 
-static bool is_remote(const struct sumac_distributed *variable)
+static bool is_remote(const struct sumac_variable *variable)
 {
     return variable->strategy->options.kind == SUMAC_STRATEGY_PARAMETER_SERVER &&
            !variable->process_local;
 }
 
 /* Each gets one of its own, on its device. Takes  the storage. */
-static enum sumac_status place_components(
-    struct sumac_distributed *variable, struct storage *here, struct sumac_error *error)
+static enum sumac_status
+place_components(struct sumac_variable *variable, struct storage *here, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
@@ -204,8 +203,7 @@ static enum sumac_status place_components(
 }
 
 static enum sumac_status make_components(
-    struct sumac_distributed *variable, const struct sumac_value *initial,
-    struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_value *initial, struct sumac_error *error)
 {
     struct storage *storage = variable->remote == NULL ? storage_create(variable, initial) : NULL;
 
@@ -224,7 +222,7 @@ static enum sumac_status make_components(
 }
 
 static void describe(
-    struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    struct sumac_variable *variable, const struct sumac_variable_options *options,
     const struct sumac_value *initial)
 {
     assert(initial->kind == SUMAC_VALUE_TENSOR);
@@ -270,7 +268,7 @@ void distributed_label_function(const struct sumac_function *function, struct la
 
 /* What it is described by, without its shards. */
 static void label_description(
-    const struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    const struct sumac_variable *variable, const struct sumac_variable_options *options,
     struct label *label)
 {
     static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
@@ -290,7 +288,7 @@ static void label_description(
 
 /* How it is created, which is the same in all workers. */
 static void label_creation(
-    const struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    const struct sumac_variable *variable, const struct sumac_variable_options *options,
     struct label *label)
 {
     const uint64_t *const first = variable->shard_first;
@@ -306,11 +304,11 @@ static void label_creation(
 }
 
 void distributed_label_options(
-    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct label *label)
 {
     const struct sumac_partitioner *const rule = &options->partitioner;
-    struct sumac_distributed described = {.strategy = strategy};
+    struct sumac_variable described = {.strategy = strategy};
 
     describe(&described, options, distributed_initial_of(options));
     label_description(&described, options, label);
@@ -328,8 +326,8 @@ void distributed_label_options(
 }
 
 /* Do the other workers create it with this one? */
-static bool is_all_workers(
-    const struct sumac_strategy *strategy, const struct sumac_distributed_options *options)
+static bool
+is_all_workers(const struct sumac_strategy *strategy, const struct sumac_variable_options *options)
 {
     assert(strategy != NULL);
     return strategy->peers != NULL && (options == NULL || !options->process_local);
@@ -337,7 +335,7 @@ static bool is_all_workers(
 
 /* What all components begin with: what the first replica of all has. Gives *initial, here. */
 static enum sumac_status take_first_initial(
-    struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    struct sumac_variable *variable, const struct sumac_variable_options *options,
     struct sumac_value **initial, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = variable->strategy;
@@ -364,10 +362,10 @@ static enum sumac_status take_first_initial(
 /* One without components yet, of which there is what can be without the other workers.
  * Gives    *variable, whose destruction is its caller's also where this fails; NULL: no memory. */
 static enum sumac_status prepare(
-    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
-    struct sumac_distributed **variable, struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error)
 {
-    struct sumac_distributed *made = calloc(1, sizeof *made);
+    struct sumac_variable *made = calloc(1, sizeof *made);
 
     assert(*variable == NULL);
     if (made == NULL)
@@ -391,13 +389,13 @@ static enum sumac_status prepare(
     return status;
 }
 
-enum sumac_status sumac_distributed_create(
-    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
-    struct sumac_distributed **variable, struct sumac_error *error)
+enum sumac_status sumac_variable_create(
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_create";
+    static const char call[] = "sumac_variable_create";
     struct sumac_value *initial = NULL;
-    struct sumac_distributed *made = NULL;
+    struct sumac_variable *made = NULL;
     struct sumac_error why;
 
     if (strategy == NULL)
@@ -424,13 +422,13 @@ enum sumac_status sumac_distributed_create(
         *variable = made;
         return SUMAC_OK;
     }
-    sumac_distributed_destroy(made);
+    sumac_variable_destroy(made);
     if (error != NULL)
         *error = why;
     return status;
 }
 
-void sumac_distributed_destroy(struct sumac_distributed *variable)
+void sumac_variable_destroy(struct sumac_variable *variable)
 {
     if (variable == NULL)
         return;
@@ -453,39 +451,38 @@ void sumac_distributed_destroy(struct sumac_distributed *variable)
 
 /* ---- described */
 
-const char *sumac_distributed_name(const struct sumac_distributed *variable)
+const char *sumac_variable_name(const struct sumac_variable *variable)
 {
     return variable == NULL ? NULL : variable->name;
 }
 
-enum sumac_dtype sumac_distributed_dtype(const struct sumac_distributed *variable)
+enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
 {
     return variable == NULL ? SUMAC_DTYPE_UNSPECIFIED : variable->dtype;
 }
 
-struct sumac_shape sumac_distributed_shape(const struct sumac_distributed *variable)
+struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
 {
     return variable == NULL ? (struct sumac_shape){.rank = 0} : variable->shape;
 }
 
-bool sumac_distributed_trainable(const struct sumac_distributed *variable)
+bool sumac_variable_trainable(const struct sumac_variable *variable)
 {
     return variable != NULL && variable->trainable;
 }
 
-enum sumac_synchronization
-sumac_distributed_synchronization(const struct sumac_distributed *variable)
+enum sumac_synchronization sumac_variable_synchronization(const struct sumac_variable *variable)
 {
     return variable == NULL ? SUMAC_SYNCHRONIZATION_AUTO : variable->asked_for;
 }
 
-enum sumac_aggregation sumac_distributed_aggregation(const struct sumac_distributed *variable)
+enum sumac_aggregation sumac_variable_aggregation(const struct sumac_variable *variable)
 {
     return variable == NULL ? SUMAC_AGGREGATION_NONE : variable->aggregation;
 }
 
-bool sumac_distributed_created_in_scope(
-    const struct sumac_strategy *strategy, const struct sumac_distributed *variable)
+bool sumac_variable_created_in_scope(
+    const struct sumac_strategy *strategy, const struct sumac_variable *variable)
 {
     return strategy != NULL && variable != NULL && variable->strategy == strategy &&
            !variable->process_local;
@@ -506,7 +503,7 @@ enum sumac_status component_value(
 
 /* A reference of each component's: an array, which the caller frees. */
 static enum sumac_status component_values(
-    struct sumac_distributed *variable, struct sumac_value ***values, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_value ***values, struct sumac_error *error)
 {
     struct sumac_value **made = calloc(variable->component_count, sizeof *made);
     enum sumac_status status = SUMAC_OK;
@@ -533,7 +530,7 @@ static void release(struct sumac_value **values, uint32_t count)
     free(values);
 }
 
-enum sumac_reduce_op aggregation_op(const struct sumac_distributed *variable)
+enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable)
 {
     return variable->aggregation == SUMAC_AGGREGATION_SUM    ? SUMAC_REDUCE_SUM
            : variable->aggregation == SUMAC_AGGREGATION_MEAN ? SUMAC_REDUCE_MEAN
@@ -542,7 +539,7 @@ enum sumac_reduce_op aggregation_op(const struct sumac_distributed *variable)
 
 /* The components of all replicas in sync. */
 static enum sumac_status
-aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+aggregate(struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value **own = NULL, **all = NULL;
     struct call call = {
@@ -570,20 +567,20 @@ aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct
 }
 
 /* Is it read across by what all components have? */
-static bool is_aggregated(const struct sumac_distributed *variable)
+static bool is_aggregated(const struct sumac_variable *variable)
 {
     assert(variable->synchronization != SUMAC_SYNCHRONIZATION_AUTO);
     return variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ && !variable->process_local &&
            variable->strategy->options.kind != SUMAC_STRATEGY_DEFAULT;
 }
 
-bool distributed_reads_together(const struct sumac_distributed *variable)
+bool distributed_reads_together(const struct sumac_variable *variable)
 {
     return is_aggregated(variable) && variable->aggregation != SUMAC_AGGREGATION_NONE;
 }
 
 enum sumac_status distributed_refuse_read(
-    struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    struct sumac_variable *variable, const struct sumac_replica_context *replica,
     const struct sumac_error *why, struct sumac_error *error)
 {
     assert(why->status != SUMAC_OK);
@@ -596,7 +593,7 @@ enum sumac_status distributed_refuse_read(
 }
 
 enum sumac_status distributed_read_across(
-    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
     const bool on_read = is_aggregated(variable);
 
@@ -619,7 +616,7 @@ enum sumac_status distributed_read_across(
 }
 
 enum sumac_status distributed_place(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value *read = status == SUMAC_OK && value != NULL ? *value : NULL, *own = NULL;
@@ -638,11 +635,11 @@ enum sumac_status distributed_place(
     return placed;
 }
 
-enum sumac_status sumac_distributed_read(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+enum sumac_status sumac_variable_read(
+    struct sumac_variable *variable, struct sumac_replica_context *replica,
     struct sumac_value **value, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_read";
+    static const char call[] = "sumac_variable_read";
 
     struct sumac_error why;
 
@@ -661,7 +658,7 @@ enum sumac_status sumac_distributed_read(
 }
 
 enum sumac_status distributed_regroup(
-    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value **values;
 
@@ -674,10 +671,10 @@ enum sumac_status distributed_regroup(
     return status;
 }
 
-enum sumac_status sumac_distributed_components(
-    struct sumac_distributed *variable, struct sumac_value **components, struct sumac_error *error)
+enum sumac_status sumac_variable_components(
+    struct sumac_variable *variable, struct sumac_value **components, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_components";
+    static const char call[] = "sumac_variable_components";
 
     if (variable == NULL || components == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "components");
@@ -706,10 +703,10 @@ static struct sumac_value *component_slots(const struct sumac_component *compone
     return sumac_value_dict(function->slot_names, items, count);
 }
 
-enum sumac_status sumac_distributed_slots(
-    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error)
+enum sumac_status sumac_variable_slots(
+    struct sumac_variable *variable, struct sumac_value **slots, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_slots";
+    static const char call[] = "sumac_variable_slots";
 
     if (variable == NULL || slots == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "slots");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* distributed.h (worker/strategy) -- what a strategy's variable is made of, for the files beside
+/* variable.h (worker/strategy) -- what a strategy's variable is made of, for the files beside
  * it:
  *
- *   distributed.c   create, destroy, read
+ *   variable.c   create, destroy, read
  *   creation.c      create within the replicas' function
  *   write.c         what is written in which context, and aggregated how
  *   update.c        a function of each component
@@ -17,7 +17,7 @@
 #include <pthread.h>
 
 #include "strategy.h"
-#include "sumac/distributed.h"
+#include "sumac/variable.h"
 #include "update.h"
 
 /* ---- storage.c: a value, and the slots beside it */
@@ -33,14 +33,14 @@ struct storage {
 };
 
 struct sumac_component {
-    struct sumac_distributed *variable;
+    struct sumac_variable *variable;
     uint32_t index;
     struct storage *storage; /* NULL: of a variable that is remote */
 };
 
-struct sumac_distributed {
+struct sumac_variable {
     struct sumac_strategy *strategy;
-    LINKS(struct sumac_distributed) in_strategy;
+    LINKS(struct sumac_variable) in_strategy;
     char *name;
     enum sumac_dtype dtype;
     struct sumac_shape shape;
@@ -82,24 +82,24 @@ struct storage_targets {
 /* Gives  one that no component has yet, with a copy of `initial`, which is here. NULL: no memory.
  */
 struct storage *
-storage_create(const struct sumac_distributed *variable, const struct sumac_value *initial);
+storage_create(const struct sumac_variable *variable, const struct sumac_value *initial);
 void storage_destroy(struct storage *storage);
 
 /* The variable's mutex is held. Do it to all components, or to this one (NULL: to all); nothing at
  * all where that fails.
  * Fails  RESOURCE_EXHAUSTED. */
 enum sumac_status storage_change(
-    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
     struct sumac_error *error);
 
 /* The same to a storage that one component has, and whose values the host sees. `change` has no
  * rows that there are not. false: no memory. */
 bool storage_change_alone(
-    const struct sumac_distributed *variable, struct storage *storage, const struct change *change);
+    const struct sumac_variable *variable, struct storage *storage, const struct change *change);
 
 /* What the change, by a tensor, of the storage's values is to lib/update. */
 void storage_slice(
-    const struct sumac_distributed *variable, const struct storage *storage,
+    const struct sumac_variable *variable, const struct storage *storage,
     const struct change *change, const struct storage_targets *targets, struct update_slice *slice);
 
 /* ---- storage_on_device.c: on the devices of the replicas */
@@ -107,17 +107,17 @@ void storage_slice(
 /* A storage of component `index`, with what `here` has.
  * Gives *storage. Fails  RESOURCE_EXHAUSTED; as the device. */
 enum sumac_status storage_on_device_create(
-    struct sumac_distributed *variable, uint32_t index, const struct storage *here,
+    struct sumac_variable *variable, uint32_t index, const struct storage *here,
     struct storage **storage, struct sumac_error *error);
 /* As storage_change, which calls it. An operand may be mirrored. */
 enum sumac_status storage_on_device_change(
-    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
     struct sumac_error *error);
 
 /* Is the operand a tensor of the variable's type and shape, or slices that fit?
  * Fails  INVALID_ARGUMENT, naming the variable, and what it is and is not. */
 enum sumac_status operand_check(
-    const struct sumac_distributed *variable, const char *call, const struct sumac_value *operand,
+    const struct sumac_variable *variable, const char *call, const struct sumac_value *operand,
     bool by_rows, struct sumac_error *error);
 
 /* ---- remote.c: a value on the ps, and the slots beside it */
@@ -125,30 +125,30 @@ enum sumac_status operand_check(
 /* Create it there, or find it, with the function and the partitioner that are asked for:
  * variable->remote. Fails  as sumac_client_create; as the device that has `initial`. */
 enum sumac_status remote_create(
-    struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
+    struct sumac_variable *variable, const struct sumac_variable_options *asked,
     struct sumac_value *initial, struct sumac_error *error);
 /* What it is, with all that this process has changed before.
  * Gives  *value. Fails  as sumac_client_pull_and_wait. */
-enum sumac_status remote_read(
-    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
+enum sumac_status
+remote_read(struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error);
 /* A tuple of one dict, from the name of each slot to its tensor.
  * Gives  *slots. Fails  as sumac_client_variable_describe, sumac_client_pull_and_wait. */
 enum sumac_status remote_slots(
-    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_value **slots, struct sumac_error *error);
 /* Of all that are remote, in one pull; values[i] of the others is left NULL. */
 enum sumac_status remote_read_all(
-    struct sumac_distributed *const *variables, uint32_t count, struct sumac_value **values,
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_value **values,
     struct sumac_error *error);
 /* Apply the function (NULL: its own) to each operand, as operand_check has them, one after the
  * other: to all of them, or none.
  * Fails  as sumac_client_push_and_wait. */
 enum sumac_status remote_change(
-    struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_variable *variable, const struct sumac_function *function,
     struct sumac_value *const *operands, uint32_t count, struct sumac_error *error);
 
 /* Each one's own function with its operand, of all that are remote, in one push: all, or none. */
 enum sumac_status remote_change_all(
-    struct sumac_distributed *const *variables, struct sumac_value *const *operands, uint32_t count,
+    struct sumac_variable *const *variables, struct sumac_value *const *operands, uint32_t count,
     struct sumac_error *error);
 
 /* ---- update.c */
@@ -156,7 +156,7 @@ enum sumac_status remote_change_all(
 /* Does what a replica of its own comes with fit the variable? Across the replicas, and of what is
  * distributed, it is looked at later. Fails  as operand_check. */
 enum sumac_status update_check_own(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     const char *function, const struct sumac_value *gradient, struct sumac_error *error);
 /* An update that cannot be made, for what it was called with: in a replica it is one that all make
  * together, and they all hear of it.
@@ -167,7 +167,7 @@ enum sumac_status update_refuse(
 /* No leaf is per_replica, unless it is known that all replicas have the same. Fails
  * INVALID_ARGUMENT, naming the variable and the leaf. */
 enum sumac_status update_check_argument(
-    struct sumac_distributed *variable, struct sumac_value *given, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_value *given, struct sumac_error *error);
 
 /* ---- write.c */
 
@@ -178,76 +178,76 @@ bool write_is_by_rows(enum sumac_write write);
 /* What all replicas in sync write together: aggregated, and done. Gives *result (NULL: not wanted):
  * what each reads then. */
 enum sumac_status write_together(
-    struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *values,
+    struct sumac_variable *variable, enum sumac_write write, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error);
 
 /* Apply the function (NULL: its own) to a component of one that is not remote. NULL: to all, each
  * by its own of the gradient, which is mirrored, or by that itself: it is the same for all. Fails
  * as sumac_component_apply. */
 enum sumac_status write_apply(
-    struct sumac_distributed *variable, struct sumac_component *only,
+    struct sumac_variable *variable, struct sumac_component *only,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
 
 /* ---- creation.c */
 
 /* In options->replica, together with all other replicas. */
 enum sumac_status creation_in_replica(
-    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
-    struct sumac_distributed **variable, struct sumac_error *error);
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error);
 
-/* ---- distributed.c */
+/* ---- variable.c */
 
 /* Fails  INVALID_ARGUMENT, naming the variable. */
 enum sumac_status distributed_check_options(
-    const struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    const struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct sumac_error *error);
 /* The tensor that every component begins with; lent. NULL: the options have no tensor. */
-struct sumac_value *distributed_initial_of(const struct sumac_distributed_options *options);
+struct sumac_value *distributed_initial_of(const struct sumac_variable_options *options);
 /* What the options ask for, apart from the initial elements. The options were checked. */
 void distributed_label_options(
-    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct label *label);
 
 /* SUM or MEAN, if its aggregation is one of these; else 0. */
-enum sumac_reduce_op aggregation_op(const struct sumac_distributed *variable);
+enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable);
 
 /* May this thread use the variable so: as that replica, or across them (NULL)?
  * Fails  FAILED_PRECONDITION. */
 enum sumac_status distributed_check_context(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     const char *call, struct sumac_error *error);
 /* What tells one function, and what it is given, from another: "sgd learning_rate 0.5". */
 void distributed_label_function(const struct sumac_function *function, struct label *label);
 /* Its first component, or the replica's. */
-struct sumac_component *distributed_component(
-    struct sumac_distributed *variable, const struct sumac_replica_context *replica);
+struct sumac_component *
+distributed_component(struct sumac_variable *variable, const struct sumac_replica_context *replica);
 /* A reference of what the component has. Fails  of a remote one. */
 enum sumac_status component_value(
     struct sumac_component *component, struct sumac_value **value, struct sumac_error *error);
 /* As a read across. */
 enum sumac_status distributed_read_across(
-    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error);
 /* Make *value, which was read if `status` is OK, the replica's own, on its device. Across (NULL) it
  * stays as it is. Returns  `status`, or why not. */
 enum sumac_status distributed_place(
-    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error);
 /* Across, do all replicas read it together? */
-bool distributed_reads_together(const struct sumac_distributed *variable);
+bool distributed_reads_together(const struct sumac_variable *variable);
 /* A read that cannot be made, for what it was called with (or, of a write, for that): across, of
  * what all workers read together, they all hear of it; else the error is as it was.
  * variable (NULL: it is not known) Borrows  why. Fails  always. */
 enum sumac_status distributed_refuse_read(
-    struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    struct sumac_variable *variable, const struct sumac_replica_context *replica,
     const struct sumac_error *why, struct sumac_error *error);
 /* What each component has, regrouped. */
 enum sumac_status distributed_regroup(
-    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error);
 
 /* The function and hyperparameters of `given` for the variable.
  * Fails  INVALID_ARGUMENT, FAILED_PRECONDITION (MISSING_SLOTS). */
 enum sumac_status distributed_find_function(
-    const struct sumac_distributed *variable, const struct sumac_function *given,
+    const struct sumac_variable *variable, const struct sumac_function *given,
     const struct update_function **function, struct update_hyperparameters *hyperparameters,
     struct sumac_error *error);
 
