@@ -128,7 +128,7 @@ static enum sumac_status push_ones(struct sumac_client *client, struct sumac_err
             .name = functions[i],
             .dtype = SUMAC_FLOAT32,
             .shape = SUMAC_SHAPE(ONES_ROWS, COLUMNS),
-            .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
+            .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS},
             .function = {.name = functions[i]}};
         status = sumac_client_create(client, &options, &variables[i], error);
     }
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
         .name = "table",
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(count, COLUMNS),
-        .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
+        .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS},
         .function = {.name = "adagrad"}};
     struct sumac_client *client = NULL;
     struct sumac_error error = {0};

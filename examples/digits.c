@@ -183,7 +183,7 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
             options.a = -limit;
             options.b = limit;
             options.seed = (uint64_t)i + 1;
-            options.partitioner = SUMAC_PARTITIONER_SHARD_PER_PS;
+            options.partitioner.kind = SUMAC_PARTITIONER_SHARD_PER_PS;
         }
         status = sumac_client_create(job->client, &options, &job->variables[i], error);
     }

@@ -31,8 +31,8 @@ int main(int argc, char **argv)
         .name = "w",
         .dtype = SUMAC_FLOAT64,
         .shape = SUMAC_SHAPE(4),
-        .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS, /* two rows on each of two */
-        .function = {.name = "assign_add"},            /* what a ps does with what is pushed */
+        .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS}, /* two rows on each of two */
+        .function = {.name = "assign_add"}, /* what a ps does with what is pushed */
     };
     check(sumac_client_create(client, &options, &w, &error));
 

@@ -105,8 +105,9 @@ static struct sumac_client_variable *variable_of(struct job *job, uint64_t bytes
         .dtype = SUMAC_FLOAT32,
         .shape = {.rank = 1, .extent = {bytes / sizeof(float)}},
         .initializer = SUMAC_INITIALIZER_ZEROS,
-        .partitioner = job->shards > 1 ? SUMAC_PARTITIONER_FIXED_SHARDS : SUMAC_PARTITIONER_NONE,
-        .num_shards = job->shards > 1 ? job->shards : 0,
+        .partitioner =
+            {.kind = job->shards > 1 ? SUMAC_PARTITIONER_FIXED_SHARDS : SUMAC_PARTITIONER_NONE,
+             .num_shards = job->shards > 1 ? job->shards : 0},
         .function = {.name = "assign_add"}};
     if (job->variable_count == VARIABLES_MAX)
         die("Sumac: too many variables");

@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "function.h"
+#include "partitioner.h"
 #include "push.h"
 #include "text.h"
 
@@ -173,11 +174,8 @@ static enum sumac_status
 check_kinds(const struct sumac_client_variable_options *options, struct sumac_error *error)
 {
     const enum sumac_initializer_kind initializer = options->initializer;
-    const enum sumac_partitioner_kind partitioner = options->partitioner;
     const bool random =
         initializer == SUMAC_INITIALIZER_UNIFORM || initializer == SUMAC_INITIALIZER_NORMAL;
-    const bool bounded =
-        partitioner == SUMAC_PARTITIONER_MIN_SIZE || partitioner == SUMAC_PARTITIONER_MAX_SIZE;
 
     const struct {
         const char *name, *kinds;
@@ -189,13 +187,6 @@ check_kinds(const struct sumac_client_variable_options *options, struct sumac_er
         {"seed", "initializer UNIFORM or NORMAL", options->seed != 0, random},
         {"initial_value", "initializer ASSIGNED", options->initial_value != NULL,
          initializer == SUMAC_INITIALIZER_ASSIGNED},
-        {"num_shards", "partitioner FIXED_SHARDS", options->num_shards != 0,
-         partitioner == SUMAC_PARTITIONER_FIXED_SHARDS},
-        {"min_shard_bytes", "partitioner MIN_SIZE", options->min_shard_bytes != 0,
-         partitioner == SUMAC_PARTITIONER_MIN_SIZE},
-        {"max_shards", "partitioner MIN_SIZE or MAX_SIZE", options->max_shards != 0, bounded},
-        {"max_shard_bytes", "partitioner MAX_SIZE", options->max_shard_bytes != 0,
-         partitioner == SUMAC_PARTITIONER_MAX_SIZE},
         {"hyperparameters", "a function by name", function_has_hyperparameters(&options->function),
          options->function.name != NULL},
     };
@@ -205,7 +196,7 @@ check_kinds(const struct sumac_client_variable_options *options, struct sumac_er
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
                 "%.200s: %s is given, which only %s has", options->name, checks[i].name,
                 checks[i].kinds);
-    return SUMAC_OK;
+    return partitioner_check(&options->partitioner, options->name, error);
 }
 
 static enum sumac_status
@@ -269,16 +260,7 @@ static enum sumac_status fill(
     creation->initializer.a = options->a;
     creation->initializer.b = options->b;
     creation->initializer.seed = options->seed;
-    creation->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
-    creation->partitioner.kind = (Sumac__V1__Partitioner__Kind)options->partitioner;
-    creation->partitioner.num_shards = options->num_shards;
-    if (options->partitioner == SUMAC_PARTITIONER_SHARD_PER_PS) {
-        creation->partitioner.kind = SUMAC__V1__PARTITIONER__KIND__KIND_FIXED_SHARDS;
-        creation->partitioner.num_shards = creation->client->peer_count;
-    }
-    creation->partitioner.min_shard_bytes = options->min_shard_bytes;
-    creation->partitioner.max_shards = options->max_shards;
-    creation->partitioner.max_shard_bytes = options->max_shard_bytes;
+    creation->partitioner = partitioner_pack(&options->partitioner, creation->client->peer_count);
     wire_variable *variable = &creation->variable;
     *variable = (wire_variable)WIRE_VARIABLE_INIT;
     variable->name = (char *)(uintptr_t)options->name;

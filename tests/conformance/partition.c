@@ -97,17 +97,17 @@ static struct sumac_client_variable *create_on_ps(
     struct sumac_client_variable_options options = {
         .name = own,
         .dtype = read_dtype(given),
-        .partitioner = split ? kinds[rule->kind] : SUMAC_PARTITIONER_NONE,
+        .partitioner = {.kind = split ? kinds[rule->kind] : SUMAC_PARTITIONER_NONE},
         .colocate_with = split ? NULL : other};
     read_shape(json_object_get(given, "shape"), &options.shape);
     if (split && rule->kind == WIRE_PARTITIONER_FIXED_SHARDS)
-        options.num_shards = (uint64_t)rule->num_shards;
+        options.partitioner.num_shards = (uint64_t)rule->num_shards;
     if (split && rule->kind == WIRE_PARTITIONER_MIN_SIZE)
-        options.min_shard_bytes = (uint64_t)rule->min_shard_bytes;
+        options.partitioner.min_shard_bytes = (uint64_t)rule->min_shard_bytes;
     if (split && rule->kind == WIRE_PARTITIONER_MAX_SIZE)
-        options.max_shard_bytes = (uint64_t)rule->max_shard_bytes;
+        options.partitioner.max_shard_bytes = (uint64_t)rule->max_shard_bytes;
     if (split && bounded && rule->max_shards != PLACEMENT_NO_CAP)
-        options.max_shards = (uint64_t)rule->max_shards;
+        options.partitioner.max_shards = (uint64_t)rule->max_shards;
     if (sumac_client_create(cluster_client(), &options, &variable, &error) != SUMAC_OK)
         (void)cases_fail(run, "on the ps: %s", error.text);
     return variable;

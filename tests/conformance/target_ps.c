@@ -66,8 +66,9 @@ static enum sumac_status create(const struct target_variable *variable, struct s
         .shape = variable->initial->shape,
         .initializer = SUMAC_INITIALIZER_ASSIGNED,
         .initial_value = &initial,
-        .partitioner = splits ? SUMAC_PARTITIONER_FIXED_SHARDS : SUMAC_PARTITIONER_NONE,
-        .num_shards = splits ? 2 : 0,
+        .partitioner =
+            {.kind = splits ? SUMAC_PARTITIONER_FIXED_SHARDS : SUMAC_PARTITIONER_NONE,
+             .num_shards = splits ? 2 : 0},
         .function = function};
     status = sumac_client_create(now.client, &options, &now.variable, error);
     sumac_buffer_unref(initial.buffer);

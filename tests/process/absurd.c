@@ -140,7 +140,7 @@ static void open_clients(void)
         .name = "w",
         .dtype = SUMAC_FLOAT64,
         .shape = SUMAC_SHAPE(ROWS),
-        .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
+        .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS},
         .function = {.name = "assign_add"},
     };
 
@@ -237,31 +237,34 @@ static void try_kinds(void)
         .initial_value = &tensor);
     CREATE(
         "partitioner 77", INVALID_ARGUMENT, "partitioner",
-        .partitioner = (enum sumac_partitioner_kind)77);
+        .partitioner = {.kind = (enum sumac_partitioner_kind)77});
     CREATE(
         "num_shards 0", INVALID_ARGUMENT, "num_shards",
-        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS);
+        .partitioner = {.kind = SUMAC_PARTITIONER_FIXED_SHARDS});
     CREATE(
         "num_shards 2^64 - 1", INVALID_ARGUMENT, "num_shards",
-        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = UINT64_MAX);
+        .partitioner = {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = UINT64_MAX});
     CREATE(
-        "num_shards of NONE", INVALID_ARGUMENT, "num_shards is given, which only", .num_shards = 2);
+        "num_shards of NONE", INVALID_ARGUMENT, "num_shards is given, which only",
+        .partitioner = {.num_shards = 2});
     CREATE(
         "num_shards of SHARD_PER_PS", INVALID_ARGUMENT, "num_shards is given, which only",
-        .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS, .num_shards = 2);
+        .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS, .num_shards = 2});
     CREATE(
         "max_shard_bytes 0", INVALID_ARGUMENT, "max_shard_bytes",
-        .partitioner = SUMAC_PARTITIONER_MAX_SIZE);
+        .partitioner = {.kind = SUMAC_PARTITIONER_MAX_SIZE});
     CREATE(
         "max_shard_bytes of MIN_SIZE", INVALID_ARGUMENT, "max_shard_bytes is given, which only",
-        .partitioner = SUMAC_PARTITIONER_MIN_SIZE, .max_shard_bytes = 1);
+        .partitioner = {.kind = SUMAC_PARTITIONER_MIN_SIZE, .max_shard_bytes = 1});
     CREATE(
         "min_shard_bytes of NONE", INVALID_ARGUMENT, "min_shard_bytes is given, which only",
-        .min_shard_bytes = 1);
-    CREATE("max_shards of NONE", INVALID_ARGUMENT, "max_shards is given", .max_shards = 1);
+        .partitioner = {.min_shard_bytes = 1});
+    CREATE(
+        "max_shards of NONE", INVALID_ARGUMENT, "max_shards is given",
+        .partitioner = {.max_shards = 1});
     CREATE(
         "max_shards 2^64 - 1", INVALID_ARGUMENT, "max_shards",
-        .partitioner = SUMAC_PARTITIONER_MIN_SIZE, .max_shards = UINT64_MAX);
+        .partitioner = {.kind = SUMAC_PARTITIONER_MIN_SIZE, .max_shards = UINT64_MAX});
 }
 
 static void try_initial_values(void)

@@ -140,7 +140,7 @@ static void try_parts_of_variables(void)
         sumac_variable_shard, "NULL", INVALID_ARGUMENT, "variable is NULL",
         sumac_variable_shard(NULL, 0, &result, error));
     REFUSED(
-        sumac_variable_shard, "2^32 - 1", OUT_OF_RANGE, "is none of them",
+        sumac_variable_shard, "2^32 - 1", OUT_OF_RANGE, "4294967295",
         sumac_variable_shard(variable, UINT32_MAX, &result, error));
     REFUSED(
         sumac_variable_slice, "NULL", INVALID_ARGUMENT, "variable is NULL",

@@ -39,7 +39,7 @@ static void fill(struct list *list, const char *kind, size_t count)
             .name = list->names[i],
             .dtype = dtypes[i % 3],
             .shape = {.rank = 2, .extent = {1 + i % 4, 3}},
-            .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
+            .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS},
             .function = {.name = "assign_add"}};
     }
 }

@@ -111,8 +111,8 @@ static enum sumac_status create(struct member *member, char *const *words, size_
         .dtype = sumac_dtype_parse(words[2]),
         .shape =
             {.extent = {strtoull(words[3], NULL, 10), strtoull(words[4], NULL, 10)}, .rank = 2},
-        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
-        .num_shards = strtoull(words[5], NULL, 10),
+        .partitioner =
+            {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = strtoull(words[5], NULL, 10)},
         .function = {.name = words[6]},
         .aggregation = count < 8                       ? SUMAC_AGGREGATION_NONE
                        : strcmp(words[7], "mean") == 0 ? SUMAC_AGGREGATION_MEAN

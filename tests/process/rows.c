@@ -142,8 +142,8 @@ static enum sumac_status create_both(
             .dtype = SUMAC_FLOAT32,
             .shape = SUMAC_SHAPE(SMALL_ROWS, SMALL_COLUMNS),
             .initializer = SUMAC_INITIALIZER_ONES,
-            .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
-            .num_shards = i == ONE ? 1 : SHARDS,
+            .partitioner =
+                {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = i == ONE ? 1 : SHARDS},
             .function = {.name = counting->function, .schedule = counting->schedule}};
         status = sumac_client_create(client, &options, &variables[i], error);
     }
@@ -278,8 +278,7 @@ int main(void)
         .name = "table",
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(ROWS, COLUMNS),
-        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
-        .num_shards = 3,
+        .partitioner = {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 3},
         .function = {.name = "assign_add"}};
     struct sumac_client *client = NULL;
     struct sumac_client_variable *variable = NULL;

@@ -51,7 +51,7 @@ static enum sumac_status create(struct task *task, const char *dtype, struct sum
             .shape = {.extent = {ELEMENTS}, .rank = 1},
             .aggregation = aggregations[v],
             .initializer = SUMAC_INITIALIZER_ONES,
-            .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
+            .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS},
             .function = {.name = "assign_add"}};
         status = sumac_client_create(task->client, &options, &task->variables[v], error);
     }

@@ -46,8 +46,7 @@ make(struct sumac_client *client, struct set *set, struct sumac_error *error)
             .name = names[i],
             .dtype = SUMAC_INT64,
             .shape = {.extent = {ROWS}, .rank = 1},
-            .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
-            .num_shards = 2,
+            .partitioner = {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 2},
             .function = {.name = "assign_add"},
         };
         struct sumac_buffer *buffer = NULL;

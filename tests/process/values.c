@@ -82,8 +82,8 @@ static enum sumac_status make(
         .name = words[1],
         .dtype = sumac_dtype_parse(words[2]),
         .shape = parse_shape(words[3]),
-        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
-        .num_shards = strtoull(words[4], NULL, 10),
+        .partitioner =
+            {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = strtoull(words[4], NULL, 10)},
         .function = parse_function(words[5], &schedule),
         .initializer = first != NULL ? SUMAC_INITIALIZER_ASSIGNED : SUMAC_INITIALIZER_ZEROS,
         .initial_value = first,

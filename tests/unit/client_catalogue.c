@@ -92,9 +92,8 @@ static void a_create_says_all_that_was_asked_for(void **state)
         .a = -2,
         .b = 3,
         .seed = 11,
-        .partitioner = SUMAC_PARTITIONER_MIN_SIZE,
-        .min_shard_bytes = 1000,
-        .max_shards = 4,
+        .partitioner =
+            {.kind = SUMAC_PARTITIONER_MIN_SIZE, .min_shard_bytes = 1000, .max_shards = 4},
         .function = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5})};
 
     played->look = look_at_all;
@@ -126,7 +125,7 @@ static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
     struct sumac_client_variable_options options = scalar("w");
     struct sumac_client_variable *variable = NULL;
 
-    options.partitioner = SUMAC_PARTITIONER_SHARD_PER_PS;
+    options.partitioner.kind = SUMAC_PARTITIONER_SHARD_PER_PS;
     played->look = look_at_shards;
     played->client.peer_count = 3; /* as if there were two more */
 
@@ -317,12 +316,14 @@ static void an_option_of_another_kind_is_refused_with_the_kinds_that_have_it(voi
         {{.initializer = SUMAC_INITIALIZER_CONSTANT, .seed = 1},
          "w: seed is given, which only initializer UNIFORM or NORMAL has"},
         {{.initial_value = &tensor}, "w: initial_value is given, which only initializer ASSIGNED"},
-        {{.num_shards = 1}, "w: num_shards is given, which only partitioner FIXED_SHARDS has"},
-        {{.partitioner = SUMAC_PARTITIONER_MAX_SIZE, .min_shard_bytes = 1},
+        {{.partitioner = {.num_shards = 1}},
+         "w: num_shards is given, which only partitioner FIXED_SHARDS has"},
+        {{.partitioner = {.kind = SUMAC_PARTITIONER_MAX_SIZE, .min_shard_bytes = 1}},
          "w: min_shard_bytes is given, which only partitioner MIN_SIZE has"},
-        {{.partitioner = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 2, .max_shards = 1},
+        {{.partitioner =
+              {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 2, .max_shards = 1}},
          "w: max_shards is given, which only partitioner MIN_SIZE or MAX_SIZE has"},
-        {{.partitioner = SUMAC_PARTITIONER_MIN_SIZE, .max_shard_bytes = 1},
+        {{.partitioner = {.kind = SUMAC_PARTITIONER_MIN_SIZE, .max_shard_bytes = 1}},
          "w: max_shard_bytes is given, which only partitioner MAX_SIZE has"},
         {{.function = {.hyperparameters = {{"learning_rate", 1}}}},
          "w: hyperparameters is given, which only a function by name has"},
@@ -346,8 +347,9 @@ static void an_option_of_its_own_kind_is_taken(void **state)
     const struct sumac_client_variable_options cases[] = {
         {.initializer = SUMAC_INITIALIZER_CONSTANT, .a = 1},
         {.initializer = SUMAC_INITIALIZER_NORMAL, .a = 1, .b = 2, .seed = 3},
-        {.partitioner = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 4, .max_shards = 5},
-        {.partitioner = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 1},
+        {.partitioner =
+             {.kind = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 4, .max_shards = 5}},
+        {.partitioner = {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 1}},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -224,11 +224,11 @@ static void a_ps_is_asked_for_what_the_program_asks_for(void **state)
         const struct sumac_client_variable *const made =
             &client.variables[client.created - 1]; /* then */
         assert_string_equal(made->name, "w");
-        assert_int_equal(made->asked.partitioner, rules[i].kind);
-        assert_int_equal(made->asked.num_shards, rules[i].num_shards);
-        assert_int_equal(made->asked.min_shard_bytes, rules[i].min_shard_bytes);
-        assert_int_equal(made->asked.max_shards, rules[i].max_shards);
-        assert_int_equal(made->asked.max_shard_bytes, rules[i].max_shard_bytes);
+        assert_int_equal(made->asked.partitioner.kind, rules[i].kind);
+        assert_int_equal(made->asked.partitioner.num_shards, rules[i].num_shards);
+        assert_int_equal(made->asked.partitioner.min_shard_bytes, rules[i].min_shard_bytes);
+        assert_int_equal(made->asked.partitioner.max_shards, rules[i].max_shards);
+        assert_int_equal(made->asked.partitioner.max_shard_bytes, rules[i].max_shard_bytes);
         assert_int_equal(made->asked.frozen, i % 2 == 0);
         assert_string_equal(made->beside, i % 2 == 0 ? "first" : "");
         assert_string_equal(made->asked.function.name, "momentum");
@@ -261,8 +261,8 @@ static void shards_that_are_said_and_even_are_fixed_ones(void **state)
         (struct sumac_variable_options){.initial = initial, .shard_rows = rows, .shard_count = 2});
 
     assert_int_equal(client.created, 1);
-    assert_int_equal(client.variables[0].asked.partitioner, SUMAC_PARTITIONER_FIXED_SHARDS);
-    assert_int_equal(client.variables[0].asked.num_shards, 2);
+    assert_int_equal(client.variables[0].asked.partitioner.kind, SUMAC_PARTITIONER_FIXED_SHARDS);
+    assert_int_equal(client.variables[0].asked.partitioner.num_shards, 2);
     sumac_value_unref(initial);
 }
 

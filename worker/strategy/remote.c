@@ -81,19 +81,11 @@ static void take_partitioner(
     const struct sumac_variable *variable, const struct sumac_variable_options *asked,
     struct sumac_client_variable_options *options)
 {
-    assert(options->partitioner == SUMAC_PARTITIONER_NONE);
-    if (variable->uneven)
-        return;
-    if (asked->shard_count > 0) {
-        options->partitioner = SUMAC_PARTITIONER_FIXED_SHARDS;
-        options->num_shards = asked->shard_count;
-        return;
-    }
-    options->partitioner = asked->partitioner.kind;
-    options->num_shards = asked->partitioner.num_shards;
-    options->min_shard_bytes = asked->partitioner.min_shard_bytes;
-    options->max_shards = asked->partitioner.max_shards;
-    options->max_shard_bytes = asked->partitioner.max_shard_bytes;
+    if (asked->shard_count > 0 && !variable->uneven)
+        options->partitioner = (struct sumac_partitioner){
+            .kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = asked->shard_count};
+    else
+        options->partitioner = asked->partitioner;
 }
 
 enum sumac_status remote_create(

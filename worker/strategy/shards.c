@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "partitioner.h"
 #include "placement.h"
 
 /* ---- how it is split */
@@ -71,54 +72,17 @@ static enum sumac_status take_rows(
                      variable, "shard_rows do not add up to its rows, each with some", error);
 }
 
-/* What a partitioner of another kind would make of a parameter is not what was meant by it: a ps is
- * not asked for it either. */
-static enum sumac_status check_parameters(
-    const struct sumac_variable *variable, const struct sumac_partitioner *partitioner,
-    struct sumac_error *error)
-{
-    const enum sumac_partitioner_kind kind = partitioner->kind;
-    const bool bounded = kind == SUMAC_PARTITIONER_MIN_SIZE || kind == SUMAC_PARTITIONER_MAX_SIZE;
-
-    const struct {
-        const char *name, *kinds;
-        bool given, wanted;
-    } checks[] = {
-        {"num_shards", "FIXED_SHARDS", partitioner->num_shards != 0,
-         kind == SUMAC_PARTITIONER_FIXED_SHARDS},
-        {"min_shard_bytes", "MIN_SIZE", partitioner->min_shard_bytes != 0,
-         kind == SUMAC_PARTITIONER_MIN_SIZE},
-        {"max_shards", "MIN_SIZE or MAX_SIZE", partitioner->max_shards != 0, bounded},
-        {"max_shard_bytes", "MAX_SIZE", partitioner->max_shard_bytes != 0,
-         kind == SUMAC_PARTITIONER_MAX_SIZE},
-    };
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
-        if (checks[i].given && !checks[i].wanted)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "%.200s: %s is given, which only partitioner %s has", variable->name,
-                checks[i].name, checks[i].kinds);
-    return SUMAC_OK;
-}
-
 /* As the partitioner says. */
 static enum sumac_status split(
     struct sumac_variable *variable, const struct sumac_partitioner *partitioner,
     struct sumac_error *error)
 {
-    wire_partitioner given = WIRE_PARTITIONER_INIT;
+    /* a process without ps has one shard */
+    const wire_partitioner given = partitioner_pack(partitioner, 1);
     struct placement_rule rule;
     struct sumac_error cause;
     uint64_t count = 1;
 
-    /* one on each ps: there are none here */
-    given.kind = partitioner->kind == SUMAC_PARTITIONER_SHARD_PER_PS
-                     ? WIRE_PARTITIONER_NONE
-                     : (Sumac__V1__Partitioner__Kind)partitioner->kind;
-    given.num_shards = partitioner->num_shards;
-    given.min_shard_bytes = partitioner->min_shard_bytes;
-    given.max_shards = partitioner->max_shards;
-    given.max_shard_bytes = partitioner->max_shard_bytes;
     if (placement_rule_read(&given, &rule, &cause) != SUMAC_OK ||
         placement_shard_count(&rule, &variable->shape, variable->dtype, &count, &cause) != SUMAC_OK)
         return fail_for(variable, &cause, error);
@@ -140,7 +104,8 @@ enum sumac_status shards_read(
     assert(variable->shard_first == NULL);
     if (options->shard_count > 0 || options->shard_rows != NULL)
         return take_rows(variable, options->shard_rows, options->shard_count, error);
-    const enum sumac_status status = check_parameters(variable, &options->partitioner, error);
+    const enum sumac_status status =
+        partitioner_check(&options->partitioner, variable->name, error);
     return status == SUMAC_OK ? split(variable, &options->partitioner, error) : status;
 }
 

@@ -91,8 +91,8 @@ struct call {
     struct sumac_variable *variable; /* of WRITE, and of an update that is a MERGE, … */
     const char *name; /* … and its name; of CREATE how it is created: as much as is kept … */
     struct label_sum sum;                    /* … and of all of it; zeros: that is all */
-    struct sumac_variable *const *variables; /* of an update of several … */
-    uint32_t variable_count;                 /* … so many; else 0 */
+    struct sumac_variable *const *variables; /* of an update of several: */
+    uint32_t variable_count;                 /* … their number; else 0 */
     const void *by;                   /* of an update what is called, as far as it is told apart */
     const struct sumac_error *failed; /* the replica's arguments are none; NULL: they are */
     bool first_only;                  /* what replica 0 has is what counts */

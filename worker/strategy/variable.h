@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* variable.h (worker/strategy) -- what a strategy's variable is made of, for the files beside
- * it:
+/* variable.h (worker/variable) -- what a strategy's variable is made of.
  *
- *   variable.c   create, destroy, read
- *   creation.c      create within the replicas' function
- *   write.c         what is written in which context, and aggregated how
- *   update.c        a function of each component
- *   all_variables.c      all variables in one call
- *   storage.c       values and slots in this process, and what lib/update's loops make of them
- *   storage_on_device.c … on devices with memory of their own
- *   remote.c        a variable on the ps: SUMAC_STRATEGY_PARAMETER_SERVER's
+ * The files:
+ *   variable.c            create, destroy, read.
+ *   creation.c            create within the replicas' function.
+ *   write.c               writes, and how those of replicas are aggregated.
+ *   update.c              a function of each component.
+ *   all_variables.c       all variables in one call.
+ *   storage.c             values and slots in this process, under lib/update's loops.
+ *   storage_on_device.c   the same on devices with memory of their own.
+ *   shards.c              a variable that is split.
+ *   remote.c              a variable on the ps, of SUMAC_STRATEGY_PARAMETER_SERVER.
  */
-#ifndef STRATEGY_DISTRIBUTED_H
-#define STRATEGY_DISTRIBUTED_H
+#ifndef STRATEGY_VARIABLE_H
+#define STRATEGY_VARIABLE_H
 
 #include <pthread.h>
 

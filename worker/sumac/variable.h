@@ -25,14 +25,14 @@
  * others may write before it is read again. Whoever creates it first assigns it.
  *
  * Aggregation of what replicas write, or read across: SUM and MEAN, as all_reduce; that of replica
- * 0, ONLY_FIRST_REPLICA; or NONE, with which R > 1 replicas write nothing (FAILED_PRECONDITION),
- * and nobody reads ON_READ across (INVALID_ARGUMENT). It is the operands that are aggregated:
- * assign_add with MEAN adds their mean, once. By rows (scatter) SUM and MEAN have add, sub, mul and
- * div, of the rows of all replicas one after the other, MEAN ÷ R; the others are UNIMPLEMENTED.
- * ON_READ has no scatter (UNIMPLEMENTED) but in an update.
+ * 0, ONLY_FIRST_REPLICA; or NONE. With NONE, several replicas cannot write together
+ * (FAILED_PRECONDITION), and an ON_READ variable cannot be read across (INVALID_ARGUMENT). It is
+ * the operands that are aggregated: assign_add with MEAN adds their mean, once. By rows (scatter)
+ * SUM and MEAN have add, sub, mul and div, of the rows of all replicas one after the other, MEAN ÷
+ * R; the others are UNIMPLEMENTED. ON_READ has no scatter (UNIMPLEMENTED) but in an update.
  *
- * A call that fails has changed nothing. (Of what is on the ps: but for one whose ps is lost, or
- * silent for too long, DEADLINE_EXCEEDED: that push goes on; and what it comes to is then pulled.)
+ * A call that fails has changed nothing. One exception: a push that ends with DEADLINE_EXCEEDED,
+ * because a ps is lost or silent, goes on, and later reads see its result.
  *
  * Threads  any: each call is atomic to each component.
  */
@@ -53,17 +53,6 @@ enum sumac_trainable {
     SUMAC_TRAINABLE_DEFAULT = 0, /* unless ON_READ */
     SUMAC_TRAINABLE_NO = 1,
     SUMAC_TRAINABLE_YES = 2,
-};
-
-/* Into how many shards a variable is split, as sumac_client_variable_options has it
- * (tf.distribute.experimental.partitioners), at most 4096; zeroed: one. What another kind has is 0.
- * SHARD_PER_PS is one where there is no ps. */
-struct sumac_partitioner {
-    enum sumac_partitioner_kind kind;
-    uint64_t num_shards;      /* of FIXED_SHARDS: at least 1 */
-    uint64_t min_shard_bytes; /* of MIN_SIZE; 0: 256 KiB */
-    uint64_t max_shards;      /* 0: of MIN_SIZE 1, of MAX_SIZE any number */
-    uint64_t max_shard_bytes; /* of MAX_SIZE: at least 1 */
 };
 
 struct sumac_variable_options {

@@ -79,6 +79,17 @@ enum sumac_partitioner_kind {
     SUMAC_PARTITIONER_SHARD_PER_PS = 256, /* FIXED_SHARDS of as many as there are ps: one on each */
 };
 
+/* The number of shards, at most 4096, that a variable is split into along its first axis
+ * (tf.distribute.experimental.partitioners). Zeroed: one shard. A member that the kind does not use
+ * is 0. Without ps, SHARD_PER_PS is one shard. */
+struct sumac_partitioner {
+    enum sumac_partitioner_kind kind;
+    uint64_t num_shards;      /* of FIXED_SHARDS: at least 1 */
+    uint64_t min_shard_bytes; /* of MIN_SIZE; 0: 256 KiB */
+    uint64_t max_shards;      /* of MIN_SIZE, 0: 1; of MAX_SIZE, 0: any number */
+    uint64_t max_shard_bytes; /* of MAX_SIZE: at least 1 */
+};
+
 struct sumac_hyperparameter {
     const char *name; /* "learning_rate" */
     double value;
@@ -143,11 +154,7 @@ struct sumac_client_variable_options {
     double a, b;                              /* of the initializer, as its kind says */
     uint64_t seed;                            /* of UNIFORM and NORMAL */
     const struct sumac_tensor *initial_value; /* of ASSIGNED: the creator's is taken */
-    enum sumac_partitioner_kind partitioner;
-    uint64_t num_shards;            /* of FIXED_SHARDS: at least 1 */
-    uint64_t min_shard_bytes;       /* of MIN_SIZE; 0: 256 KiB */
-    uint64_t max_shards;            /* 0: of MIN_SIZE 1, of MAX_SIZE any number */
-    uint64_t max_shard_bytes;       /* of MAX_SIZE: at least 1 */
+    struct sumac_partitioner partitioner;
     struct sumac_function function; /* name NULL: "assign" */
     /* All its shards lie on the ps of the first shard of this variable, which there is already, or
      * of a shard of it, NAME/part_I (tf.distribute.StrategyExtended.colocate_vars_with); NULL:
