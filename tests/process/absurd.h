@@ -46,7 +46,7 @@ void try_devices(void);
 /* absurd_strategy.c: lib/value and worker/strategy */
 void try_strategy(void);
 
-/* absurd_variable.c: the variables of worker/strategy */
+/* absurd_variable.c: the variables of a strategy */
 void try_distributed(void);
 
 /* absurd_worker.c: sumac/worker.h */

@@ -52,7 +52,7 @@ make(struct sumac_client *client, struct set *set, struct sumac_error *error)
         struct sumac_buffer *buffer = NULL;
         status = sumac_client_create(client, &options, &set->variables[i], error);
         if (status == SUMAC_OK &&
-            sumac_client_variable_shards(set->variables[i]) != options.num_shards) {
+            sumac_client_variable_shards(set->variables[i]) != options.partitioner.num_shards) {
             fprintf(
                 stderr, "%s is said to have %" PRIu32 " shards\n", names[i],
                 sumac_client_variable_shards(set->variables[i]));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# worker/value and worker/strategy.
+# lib/value, worker/strategy, worker/collective and worker/variable.
 sumac_unit_test(value USES worker)
 sumac_unit_test(strategy USES worker)
 sumac_unit_test(distributed USES worker)

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strategy.h (worker/strategy) -- what a strategy is made of, for the files beside it:
+/* strategy.h (worker/strategy) -- what a strategy is made of.
  *
- *   strategy.c   create, destroy; which context a thread is in
- *   run.c        a function in each replica, and what comes of it
- *   call.c       a call that all replicas make: each waits for the others, they are compared, and
- *                what it comes to is computed once, by all of them
- *   replica_calls.c          the public calls of that kind
- *   collect.c    what such calls, and a strategy's own, compute: reductions, what is gathered
- *   reduce_across.c, gradient.c     … of which values
- *   compare.c    do they make the same call, of the same nest, types and shapes?
- *   label.c      … of what, in a text of any length
- *   shares.c     … over many bytes, by all threads that wait for it
- *   array_pass.c       … in one pass over memory
- *   results.c    … into memory that earlier results had (spare_memory.c)
- *   axes.c       the arithmetic of sums over axes
- *   on_device.c, on_device_calls.c   the same on devices with memory of their own
- *   peers.c      the same calls made by several workers
- *   environment.c, started_ps.c   the strategy that the environment says, and its ps
+ *   strategy.c         create, destroy; which context a thread is in.
+ *   run.c              a function in each replica, and its results.
+ *   call.c             a call that all replicas make: it waits for them, compares what they bring,
+ *                      and computes the result once.
+ *   replica_calls.c    the public calls of that kind.
+ *   compare.c          do the replicas make the same call, of the same nest, types and shapes?
+ *   label.c            what a call is, in a text of any length.
+ *   environment.c      the strategy that the environment says.
+ *   started_ps.c       the ps that a program without one starts.
  *
- * Variables have a header of their own, variable.h.
+ * worker/collective has what the calls compute:
+ *   collect.c          reductions and gathers of nests.
+ *   reduce_across.c    across the replicas; gradient.c: of gradients.
+ *   shares.c           … over many bytes, by all threads that wait.
+ *   array_pass.c       … in one pass over memory.
+ *   results.c          … into memory that earlier results had (spare_memory.c).
+ *   axes.c             sums over axes.
+ *   on_device.c, on_device_calls.c, on_device_memory.c   the same on devices.
+ *   peers.c, sums.c    the same calls made by several workers.
+ *
+ * worker/variable has variables: variable.h.
  */
 #ifndef STRATEGY_STRATEGY_H
 #define STRATEGY_STRATEGY_H

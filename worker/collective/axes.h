@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* axes.h -- tensors of replicas summed over axes, and over the replicas. */
-#ifndef STRATEGY_AXES_H
-#define STRATEGY_AXES_H
+#ifndef WORKER_COLLECTIVE_AXES_H
+#define WORKER_COLLECTIVE_AXES_H
 
 #include "sumac/strategy.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers.h -- the other workers of a strategy: what a call of all of them has in each, by rounds of
  * one collective on the ps, whose result is the same bits in all. */
-#ifndef STRATEGY_PEERS_H
-#define STRATEGY_PEERS_H
+#ifndef WORKER_COLLECTIVE_PEERS_H
+#define WORKER_COLLECTIVE_PEERS_H
 
 #include "strategy.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shards.h -- how a strategy's variable is split. */
-#ifndef STRATEGY_SHARDS_H
-#define STRATEGY_SHARDS_H
+#ifndef WORKER_VARIABLE_SHARDS_H
+#define WORKER_VARIABLE_SHARDS_H
 
 #include "variable.h"
 

@@ -2,8 +2,8 @@
 /* array_pass.h -- one pass over memory: what several arrays have becomes one, added up or side by
  * side.
  */
-#ifndef STRATEGY_ARRAY_PASS_H
-#define STRATEGY_ARRAY_PASS_H
+#ifndef WORKER_COLLECTIVE_ARRAY_PASS_H
+#define WORKER_COLLECTIVE_ARRAY_PASS_H
 
 #include <stdbool.h>
 #include <stdint.h>

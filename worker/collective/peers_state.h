@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers_state.h -- what peers.c and sums.c have of the other workers. */
-#ifndef STRATEGY_PEERS_STATE_H
-#define STRATEGY_PEERS_STATE_H
+#ifndef WORKER_COLLECTIVE_PEERS_STATE_H
+#define WORKER_COLLECTIVE_PEERS_STATE_H
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_functions.h -- the update functions of a strategy's variables. */
-#ifndef STRATEGY_OWN_FUNCTIONS_H
-#define STRATEGY_OWN_FUNCTIONS_H
+#ifndef WORKER_VARIABLE_OWN_FUNCTIONS_H
+#define WORKER_VARIABLE_OWN_FUNCTIONS_H
 
 #include "strategy.h"
 #include "sumac/variable.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect.h -- what replicas have becomes one, leaf by leaf: for those that say of which values
  * (call.c, reduce_across.c, gradient.c). */
-#ifndef STRATEGY_COLLECT_H
-#define STRATEGY_COLLECT_H
+#ifndef WORKER_COLLECTIVE_COLLECT_H
+#define WORKER_COLLECTIVE_COLLECT_H
 
 #include "strategy.h"
 #include "on_device.h"

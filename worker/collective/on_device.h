@@ -9,8 +9,8 @@
  * own beside it on each device. That queue awaits, by an event, what the function had put into its
  * stream before the call. The results are whole when the call returns.
  */
-#ifndef STRATEGY_ON_DEVICE_H
-#define STRATEGY_ON_DEVICE_H
+#ifndef WORKER_COLLECTIVE_ON_DEVICE_H
+#define WORKER_COLLECTIVE_ON_DEVICE_H
 
 #include "device_group.h"
 #include "device_update.h"

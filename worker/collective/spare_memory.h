@@ -7,8 +7,8 @@
  *
  * The thread that drops the last reference of a value gives its block back.
  */
-#ifndef STRATEGY_SPARE_MEMORY_H
-#define STRATEGY_SPARE_MEMORY_H
+#ifndef WORKER_COLLECTIVE_SPARE_MEMORY_H
+#define WORKER_COLLECTIVE_SPARE_MEMORY_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -12,8 +12,8 @@
  *   shards.c              a variable that is split.
  *   remote.c              a variable on the ps, of SUMAC_STRATEGY_PARAMETER_SERVER.
  */
-#ifndef STRATEGY_VARIABLE_H
-#define STRATEGY_VARIABLE_H
+#ifndef WORKER_VARIABLE_VARIABLE_H
+#define WORKER_VARIABLE_VARIABLE_H
 
 #include <pthread.h>
 
