@@ -10,7 +10,7 @@ include(CMakePackageConfigHelpers)
 set(package_modules base value cluster wire proto expression update rpc session client worker)
 set(package_libraries grpc gpr protobuf-c jansson m pthread) # as a linker names them
 set(package_headers
-    lib/base/sumac/buffer.h lib/base/sumac/status.h lib/base/sumac/tensor.h
+    lib/base/sumac/buffer.h lib/base/sumac/reduce.h lib/base/sumac/status.h lib/base/sumac/tensor.h
     lib/cluster/sumac/cluster.h lib/client/sumac/client.h lib/update/sumac/plugin.h
     lib/value/sumac/value.h worker/sumac/device.h worker/sumac/variable.h worker/sumac/strategy.h worker/sumac/sumac.h worker/sumac/worker.h)
 foreach(module ${package_modules})

@@ -176,7 +176,7 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
             options.frozen = true;
         }
         if (i != DONE)
-            options.aggregation = SUMAC_AGGREGATION_MEAN;
+            options.aggregation = SUMAC_REDUCE_MEAN;
         if (i == W1 || i == W2) {
             const double limit = sqrt(6.0 / (double)(shapes[i].extent[0] + shapes[i].extent[1]));
             options.initializer = SUMAC_INITIALIZER_UNIFORM; /* Glorot and Bengio, 2010 */

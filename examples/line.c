@@ -77,7 +77,7 @@ int main(int argc, char **argv)
         .name = "line",
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(2),
-        .aggregation = SUMAC_AGGREGATION_MEAN, /* of the workers, in a synchronous step */
+        .aggregation = SUMAC_REDUCE_MEAN, /* of the workers, in a synchronous step */
         .function = SUMAC_FUNCTION("sgd", {"learning_rate", rate})};
     check(sumac_client_create(client, &variable, &line, &error));
     struct sumac_worker *worker;

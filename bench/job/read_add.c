@@ -47,7 +47,7 @@ static enum sumac_status create_variable(struct job *job, uint32_t index, struct
         .name = name,
         .dtype = SUMAC_FLOAT32,
         .shape = shape,
-        .aggregation = SUMAC_AGGREGATION_SUM,
+        .aggregation = SUMAC_REDUCE_SUM,
         .function = {.name = "assign_add"},
     };
     struct sumac_client_variable *variable = NULL;

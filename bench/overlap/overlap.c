@@ -143,7 +143,7 @@ run(struct job *job, struct sumac_client *client, struct sumac_error *error)
             .dtype = SUMAC_FLOAT32,
             .shape = SUMAC_SHAPE(job->settings.parameters / VARIABLES),
             .function = {.name = "assign_add"},
-            .aggregation = SUMAC_AGGREGATION_SUM,
+            .aggregation = SUMAC_REDUCE_SUM,
         };
         status = sumac_client_create(client, &options, &variables[i], error);
     }

@@ -65,7 +65,7 @@ static struct sumac_client_variable *variable(struct sumac_client *client)
         .name = "w",
         .dtype = SUMAC_FLOAT32,
         .shape = {.rank = 1, .extent = {SYNC_BYTES / sizeof(float)}},
-        .aggregation = SUMAC_AGGREGATION_MEAN,
+        .aggregation = SUMAC_REDUCE_MEAN,
         .initializer = SUMAC_INITIALIZER_ZEROS,
         .function = {.name = "sgd"}};
 

@@ -59,7 +59,7 @@ static void note_definition(struct description *description, const wire_variable
 
     assert(said->variable_id == description->variable->variable_id);
     assert(description->shards == 0);
-    facts->aggregation = (enum sumac_aggregation)said->aggregation;
+    facts->aggregation = (enum sumac_reduce_op)said->aggregation;
     facts->synchronization = (enum sumac_synchronization)said->synchronization;
     facts->trainable = said->trainable != 0;
     note_hyperparameters(&description->created, created);

@@ -121,7 +121,7 @@ static enum sumac_status shape_rows(
 /* What is on a device is brought here, and asked again: of sumac_value_rows, or of _lookup, which
  * has a combiner. */
 static enum sumac_status ask_there(
-    const struct sumac_value *value, const struct sumac_value *ids, enum sumac_combiner combiner,
+    const struct sumac_value *value, const struct sumac_value *ids, enum sumac_reduce_op combiner,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *here = NULL, *ids_here = NULL;
@@ -156,7 +156,7 @@ enum sumac_status sumac_value_rows(
     if (status != SUMAC_OK)
         return status;
     if (!value_is_here(value) || !value_is_here(ids))
-        return ask_there(value, ids, (enum sumac_combiner)0, result, error);
+        return ask_there(value, ids, (enum sumac_reduce_op)0, result, error);
     const uint64_t count = count_elements(ids);
     struct sumac_value *made = value_make_tensor(table.tensor->dtype, &shape, &elements);
     if (made == NULL)
@@ -323,15 +323,15 @@ begin_sums(enum sumac_dtype dtype, const struct bag *bag, uint64_t columns, cons
 }
 
 /* Of weights w the combiners divide by 1, Σ w, √Σ w². */
-static double divisor_of(enum sumac_combiner combiner, double sum, double sum_of_squares)
+static double divisor_of(enum sumac_reduce_op combiner, double sum, double sum_of_squares)
 {
-    if (combiner == SUMAC_COMBINER_SUM)
+    if (combiner == SUMAC_REDUCE_SUM)
         return 1;
-    return combiner == SUMAC_COMBINER_MEAN ? sum : sqrt(sum_of_squares);
+    return combiner == SUMAC_REDUCE_MEAN ? sum : sqrt(sum_of_squares);
 }
 
 static enum sumac_status combine(
-    const struct table *table, const struct sumac_value *given, enum sumac_combiner combiner,
+    const struct table *table, const struct sumac_value *given, enum sumac_reduce_op combiner,
     struct sums *sums, uint8_t *to, struct sumac_error *error)
 {
     const struct bag bag = bag_of(given);
@@ -392,7 +392,7 @@ check_bag(const struct table *table, const struct sumac_value *given, struct sum
 }
 
 static enum sumac_status check_lookup(
-    const struct table *table, const struct sumac_value *bags, enum sumac_combiner combiner,
+    const struct table *table, const struct sumac_value *bags, enum sumac_reduce_op combiner,
     struct sumac_error *error)
 {
     const bool is_float = sumac_dtype_is_float(table->tensor->dtype);
@@ -403,12 +403,13 @@ static enum sumac_status check_lookup(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s: bags is a %s; give a list of ids, one for each row of the result", table->call,
             sumac_value_kind_name(sumac_value_kind(bags)));
-    if (combiner < SUMAC_COMBINER_SUM || combiner > SUMAC_COMBINER_SQRTN)
+    if (combiner != SUMAC_REDUCE_SUM && combiner != SUMAC_REDUCE_MEAN &&
+        combiner != SUMAC_REDUCE_SQRTN)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s: a combiner %d; there are SUM (1), MEAN (2) and SQRTN (3)", table->call,
             (int)combiner);
-    if (table->tensor->dtype == SUMAC_BOOL || (combiner != SUMAC_COMBINER_SUM && !is_float))
+    if (table->tensor->dtype == SUMAC_BOOL || (combiner != SUMAC_REDUCE_SUM && !is_float))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s: rows of %s are not combined so; integers are summed, float types divided, too",
@@ -419,7 +420,7 @@ static enum sumac_status check_lookup(
 }
 
 enum sumac_status sumac_value_lookup(
-    const struct sumac_value *value, const struct sumac_value *bags, enum sumac_combiner combiner,
+    const struct sumac_value *value, const struct sumac_value *bags, enum sumac_reduce_op combiner,
     struct sumac_value **result, struct sumac_error *error)
 {
     static const char call[] = "sumac_value_lookup";

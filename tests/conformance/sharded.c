@@ -137,14 +137,14 @@ static void read_rows(
     sumac_value_unref(ids);
 }
 
-static enum sumac_combiner combiner_of(const char *name)
+static enum sumac_reduce_op combiner_of(const char *name)
 {
     static const char *const names[] = {"", "sum", "mean", "sqrtn"};
 
     for (int i = 1; name != NULL && i < 4; i++)
         if (strcmp(name, names[i]) == 0)
-            return (enum sumac_combiner)i;
-    return (enum sumac_combiner)0;
+            return (enum sumac_reduce_op)i;
+    return (enum sumac_reduce_op)0;
 }
 
 /* The ids of one row of the result, with their weights if there are any. */

@@ -125,7 +125,7 @@ struct sumac_variable *variable_create(struct one_case *one, json_t *create)
         .synchronization = (enum sumac_synchronization)number_of(
             json_object_get(create, "synchronization"), synchronizations),
         .aggregation =
-            (enum sumac_aggregation)number_of(json_object_get(create, "aggregation"), aggregations),
+            (enum sumac_reduce_op)number_of(json_object_get(create, "aggregation"), aggregations),
         .trainable = trainable == NULL         ? SUMAC_TRAINABLE_DEFAULT
                      : json_is_true(trainable) ? SUMAC_TRAINABLE_YES
                                                : SUMAC_TRAINABLE_NO,

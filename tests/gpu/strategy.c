@@ -475,7 +475,7 @@ static struct sumac_variable *metric_of(struct sumac_strategy *strategy)
         .name = "m",
         .initial = initial,
         .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
-        .aggregation = SUMAC_AGGREGATION_MEAN};
+        .aggregation = SUMAC_REDUCE_MEAN};
     struct sumac_variable *variable = NULL;
 
     assert_int_equal(sumac_variable_create(strategy, &options, &variable, NULL), SUMAC_OK);
@@ -521,7 +521,7 @@ static void what_only_the_first_replica_writes_is_all_components(void **state)
     for (int write = SUMAC_WRITE_ASSIGN; write <= SUMAC_WRITE_ASSIGN_ADD; write++) {
         struct sumac_value *initial = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
         const struct sumac_variable_options options = {
-            .name = "f", .initial = initial, .aggregation = SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
+            .name = "f", .initial = initial, .aggregation = SUMAC_REDUCE_ONLY_FIRST_REPLICA};
         struct writing there = {NULL, (enum sumac_write)write}, here = there;
         struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
         struct sumac_value *far = placed(pair->gpus, sumac_value_ref(value));

@@ -238,7 +238,7 @@ struct sumac_variable *variable_made(
         .name = "w",
         .initial = initial,
         .synchronization = how,
-        .aggregation = SUMAC_AGGREGATION_SUM,
+        .aggregation = SUMAC_REDUCE_SUM,
         .function = *function};
     struct sumac_variable *variable = NULL;
     struct sumac_error error = {0};

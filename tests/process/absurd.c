@@ -207,7 +207,7 @@ static void try_creating(void)
         "extent 2^64 - 1", INVALID_ARGUMENT, "shape", .shape = SUMAC_SHAPE(UINT64_MAX, UINT64_MAX));
     CREATE(
         "aggregation 77", INVALID_ARGUMENT, "aggregation 77",
-        .aggregation = (enum sumac_aggregation)77);
+        .aggregation = (enum sumac_reduce_op)77);
     CREATE(
         "synchronization 77", INVALID_ARGUMENT, "synchronization 77",
         .synchronization = (enum sumac_synchronization)77);

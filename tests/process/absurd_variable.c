@@ -16,7 +16,7 @@ static void try_creating(void)
     const struct sumac_variable_options good = {.name = "w", .initial = number};
     const struct sumac_variable_options nothing = {.name = "w"};
     const struct sumac_variable_options odd = {
-        .name = "w", .initial = number, .aggregation = (enum sumac_aggregation)77};
+        .name = "w", .initial = number, .aggregation = (enum sumac_reduce_op)77};
     const struct sumac_variable_options trained = {
         .name = "w", .initial = number, .trainable = (enum sumac_trainable)77};
     struct sumac_variable *none = NULL;
@@ -116,13 +116,13 @@ static void try_parts(void)
         sumac_value_rows(vector, ids, NULL, error));
     REFUSED(
         sumac_value_lookup, "no bags", INVALID_ARGUMENT, "give a list of ids",
-        sumac_value_lookup(vector, NULL, SUMAC_COMBINER_SUM, &result, error));
+        sumac_value_lookup(vector, NULL, SUMAC_REDUCE_SUM, &result, error));
     REFUSED(
         sumac_value_lookup, "combiner 77", INVALID_ARGUMENT, "a combiner 77",
-        sumac_value_lookup(vector, list, (enum sumac_combiner)77, &result, error));
+        sumac_value_lookup(vector, list, (enum sumac_reduce_op)77, &result, error));
     REFUSED(
         sumac_value_lookup, "NULL", INVALID_ARGUMENT, "value is NULL",
-        sumac_value_lookup(NULL, list, SUMAC_COMBINER_SUM, &result, error));
+        sumac_value_lookup(NULL, list, SUMAC_REDUCE_SUM, &result, error));
     sumac_value_unref(ids);
     sumac_value_unref(list);
     sumac_value_unref(vector);
@@ -156,10 +156,10 @@ static void try_parts_of_variables(void)
         sumac_variable_rows(variable, NULL, NULL, &result, error));
     REFUSED(
         sumac_variable_lookup, "NULL", INVALID_ARGUMENT, "sumac_variable_lookup: variable is",
-        sumac_variable_lookup(NULL, NULL, list, SUMAC_COMBINER_SUM, &result, error));
+        sumac_variable_lookup(NULL, NULL, list, SUMAC_REDUCE_SUM, &result, error));
     REFUSED(
         sumac_variable_lookup, "combiner 77", INVALID_ARGUMENT, "has no rows",
-        sumac_variable_lookup(variable, NULL, list, (enum sumac_combiner)77, &result, error));
+        sumac_variable_lookup(variable, NULL, list, (enum sumac_reduce_op)77, &result, error));
     REFUSED(
         sumac_shard_of_row, "no shards", INVALID_ARGUMENT, "there is no row 0",
         sumac_shard_of_row(3, 0, 0, &shard, &offset, error));

@@ -35,7 +35,7 @@ static enum sumac_status create(struct task *task, struct sumac_error *error)
             .name = names[i],
             .dtype = SUMAC_FLOAT32,
             .shape = SUMAC_SHAPE(task->rows, COLUMNS),
-            .aggregation = SUMAC_AGGREGATION_SUM,
+            .aggregation = SUMAC_REDUCE_SUM,
             .function = {.name = "assign_add"}};
     }
     return sumac_client_create_many(

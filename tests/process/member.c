@@ -114,9 +114,9 @@ static enum sumac_status create(struct member *member, char *const *words, size_
         .partitioner =
             {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = strtoull(words[5], NULL, 10)},
         .function = {.name = words[6]},
-        .aggregation = count < 8                       ? SUMAC_AGGREGATION_NONE
-                       : strcmp(words[7], "mean") == 0 ? SUMAC_AGGREGATION_MEAN
-                                                       : SUMAC_AGGREGATION_SUM,
+        .aggregation = count < 8                       ? SUMAC_REDUCE_NONE
+                       : strcmp(words[7], "mean") == 0 ? SUMAC_REDUCE_MEAN
+                                                       : SUMAC_REDUCE_SUM,
     };
     struct sumac_client_variable *variable = NULL;
     const enum sumac_status status =

@@ -127,7 +127,7 @@ static enum sumac_status create(struct worker *worker, bool local)
     const struct sumac_variable_options options = {
         .name = words[1],
         .initial = initial,
-        .aggregation = local ? SUMAC_AGGREGATION_NONE : (enum sumac_aggregation)atoi(words[4]),
+        .aggregation = local ? SUMAC_REDUCE_NONE : (enum sumac_reduce_op)atoi(words[4]),
         .synchronization =
             local ? SUMAC_SYNCHRONIZATION_AUTO : (enum sumac_synchronization)atoi(words[5]),
         .function = {.name = worker->count > 6 ? words[6] : NULL},

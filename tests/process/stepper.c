@@ -40,8 +40,7 @@ static enum sumac_status compute(struct sumac_replica *replica)
 static enum sumac_status create(struct task *task, const char *dtype, struct sumac_error *error)
 {
     static const char *const names[] = {"sum", "mean"};
-    static const enum sumac_aggregation aggregations[] = {
-        SUMAC_AGGREGATION_SUM, SUMAC_AGGREGATION_MEAN};
+    static const enum sumac_reduce_op aggregations[] = {SUMAC_REDUCE_SUM, SUMAC_REDUCE_MEAN};
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t v = 0; status == SUMAC_OK && v < 2; v++) {

@@ -486,7 +486,7 @@ static enum sumac_status create(struct strategist *now, char *const *words, size
         .name = words[1],
         .initial = initial,
         .synchronization = on_read ? SUMAC_SYNCHRONIZATION_ON_READ : SUMAC_SYNCHRONIZATION_ON_WRITE,
-        .aggregation = means ? SUMAC_AGGREGATION_MEAN : SUMAC_AGGREGATION_SUM,
+        .aggregation = means ? SUMAC_REDUCE_MEAN : SUMAC_REDUCE_SUM,
         .function = count > 4 && !means && !on_read
                         ? SUMAC_FUNCTION("sgd", {"learning_rate", strtod(words[4], NULL)})
                         : (struct sumac_function){.name = NULL}};
@@ -528,7 +528,7 @@ static enum sumac_status create_in_replica(
         &(struct sumac_variable_options){
             .name = inside->words[inside->count > 4 && id % 2 == 1 ? 4 : 1],
             .initial = initial,
-            .aggregation = SUMAC_AGGREGATION_SUM,
+            .aggregation = SUMAC_REDUCE_SUM,
             .replica = replica},
         &made, error);
     sumac_value_unref(initial);

@@ -75,7 +75,7 @@ static void say(struct said *said, const char *name, uint64_t id)
     said->shape[0] = 2 * SHARDS;
     variable->shape = said->shape;
     variable->n_shape = 1;
-    variable->aggregation = (Sumac__V1__Aggregation)SUMAC_AGGREGATION_MEAN;
+    variable->aggregation = (Sumac__V1__Aggregation)SUMAC_REDUCE_MEAN;
     variable->synchronization = (Sumac__V1__Synchronization)SUMAC_SYNCHRONIZATION_ON_READ;
     variable->function = &said->created;
     variable->current = &said->now;
@@ -123,7 +123,7 @@ static void all_that_a_ps_says_of_a_variable_is_told(void **state)
     assert_int_equal(played->count, 0);
     assert_int_equal(facts.version_min, 5);
     assert_int_equal(facts.version_max, 9);
-    assert_int_equal(facts.aggregation, SUMAC_AGGREGATION_MEAN);
+    assert_int_equal(facts.aggregation, SUMAC_REDUCE_MEAN);
     assert_int_equal(facts.synchronization, SUMAC_SYNCHRONIZATION_ON_READ);
     assert_false(facts.trainable);
     assert_string_equal(facts.function.name, "rmsprop");

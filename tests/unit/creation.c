@@ -59,7 +59,7 @@ static void replicas_that_create_a_variable_get_the_same_one(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(REPLICAS);
     struct creating creating = {
-        .options = {.name = "w", .aggregation = SUMAC_AGGREGATION_SUM},
+        .options = {.name = "w", .aggregation = SUMAC_REDUCE_SUM},
         .initial = {vector(1, 2), vector(3, 4), vector(5, 6)}};
 
     run_creating(strategy, &creating);
@@ -71,7 +71,7 @@ static void replicas_that_create_a_variable_get_the_same_one(void **state)
     }
     assert_true(sumac_variable_created_in_scope(strategy, creating.made[0]));
     assert_string_equal(sumac_variable_name(creating.made[0]), "w");
-    assert_int_equal(sumac_variable_aggregation(creating.made[0]), SUMAC_AGGREGATION_SUM);
+    assert_int_equal(sumac_variable_aggregation(creating.made[0]), SUMAC_REDUCE_SUM);
     /* replica 0's proposal */
     expect_components(creating.made[0], "(float32[2] 1 2, float32[2] 1 2, float32[2] 1 2)");
     sumac_variable_destroy(creating.made[0]);
@@ -91,7 +91,7 @@ static enum sumac_status create_and_write(
         &(struct sumac_variable_options){
             .name = "first",
             .initial = initial,
-            .aggregation = SUMAC_AGGREGATION_SUM,
+            .aggregation = SUMAC_REDUCE_SUM,
             .replica = replica},
         &first, error);
     if (status == SUMAC_OK)
@@ -169,7 +169,7 @@ static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void 
         {{.name = "w", .initial = longer}, "and replica 1 with w, float32[3]"},
         {{.name = "w", .synchronization = SUMAC_SYNCHRONIZATION_ON_READ},
          "replica 1 with w, float32[2], ON_READ"},
-        {{.name = "w", .aggregation = SUMAC_AGGREGATION_SUM},
+        {{.name = "w", .aggregation = SUMAC_REDUCE_SUM},
          "replica 1 with w, float32[2], ON_WRITE SUM"},
         {{.name = "w", .trainable = SUMAC_TRAINABLE_NO}, "not trainable"},
         {{.name = "w", .function = {.name = "sgd"}}, "sgd"},

@@ -30,7 +30,7 @@ static void what_is_no_variable_is_refused_by_its_name(void **state)
         {{.name = long_name, .initial = floats}, "it is UTF-8 of 1 to 1024 bytes"},
         {{.name = "w"}, "w: initial is no tensor"},
         {{.name = "w", .initial = none}, "w: initial is no tensor"},
-        {{.name = "w", .initial = integer, .aggregation = SUMAC_AGGREGATION_MEAN},
+        {{.name = "w", .initial = integer, .aggregation = SUMAC_REDUCE_MEAN},
          "w: aggregation MEAN of integers"},
         {{.name = "w", .initial = floats, .synchronization = SUMAC_SYNCHRONIZATION_NONE},
          "w: synchronization NONE"},
@@ -453,13 +453,12 @@ static void replicas_that_write_something_else_are_named(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    const struct sumac_variable_options sum = {.aggregation = SUMAC_AGGREGATION_SUM};
+    const struct sumac_variable_options sum = {.aggregation = SUMAC_REDUCE_SUM};
     struct in_replica in = {.variable = variable_of(strategy, sum), .value = vector(1, 1)};
     struct sumac_error error;
 
     in.other = variable_of(
-        strategy,
-        (struct sumac_variable_options){.name = "b", .aggregation = SUMAC_AGGREGATION_SUM});
+        strategy, (struct sumac_variable_options){.name = "b", .aggregation = SUMAC_REDUCE_SUM});
     assert_int_equal(run_in(strategy, write_another, &in, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "replica 0 comes with w, and replica 1 with b"));
     assert_int_equal(run_in(strategy, write_otherwise, &in, &error), SUMAC_INVALID_ARGUMENT);
@@ -556,8 +555,8 @@ static void values_of_replicas_are_written_where_they_are_one(void **state)
     struct sumac_value *const each[] = {vector(7, 8), vector(9, 10)};
     struct sumac_value *mirror = sumac_value_mirrored(vector(5, 6), 2, 0);
     struct in_replica in = {
-        .variable = variable_of(
-            strategy, (struct sumac_variable_options){.aggregation = SUMAC_AGGREGATION_SUM}),
+        .variable =
+            variable_of(strategy, (struct sumac_variable_options){.aggregation = SUMAC_REDUCE_SUM}),
         .value = sumac_value_per_replica(each, 2, 0)};
     struct sumac_error error;
 
@@ -605,7 +604,7 @@ static struct sumac_variable *on_read_sum(struct sumac_strategy *strategy, enum 
         strategy, (struct sumac_variable_options){
                       .initial = initial,
                       .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
-                      .aggregation = SUMAC_AGGREGATION_SUM});
+                      .aggregation = SUMAC_REDUCE_SUM});
 
     sumac_value_unref(initial);
     return variable;

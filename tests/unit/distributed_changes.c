@@ -35,7 +35,7 @@ static void the_replica_that_asks_for_a_result_alone_gets_it(void **state)
         struct asking asking = {
             /* given */
             .variable = variable_of(
-                strategy, (struct sumac_variable_options){.aggregation = SUMAC_AGGREGATION_SUM}),
+                strategy, (struct sumac_variable_options){.aggregation = SUMAC_REDUCE_SUM}),
             .value = vector(1, 2),
             .who = who};
         const struct sumac_run_options step = {.function = add_and_ask, .context = &asking};

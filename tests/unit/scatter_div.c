@@ -89,7 +89,7 @@ static void a_mean_that_is_zero_divides_no_rows(void **state)
     const int64_t rows[] = {1};
     struct in_replica in = {
         .variable = variable_of(
-            strategy, (struct sumac_variable_options){.aggregation = SUMAC_AGGREGATION_MEAN}),
+            strategy, (struct sumac_variable_options){.aggregation = SUMAC_REDUCE_MEAN}),
         .value = sumac_value_indexed_slices(
             sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), tiny),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(2))};

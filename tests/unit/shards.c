@@ -303,7 +303,7 @@ static void parts_are_of_what_the_context_sees(void **state)
     struct sumac_variable_options options = in_two;
 
     options.synchronization = SUMAC_SYNCHRONIZATION_ON_READ;
-    options.aggregation = SUMAC_AGGREGATION_SUM;
+    options.aggregation = SUMAC_REDUCE_SUM;
     struct sumac_variable *variable = variable_of(strategy, SUMAC_SHAPE(2), options);
     const struct sumac_run_options step = {.function = add_its_id_and_slice, .context = variable};
     struct sumac_value *own = NULL, *across = NULL;
@@ -358,7 +358,7 @@ static void what_there_is_not_is_said_of_the_variable(void **state)
         sumac_variable_rows(variable, NULL, ids, &value, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "w: sumac_value_rows: there is no row 4"));
     assert_int_equal(
-        sumac_variable_lookup(variable, NULL, bags, SUMAC_COMBINER_MEAN, &value, &error),
+        sumac_variable_lookup(variable, NULL, bags, SUMAC_REDUCE_MEAN, &value, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "w: sumac_value_lookup: there is no row 4"));
     assert_int_equal(

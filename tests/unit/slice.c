@@ -399,7 +399,7 @@ static struct sumac_value *bags(void)
 }
 
 static void
-expect_lookup(struct sumac_value *value, enum sumac_combiner combiner, const char *expected)
+expect_lookup(struct sumac_value *value, enum sumac_reduce_op combiner, const char *expected)
 {
     struct sumac_value *ids = bags(), *result = NULL;
 
@@ -431,15 +431,15 @@ static void bags_of_rows_become_one_row_each(void **state)
     for (int i = 0; i < 4; i++) {
         char expected[96];
         (void)snprintf(expected, sizeof expected, "%s[3, 2] 21 30 0 0 1 2", names[i]);
-        expect_lookup(tables[i], SUMAC_COMBINER_SUM, expected);
+        expect_lookup(tables[i], SUMAC_REDUCE_SUM, expected);
         (void)snprintf(expected, sizeof expected, "%s[3, 2] 7 10 0 0 1 2", names[i]);
-        expect_lookup(tables[i], SUMAC_COMBINER_MEAN, expected);
+        expect_lookup(tables[i], SUMAC_REDUCE_MEAN, expected);
         sumac_value_unref(tables[i]);
     }
-    expect_lookup(integers, SUMAC_COMBINER_SUM, "int8[3, 2] 44 5 0 0 3 4");
+    expect_lookup(integers, SUMAC_REDUCE_SUM, "int8[3, 2] 44 5 0 0 3 4");
     struct sumac_value *ids = bags(), *result = NULL;
     assert_int_equal(
-        sumac_value_lookup(integers, ids, SUMAC_COMBINER_MEAN, &result, NULL),
+        sumac_value_lookup(integers, ids, SUMAC_REDUCE_MEAN, &result, NULL),
         SUMAC_INVALID_ARGUMENT);
     assert_null(result);
     sumac_value_unref(ids);
@@ -456,14 +456,14 @@ static void halves_are_rounded_once(void **state)
     struct sumac_value *const items[] = {ids_of(three, 3)};
     struct sumac_value *ids = sumac_value_list(items, 1), *result = NULL;
 
-    assert_int_equal(sumac_value_lookup(value, ids, SUMAC_COMBINER_SUM, &result, NULL), SUMAC_OK);
+    assert_int_equal(sumac_value_lookup(value, ids, SUMAC_REDUCE_SUM, &result, NULL), SUMAC_OK);
     expect_printed(result, "float16[1, 1] 2050");
     sumac_value_unref(value);
     sumac_value_unref(ids);
 }
 
 static void expect_no_lookup(
-    struct sumac_value *value, struct sumac_value *ids, enum sumac_combiner combiner,
+    struct sumac_value *value, struct sumac_value *ids, enum sumac_reduce_op combiner,
     const char *words)
 {
     struct sumac_value *result = NULL;
@@ -488,13 +488,12 @@ static void what_is_no_bag_is_refused(void **state)
     struct sumac_value *far = sumac_value_list((struct sumac_value *const[]){ids_of(beyond, 2)}, 1);
     struct sumac_value *odd = sumac_value_list(&scalar, 1); /* takes it */
 
-    expect_no_lookup(value, vector, SUMAC_COMBINER_SUM, "bags is a tensor; give a list of ids");
-    expect_no_lookup(
-        value, odd, SUMAC_COMBINER_SUM, "the ids are float32[]; give a tensor of int64");
-    expect_no_lookup(value, far, SUMAC_COMBINER_MEAN, "there is no row 2; the value has 2 rows");
-    expect_no_lookup(value, good, (enum sumac_combiner)4, "a combiner 4");
-    expect_no_lookup(truths, good, SUMAC_COMBINER_SUM, "rows of bool");
-    expect_no_lookup(good, good, SUMAC_COMBINER_SUM, "which has no rows");
+    expect_no_lookup(value, vector, SUMAC_REDUCE_SUM, "bags is a tensor; give a list of ids");
+    expect_no_lookup(value, odd, SUMAC_REDUCE_SUM, "the ids are float32[]; give a tensor of int64");
+    expect_no_lookup(value, far, SUMAC_REDUCE_MEAN, "there is no row 2; the value has 2 rows");
+    expect_no_lookup(value, good, (enum sumac_reduce_op)4, "a combiner 4");
+    expect_no_lookup(truths, good, SUMAC_REDUCE_SUM, "rows of bool");
+    expect_no_lookup(good, good, SUMAC_REDUCE_SUM, "which has no rows");
     sumac_value_unref(value);
     sumac_value_unref(truths);
     sumac_value_unref(vector);
@@ -512,7 +511,7 @@ static void a_bag_may_be_divided_by_its_root(void **state)
     struct sumac_value *const items[] = {ids_of(four, 4)};
     struct sumac_value *ids = sumac_value_list(items, 1), *result = NULL;
 
-    assert_int_equal(sumac_value_lookup(value, ids, SUMAC_COMBINER_SQRTN, &result, NULL), SUMAC_OK);
+    assert_int_equal(sumac_value_lookup(value, ids, SUMAC_REDUCE_SQRTN, &result, NULL), SUMAC_OK);
     expect_printed(result, "float32[1, 1] 6");
     sumac_value_unref(value);
     sumac_value_unref(ids);
@@ -532,7 +531,7 @@ weighted(enum sumac_dtype dtype, struct sumac_shape shape, const int64_t *ids, c
 }
 
 static void expect_weighted(
-    struct sumac_value *value, struct sumac_value *bags, enum sumac_combiner combiner,
+    struct sumac_value *value, struct sumac_value *bags, enum sumac_reduce_op combiner,
     const char *expected)
 {
     struct sumac_value *result = NULL;
@@ -569,12 +568,12 @@ static void weights_multiply_rows_and_divide_by_their_sum_or_length(void **state
         char expected[40];
         for (int j = 0; j < 3; j++) {
             (void)snprintf(expected, sizeof expected, "%s[1, 1] 54", names[i]);
-            expect_weighted(tables[i], bags[j], SUMAC_COMBINER_SUM, expected);
+            expect_weighted(tables[i], bags[j], SUMAC_REDUCE_SUM, expected);
             (void)snprintf(expected, sizeof expected, "%s[1, 1] 9", names[i]);
-            expect_weighted(tables[i], bags[j], SUMAC_COMBINER_MEAN, expected);
+            expect_weighted(tables[i], bags[j], SUMAC_REDUCE_MEAN, expected);
         }
     }
-    expect_weighted(tables[1], three_four, SUMAC_COMBINER_SQRTN, "float64[1, 1] 11.4");
+    expect_weighted(tables[1], three_four, SUMAC_REDUCE_SQRTN, "float64[1, 1] 11.4");
     for (int i = 0; i < 3; i++) {
         sumac_value_unref(tables[i]);
         sumac_value_unref(bags[i]);
@@ -592,9 +591,9 @@ static void weights_that_add_up_to_nothing_give_zeros(void **state)
     struct sumac_value *none = weighted(SUMAC_FLOAT32, SUMAC_SHAPE(2), two, opposite);
     struct sumac_value *small = weighted(SUMAC_FLOAT32, SUMAC_SHAPE(2), two, tiny);
 
-    expect_weighted(value, none, SUMAC_COMBINER_MEAN, "float32[1, 1] 0");
-    expect_weighted(value, none, SUMAC_COMBINER_SUM, "float32[1, 1] -9");
-    expect_weighted(value, small, SUMAC_COMBINER_SQRTN, "float32[1, 1] 0");
+    expect_weighted(value, none, SUMAC_REDUCE_MEAN, "float32[1, 1] 0");
+    expect_weighted(value, none, SUMAC_REDUCE_SUM, "float32[1, 1] -9");
+    expect_weighted(value, small, SUMAC_REDUCE_SQRTN, "float32[1, 1] 0");
     sumac_value_unref(value);
     sumac_value_unref(none);
     sumac_value_unref(small);
@@ -618,11 +617,11 @@ static void weights_that_fit_no_ids_are_refused(void **state)
     struct sumac_value *nothing = sumac_value_list(&without, 1);
 
     expect_no_lookup(
-        value, of_two, SUMAC_COMBINER_SUM, "the ids are int64[1] and their weights float32[2]");
+        value, of_two, SUMAC_REDUCE_SUM, "the ids are int64[1] and their weights float32[2]");
     expect_no_lookup(
-        value, whole, SUMAC_COMBINER_SUM, "the ids are int64[2] and their weights int64[2]");
-    expect_no_lookup(value, nothing, SUMAC_COMBINER_SUM, "and their weights a none");
-    expect_no_lookup(integers, good, SUMAC_COMBINER_SUM, "rows of int32 are not weighted");
+        value, whole, SUMAC_REDUCE_SUM, "the ids are int64[2] and their weights int64[2]");
+    expect_no_lookup(value, nothing, SUMAC_REDUCE_SUM, "and their weights a none");
+    expect_no_lookup(integers, good, SUMAC_REDUCE_SUM, "rows of int32 are not weighted");
     sumac_value_unref(value);
     sumac_value_unref(integers);
     sumac_value_unref(of_two);

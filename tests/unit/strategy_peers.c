@@ -172,7 +172,7 @@ static struct sumac_variable *read_by_all(struct sumac_strategy *strategy)
         .name = "v",
         .initial = initial,
         .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
-        .aggregation = SUMAC_AGGREGATION_SUM};
+        .aggregation = SUMAC_REDUCE_SUM};
 
     strategy->peers = NULL; /* they create theirs as well */
     assert_int_equal(sumac_variable_create(strategy, &options, &variable, NULL), SUMAC_OK);

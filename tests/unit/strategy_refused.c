@@ -48,8 +48,8 @@ static void expect_refused_to_all(struct tried *tried, enum sumac_status status,
     const struct sumac_run_options each = {.function = step, .context = tried};
     struct sumac_value *result = NULL;
 
-    tried->variable = variable_of(
-        strategy, (struct sumac_variable_options){.aggregation = SUMAC_AGGREGATION_SUM});
+    tried->variable =
+        variable_of(strategy, (struct sumac_variable_options){.aggregation = SUMAC_REDUCE_SUM});
     tried->other = variable_of(strategy, (struct sumac_variable_options){.name = "v"});
     tried->of_another = variable_of(another, (struct sumac_variable_options){.name = "x"});
     tried->gradient = vector(1, 1);

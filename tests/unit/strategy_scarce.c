@@ -174,7 +174,7 @@ static struct model begin(void)
             .initial = model.gradient,
             .synchronization =
                 i == 0 ? SUMAC_SYNCHRONIZATION_ON_WRITE : SUMAC_SYNCHRONIZATION_ON_READ,
-            .aggregation = SUMAC_AGGREGATION_SUM,
+            .aggregation = SUMAC_REDUCE_SUM,
             .function = {.name = "assign_add"}};
         assert_int_equal(
             sumac_variable_create(model.strategy, &options, &model.variables[i], NULL), SUMAC_OK);

@@ -62,7 +62,7 @@ struct sumac_variable_options {
      * Borrowed */
     struct sumac_value *initial;
     enum sumac_synchronization synchronization; /* AUTO is ON_WRITE; NONE is refused */
-    enum sumac_aggregation aggregation;
+    enum sumac_reduce_op aggregation;
     enum sumac_trainable trainable;
     /* What sumac_component_apply applies unless it is told otherwise, and whose slots each
      * component keeps; name NULL: "assign". Copied */
@@ -116,7 +116,7 @@ SUMAC_API struct sumac_shape sumac_variable_shape(const struct sumac_variable *v
 SUMAC_API bool sumac_variable_trainable(const struct sumac_variable *variable);
 SUMAC_API enum sumac_synchronization
 sumac_variable_synchronization(const struct sumac_variable *variable);
-SUMAC_API enum sumac_aggregation sumac_variable_aggregation(const struct sumac_variable *variable);
+SUMAC_API enum sumac_reduce_op sumac_variable_aggregation(const struct sumac_variable *variable);
 /* StrategyExtended.variable_created_in_scope: is it the strategy's, and distributed? */
 SUMAC_API bool sumac_variable_created_in_scope(
     const struct sumac_strategy *strategy, const struct sumac_variable *variable);
@@ -180,7 +180,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_rows(
     const struct sumac_value *ids, struct sumac_value **value, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_lookup(
     struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_value *bags, enum sumac_combiner combiner, struct sumac_value **value,
+    const struct sumac_value *bags, enum sumac_reduce_op combiner, struct sumac_value **value,
     struct sumac_error *error);
 
 /* How a variable is written; the SCATTER ones by rows of the first axis: IndexedSlices. */

@@ -22,11 +22,6 @@
 
 struct sumac_worker;
 
-/* How the replicas' gradients become one, in the order of the replicas.
- * SUM: Σ g; every dtype but bool. MEAN: Σ weight · g ÷ Σ weight; float dtypes. Half types are
- * summed in float32 and rounded once. */
-enum sumac_reduce_op { SUMAC_REDUCE_SUM = 1, SUMAC_REDUCE_MEAN = 2 };
-
 /* What a replica sees of one step. */
 struct sumac_replica {
     uint32_t id;                          /* 0 … count - 1 in this worker */
@@ -69,8 +64,10 @@ struct sumac_worker_options {
                           of CPUs */
     struct sumac_client_variable *const *variables; /* copied */
     uint32_t variable_count;
-    uint32_t pushed_count;          /* the first so many are pushed, the rest only pulled; 0: all */
-    enum sumac_reduce_op reduce;    /* over the replicas of this worker; 0: MEAN */
+    uint32_t pushed_count; /* the first pushed_count are pushed, the others only pulled; 0: all */
+    /* SUM, or MEAN (0, too): over the replicas of this worker, in their order. Half types are
+     * summed in float32 and rounded once. MEAN is of float dtypes */
+    enum sumac_reduce_op reduce;
     sumac_step_function *step;      /* on CPUs; NULL: the program has none */
     sumac_step_function *cuda_step; /* on GPUs; NULL: the program has none. One of them at least */
     void *user;

@@ -242,7 +242,7 @@ enum sumac_status sumac_variable_rows(
 
 enum sumac_status sumac_variable_lookup(
     struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_value *bags, enum sumac_combiner combiner, struct sumac_value **value,
+    const struct sumac_value *bags, enum sumac_reduce_op combiner, struct sumac_value **value,
     struct sumac_error *error)
 {
     struct sumac_value *whole = NULL;

@@ -117,12 +117,12 @@ enum sumac_status distributed_check_options(
             "synchronization NONE: what replicas have of it would not be one variable; ON_WRITE, "
             "or ON_READ",
             error);
-    if ((uint32_t)options->aggregation > SUMAC_AGGREGATION_ONLY_FIRST_REPLICA)
+    if ((uint32_t)options->aggregation > SUMAC_REDUCE_ONLY_FIRST_REPLICA)
         return fail_option(
             options, "no such aggregation: NONE, SUM, MEAN or ONLY_FIRST_REPLICA", error);
     if ((uint32_t)options->trainable > SUMAC_TRAINABLE_YES)
         return fail_option(options, "trainable is neither DEFAULT, NO nor YES", error);
-    if (options->aggregation == SUMAC_AGGREGATION_MEAN && !update_can_divide(initial->tensor.dtype))
+    if (options->aggregation == SUMAC_REDUCE_MEAN && !update_can_divide(initial->tensor.dtype))
         return fail_option(
             options,
             is_integer(initial->tensor.dtype)
@@ -476,9 +476,9 @@ enum sumac_synchronization sumac_variable_synchronization(const struct sumac_var
     return variable == NULL ? SUMAC_SYNCHRONIZATION_AUTO : variable->asked_for;
 }
 
-enum sumac_aggregation sumac_variable_aggregation(const struct sumac_variable *variable)
+enum sumac_reduce_op sumac_variable_aggregation(const struct sumac_variable *variable)
 {
-    return variable == NULL ? SUMAC_AGGREGATION_NONE : variable->aggregation;
+    return variable == NULL ? SUMAC_REDUCE_NONE : variable->aggregation;
 }
 
 bool sumac_variable_created_in_scope(
@@ -532,9 +532,9 @@ static void release(struct sumac_value **values, uint32_t count)
 
 enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable)
 {
-    return variable->aggregation == SUMAC_AGGREGATION_SUM    ? SUMAC_REDUCE_SUM
-           : variable->aggregation == SUMAC_AGGREGATION_MEAN ? SUMAC_REDUCE_MEAN
-                                                             : (enum sumac_reduce_op)0;
+    return variable->aggregation == SUMAC_REDUCE_SUM    ? SUMAC_REDUCE_SUM
+           : variable->aggregation == SUMAC_REDUCE_MEAN ? SUMAC_REDUCE_MEAN
+                                                        : (enum sumac_reduce_op)0;
 }
 
 /* The components of all replicas in sync. */
@@ -547,9 +547,9 @@ aggregate(struct sumac_variable *variable, struct sumac_value **value, struct su
         .op = aggregation_op(variable),
         .variable = variable,
         .name = variable->name,
-        .first_only = variable->aggregation == SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
+        .first_only = variable->aggregation == SUMAC_REDUCE_ONLY_FIRST_REPLICA};
 
-    assert(variable->aggregation != SUMAC_AGGREGATION_NONE);
+    assert(variable->aggregation != SUMAC_REDUCE_NONE);
     assert(!variable->process_local);
     struct sumac_error why;
     enum sumac_status status = component_values(variable, &own, &why);
@@ -576,7 +576,7 @@ static bool is_aggregated(const struct sumac_variable *variable)
 
 bool distributed_reads_together(const struct sumac_variable *variable)
 {
-    return is_aggregated(variable) && variable->aggregation != SUMAC_AGGREGATION_NONE;
+    return is_aggregated(variable) && variable->aggregation != SUMAC_REDUCE_NONE;
 }
 
 enum sumac_status distributed_refuse_read(
@@ -597,7 +597,7 @@ enum sumac_status distributed_read_across(
 {
     const bool on_read = is_aggregated(variable);
 
-    if (on_read && variable->aggregation == SUMAC_AGGREGATION_NONE)
+    if (on_read && variable->aggregation == SUMAC_REDUCE_NONE)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s is ON_READ without an aggregation, and is read by replicas alone; create it with "

@@ -46,7 +46,7 @@ struct sumac_variable {
     enum sumac_dtype dtype;
     struct sumac_shape shape;
     enum sumac_synchronization asked_for, synchronization; /* …, and what it is */
-    enum sumac_aggregation aggregation;
+    enum sumac_reduce_op aggregation;
     bool trainable, process_local;
     /* What its one component is, on the ps, which have its function, too: one variable, or of
      * uneven shards one for each; lent by the strategy's client. NULL: the components are of this

@@ -192,8 +192,8 @@ static enum sumac_status check_scatter(
         return fail_write(
             variable, write, SUMAC_UNIMPLEMENTED,
             "an ON_READ variable is not written by rows, but in an update", error);
-    if (!writes[write].is_linear && (variable->aggregation == SUMAC_AGGREGATION_SUM ||
-                                     variable->aggregation == SUMAC_AGGREGATION_MEAN))
+    if (!writes[write].is_linear &&
+        (variable->aggregation == SUMAC_REDUCE_SUM || variable->aggregation == SUMAC_REDUCE_MEAN))
         return fail_write(
             variable, write, SUMAC_UNIMPLEMENTED,
             "what replicas write so has no sum and no mean; create it with aggregation NONE or "
@@ -208,7 +208,7 @@ static enum sumac_status check_replicas_write(
     const enum sumac_status status = check_scatter(variable, write, error);
 
     if (status == SUMAC_OK && !is_on_read(variable) && !is_handed_on(variable, write) &&
-        variable->aggregation == SUMAC_AGGREGATION_NONE && variable->strategy->in_sync > 1)
+        variable->aggregation == SUMAC_REDUCE_NONE && variable->strategy->in_sync > 1)
         return fail_write(
             variable, write, SUMAC_FAILED_PRECONDITION,
             variable->remote != NULL
@@ -228,11 +228,11 @@ static enum sumac_status check_across(
 
     if (status != SUMAC_OK || !is_on_read(variable))
         return status;
-    if (variable->aggregation == SUMAC_AGGREGATION_SUM && write != SUMAC_WRITE_ASSIGN)
+    if (variable->aggregation == SUMAC_REDUCE_SUM && write != SUMAC_WRITE_ASSIGN)
         return fail_write(
             variable, write, SUMAC_INVALID_ARGUMENT,
             "the sum of an ON_READ variable is not changed across replicas but by assign", error);
-    if (variable->aggregation == SUMAC_AGGREGATION_NONE && reads)
+    if (variable->aggregation == SUMAC_REDUCE_NONE && reads)
         return fail_write(
             variable, write, SUMAC_INVALID_ARGUMENT,
             "it is ON_READ without an aggregation, and is not read across replicas: pass no result",
@@ -347,8 +347,8 @@ static enum sumac_status write_across(
     struct sumac_error why;
     enum sumac_status status = SUMAC_OK;
 
-    if (!is_plain(variable) && is_on_read(variable) &&
-        variable->aggregation == SUMAC_AGGREGATION_SUM && variable->strategy->in_sync > 1)
+    if (!is_plain(variable) && is_on_read(variable) && variable->aggregation == SUMAC_REDUCE_SUM &&
+        variable->strategy->in_sync > 1)
         status = divide_here(variable, operand, &share, &why);
     if (status == SUMAC_OK)
         status = change(variable, NULL, write, share != NULL ? share : operand, NULL, &why);
@@ -411,7 +411,7 @@ static enum sumac_status write_with_others(
         .name = variable->name,
         .write = (int)write,
         .reads = result != NULL,
-        .first_only = variable->aggregation == SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
+        .first_only = variable->aggregation == SUMAC_REDUCE_ONLY_FIRST_REPLICA};
     struct sumac_value *all = NULL;
 
     enum sumac_status status = call_with_others(replica, &call, &all, error);

@@ -13,9 +13,8 @@
 #include "sumac/status.h"
 
 enum sumac_place_kind {
-    SUMAC_PLACE_HOST = 0,   /* ordinary memory */
-    SUMAC_PLACE_SHARED = 1, /* a cell of an arena shared with a ps on this machine */
-    SUMAC_PLACE_CUDA = 2,   /* the memory of CUDA device `device` */
+    SUMAC_PLACE_HOST = 0, /* ordinary memory */
+    SUMAC_PLACE_CUDA = 2, /* the memory of CUDA device `device` */
 };
 
 struct sumac_place {

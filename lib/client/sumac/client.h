@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "sumac/cluster.h"
+#include "sumac/reduce.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 
@@ -46,14 +47,6 @@ struct sumac_client_variable; /* a variable as its client knows it; valid until 
 struct sumac_push;            /* one push under way */
 struct sumac_pull;            /* one pull under way */
 struct sumac_collective;      /* one contribution to a collective, and what comes of it */
-
-/* The numbers are those of the wire, where there is one. */
-enum sumac_aggregation {
-    SUMAC_AGGREGATION_NONE = 0,
-    SUMAC_AGGREGATION_SUM = 1,
-    SUMAC_AGGREGATION_MEAN = 2,
-    SUMAC_AGGREGATION_ONLY_FIRST_REPLICA = 3,
-};
 
 enum sumac_synchronization {
     SUMAC_SYNCHRONIZATION_AUTO = 0,
@@ -147,7 +140,7 @@ struct sumac_client_variable_options {
     const char *name;
     enum sumac_dtype dtype;
     struct sumac_shape shape;
-    enum sumac_aggregation aggregation;
+    enum sumac_reduce_op aggregation;
     enum sumac_synchronization synchronization;
     bool frozen;
     enum sumac_initializer_kind initializer;
@@ -321,7 +314,7 @@ sumac_client_variable_shard(const struct sumac_client_variable *variable, uint32
 /* What the ps say of a variable now. The names are lent, until the close. */
 struct sumac_client_variable_facts {
     uint64_t version_min, version_max; /* updates applied: the least and the most of all shards */
-    enum sumac_aggregation aggregation;
+    enum sumac_reduce_op aggregation;
     enum sumac_synchronization synchronization;
     bool trainable;
     /* With every hyperparameter, as pushes have changed them since. Its `schedule` is NULL: */

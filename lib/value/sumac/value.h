@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sumac/reduce.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 
@@ -200,23 +201,17 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_rows(
     const struct sumac_value *value, const struct sumac_value *ids, struct sumac_value **result,
     struct sumac_error *error);
 
-/* How the rows of a bag become one. w are their weights, 1 without weights. */
-enum sumac_combiner {
-    SUMAC_COMBINER_SUM = 1,   /* Σ w·row */
-    SUMAC_COMBINER_MEAN = 2,  /* Σ w·row ÷ Σ w */
-    SUMAC_COMBINER_SQRTN = 3, /* Σ w·row ÷ √Σ w² */
-};
-
 /* Combine rows: tf.nn.embedding_lookup_sparse. `bags` is a list. Each item is a tensor of ids, or a
  * tuple of ids and of their weights (sp_weights), a float tensor of the same shape, which may be
- * any. A row of the result is zeros if its bag has no ids or the divisor is 0. Rows of half types
- * are computed in float32.
+ * any. The rows of a bag, by their weights (1 without weights), become one by SUM, MEAN or SQRTN. A
+ * row of the result is zeros if its bag has no ids or the divisor is 0. Rows of half types are
+ * computed in float32.
  *
  * Gives    *result, a tensor with one row for each bag.
  * Fails    as sumac_value_rows; INVALID_ARGUMENT: MEAN, SQRTN or weights of integer rows; bools;
  *          weights that do not fit the ids. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_lookup(
-    const struct sumac_value *value, const struct sumac_value *bags, enum sumac_combiner combiner,
+    const struct sumac_value *value, const struct sumac_value *bags, enum sumac_reduce_op combiner,
     struct sumac_value **result, struct sumac_error *error);
 
 /* ---- compared and printed */
