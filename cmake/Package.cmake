@@ -12,7 +12,7 @@ set(package_libraries grpc gpr protobuf-c jansson m pthread) # as a linker names
 set(package_headers
     lib/base/sumac/buffer.h lib/base/sumac/reduce.h lib/base/sumac/status.h lib/base/sumac/tensor.h
     lib/cluster/sumac/cluster.h lib/client/sumac/client.h lib/update/sumac/plugin.h
-    lib/value/sumac/value.h worker/sumac/device.h worker/sumac/variable.h worker/sumac/strategy.h worker/sumac/sumac.h worker/sumac/worker.h)
+    lib/value/sumac/value.h worker/sumac/device.h worker/sumac/replica.h worker/sumac/variable.h worker/sumac/strategy.h worker/sumac/sumac.h worker/sumac/worker.h)
 foreach(module ${package_modules})
   list(APPEND package_archives $<TARGET_FILE:sumac_${module}>)
 endforeach()

@@ -99,32 +99,35 @@ static struct perceptron view(const struct sumac_tensor *tensors)
 }
 
 /* This replica's share of the batch. */
-static enum sumac_status step(struct sumac_replica *replica)
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    struct job *job = replica->user;
-    const uint32_t first = BATCH * replica->id / replica->count;
-    const uint32_t end = BATCH * (replica->id + 1) / replica->count;
-    const struct perceptron parameters = view(replica->values);
-    const struct perceptron gradient = view(replica->gradients);
+    struct job *job = context;
+    const uint32_t first = BATCH * sumac_replica_id(replica) / sumac_replica_count(replica);
+    const uint32_t end = BATCH * (sumac_replica_id(replica) + 1) / sumac_replica_count(replica);
+    const struct perceptron parameters = view(sumac_replica_value(replica, 0));
+    const struct perceptron gradient = view(sumac_replica_gradient(replica, 0));
 
-    job->losses[replica->id] =
+    (void)error;
+    job->losses[sumac_replica_id(replica)] =
         perceptron_gradient(&parameters, job->batch + first, end - first, &gradient);
-    *(double *)sumac_tensor_data(&replica->gradients[STEPS]) = 1;
-    replica->weight = end - first;
+    *(double *)sumac_tensor_data(sumac_replica_gradient(replica, STEPS)) = 1;
+    sumac_replica_set_weight(replica, end - first);
     return SUMAC_OK;
 }
 
 #ifdef DIGITS_CUDA
 /* The same on a GPU: it is over when the worker's step is. */
-static enum sumac_status cuda_step(struct sumac_replica *replica)
+static enum sumac_status
+cuda_step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    struct job *job = replica->user;
-    const uint32_t first = BATCH * replica->id / replica->count;
-    const uint32_t end = BATCH * (replica->id + 1) / replica->count;
+    struct job *job = context;
+    const uint32_t first = BATCH * sumac_replica_id(replica) / sumac_replica_count(replica);
+    const uint32_t end = BATCH * (sumac_replica_id(replica) + 1) / sumac_replica_count(replica);
 
-    replica->weight = end - first;
+    sumac_replica_set_weight(replica, end - first);
     return perceptron_cuda_step(
-        &job->cuda[replica->id], replica, job->batch + first, end - first, replica->error);
+        &job->cuda[sumac_replica_id(replica)], replica, job->batch + first, end - first, error);
 }
 
 static bool on_gpus(const struct job *job) { return job->cuda[0].count > 0; }
@@ -140,7 +143,7 @@ static void give_back(struct job *job)
         perceptron_cuda_deinit(&job->cuda[i]);
 }
 #else
-static sumac_step_function *const cuda_step = NULL;
+static sumac_replica_function *const cuda_step = NULL;
 
 static bool on_gpus(const struct job *job)
 {
@@ -408,7 +411,7 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
         .reduce = SUMAC_REDUCE_MEAN,
         .step = step,
         .cuda_step = cuda_step,
-        .user = job,
+        .context = job,
         .bounded = job->settings.bounded,
         .lag_max = job->settings.lag_max,
         .synchronous =

@@ -9,16 +9,6 @@
 #define POINTS SUMAC_REPLICAS_MAX /* so that every replica has one */
 #define STEPS_MAX 10000u
 
-static struct sumac_error error;
-
-static void check(enum sumac_status status)
-{
-    if (status == SUMAC_OK)
-        return;
-    fprintf(stderr, "line: %s\n", error.text);
-    exit(sumac_exit_code(&error));
-}
-
 /* How far a x + b is from y at point i, for y = 3 x + 2. */
 static float difference(const float *line, uint32_t i, float *x)
 {
@@ -27,9 +17,8 @@ static float difference(const float *line, uint32_t i, float *x)
 }
 
 /* The mean of (a x + b - y)² over all points. */
-static float loss(const struct sumac_tensor *values)
+static float loss(const float *line)
 {
-    const float *line = sumac_tensor_data(values); /* a, b */
     float sum = 0, x;
 
     for (uint32_t i = 0; i < POINTS; i++)
@@ -38,32 +27,40 @@ static float loss(const struct sumac_tensor *values)
 }
 
 /* The gradient of (a x + b - y)² in the mean over this replica's points; on a thread of its own. */
-static enum sumac_status step(struct sumac_replica *replica)
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const float *line = sumac_tensor_data(&replica->values[0]); /* a, b */
-    float *gradient = sumac_tensor_data(&replica->gradients[0]);
+    const uint32_t id = sumac_replica_id(replica), count = sumac_replica_count(replica);
+    const uint32_t points = (POINTS - 1 - id) / count + 1; /* that this replica has */
+    const float *line = sumac_tensor_data(sumac_replica_value(replica, 0)); /* a, b */
+    float *gradient = sumac_tensor_data(sumac_replica_gradient(replica, 0)), x;
 
+    (void)context, (void)error;
     gradient[0] = gradient[1] = 0;
-    replica->weight = (POINTS - 1 - replica->id) / replica->count + 1; /* how many points it has */
-    for (uint32_t i = replica->id; i < POINTS; i += replica->count) {
-        float x;
-        const float slope = 2 * difference(line, i, &x) / (float)replica->weight;
+    for (uint32_t i = id; i < POINTS; i += count) {
+        const float slope = 2 * difference(line, i, &x) / (float)points;
         gradient[0] += slope * x;
         gradient[1] += slope;
     }
+    sumac_replica_set_weight(replica, points);
     return SUMAC_OK;
 }
 
 int main(int argc, char **argv)
 {
     struct sumac_client *client;
+    struct sumac_client_variable *variable;
+    struct sumac_client_facts facts;
+    struct sumac_worker *worker;
+    struct sumac_error error;
+    const float *line;
 
     if (argc > 1) {
         fprintf(stderr, "usage: %s\n", argv[0]);
         return 2;
     }
-    check(sumac_client_open(NULL, &client, &error)); /* the task that TF_CONFIG says this is */
-    struct sumac_client_facts facts;
+    sumac_check(
+        sumac_client_open(NULL, &client, &error), &error); /* the task that TF_CONFIG says */
     sumac_client_describe(client, &facts);
     /* Nobody waits for the others, so a gradient is of values that the other workers have changed
      * since, N - 1 times and more. Gradient descent that is τ steps late converges while rate ×
@@ -72,28 +69,24 @@ int main(int argc, char **argv)
      * and all of them together go as far in a round as one would. Synchronous workers make one
      * step of a round, so with this rate they take N times as many steps. */
     const double rate = 0.05 / (facts.member_count > 0 ? facts.member_count : 1);
-    struct sumac_client_variable *line;
-    const struct sumac_client_variable_options variable = {
+    const struct sumac_client_variable_options options = {
         .name = "line",
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(2),
         .aggregation = SUMAC_REDUCE_MEAN, /* of the workers, in a synchronous step */
         .function = SUMAC_FUNCTION("sgd", {"learning_rate", rate})};
-    check(sumac_client_create(client, &variable, &line, &error));
-    struct sumac_worker *worker;
-    const struct sumac_worker_options options = {
-        .client = client, .variables = &line, .variable_count = 1, .step = step};
-    check(sumac_worker_create(&options, &worker, &error));
+    sumac_check(sumac_client_create(client, &options, &variable, &error), &error);
+    const struct sumac_worker_options steps = {
+        .client = client, .variables = &variable, .variable_count = 1, .step = step};
+    sumac_check(sumac_worker_create(&steps, &worker, &error), &error);
+    do { /* pull, step on every replica, push their mean */
+        sumac_check(sumac_worker_step(worker, &error), &error);
+        line = sumac_tensor_data(&sumac_worker_values(worker)[0]);
+    } while (loss(line) > 1e-6F && sumac_worker_steps(worker) < STEPS_MAX);
+    printf("y = %.2f x + %.2f\n", (double)line[0], (double)line[1]);
 
-    do
-        check(sumac_worker_step(worker, &error)); /* pull, step on every replica, push their mean */
-    while (loss(sumac_worker_values(worker)) > 1e-6F && sumac_worker_steps(worker) < STEPS_MAX);
-    const float *fitted = sumac_tensor_data(&sumac_worker_values(worker)[0]);
-    printf("y = %.2f x + %.2f\n", (double)fitted[0], (double)fitted[1]);
-
-    check(sumac_worker_flush(worker, &error));
+    sumac_check(sumac_worker_flush(worker, &error), &error);
     sumac_worker_destroy(worker);
-    check(sumac_client_leave(client, SUMAC_LEAVING_DONE, &error)); /* the ps end when all have */
-    sumac_client_close(client);
-    return 0;
+    sumac_check(sumac_client_leave(client, SUMAC_LEAVING_DONE, &error), &error);
+    sumac_client_close(client); /* the ps end when all have left */
 }

@@ -12,15 +12,13 @@ static struct digits_data digits;
 static struct sumac_variable *model[2]; /* weights (PIXELS) and bias () */
 
 /* Each replica takes its share of the rows; all apply the sum of their gradients. */
-static enum sumac_status step(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const uint32_t id = sumac_replica_id(replica), number = *(const uint32_t *)context;
     float gradient[PIXELS + 1] = {0}, loss = 0;
     struct sumac_value *values, *sums;
 
-    (void)args, (void)kwargs, (void)result;
     sumac_check(sumac_variable_read_all(model, 2, replica, &values, error), error);
     const float *weights = sumac_value_data(sumac_value_item(values, 0));
     const float *bias = sumac_value_data(sumac_value_item(values, 1));

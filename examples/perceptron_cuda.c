@@ -44,10 +44,11 @@ static enum sumac_status prepare(
     enum sumac_status status = SUMAC_OK;
 
     if (cuda->there == NULL)
-        status =
-            sumac_device_buffer_create(replica->device, sizeof(struct layout), &cuda->there, error);
+        status = sumac_device_buffer_create(
+            sumac_replica_device(replica), sizeof(struct layout), &cuda->there, error);
     if (status == SUMAC_OK && cuda->here == NULL)
-        status = sumac_device_host_buffer_create(replica->device, HERE_BYTES, &cuda->here, error);
+        status = sumac_device_host_buffer_create(
+            sumac_replica_device(replica), HERE_BYTES, &cuda->here, error);
     return status;
 }
 
@@ -64,7 +65,7 @@ static enum sumac_status launch(
         .parameters = parameters,
     };
 
-    return sumac_device_launch(replica->device, &launch, error);
+    return sumac_device_launch(sumac_replica_device(replica), &launch, error);
 }
 
 enum sumac_status perceptron_cuda_step(
@@ -88,15 +89,15 @@ enum sumac_status perceptron_cuda_step(
         here->labels[n] = examples[n]->label;
     }
     const struct perceptron_batch batch = {
-        .parameters = view(replica->values),
-        .gradient = view(replica->gradients),
+        .parameters = view(sumac_replica_value(replica, 0)),
+        .gradient = view(sumac_replica_gradient(replica, 0)),
         .pixels = there->pixels[0],
         .labels = there->labels,
         .hidden = there->hidden[0],
         .hidden_slope = there->hidden_slope[0],
         .slope = there->slope[0],
         .probability = there->probability,
-        .steps = sumac_tensor_data(&replica->gradients[4]),
+        .steps = sumac_tensor_data(sumac_replica_gradient(replica, 4)),
         .count = count,
         .share = 1.0f / (float)(count > 0 ? count : 1),
     };
@@ -107,7 +108,7 @@ enum sumac_status perceptron_cuda_step(
         .to_offset = SENT_BYTES,
         .from_offset = SENT_BYTES,
         .bytes = count * sizeof(float)};
-    status = sumac_device_copy(replica->device, &send, error);
+    status = sumac_device_copy(sumac_replica_device(replica), &send, error);
     if (status == SUMAC_OK && count > 0)
         status = launch(replica, "perceptron_examples", count, &batch, error);
     if (status == SUMAC_OK)
@@ -115,7 +116,7 @@ enum sumac_status perceptron_cuda_step(
             replica, "perceptron_parameters", (PERCEPTRON_PARAMETERS + UNITS - 1) / UNITS, &batch,
             error);
     if (status == SUMAC_OK)
-        status = sumac_device_copy(replica->device, &fetch, error);
+        status = sumac_device_copy(sumac_replica_device(replica), &fetch, error);
     return status;
 }
 

@@ -66,9 +66,8 @@ static double differentiate(
 }
 
 /* In each replica. */
-static enum sumac_status step(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct job *job = context;
     const uint32_t id = sumac_replica_id(replica), count = sumac_replica_count(replica);
@@ -76,7 +75,6 @@ static enum sumac_status step(
     float d_weights[PIXELS * CLASSES], d_biases[CLASSES];
     struct sumac_value *values = NULL, *sums = NULL;
 
-    (void)args, (void)kwargs;
     sumac_check(sumac_variable_read_all(job->variables, 2, replica, &values, error), error);
     const double loss = differentiate(
         sumac_value_data(sumac_value_item(values, 0)),
@@ -93,7 +91,7 @@ static enum sumac_status step(
         status =
             sumac_variable_apply_all(job->variables, 2, replica, sumac_value_item(sums, 0), error);
     if (status == SUMAC_OK)
-        *result = sumac_value_ref(sumac_value_item(sums, 1));
+        sumac_replica_return(replica, sumac_value_ref(sumac_value_item(sums, 1)));
     sumac_value_unref(values);
     sumac_value_unref(own);
     sumac_value_unref(sums);

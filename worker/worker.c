@@ -339,7 +339,8 @@ static enum sumac_status run_replica(void *context)
     const uint32_t id = runner->replica.id;
     const uint64_t step = runner->replica.step, begin_ns = step_trace_begin(traced);
 
-    const enum sumac_status status = runner->worker->options.step(&runner->replica);
+    const enum sumac_status status = runner->worker->options.step(
+        &runner->replica, runner->worker->options.context, &runner->error);
     step_trace_replica(traced, id, TRACE_COMPUTE, begin_ns, step);
     return status;
 }
@@ -364,12 +365,12 @@ static void start_replicas(struct sumac_worker *worker, const struct place *plac
             .id = i,
             .count = worker->options.replicas,
             .step = worker->steps,
-            .values = runner->values[worker->current].items,
-            .gradients = i == 0 ? place->written.items : runner->gradients.items,
-            .weight = 1,
-            .user = worker->options.user,
             .device = device_for_step(worker->replicas.queues[i]),
-            .error = &runner->error,
+            .values = runner->values[worker->current].items,
+            .value_count = worker->options.variable_count,
+            .gradients = i == 0 ? place->written.items : runner->gradients.items,
+            .gradient_count = worker->options.pushed_count,
+            .weight = 1,
         };
         runner->error.text[0] = '\0';
         transfers_await(&worker->transfers, i);

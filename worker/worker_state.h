@@ -9,6 +9,7 @@
 #include "device_group.h"
 #include "devices.h"
 #include "entry.h"
+#include "replica.h"
 #include "replicas.h"
 #include "tensors.h"
 #include "transfers.h"

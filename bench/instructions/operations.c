@@ -72,9 +72,10 @@ static void pull(
     check(sumac_pull_wait(pull, 60000, &error), &error);
 }
 
-static enum sumac_status do_nothing(struct sumac_replica *replica)
+static enum sumac_status
+do_nothing(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)replica; /* its gradients are zero as they were made */
+    (void)replica, (void)context, (void)error; /* its gradients are zero as they were made */
     return SUMAC_OK;
 }
 

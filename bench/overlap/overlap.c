@@ -41,12 +41,14 @@ static double now_s(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static enum sumac_status step(struct sumac_replica *replica)
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const struct job *job = replica->user;
+    const struct job *job = context;
     const uint64_t ns = (uint64_t)(job->wait_ms * 1e6);
     const struct timespec wait = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
+    (void)replica, (void)error;
     (void)nanosleep(&wait, NULL);
     return SUMAC_OK;
 }
@@ -61,19 +63,20 @@ __asm__(".section .rodata\n"
         ".previous\n");
 extern const unsigned char spin_image[];
 
-static enum sumac_status cuda_step(struct sumac_replica *replica)
+static enum sumac_status
+cuda_step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    struct job *job = replica->user;
+    struct job *job = context;
     uint64_t ns = (uint64_t)(job->wait_ms * 1e6);
     void *const parameters[] = {&ns};
     const struct sumac_launch launch = {
         .image = spin_image, .kernel = "spin", .blocks = 1, .threads = 1, .parameters = parameters};
 
     job->on_gpu = true; /* there is one replica, or all say the same */
-    return ns == 0 ? SUMAC_OK : sumac_device_launch(replica->device, &launch, replica->error);
+    return ns == 0 ? SUMAC_OK : sumac_device_launch(sumac_replica_device(replica), &launch, error);
 }
 #else
-static sumac_step_function *const cuda_step = NULL;
+static sumac_replica_function *const cuda_step = NULL;
 #endif
 
 /* Seconds of a step, over `steps`. The first two are not counted: a pull is made ahead. */
@@ -154,7 +157,7 @@ run(struct job *job, struct sumac_client *client, struct sumac_error *error)
         .reduce = SUMAC_REDUCE_SUM,
         .step = step,
         .cuda_step = cuda_step,
-        .user = job,
+        .context = job,
     };
     if (status == SUMAC_OK)
         status = sumac_worker_create(&options, &job->worker, error);

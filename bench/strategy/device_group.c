@@ -84,9 +84,8 @@ static uint32_t burst_of(uint64_t bytes)
 
 /* ---- the strategy's */
 
-static enum sumac_status call_often(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+call_often(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct burst *burst = context;
     const uint32_t id = sumac_replica_id(replica);
@@ -94,7 +93,6 @@ static enum sumac_status call_often(
     enum sumac_status status = SUMAC_OK;
     double before_us = 0;
 
-    (void)args, (void)kwargs, (void)result;
     for (uint32_t i = 0; i <= burst->count && status == SUMAC_OK; i++) {
         if (burst->row->kind == ALL_REDUCE)
             status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &all, error);

@@ -28,11 +28,10 @@ struct row {
 static struct row rows[] = {{.replicas = 1}, {.replicas = 2}, {.replicas = 4}};
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static enum sumac_status do_nothing(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+do_nothing(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)replica, (void)args, (void)kwargs, (void)context, (void)result, (void)error;
+    (void)replica, (void)context, (void)error;
     return SUMAC_OK;
 }
 

@@ -62,12 +62,10 @@ struct timed {
 };
 
 static enum sumac_status
-run(struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+run(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct timed *timed = context;
 
-    (void)args, (void)kwargs, (void)result;
     for (uint32_t i = 0; i < WARM_UP + timed->rounds; i++) {
         struct sumac_value *sum = NULL;
         const uint64_t met = meet(timed->bench), began = now_ns();

@@ -130,8 +130,9 @@ static enum sumac_status ask_there(
     if (status == SUMAC_OK)
         status = sumac_value_to_host((void *)(uintptr_t)ids, &ids_here, error);
     if (status == SUMAC_OK)
-        status = (int)combiner == 0 ? sumac_value_rows(here, ids_here, result, error)
-                                    : sumac_value_lookup(here, ids_here, combiner, result, error);
+        status = combiner == SUMAC_REDUCE_NONE
+                     ? sumac_value_rows(here, ids_here, result, error)
+                     : sumac_value_lookup(here, ids_here, combiner, result, error);
     sumac_value_unref(here);
     sumac_value_unref(ids_here);
     return status;
@@ -407,8 +408,8 @@ static enum sumac_status check_lookup(
         combiner != SUMAC_REDUCE_SQRTN)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: a combiner %d; there are SUM (1), MEAN (2) and SQRTN (3)", table->call,
-            (int)combiner);
+            "%s: a combiner %d; there are SUM (%d), MEAN (%d) and SQRTN (%d)", table->call,
+            (int)combiner, SUMAC_REDUCE_SUM, SUMAC_REDUCE_MEAN, SUMAC_REDUCE_SQRTN);
     if (table->tensor->dtype == SUMAC_BOOL || (combiner != SUMAC_REDUCE_SUM && !is_float))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,

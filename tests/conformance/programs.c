@@ -10,6 +10,7 @@
 
 #include "one_case.h"
 #include "replica_functions.h"
+#include "../returning.h"
 #include "strategies.h"
 #include "variables.h"
 
@@ -96,7 +97,7 @@ static struct sumac_variable *find_variable(const struct program *program, const
 
 /* The functions of `run` that this operation has beside those of replica_functions.h. */
 static bool call_replica(
-    struct call *call, struct sumac_replica_context *replica, struct sumac_value *x,
+    struct call *call, struct sumac_replica *replica, struct sumac_value *x,
     struct sumac_value **result, struct sumac_error *error, enum sumac_status *status)
 {
     const char *fn = text_of(call, "fn");
@@ -118,17 +119,17 @@ static bool call_replica(
     return true;
 }
 
-static enum sumac_status run_function(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+run_function(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct call *call = context;
-    struct sumac_value *x = sumac_value_item(args, 0), *here = NULL, *made = NULL;
+    struct sumac_value *x = sumac_value_item(sumac_replica_args(replica), 0), *here = NULL,
+                       *made = NULL;
     enum sumac_status status = SUMAC_OK;
 
-    (void)kwargs;
-    if (call_replica(call, replica, x, result, error, &status))
-        return status;
+    if (call_replica(call, replica, x, &returned, error, &status))
+        return return_from_replica(replica, status, &returned);
     if (x != NULL)
         status = sumac_value_to_host(x, &here, error);
     const struct replica_operands operands = {
@@ -136,33 +137,38 @@ static enum sumac_status run_function(
     if (status == SUMAC_OK)
         status = replica_function(text_of(call, "fn"), &operands, &made, error);
     if (status == SUMAC_OK)
-        status = sumac_replica_to_device(replica, made, result, error);
+        status = sumac_replica_to_device(replica, made, &returned, error);
     sumac_value_unref(here);
     sumac_value_unref(made);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 /* ---- in an update */
 
-static enum sumac_status update_component(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+update_component(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct call *call = context;
     const char *fn = text_of(call, "fn");
 
-    (void)kwargs;
     if (strcmp(fn, "none") == 0)
         return SUMAC_OK;
     if (strcmp(fn, "read") == 0)
-        return sumac_component_read(component, result, error);
+        return return_from_update(
+            component, sumac_update_read(component, &returned, error), &returned);
     if (strcmp(fn, "same") == 0 || strcmp(fn, "component_index") == 0) {
-        *result = fn[0] == 's' ? sumac_value_ref(sumac_value_item(args, 0))
-                               : sumac_value_int32((int32_t)sumac_component_index(component));
-        return *result == NULL ? SUMAC_INVALID_ARGUMENT : SUMAC_OK;
+        returned = fn[0] == 's' ? sumac_value_ref(sumac_value_item(sumac_update_args(component), 0))
+                                : sumac_value_int32((int32_t)sumac_update_index(component));
+        return return_from_update(
+            component, returned == NULL ? SUMAC_INVALID_ARGUMENT : SUMAC_OK, &returned);
     }
-    return sumac_component_write(
-        component, sumac_write_parse(fn), sumac_value_item(args, 0), result, error);
+    return return_from_update(
+        component,
+        sumac_update_write(
+            component, sumac_write_parse(fn), sumac_value_item(sumac_update_args(component), 0),
+            &returned, error),
+        &returned);
 }
 
 /* ---- made */
@@ -184,7 +190,7 @@ static enum sumac_status
 make_update(struct call *call, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *args = read_args(call->program, json_object_get(call->given, "args"));
-    const struct sumac_update update = {
+    const struct sumac_update_options update = {
         .function = update_component,
         .context = call,
         .args = args,

@@ -139,12 +139,13 @@ static void read_rows(
 
 static enum sumac_reduce_op combiner_of(const char *name)
 {
-    static const char *const names[] = {"", "sum", "mean", "sqrtn"};
+    static const char *const names[] = {
+        [SUMAC_REDUCE_SUM] = "sum", [SUMAC_REDUCE_MEAN] = "mean", [SUMAC_REDUCE_SQRTN] = "sqrtn"};
 
-    for (int i = 1; name != NULL && i < 4; i++)
-        if (strcmp(name, names[i]) == 0)
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++)
+        if (names[i] != NULL && strcmp(name, names[i]) == 0)
             return (enum sumac_reduce_op)i;
-    return (enum sumac_reduce_op)0;
+    return SUMAC_REDUCE_NONE;
 }
 
 /* The ids of one row of the result, with their weights if there are any. */

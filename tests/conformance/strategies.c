@@ -11,6 +11,7 @@
 
 #include "one_case.h"
 #include "replica_functions.h"
+#include "../returning.h"
 #include "sumac/variable.h"
 #include "variables.h"
 
@@ -101,10 +102,10 @@ bring_here(struct sumac_value *value, struct sumac_value **here, struct sumac_er
     return value == NULL ? SUMAC_OK : sumac_value_to_host(value, here, error);
 }
 
-static enum sumac_status run_function(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+run_function(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct one_case *one = context;
     json_t *fail = one_get(one, "fail");
     struct sumac_value *x = NULL, *y = NULL, *made = NULL;
@@ -113,20 +114,23 @@ static enum sumac_status run_function(
 
     if (fail != NULL &&
         (uint32_t)json_integer_value(json_object_get(fail, "replica")) == operands.id)
-        return one_status_of(json_string_value(json_object_get(fail, "code")));
-    enum sumac_status status = bring_here(operand(args, kwargs, 0, "x"), &x, error);
+        return return_from_replica(
+            replica, one_status_of(json_string_value(json_object_get(fail, "code"))), &returned);
+    enum sumac_status status = bring_here(
+        operand(sumac_replica_args(replica), sumac_replica_kwargs(replica), 0, "x"), &x, error);
     if (status == SUMAC_OK)
-        status = bring_here(operand(args, kwargs, 1, "y"), &y, error);
+        status = bring_here(
+            operand(sumac_replica_args(replica), sumac_replica_kwargs(replica), 1, "y"), &y, error);
     operands.x = x;
     operands.y = y;
     if (status == SUMAC_OK)
         status = replica_function(json_string_value(one_get(one, "fn")), &operands, &made, error);
     if (status == SUMAC_OK)
-        status = sumac_replica_to_device(replica, made, result, error);
+        status = sumac_replica_to_device(replica, made, &returned, error);
     sumac_value_unref(made);
     sumac_value_unref(x);
     sumac_value_unref(y);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void do_run(struct one_case *one)
@@ -173,11 +177,11 @@ static void do_values_from_function(struct one_case *one)
 
 /* What is called, in whichever context; `value` is the whole, or the replica's own. */
 typedef enum sumac_status called(
-    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error);
 
 static enum sumac_status call_reduce(
-    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_axes axes;
@@ -192,7 +196,7 @@ static enum sumac_status call_reduce(
 }
 
 static enum sumac_status call_batch_reduce(
-    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)replica;
@@ -200,7 +204,7 @@ static enum sumac_status call_batch_reduce(
 }
 
 static enum sumac_status call_gather(
-    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)replica;
@@ -209,7 +213,7 @@ static enum sumac_status call_gather(
 }
 
 static enum sumac_status call_all_reduce(
-    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_communication_options options;
@@ -234,7 +238,7 @@ static struct sumac_value *local_operand(struct one_case *one, uint32_t replica)
 }
 
 static enum sumac_status call_all_gather(
-    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     const int64_t axis = json_integer_value(one_get(one, "axis"));
@@ -253,16 +257,19 @@ struct in_replica {
     called *call;
 };
 
-static enum sumac_status call_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+call_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct in_replica *in = context;
 
-    (void)kwargs;
     if (is_absent(in->one, sumac_replica_id(replica)))
         return SUMAC_OK;
-    return in->call(in->one, replica, sumac_value_item(args, 0), result, error);
+    return return_from_replica(
+        replica,
+        in->call(
+            in->one, replica, sumac_value_item(sumac_replica_args(replica), 0), &returned, error),
+        &returned);
 }
 
 static void do_in_replica(struct one_case *one, called *call, struct sumac_value *value)

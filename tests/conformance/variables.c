@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cluster_client.h"
+#include "../returning.h"
 
 #define REPLICAS_MAX 16u
 
@@ -69,15 +70,13 @@ struct creation {
     struct sumac_variable *made[REPLICAS_MAX]; /* those of this worker */
 };
 
-static enum sumac_status create_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+create_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct creation *creation = context;
     struct sumac_variable_options own = *creation->options;
 
-    (void)kwargs, (void)result;
-    own.initial = sumac_value_item(args, 0);
+    own.initial = sumac_value_item(sumac_replica_args(replica), 0);
     own.replica = replica;
     return sumac_variable_create(
         creation->one->strategy, &own,
@@ -181,7 +180,7 @@ static enum sumac_status fail_operand(const struct step *step, struct sumac_erro
 }
 
 static enum sumac_status write_in(
-    struct step *step, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct step *step, struct sumac_replica *replica, struct sumac_value *value,
     struct sumac_value *indices, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *operand = variable_operand(step->one, step->variable, value, indices);
@@ -197,7 +196,7 @@ static enum sumac_status write_in(
 }
 
 static enum sumac_status all_reduce_read(
-    struct step *step, struct sumac_replica_context *replica, struct sumac_value **result,
+    struct step *step, struct sumac_replica *replica, struct sumac_value **result,
     struct sumac_error *error)
 {
     const char *op = json_string_value(json_object_get(step->given, "reduce_op"));
@@ -211,19 +210,24 @@ static enum sumac_status all_reduce_read(
     return status;
 }
 
-static enum sumac_status do_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+do_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct step *step = context;
 
-    (void)kwargs;
     if (does(step, "read"))
-        return sumac_variable_read(step->variable, replica, result, error);
+        return return_from_replica(
+            replica, sumac_variable_read(step->variable, replica, &returned, error), &returned);
     if (does(step, "all_reduce"))
-        return all_reduce_read(step, replica, result, error);
-    return write_in(
-        step, replica, sumac_value_item(args, 0), sumac_value_item(args, 1), result, error);
+        return return_from_replica(
+            replica, all_reduce_read(step, replica, &returned, error), &returned);
+    return return_from_replica(
+        replica,
+        write_in(
+            step, replica, sumac_value_item(sumac_replica_args(replica), 0),
+            sumac_value_item(sumac_replica_args(replica), 1), &returned, error),
+        &returned);
 }
 
 static struct sumac_value *step_args(const struct step *step)
@@ -260,30 +264,32 @@ static void step_across(struct step *step)
         one->broken = true;
 }
 
-static enum sumac_status do_in_update(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+do_in_update(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct step *step = context;
 
-    (void)kwargs;
     if (does(step, "read"))
-        return sumac_component_read(component, result, error);
+        return return_from_update(
+            component, sumac_update_read(component, &returned, error), &returned);
     struct sumac_value *operand = variable_operand(
-        step->one, step->variable, sumac_value_item(args, 0), sumac_value_item(args, 1));
+        step->one, step->variable, sumac_value_item(sumac_update_args(component), 0),
+        sumac_value_item(sumac_update_args(component), 1));
     if (operand == NULL)
-        return fail_operand(step, error);
+        return return_from_update(component, fail_operand(step, error), &returned);
     const enum sumac_status status =
-        sumac_component_write(component, variable_write_of(step->given), operand, result, error);
+        sumac_update_write(component, variable_write_of(step->given), operand, &returned, error);
     sumac_value_unref(operand);
-    return status;
+    return return_from_update(component, status, &returned);
 }
 
 static void step_in_update(struct step *step)
 {
     struct one_case *one = step->one;
     struct sumac_value *args = step_args(step);
-    const struct sumac_update update = {.function = do_in_update, .context = step, .args = args};
+    const struct sumac_update_options update = {
+        .function = do_in_update, .context = step, .args = args};
 
     one->status = sumac_variable_update(step->variable, NULL, &update, &step->result, &one->error);
     sumac_value_unref(args);
@@ -494,30 +500,35 @@ struct updating {
     atomic_uint calls;
 };
 
-static enum sumac_status update_component(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+update_component(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct updating *updating = context;
-    struct sumac_value *first = sumac_value_item(args, 0);
-    struct sumac_value *operand = first != NULL ? first : sumac_value_find(kwargs, "value");
+    struct sumac_value *first = sumac_value_item(sumac_update_args(component), 0);
+    struct sumac_value *operand =
+        first != NULL ? first : sumac_value_find(sumac_update_kwargs(component), "value");
     const struct one_case *one = updating->one;
 
     atomic_fetch_add(&updating->calls, 1);
     if (one_is(one, "fn", "none"))
         return SUMAC_OK;
     if (one_is(one, "fn", "component_index")) {
-        *result = sumac_value_int32((int32_t)sumac_component_index(component));
-        return *result == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK;
+        returned = sumac_value_int32((int32_t)sumac_update_index(component));
+        return return_from_update(
+            component, returned == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK, &returned);
     }
-    return sumac_component_write(
-        component, sumac_write_parse(json_string_value(one_get(one, "fn"))), operand, result,
-        error);
+    return return_from_update(
+        component,
+        sumac_update_write(
+            component, sumac_write_parse(json_string_value(one_get(one, "fn"))), operand, &returned,
+            error),
+        &returned);
 }
 
-static struct sumac_update make_update(struct updating *updating)
+static struct sumac_update_options make_update(struct updating *updating)
 {
-    return (struct sumac_update){
+    return (struct sumac_update_options){
         .function = update_component,
         .context = updating,
         .args = one_read_args(updating->one),
@@ -526,25 +537,27 @@ static struct sumac_update make_update(struct updating *updating)
 }
 
 /* What the case gives is whole: each replica takes its own of it, or passes what all have. */
-static enum sumac_status update_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+update_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct updating *updating = context;
-    const struct sumac_update update = {
+    const struct sumac_update_options update = {
         .function = update_component,
         .context = updating,
-        .args = args,
-        .kwargs = kwargs,
+        .args = sumac_replica_args(replica),
+        .kwargs = sumac_replica_kwargs(replica),
         .ungrouped = json_is_false(one_get(updating->one, "group"))};
 
-    return sumac_variable_update(updating->variable, replica, &update, result, error);
+    return return_from_replica(
+        replica, sumac_variable_update(updating->variable, replica, &update, &returned, error),
+        &returned);
 }
 
 static void do_update(struct updating *updating)
 {
     struct one_case *one = updating->one;
-    struct sumac_update update = make_update(updating);
+    struct sumac_update_options update = make_update(updating);
 
     if (update.args == NULL || update.kwargs == NULL) {
         one->broken = one_get(one, "error") == NULL;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "gpu_world.h"
+#include "../returning.h"
 #include "strategy_pair.h"
 
 /* ---- reduced */
@@ -160,18 +161,16 @@ static struct sumac_buffer *be_late(struct sumac_device *device)
 }
 
 /* Copies are put into the replica's own stream, and nobody waits for them. */
-static enum sumac_status copy_and_reduce(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+copy_and_reduce(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct sumac_device *device = sumac_replica_device(replica);
     struct sumac_buffer *here = NULL, *there = NULL;
     struct sumac_tensor own;
     enum sumac_status status = SUMAC_OK;
     const struct sumac_shape shape = SUMAC_SHAPE(ELEMENTS_MAX);
 
-    (void)args;
-    (void)kwargs;
     (void)context;
     assert_int_equal(sumac_device_gpu(device), (int)sumac_replica_id(replica));
     assert_non_null(sumac_device_stream(device));
@@ -188,13 +187,13 @@ static enum sumac_status copy_and_reduce(
         assert_int_equal(sumac_tensor_view(there, 0, SUMAC_INT32, &shape, &own), SUMAC_OK);
         struct sumac_value *value = sumac_value_of(&own);
         sumac_buffer_unref(there);
-        sumac_value_unref(*result);
-        *result = NULL;
-        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, NULL, result, error);
+        sumac_value_unref(returned);
+        returned = NULL;
+        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, NULL, &returned, error);
         sumac_value_unref(value);
         assert_int_equal(status, SUMAC_OK);
         struct sumac_value *fetched = NULL;
-        assert_int_equal(sumac_value_to_host(*result, &fetched, error), SUMAC_OK);
+        assert_int_equal(sumac_value_to_host(returned, &fetched, error), SUMAC_OK);
         sumac_buffer_unref(late);
         for (uint32_t i = 0; i < ELEMENTS_MAX; i++)
             if (((const int32_t *)sumac_value_data(fetched))[i] != (int32_t)(round * replicas))
@@ -202,7 +201,7 @@ static enum sumac_status copy_and_reduce(
         sumac_value_unref(fetched);
     }
     sumac_buffer_unref(here);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void what_a_replica_has_in_its_stream_comes_before_the_call(void **state)
@@ -231,8 +230,8 @@ struct coming {
     struct sumac_buffer *first, *late;
 };
 
-static struct coming begin_to_come(
-    struct sumac_replica_context *replica, struct sumac_buffer *here, struct sumac_error *error)
+static struct coming
+begin_to_come(struct sumac_replica *replica, struct sumac_buffer *here, struct sumac_error *error)
 {
     struct sumac_device *device = sumac_replica_device(replica);
     struct coming coming = {.value = NULL};
@@ -261,35 +260,31 @@ static void forget(struct coming *coming)
     sumac_buffer_unref(coming->first);
 }
 
-static enum sumac_status copy_and_merge(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+copy_and_merge(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct coming coming = begin_to_come(replica, context, error);
     struct sumac_value *item = sumac_value_ref(coming.value);
     struct sumac_value *merged = sumac_value_tuple(&item, 1);
 
-    (void)args;
-    (void)kwargs;
     const enum sumac_status status =
-        sumac_replica_merge_call(replica, read_all, NULL, merged, result, error);
+        sumac_replica_merge_call(replica, read_all, NULL, merged, &returned, error);
     sumac_value_unref(merged);
     forget(&coming);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 /* What it reads is on its way. */
-static enum sumac_status copy_and_read(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+copy_and_read(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct coming coming = begin_to_come(replica, context, error);
 
-    (void)args;
-    (void)kwargs;
-    const enum sumac_status status = sumac_value_to_host(coming.value, result, error);
+    const enum sumac_status status = sumac_value_to_host(coming.value, &returned, error);
     forget(&coming);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void a_replica_reads_what_its_stream_has_yet_to_write(void **state)
@@ -411,15 +406,18 @@ struct writing {
     enum sumac_write write;
 };
 
-static enum sumac_status write_and_read(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+write_and_read(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct writing *writing = context;
 
-    (void)kwargs;
-    return sumac_variable_write(
-        writing->variable, replica, writing->write, sumac_value_item(args, 0), result, error);
+    return return_from_replica(
+        replica,
+        sumac_variable_write(
+            writing->variable, replica, writing->write,
+            sumac_value_item(sumac_replica_args(replica), 0), &returned, error),
+        &returned);
 }
 
 static void what_replicas_write_is_written_as_on_cpus(void **state)
@@ -454,17 +452,19 @@ static void what_replicas_write_is_written_as_on_cpus(void **state)
 }
 
 /* Replica 0 alone writes what is read on demand: from there on it is another one's. */
-static enum sumac_status write_alone(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+write_alone(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     enum sumac_status status = SUMAC_OK;
 
-    (void)kwargs;
     if (sumac_replica_id(replica) == 0)
-        status =
-            sumac_variable_assign_add(context, replica, sumac_value_item(args, 0), NULL, error);
-    return status == SUMAC_OK ? sumac_variable_read(context, replica, result, error) : status;
+        status = sumac_variable_assign_add(
+            context, replica, sumac_value_item(sumac_replica_args(replica), 0), NULL, error);
+    return return_from_replica(
+        replica,
+        status == SUMAC_OK ? sumac_variable_read(context, replica, &returned, error) : status,
+        &returned);
 }
 
 /* One that is read on demand, whose mean is written across, too. */

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "gpu_world.h"
+#include "../returning.h"
 #include "strategy_pair.h"
 
 static void across_the_replicas_it_is_the_hosts(void **state)
@@ -204,13 +205,17 @@ static enum sumac_status reduce_merged(
         strategy, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, result, error);
 }
 
-static enum sumac_status merge_and_reduce(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+merge_and_reduce(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
+    struct sumac_value *returned = NULL;
     (void)context;
-    return sumac_replica_merge_call(replica, reduce_merged, NULL, args, result, error);
+
+    return return_from_replica(
+        replica,
+        sumac_replica_merge_call(
+            replica, reduce_merged, NULL, sumac_replica_args(replica), &returned, error),
+        &returned);
 }
 
 static void what_a_merge_call_reduces_is_each_replicas_own(void **state)

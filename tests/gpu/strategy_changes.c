@@ -13,13 +13,13 @@
 
 static const struct sumac_shape shape = SUMAC_SHAPE(9);
 
-static enum sumac_status apply_to_last(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+apply_to_last(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)kwargs, (void)context, (void)result;
-    return sumac_component_index(component) + 1 == replicas
-               ? sumac_component_apply(component, NULL, sumac_value_item(args, 0), error)
+    (void)context;
+    return sumac_update_index(component) + 1 == replicas
+               ? sumac_update_apply(
+                     component, NULL, sumac_value_item(sumac_update_args(component), 0), error)
                : SUMAC_OK;
 }
 
@@ -29,7 +29,7 @@ static void make_change(struct sumac_variable *variable, enum change change)
 {
     const int64_t indices[] = {2, 0, 2};
     struct sumac_value *whole = tensor(SUMAC_FLOAT32, shape, 1), *rows = NULL, *args = NULL;
-    struct sumac_update update = {.function = apply_to_last};
+    struct sumac_update_options update = {.function = apply_to_last};
     enum sumac_status status = SUMAC_INTERNAL;
 
     switch (change) {

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "gpu_world.h"
+#include "../returning.h"
 #include "strategy_pair.h"
 
 static bool is_on_host(struct sumac_value *value)
@@ -78,12 +79,16 @@ static void cpus_reduce_slices_that_lie_on_gpus(void **state)
     same_of_gpus(*state, call_step, &step, sumac_value_per_replica(items, replicas, 0));
 }
 
-static enum sumac_status assign_and_read(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+assign_and_read(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
-    return sumac_variable_assign(context, replica, sumac_value_item(args, 0), result, error);
+    struct sumac_value *returned = NULL;
+
+    return return_from_replica(
+        replica,
+        sumac_variable_assign(
+            context, replica, sumac_value_item(sumac_replica_args(replica), 0), &returned, error),
+        &returned);
 }
 
 static void replicas_on_cpus_assign_what_lies_on_gpus(void **state)
@@ -94,23 +99,31 @@ static void replicas_on_cpus_assign_what_lies_on_gpus(void **state)
     same_of_gpus(pair, assign_and_read, variable, each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
 }
 
-static enum sumac_status sum_there(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+sum_there(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
     (void)context;
-    return sumac_replica_all_reduce(
-        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, result, error);
+    struct sumac_value *returned = NULL;
+
+    return return_from_replica(
+        replica,
+        sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_SUM, sumac_value_item(sumac_replica_args(replica), 0), NULL,
+            &returned, error),
+        &returned);
 }
 
-static enum sumac_status to_own_device(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+to_own_device(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
+
+    struct sumac_value *returned = NULL;
     (void)context;
-    return sumac_replica_to_device(replica, sumac_value_item(args, 0), result, error);
+    return return_from_replica(
+        replica,
+        sumac_replica_to_device(
+            replica, sumac_value_item(sumac_replica_args(replica), 0), &returned, error),
+        &returned);
 }
 
 static void the_device_of_a_replica_on_a_cpu_is_the_host(void **state)
@@ -279,15 +292,11 @@ static void a_device_that_has_failed_is_not_told_as_full(void **state)
 }
 
 /* What the strategy keeps for its next value is there for whoever wants memory now. */
-static enum sumac_status take_all(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+take_all(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_buffer *buffer = NULL;
 
-    (void)args;
-    (void)kwargs;
-    (void)result;
     (void)context;
     if (sumac_replica_id(replica) == 0)
         gpu_world_fail_at("cuMemAlloc_v2", 1, 2);

@@ -98,16 +98,12 @@ static void the_remedy_for_a_gpu_that_nccl_finds_failed_is_the_end_of_the_proces
 }
 
 /* What the function leaves in its stream fails when it has returned. */
-static enum sumac_status leave_a_copy(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+leave_a_copy(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_buffer *const *buffers = context;
     const struct sumac_copy copy = {.to = buffers[1], .from = buffers[0], .bytes = 64};
 
-    (void)args;
-    (void)kwargs;
-    (void)result;
     return sumac_replica_id(replica) == 0
                ? sumac_device_copy(sumac_replica_device(replica), &copy, error)
                : SUMAC_OK;
@@ -157,16 +153,12 @@ static void wait_for_release(void *context)
         ;
 }
 
-static enum sumac_status leave_what_never_ends(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+leave_what_never_ends(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_device *device = sumac_replica_device(replica);
     const struct endless *endless = context;
 
-    (void)args;
-    (void)kwargs;
-    (void)result;
     if (sumac_replica_id(replica) != 0)
         return SUMAC_OK;
     gpu_world_put(sumac_device_stream(device), wait_for_release, context);

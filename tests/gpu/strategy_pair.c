@@ -13,6 +13,7 @@
 
 #include "gpu_world.h"
 #include "gpus.h"
+#include "../returning.h"
 #include "value.h"
 
 #define BYTES_MAX (ELEMENTS_MAX * 8u)
@@ -174,21 +175,25 @@ void assert_each_ones(const struct sumac_value *value)
 
 /* ---- what is run */
 
-enum sumac_status call_step(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+enum sumac_status call_step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct step *step = context;
-    struct sumac_value *own = sumac_value_item(args, 0);
+    struct sumac_value *own = sumac_value_item(sumac_replica_args(replica), 0);
 
-    (void)kwargs;
     if (sumac_replica_id(replica) == step->absent)
         return SUMAC_OK;
     if (sumac_replica_id(replica) == step->failing)
-        return SUMAC_DATA_LOSS;
+        return return_from_replica(replica, SUMAC_DATA_LOSS, &returned);
     if ((int)step->op != 0)
-        return sumac_replica_all_reduce(replica, step->op, own, &step->options, result, error);
-    return sumac_replica_all_gather(replica, own, step->axis, &step->options, result, error);
+        return return_from_replica(
+            replica,
+            sumac_replica_all_reduce(replica, step->op, own, &step->options, &returned, error),
+            &returned);
+    return return_from_replica(
+        replica,
+        sumac_replica_all_gather(replica, own, step->axis, &step->options, &returned, error),
+        &returned);
 }
 
 enum sumac_status run_with(
@@ -258,19 +263,18 @@ variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_sy
 }
 
 /* Train it a step: what is applied is the sum of what replicas have. */
-enum sumac_status apply_sum(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+enum sumac_status apply_sum(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct sumac_value *sum = NULL;
 
-    (void)kwargs;
     enum sumac_status status = sumac_replica_all_reduce(
-        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, &sum, error);
+        replica, SUMAC_REDUCE_SUM, sumac_value_item(sumac_replica_args(replica), 0), NULL, &sum,
+        error);
     if (status == SUMAC_OK)
         status = sumac_variable_apply(context, replica, NULL, sum, error);
     if (status == SUMAC_OK)
-        status = sumac_variable_read(context, replica, result, error);
+        status = sumac_variable_read(context, replica, &returned, error);
     sumac_value_unref(sum);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }

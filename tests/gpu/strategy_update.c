@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "gpu_world.h"
+#include "../returning.h"
 #include "strategy_pair.h"
 #include "update.h"
 
@@ -223,30 +224,32 @@ static void what_has_no_kernel_is_launched_nowhere(void **state)
 }
 
 /* One by one, within a function of the program's: a value that somebody has is no other then. */
-static enum sumac_status apply_twice(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+apply_twice(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct sumac_value *before = NULL;
     char one[128], other[128];
 
-    (void)kwargs;
     (void)context;
-    enum sumac_status status = sumac_component_read(component, &before, error);
+    enum sumac_status status = sumac_update_read(component, &before, error);
     (void)sumac_value_print(before, one, sizeof one);
     for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
-        status = sumac_component_apply(component, NULL, sumac_value_item(args, 0), error);
+        status = sumac_update_apply(
+            component, NULL, sumac_value_item(sumac_update_args(component), 0), error);
     (void)sumac_value_print(before, other, sizeof other);
     assert_string_equal(one, other);
     sumac_value_unref(before);
-    return status == SUMAC_OK ? sumac_component_read(component, result, error) : status;
+    return return_from_update(
+        component, status == SUMAC_OK ? sumac_update_read(component, &returned, error) : status,
+        &returned);
 }
 
 static struct sumac_value *updated(struct sumac_strategy *strategy, struct sumac_variable *variable)
 {
     struct sumac_value *gradient = placed(strategy, tensor(SUMAC_FLOAT32, shape, 1));
     struct sumac_value *args = sumac_value_tuple(&gradient, 1), *result = NULL;
-    const struct sumac_update update = {.function = apply_twice, .args = args};
+    const struct sumac_update_options update = {.function = apply_twice, .args = args};
     struct sumac_error error = {0};
 
     if (sumac_variable_update(variable, NULL, &update, &result, &error) != SUMAC_OK)
@@ -268,14 +271,15 @@ static void components_are_updated_one_by_one_too(void **state)
 }
 
 /* In the merge_call that an update is in replicas. */
-static enum sumac_status update_twice(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+update_twice(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const struct sumac_update update = {.function = apply_twice, .args = args};
+    struct sumac_value *returned = NULL;
+    const struct sumac_update_options update = {
+        .function = apply_twice, .args = sumac_replica_args(replica)};
 
-    (void)kwargs;
-    return sumac_variable_update(context, replica, &update, result, error);
+    return return_from_replica(
+        replica, sumac_variable_update(context, replica, &update, &returned, error), &returned);
 }
 
 static void updates_one_by_one_take_the_memory_of_those_before(void **state)
@@ -301,13 +305,13 @@ static void updates_one_by_one_take_the_memory_of_those_before(void **state)
 
 /* ---- assigned */
 
-static enum sumac_status read_own(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+read_own(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)args;
-    (void)kwargs;
-    return sumac_variable_read(context, replica, result, error);
+    struct sumac_value *returned = NULL;
+
+    return return_from_replica(
+        replica, sumac_variable_read(context, replica, &returned, error), &returned);
 }
 
 /* A tensor that a replica's device has already, across: it is the same in all replicas. */
@@ -366,30 +370,33 @@ copied(struct sumac_device *device, const struct sumac_tensor *given, struct sum
 }
 
 /* What a replica adds to its own component is on its way in its stream. */
-static enum sumac_status copy_and_add(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+copy_and_add(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct sumac_device *device = sumac_replica_device(replica);
     struct sumac_buffer *late = NULL;
-    struct sumac_value *value =
-        copied(device, sumac_value_as_tensor(sumac_value_item(args, 0)), &late);
+    struct sumac_value *value = copied(
+        device, sumac_value_as_tensor(sumac_value_item(sumac_replica_args(replica), 0)), &late);
 
-    (void)kwargs;
     const enum sumac_status status =
-        sumac_variable_assign_add(context, replica, value, result, error);
+        sumac_variable_assign_add(context, replica, value, &returned, error);
     sumac_value_unref(value);
     assert_int_equal(sumac_device_wait(device, error), SUMAC_OK);
     sumac_buffer_unref(late);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static enum sumac_status
-add(struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+add(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
-    return sumac_variable_assign_add(context, replica, sumac_value_item(args, 0), result, error);
+
+    struct sumac_value *returned = NULL;
+    return return_from_replica(
+        replica,
+        sumac_variable_assign_add(
+            context, replica, sumac_value_item(sumac_replica_args(replica), 0), &returned, error),
+        &returned);
 }
 
 static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **state)
@@ -421,7 +428,7 @@ static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **s
 
 /* Who comes last runs the function of merge_call, which has a stream, too: what that replica came
  * with is on its way again in it. */
-static _Thread_local struct sumac_replica_context *own;
+static _Thread_local struct sumac_replica *own;
 
 static enum sumac_status copy_and_reduce(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
@@ -445,13 +452,17 @@ static enum sumac_status copy_and_reduce(
     return status;
 }
 
-static enum sumac_status reduce_in_merge(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+reduce_in_merge(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
+    struct sumac_value *returned = NULL;
+
     own = replica;
-    return sumac_replica_merge_call(replica, copy_and_reduce, context, args, result, error);
+    return return_from_replica(
+        replica,
+        sumac_replica_merge_call(
+            replica, copy_and_reduce, context, sumac_replica_args(replica), &returned, error),
+        &returned);
 }
 
 static void what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces(void **state)
@@ -497,9 +508,8 @@ static void wait_until_written(void *context)
             atomic_store(&turns->in_vain, true);
 }
 
-static enum sumac_status add_in_turn(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+add_in_turn(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct turns *turns = context;
     const bool first = sumac_replica_id(replica) == 0;
@@ -513,7 +523,7 @@ static enum sumac_status add_in_turn(
     (void)pthread_barrier_wait(&turns->put);
     for (const time_t end = end_s(); !first && gpu_world_counted() == 0 && time(NULL) < end;)
         (void)sched_yield();
-    const enum sumac_status status = add(replica, args, kwargs, turns->variable, result, error);
+    const enum sumac_status status = add(replica, turns->variable, error);
     if (!first)
         (void)sem_post(&turns->written);
     return status;

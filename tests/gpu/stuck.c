@@ -25,19 +25,21 @@ static void CUDA_CB wait_for_release(void *context)
         ;
 }
 
-static enum sumac_status step_that_never_ends(struct sumac_replica *replica)
+static enum sumac_status
+step_that_never_ends(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct cuda_driver *driver = NULL;
 
-    if (replica->id != held)
+    (void)context;
+    if (sumac_replica_id(replica) != held)
         return SUMAC_OK;
-    gradient = sumac_buffer_ref(replica->gradients[0].buffer);
+    gradient = sumac_buffer_ref(sumac_replica_gradient(replica, 0)->buffer);
     if (cuda_driver_open(&driver, NULL) != SUMAC_OK ||
         driver->cuLaunchHostFunc(
-            sumac_device_stream(replica->device), wait_for_release, &released[which]) !=
-            CUDA_SUCCESS)
+            sumac_device_stream(sumac_replica_device(replica)), wait_for_release,
+            &released[which]) != CUDA_SUCCESS)
         return SUMAC_INTERNAL;
-    return waits ? sumac_device_wait(replica->device, replica->error) : SUMAC_OK;
+    return waits ? sumac_device_wait(sumac_replica_device(replica), error) : SUMAC_OK;
 }
 
 static struct sumac_worker *begun(struct fixture *far, uint32_t replicas)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "replica.h"
 #include "../unit/trace_read.h"
 #include "../unit/worker_client.h"
 
@@ -17,37 +18,42 @@ static struct sumac_buffer *staged[3]; /* of each replica: what is on its way to
 
 /* observed_step, which the host computes, of what the device has: fetched in the device's stream,
  * behind what comes in there, and sent back, which nobody waits for. */
-static enum sumac_status step_there(struct sumac_replica *replica)
+static enum sumac_status
+step_there(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_replica here = *replica;
-    struct sumac_tensor value = replica->values[0], gradient = replica->gradients[0];
-    struct sumac_buffer *fetched = NULL, **stage = &staged[replica->id];
+    struct sumac_tensor value = *sumac_replica_value(replica, 0),
+                        gradient = *sumac_replica_gradient(replica, 0);
+    struct sumac_buffer *fetched = NULL, **stage = &staged[sumac_replica_id(replica)];
 
     if (sumac_buffer_place(value.buffer).kind != SUMAC_PLACE_CUDA ||
-        sumac_buffer_place(value.buffer).device != replica->id ||
-        sumac_device_gpu(replica->device) != (int32_t)replica->id)
+        sumac_buffer_place(value.buffer).device != sumac_replica_id(replica) ||
+        sumac_device_gpu(sumac_replica_device(replica)) != (int32_t)sumac_replica_id(replica))
         return SUMAC_FAILED_PRECONDITION;
     if (*stage == NULL)
         assert_int_equal(
-            sumac_device_host_buffer_create(replica->device, BYTES, stage, NULL), SUMAC_OK);
+            sumac_device_host_buffer_create(sumac_replica_device(replica), BYTES, stage, NULL),
+            SUMAC_OK);
     assert_int_equal(sumac_buffer_create(BYTES, &fetched), SUMAC_OK);
     const struct sumac_copy fetch = {
         .to = fetched, .from = value.buffer, .from_offset = value.offset_bytes, .bytes = BYTES};
     const struct sumac_copy send = {
         .to = gradient.buffer, .from = *stage, .to_offset = gradient.offset_bytes, .bytes = BYTES};
-    enum sumac_status status = sumac_device_copy(replica->device, &fetch, NULL);
+    enum sumac_status status = sumac_device_copy(sumac_replica_device(replica), &fetch, NULL);
     if (status == SUMAC_OK)
-        status = sumac_device_wait(replica->device, NULL); /* `staged` is free again, too */
+        status = sumac_device_wait(
+            sumac_replica_device(replica), NULL); /* `staged` is free again, too */
     value.buffer = fetched;
     gradient.buffer = *stage;
     value.offset_bytes = gradient.offset_bytes = 0;
     here.values = &value;
     here.gradients = &gradient;
     if (status == SUMAC_OK)
-        status = observed_step(&here);
-    replica->weight = here.weight;
+        status = observed_step(&here, context, error);
+    sumac_replica_set_weight(replica, here.weight);
     sumac_buffer_unref(fetched);
-    return status == SUMAC_OK ? sumac_device_copy(replica->device, &send, NULL) : status;
+    return status == SUMAC_OK ? sumac_device_copy(sumac_replica_device(replica), &send, NULL)
+                              : status;
 }
 
 static void give_staged_back(void)
@@ -141,9 +147,10 @@ static void what_devices_do_is_traced_by_their_own_time(void **state)
     unlink(path);
 }
 
-static enum sumac_status step_that_fails_there(struct sumac_replica *replica)
+static enum sumac_status
+step_that_fails_there(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    return replica->id == 1 ? SUMAC_ABORTED : step_there(replica);
+    return sumac_replica_id(replica) == 1 ? SUMAC_ABORTED : step_there(replica, context, error);
 }
 
 static void a_replica_that_fails_is_named_with_its_gpu(void **state)
@@ -217,14 +224,18 @@ static void a_reduction_that_takes_too_long_is_ended_and_told(void **state)
 static void (*fail_at)(const char *function, uint64_t nth, int result);
 
 /* The copy is still under way when the function returns. */
-static enum sumac_status step_whose_copy_fails(struct sumac_replica *replica)
+static enum sumac_status
+step_whose_copy_fails(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct sumac_copy copy = {
-        .to = replica->gradients[0].buffer, .from = replica->values[0].buffer, .bytes = BYTES};
+        .to = sumac_replica_gradient(replica, 0)->buffer,
+        .from = sumac_replica_value(replica, 0)->buffer,
+        .bytes = BYTES};
 
+    (void)context, (void)error;
     fail_at("stream", 1, ILLEGAL_ADDRESS_NUMBER);
-    replica->weight = 1;
-    return sumac_device_copy(replica->device, &copy, NULL);
+    sumac_replica_set_weight(replica, 1);
+    return sumac_device_copy(sumac_replica_device(replica), &copy, NULL);
 }
 
 static void the_end_of_the_process_is_the_remedy_for_a_gpu_that_has_failed(void **state)
@@ -247,9 +258,11 @@ static void the_end_of_the_process_is_the_remedy_for_a_gpu_that_has_failed(void 
     sumac_worker_destroy(worker);
 }
 
-static enum sumac_status step_that_leaves_zeros(struct sumac_replica *replica)
+static enum sumac_status
+step_that_leaves_zeros(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    replica->weight = 1;
+    (void)context, (void)error;
+    sumac_replica_set_weight(replica, 1);
     return SUMAC_OK;
 }
 
@@ -289,9 +302,11 @@ static void the_failed_gpu_of_another_replica_is_told_beside_nccls_error(void **
 }
 
 /* Replica 1 has no examples, so that their mean takes scratch. */
-static enum sumac_status step_with_an_idle_replica(struct sumac_replica *replica)
+static enum sumac_status
+step_with_an_idle_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    replica->weight = replica->id == 1 ? 0 : 1;
+    (void)context, (void)error;
+    sumac_replica_set_weight(replica, sumac_replica_id(replica) == 1 ? 0 : 1);
     return SUMAC_OK;
 }
 
@@ -319,9 +334,11 @@ static void a_reduction_that_there_is_no_memory_for_fails_its_step_alone(void **
     sumac_worker_destroy(worker);
 }
 
-static enum sumac_status step_that_says_why(struct sumac_replica *replica)
+static enum sumac_status
+step_that_says_why(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)snprintf(replica->error->text, sizeof replica->error->text, "there is no data left");
+    (void)replica, (void)context;
+    (void)snprintf(error->text, sizeof error->text, "there is no data left");
     return SUMAC_OUT_OF_RANGE;
 }
 

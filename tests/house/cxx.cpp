@@ -22,7 +22,7 @@ int main()
     const sumac_worker_options nothing{};
     sumac_worker_options some{}; // README's way: a member that is not set has its default
     some.reduce = SUMAC_REDUCE_MEAN;
-    some.step = [](sumac_replica *) { return SUMAC_OK; };
+    some.step = [](sumac_replica *, void *, sumac_error *) { return SUMAC_OK; };
 
     const bool opened =
         refused_for_want_of("cluster", sumac_client_open(&nowhere, &client, &error), error);

@@ -162,6 +162,13 @@ static void try_strategies(void)
     HOLDS(sumac_replica_count, "NULL", sumac_replica_count(NULL) == 0);
     HOLDS(sumac_replica_strategy, "NULL", sumac_replica_strategy(NULL) == NULL);
     HOLDS(sumac_replica_device, "NULL", sumac_replica_device(NULL) == NULL);
+    HOLDS(sumac_replica_step, "NULL", sumac_replica_step(NULL) == 0);
+    HOLDS(sumac_replica_value, "NULL", sumac_replica_value(NULL, 0) == NULL);
+    HOLDS(sumac_replica_gradient, "NULL", sumac_replica_gradient(NULL, UINT32_MAX) == NULL);
+    HOLDS(sumac_replica_set_weight, "NULL", (sumac_replica_set_weight(NULL, -1), true));
+    HOLDS(sumac_replica_args, "NULL", sumac_replica_args(NULL) == NULL);
+    HOLDS(sumac_replica_kwargs, "NULL", sumac_replica_kwargs(NULL) == NULL);
+    HOLDS(sumac_replica_return, "NULL", (sumac_replica_return(NULL, NULL), true));
 }
 
 static void try_placing(void)
@@ -188,7 +195,7 @@ static void try_running(void)
         sumac_strategy_run, "NULL", INVALID_ARGUMENT, "strategy is NULL",
         sumac_strategy_run(NULL, &nothing, &result, error));
     REFUSED(
-        sumac_strategy_run, "no step", INVALID_ARGUMENT, "step is NULL",
+        sumac_strategy_run, "no options", INVALID_ARGUMENT, "options is NULL",
         sumac_strategy_run(strategy, NULL, &result, error));
     REFUSED(
         sumac_strategy_run, "no function", INVALID_ARGUMENT, "function is NULL",

@@ -192,7 +192,7 @@ static void try_slots_and_destinations(void)
 
 static void try_updating(void)
 {
-    const struct sumac_update nothing = {.function = NULL};
+    const struct sumac_update_options nothing = {.function = NULL};
     const struct sumac_function nameless = {.hyperparameters = {{"learning_rate", 1}}};
     const struct sumac_function counted = {.name = "sgd", .hyperparameters = {{NULL, 1}}};
 
@@ -200,7 +200,7 @@ static void try_updating(void)
         sumac_variable_update, "NULL", INVALID_ARGUMENT, "variable is NULL",
         sumac_variable_update(NULL, NULL, &nothing, &result, error));
     REFUSED(
-        sumac_variable_update, "no update", INVALID_ARGUMENT, "update is NULL",
+        sumac_variable_update, "no options", INVALID_ARGUMENT, "options is NULL",
         sumac_variable_update(variable, NULL, NULL, &result, error));
     REFUSED(
         sumac_variable_update, "no function", INVALID_ARGUMENT, "function is NULL",
@@ -246,16 +246,19 @@ static void try_updating(void)
     REFUSED(
         sumac_strategy_plug, "NULL", INVALID_ARGUMENT, "plugin is NULL",
         sumac_strategy_plug(strategy, NULL, error));
-    HOLDS(sumac_component_index, "NULL", sumac_component_index(NULL) == 0);
+    HOLDS(sumac_update_index, "NULL", sumac_update_index(NULL) == 0);
+    HOLDS(sumac_update_args, "NULL", sumac_update_args(NULL) == NULL);
+    HOLDS(sumac_update_kwargs, "NULL", sumac_update_kwargs(NULL) == NULL);
+    HOLDS(sumac_update_return, "NULL", (sumac_update_return(NULL, NULL), true));
     REFUSED(
-        sumac_component_read, "NULL", INVALID_ARGUMENT, "component is NULL",
-        sumac_component_read(NULL, &result, error));
+        sumac_update_read, "NULL", INVALID_ARGUMENT, "update is NULL",
+        sumac_update_read(NULL, &result, error));
     REFUSED(
-        sumac_component_write, "NULL", INVALID_ARGUMENT, "component is NULL",
-        sumac_component_write(NULL, SUMAC_WRITE_ASSIGN, number, &result, error));
+        sumac_update_write, "NULL", INVALID_ARGUMENT, "update is NULL",
+        sumac_update_write(NULL, SUMAC_WRITE_ASSIGN, number, &result, error));
     REFUSED(
-        sumac_component_apply, "NULL", INVALID_ARGUMENT, "component is NULL",
-        sumac_component_apply(NULL, NULL, number, error));
+        sumac_update_apply, "NULL", INVALID_ARGUMENT, "update is NULL",
+        sumac_update_apply(NULL, NULL, number, error));
 }
 
 void try_distributed(void)

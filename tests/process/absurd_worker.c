@@ -8,9 +8,11 @@
 
 #include "absurd.h"
 
-static enum sumac_status step(struct sumac_replica *replica)
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *unused)
 {
-    replica->weight = *(const double *)replica->user;
+    (void)unused;
+    sumac_replica_set_weight(replica, *(const double *)context);
     return SUMAC_OK;
 }
 
@@ -102,7 +104,11 @@ void try_workers(void)
     double weight = 1;
     struct sumac_client_variable *const ours[] = {w}, *const theirs[] = {others_w};
     struct sumac_worker_options options = {
-        .client = client, .variables = theirs, .variable_count = 1, .step = step, .user = &weight};
+        .client = client,
+        .variables = theirs,
+        .variable_count = 1,
+        .step = step,
+        .context = &weight};
     struct sumac_worker *worker;
 
     need(sumac_worker_create(&options, &worker, &why));

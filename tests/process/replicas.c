@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "sumac/variable.h"
+#include "../returning.h"
 
 #define LINE_BYTES 4096
 #define VARIABLES_MAX 16u
@@ -179,10 +180,10 @@ static enum sumac_status say_facts(const struct sumac_variable *variable)
 }
 
 /* What the words say, in each replica. */
-static enum sumac_status write_in(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+write_in(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct worker *worker = context;
     char *const *words = worker->words;
     struct sumac_variable *variable = find(worker);
@@ -191,13 +192,11 @@ static enum sumac_status write_in(
     struct sumac_value *operand =
         by_rows ? row_of(variable, words[3], words[4 + id], 1 + id) : like(variable, words[3 + id]);
 
-    (void)args;
-    (void)kwargs;
     const enum sumac_status status = sumac_variable_write(
         variable, replica, sumac_write_parse(words[2]), operand,
-        strcmp(words[0], "quietly") == 0 ? NULL : result, error);
+        strcmp(words[0], "quietly") == 0 ? NULL : &returned, error);
     sumac_value_unref(operand);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static enum sumac_status write_in_replicas(struct worker *worker)
@@ -239,14 +238,13 @@ static enum sumac_status done(const char *what, struct worker *worker, enum suma
     return status;
 }
 
-static enum sumac_status change_all(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+change_all(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct worker *worker = context;
     struct sumac_value *gradients[VARIABLES_MAX];
 
-    (void)args, (void)kwargs;
     for (uint32_t i = 0; i < worker->variable_count; i++)
         gradients[i] = like(worker->variables[i], worker->words[1]);
     struct sumac_value *all = sumac_value_list(gradients, worker->variable_count), *same = NULL;
@@ -257,10 +255,10 @@ static enum sumac_status change_all(
             worker->variables, worker->variable_count, replica, same, error);
     if (status == SUMAC_OK)
         status = sumac_variable_read_all(
-            worker->variables, worker->variable_count, replica, result, error);
+            worker->variables, worker->variable_count, replica, &returned, error);
     sumac_value_unref(all);
     sumac_value_unref(same);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static enum sumac_status together(struct worker *worker)

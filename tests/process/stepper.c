@@ -24,16 +24,18 @@ struct task {
     double weight;
 };
 
-static enum sumac_status compute(struct sumac_replica *replica)
+static enum sumac_status
+compute(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const struct task *task = replica->user;
+    const struct task *task = context;
 
+    (void)error;
     for (uint32_t v = 0; v < 2; v++) {
-        uint16_t *gradient = sumac_tensor_data(&replica->gradients[v]);
+        uint16_t *gradient = sumac_tensor_data(sumac_replica_gradient(replica, v));
         for (uint32_t i = 0; i < ELEMENTS; i++)
             gradient[i] = task->gradient;
     }
-    replica->weight = task->weight;
+    sumac_replica_set_weight(replica, task->weight);
     return SUMAC_OK;
 }
 
@@ -64,7 +66,7 @@ static enum sumac_status step(struct task *task, struct sumac_error *error)
         .variables = task->variables,
         .variable_count = 2,
         .step = compute,
-        .user = task,
+        .context = task,
         .synchronous = true};
     struct sumac_worker *worker = NULL;
     enum sumac_status status = sumac_worker_create(&options, &worker, error);

@@ -44,6 +44,7 @@
 #include "error.h"
 #include "members.h"
 #include "peers_state.h"
+#include "../returning.h"
 #include "strategy.h"
 #include "sumac/client.h"
 #include "sumac/variable.h"
@@ -240,16 +241,19 @@ static void say_nest(const struct strategist *now, const struct sumac_value *nes
     fflush(stdout);
 }
 
-static enum sumac_status nest_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+nest_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct sumac_communication_options options = {
         .bytes_per_pack = *(const uint64_t *)context};
 
-    (void)kwargs;
-    return sumac_replica_all_reduce(
-        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), &options, result, error);
+    return return_from_replica(
+        replica,
+        sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_SUM, sumac_value_item(sumac_replica_args(replica), 0), &options,
+            &returned, error),
+        &returned);
 }
 
 static enum sumac_status reduce_nest(struct strategist *now, char *const *words)
@@ -304,7 +308,7 @@ static enum sumac_status throw_in(struct strategist *now, char *const *words, si
 }
 
 static enum sumac_status reduce_in_replica(
-    const struct strategist *now, struct sumac_replica_context *replica, struct sumac_value *value,
+    const struct strategist *now, struct sumac_replica *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     const bool means = strcmp(now->what, "mean") == 0;
@@ -323,25 +327,29 @@ static enum sumac_status reduce_in_replica(
     return status;
 }
 
-static enum sumac_status in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct strategist *now = context;
-    struct sumac_value *value = sumac_value_item(args, 0);
+    struct sumac_value *value = sumac_value_item(sumac_replica_args(replica), 0);
 
-    (void)kwargs;
     if (strcmp(now->what, "fail") == 0)
-        return SUMAC_DATA_LOSS;
+        return return_from_replica(replica, SUMAC_DATA_LOSS, &returned);
     if (strcmp(now->what, "skip") == 0)
         return SUMAC_OK;
     if (strcmp(now->what, "partly") == 0 && sumac_replica_id(replica) % 2 == 0)
         return SUMAC_OK;
     if (strcmp(now->what, "all_gather") == 0)
-        return sumac_replica_all_gather(replica, value, 0, NULL, result, error);
+        return return_from_replica(
+            replica, sumac_replica_all_gather(replica, value, 0, NULL, &returned, error),
+            &returned);
     if (strcmp(now->what, "add") == 0)
-        return sumac_variable_assign_add(now->variable, replica, value, result, error);
-    return reduce_in_replica(now, replica, value, result, error);
+        return return_from_replica(
+            replica, sumac_variable_assign_add(now->variable, replica, value, &returned, error),
+            &returned);
+    return return_from_replica(
+        replica, reduce_in_replica(now, replica, value, &returned, error), &returned);
 }
 
 /* What the first replica of this process has of it. */
@@ -511,16 +519,14 @@ struct inside {
     struct sumac_variable *made;
 };
 
-static enum sumac_status create_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+create_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct inside *const inside = context;
     const uint32_t id = sumac_replica_id(replica);
     struct sumac_variable *made = NULL;
     char element[32];
 
-    (void)args, (void)kwargs, (void)result;
     (void)snprintf(element, sizeof element, "%g", strtod(inside->words[3], NULL) + id);
     struct sumac_value *initial = make_value(inside->words[2], element);
     const enum sumac_status status = sumac_variable_create(

@@ -126,13 +126,12 @@ static void of_no_variables_there_is_nothing(void **state)
     sumac_value_unref(none);
 }
 
-static enum sumac_status lend_out(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+lend_out(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs, (void)result, (void)error;
+    (void)error;
     if (sumac_replica_id(replica) == 0)
-        *(struct sumac_replica_context **)context = replica;
+        *(struct sumac_replica **)context = replica;
     return SUMAC_OK;
 }
 
@@ -142,7 +141,7 @@ static void of_no_variables_nobody_is_waited_for_after_the_run(void **state)
     (void)state;
     const struct model model = begin(2);
     struct sumac_value *none = sumac_value_list(NULL, 0);
-    struct sumac_replica_context *replica = NULL;
+    struct sumac_replica *replica = NULL;
     const struct sumac_run_options lend = {.function = lend_out, .context = &replica};
 
     assert_int_equal(sumac_strategy_run(model.strategy, &lend, NULL, NULL), SUMAC_OK);
@@ -212,15 +211,13 @@ static void variables_of_two_strategies_or_none_are_refused(void **state)
 
 /* ---- in the replicas */
 
-static enum sumac_status step(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct model *model = context;
     struct sumac_value *values = NULL, *sums = NULL;
     const float own = (float)(sumac_replica_id(replica) + 1);
 
-    (void)args, (void)kwargs;
     struct sumac_value *gradients = pair(vector(own, own), sumac_value_float32(own));
     enum sumac_status status =
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, gradients, NULL, &sums, error);
@@ -230,7 +227,7 @@ static enum sumac_status step(
         status = sumac_variable_read_all(model->variables, 2, replica, &values, error);
     sumac_value_unref(gradients);
     sumac_value_unref(sums);
-    *result = values;
+    sumac_replica_return(replica, values);
     return status;
 }
 
@@ -255,16 +252,14 @@ static void in_replicas_all_apply_what_they_have_together(void **state)
 }
 
 /* Replica 1 has them the other way round. */
-static enum sumac_status turn(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+turn(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct model *model = context;
     const bool turned = sumac_replica_id(replica) == 1;
     struct sumac_value *gradients = turned ? pair(sumac_value_float32(1), vector(1, 1))
                                            : pair(vector(1, 1), sumac_value_float32(1));
 
-    (void)args, (void)kwargs, (void)result;
     const enum sumac_status status = sumac_variable_apply_all(
         turned ? model->turned : model->variables, 2, replica, gradients, error);
     sumac_value_unref(gradients);
@@ -275,15 +270,13 @@ static enum sumac_status turn(
 #define MANY 70u
 
 /* Replica 1 has the last two the other way round. */
-static enum sumac_status turn_the_last_of_many(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+turn_the_last_of_many(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_variable *const *const many = context;
     struct sumac_variable *own[MANY];
     struct sumac_value *gradients[MANY];
 
-    (void)args, (void)kwargs, (void)result;
     for (uint32_t i = 0; i < MANY; i++) {
         own[i] = many[i];
         gradients[i] = sumac_value_float32(1);
@@ -323,15 +316,13 @@ static void what_differs_in_a_long_list_is_told(void **state)
 }
 
 /* Each its own, which no other has. */
-static enum sumac_status differ(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+differ(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct model *model = context;
     const float own = (float)sumac_replica_id(replica);
     struct sumac_value *gradients = pair(vector(1, 1), sumac_value_float32(own));
 
-    (void)args, (void)kwargs, (void)result;
     const enum sumac_status status =
         sumac_variable_apply_all(model->variables, 2, replica, gradients, error);
     sumac_value_unref(gradients);

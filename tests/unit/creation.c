@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "distributed_fixture.h"
+#include "../returning.h"
 
 #define REPLICAS 3u
 
@@ -16,16 +17,15 @@ struct creating {
     struct sumac_error error[REPLICAS];
 };
 
-static enum sumac_status create_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+create_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct creating *creating = context;
     const uint32_t id = sumac_replica_id(replica);
     struct sumac_variable_options options =
         id > 0 && creating->others.name != NULL ? creating->others : creating->options;
 
-    (void)args, (void)kwargs, (void)result, (void)error;
+    (void)error;
     if (id > 0 && creating->others_return)
         return SUMAC_OK;
     if (creating->initial[id] != NULL)
@@ -78,14 +78,13 @@ static void replicas_that_create_a_variable_get_the_same_one(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status create_and_write(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+create_and_write(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct sumac_value *const initial = context;
     struct sumac_variable *first = NULL, *second = NULL;
 
-    (void)args, (void)kwargs;
     enum sumac_status status = sumac_variable_create(
         sumac_replica_strategy(replica),
         &(struct sumac_variable_options){
@@ -100,9 +99,12 @@ static enum sumac_status create_and_write(
             &(struct sumac_variable_options){
                 .name = "second", .initial = initial, .colocate_with = first, .replica = replica},
             &second, error);
-    return status == SUMAC_OK && second != first
-               ? sumac_variable_assign_add(first, replica, initial, result, error)
-               : status;
+    return return_from_replica(
+        replica,
+        status == SUMAC_OK && second != first
+            ? sumac_variable_assign_add(first, replica, initial, &returned, error)
+            : status,
+        &returned);
 }
 
 /* Also of a strategy of one replica, on the caller's thread. */
@@ -247,7 +249,7 @@ static void a_context_that_is_not_the_replicas_is_refused(void **state)
     expect_refused(
         &creating, SUMAC_FAILED_PRECONDITION, "options->replica is NULL; set it to the context");
     const struct sumac_variable_options stolen = {
-        .name = "w", .initial = initial, .replica = (struct sumac_replica_context *)(void *)other};
+        .name = "w", .initial = initial, .replica = (struct sumac_replica *)(void *)other};
     assert_int_equal(
         sumac_variable_create(strategy, &stolen, &made, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "options->replica is not the context of this replica"));

@@ -4,6 +4,7 @@
  * cases' (tests/conformance). */
 #include "buffer.h"
 #include "distributed_fixture.h"
+#include "../returning.h"
 
 /* ---- created ---- */
 
@@ -91,36 +92,36 @@ static void it_is_of_the_scope_that_it_was_created_in(void **state)
 
 /* ---- contexts ---- */
 
-static enum sumac_status use_across(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+use_across(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
 
-    (void)replica, (void)args, (void)kwargs;
-    return sumac_variable_read(in->variable, NULL, result, error);
+    return return_from_replica(
+        replica, sumac_variable_read(in->variable, NULL, &returned, error), &returned);
 }
 
-static enum sumac_status use_another_strategys(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+use_another_strategys(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
 
-    (void)args, (void)kwargs;
     if (sumac_replica_id(replica) == 0)
         in->stolen = replica;
-    return sumac_variable_read(in->other, replica, result, error);
+    return return_from_replica(
+        replica, sumac_variable_read(in->other, replica, &returned, error), &returned);
 }
 
-static enum sumac_status use_the_stolen(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+use_the_stolen(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
 
-    (void)replica, (void)args, (void)kwargs;
-    return sumac_variable_read(in->variable, in->stolen, result, error);
+    return return_from_replica(
+        replica, sumac_variable_read(in->variable, in->stolen, &returned, error), &returned);
 }
 
 static void it_is_used_in_its_own_context_alone(void **state)
@@ -155,14 +156,14 @@ static void it_is_used_in_its_own_context_alone(void **state)
 }
 
 static enum sumac_status use_within_an_update(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
 
-    (void)args, (void)kwargs;
     in->component = component;
-    return sumac_variable_read(in->variable, NULL, result, error);
+    return return_from_update(
+        component, sumac_variable_read(in->variable, NULL, &returned, error), &returned);
 }
 
 static void a_component_is_lent_to_its_update_alone(void **state)
@@ -170,31 +171,32 @@ static void a_component_is_lent_to_its_update_alone(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
-    const struct sumac_update update = {.function = use_within_an_update, .context = &in};
+    const struct sumac_update_options update = {.function = use_within_an_update, .context = &in};
     struct sumac_value *value = NULL;
     struct sumac_error error;
 
     assert_int_equal(
         sumac_variable_update(in.variable, NULL, &update, NULL, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "within the function of an update"));
-    assert_int_equal(sumac_component_read(in.component, &value, &error), SUMAC_FAILED_PRECONDITION);
-    assert_non_null(strstr(error.text, "outside of the update"));
+    assert_int_equal(sumac_update_read(in.component, &value, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "outside of this update"));
     assert_null(sumac_present_strategy());
 
     sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status use_the_one_before(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+use_the_one_before(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
-    struct sumac_component *before = in->component;
+    struct sumac_update_context *before = in->component;
 
-    (void)args, (void)kwargs;
     in->component = component;
-    return before == NULL ? SUMAC_OK : sumac_component_read(before, result, error);
+    return return_from_update(
+        component, before == NULL ? SUMAC_OK : sumac_update_read(before, &returned, error),
+        &returned);
 }
 
 static void a_component_is_not_lent_to_the_next_ones_update(void **state)
@@ -202,12 +204,12 @@ static void a_component_is_not_lent_to_the_next_ones_update(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
-    const struct sumac_update update = {.function = use_the_one_before, .context = &in};
+    const struct sumac_update_options update = {.function = use_the_one_before, .context = &in};
     struct sumac_error error;
 
     assert_int_equal(
         sumac_variable_update(in.variable, NULL, &update, NULL, &error), SUMAC_FAILED_PRECONDITION);
-    assert_non_null(strstr(error.text, "outside of the update that has this component"));
+    assert_non_null(strstr(error.text, "outside of this update"));
 
     sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
@@ -270,20 +272,21 @@ static void a_buffer_that_was_assigned_is_the_callers_again(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status add_index(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+add_index(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    const bool empty =
-        sumac_value_kind(args) == SUMAC_VALUE_TUPLE && sumac_value_kind(kwargs) == SUMAC_VALUE_DICT;
-    const float index = (float)sumac_component_index(component);
+    struct sumac_value *returned = NULL;
+    const bool empty = sumac_value_kind(sumac_update_args(component)) == SUMAC_VALUE_TUPLE &&
+                       sumac_value_kind(sumac_update_kwargs(component)) == SUMAC_VALUE_DICT;
+    const float index = (float)sumac_update_index(component);
     struct sumac_value *add = vector(index, index);
 
     (void)context;
     const enum sumac_status status =
-        sumac_component_write(component, SUMAC_WRITE_ASSIGN_ADD, add, result, error);
+        sumac_update_write(component, SUMAC_WRITE_ASSIGN_ADD, add, &returned, error);
     sumac_value_unref(add);
-    return empty ? status : SUMAC_INTERNAL; /* none were given */
+    return return_from_update(
+        component, empty ? status : SUMAC_INTERNAL, &returned); /* none were given */
 }
 
 static void an_update_changes_its_component_alone(void **state)
@@ -291,7 +294,7 @@ static void an_update_changes_its_component_alone(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
-    const struct sumac_update update = {.function = add_index, .ungrouped = true};
+    const struct sumac_update_options update = {.function = add_index, .ungrouped = true};
     struct sumac_value *result = NULL, *add = vector(100, 100);
 
     assert_int_equal(sumac_variable_update(variable, NULL, &update, &result, NULL), SUMAC_OK);
@@ -306,15 +309,16 @@ static void an_update_changes_its_component_alone(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status update_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+update_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const struct sumac_update update = {.function = add_index};
+    struct sumac_value *returned = NULL;
+    const struct sumac_update_options update = {.function = add_index};
     struct in_replica *in = context;
 
-    (void)args, (void)kwargs;
-    return sumac_variable_update(in->variable, replica, &update, result, error);
+    return return_from_replica(
+        replica, sumac_variable_update(in->variable, replica, &update, &returned, error),
+        &returned);
 }
 
 static void each_replica_has_what_its_component_came_to(void **state)
@@ -348,14 +352,16 @@ static struct sumac_value *watched(float *elements, int *released)
     return value;
 }
 
-static enum sumac_status add_to_the_first(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+add_to_the_first(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs;
-    if (sumac_component_index(component) != 0)
+    struct sumac_value *returned = NULL;
+
+    if (sumac_update_index(component) != 0)
         return SUMAC_OK;
-    return sumac_component_write(component, SUMAC_WRITE_ASSIGN_ADD, context, result, error);
+    return return_from_update(
+        component, sumac_update_write(component, SUMAC_WRITE_ASSIGN_ADD, context, &returned, error),
+        &returned);
 }
 
 /* Of components that have it together, and of each that has its own. */
@@ -365,7 +371,7 @@ static void what_no_component_has_any_more_is_given_back(void **state)
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *once = vector(1, 1);
-    const struct sumac_update update = {.function = add_to_the_first, .context = once};
+    const struct sumac_update_options update = {.function = add_to_the_first, .context = once};
     float elements[2][2] = {{5, 6}, {7, 8}};
     int released[2] = {0, 0};
 
@@ -413,40 +419,45 @@ static void memory_that_a_program_wrapped_is_read_and_never_kept(void **state)
 
 /* ---- written by replicas together ---- */
 
-static enum sumac_status write_another(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+write_another(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
     const bool first = sumac_replica_id(replica) == 0;
 
-    (void)args, (void)kwargs;
-    return sumac_variable_assign_add(
-        first ? in->variable : in->other, replica, in->value, result, error);
+    return return_from_replica(
+        replica,
+        sumac_variable_assign_add(
+            first ? in->variable : in->other, replica, in->value, &returned, error),
+        &returned);
 }
 
-static enum sumac_status write_otherwise(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+write_otherwise(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
     const enum sumac_write write =
         sumac_replica_id(replica) == 0 ? SUMAC_WRITE_ASSIGN_ADD : SUMAC_WRITE_ASSIGN_SUB;
 
-    (void)args, (void)kwargs;
-    return sumac_variable_write(in->variable, replica, write, in->value, result, error);
+    return return_from_replica(
+        replica, sumac_variable_write(in->variable, replica, write, in->value, &returned, error),
+        &returned);
 }
 
-static enum sumac_status write_in_the_first_alone(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+write_in_the_first_alone(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
 
-    (void)args, (void)kwargs;
-    return sumac_replica_id(replica) != 0
-               ? SUMAC_OK
-               : sumac_variable_assign(in->variable, replica, in->value, result, error);
+    return return_from_replica(
+        replica,
+        sumac_replica_id(replica) != 0
+            ? SUMAC_OK
+            : sumac_variable_assign(in->variable, replica, in->value, &returned, error),
+        &returned);
 }
 
 static void replicas_that_write_something_else_are_named(void **state)
@@ -538,14 +549,15 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status assign_what_all_have(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+assign_what_all_have(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
 
-    (void)args, (void)kwargs;
-    return sumac_variable_assign(in->variable, replica, in->value, result, error);
+    return return_from_replica(
+        replica, sumac_variable_assign(in->variable, replica, in->value, &returned, error),
+        &returned);
 }
 
 static void values_of_replicas_are_written_where_they_are_one(void **state)
@@ -650,13 +662,11 @@ static void more_replicas_than_a_byte_has_numbers_share_nothing_but_zero(void **
 
 /* ---- updates that fail ---- */
 
-static enum sumac_status fail_in_the_second(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+fail_in_the_second(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    return sumac_component_index(component) == 1
-               ? SUMAC_DATA_LOSS
-               : add_index(component, args, kwargs, context, result, error);
+    return sumac_update_index(component) == 1 ? SUMAC_DATA_LOSS
+                                              : add_index(component, context, error);
 }
 
 static void an_update_ends_with_the_component_that_failed(void **state)
@@ -664,7 +674,7 @@ static void an_update_ends_with_the_component_that_failed(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
-    const struct sumac_update update = {.function = fail_in_the_second};
+    const struct sumac_update_options update = {.function = fail_in_the_second};
     struct sumac_error error;
 
     assert_int_equal(sumac_variable_update(variable, NULL, &update, NULL, &error), SUMAC_DATA_LOSS);
@@ -674,13 +684,13 @@ static void an_update_ends_with_the_component_that_failed(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status return_other_nests(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+return_other_nests(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs, (void)context, (void)error;
-    *result = sumac_component_index(component) == 0 ? sumac_value_list(NULL, 0)
-                                                    : sumac_value_tuple(NULL, 0);
+    (void)context, (void)error;
+    sumac_update_return(
+        component, sumac_update_index(component) == 0 ? sumac_value_list(NULL, 0)
+                                                      : sumac_value_tuple(NULL, 0));
     return SUMAC_OK;
 }
 
@@ -692,7 +702,7 @@ static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
     struct sumac_value *const each[] = {vector(1, 1), vector(2, 2)};
     struct sumac_value *const per_replica = sumac_value_per_replica(each, 2, 0);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
-    struct sumac_update update = {.function = return_other_nests, .ungrouped = true};
+    struct sumac_update_options update = {.function = return_other_nests, .ungrouped = true};
     struct sumac_value *result = NULL;
     struct sumac_error error;
 
@@ -704,7 +714,8 @@ static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
         sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "args is a dict"));
     sumac_value_unref(update.args);
-    update = (struct sumac_update){.function = add_index, .kwargs = sumac_value_tuple(NULL, 0)};
+    update =
+        (struct sumac_update_options){.function = add_index, .kwargs = sumac_value_tuple(NULL, 0)};
     assert_int_equal(
         sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "update of w: kwargs is a tuple"));

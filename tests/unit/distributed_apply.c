@@ -3,17 +3,16 @@
  * schedules, texts and plug-ins. What each function computes is the conformance cases'
  * (tests/conformance). */
 #include "distributed_fixture.h"
+#include "../returning.h"
 #include "strategy.h"
 #include "sumac/plugin.h"
 
-static enum sumac_status apply_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+apply_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct in_replica *in = context;
     struct sumac_value *sum = NULL;
 
-    (void)args, (void)kwargs, (void)result;
     enum sumac_status status =
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_MEAN, in->value, NULL, &sum, error);
     if (status == SUMAC_OK)
@@ -54,13 +53,13 @@ static void expect_slots(struct sumac_variable *variable, const char *expected)
     expect_printed(slots, expected);
 }
 
-static enum sumac_status apply_to_second(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+apply_to_second(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)kwargs, (void)context, (void)result;
-    return sumac_component_index(component) == 1
-               ? sumac_component_apply(component, NULL, sumac_value_item(args, 0), error)
+    (void)context;
+    return sumac_update_index(component) == 1
+               ? sumac_update_apply(
+                     component, NULL, sumac_value_item(sumac_update_args(component), 0), error)
                : SUMAC_OK;
 }
 
@@ -76,7 +75,7 @@ static void slots_are_read_of_each_component(void **state)
     struct sumac_variable *variable = variable_of(
         strategy, (struct sumac_variable_options){
                       .function = SUMAC_FUNCTION("adam", {"beta_1", 0.5}, {"beta_2", 0.75})});
-    const struct sumac_update update = {.function = apply_to_second, .args = args};
+    const struct sumac_update_options update = {.function = apply_to_second, .args = args};
 
     assert_int_equal(sumac_variable_slots(variable, &before, NULL), SUMAC_OK);
     assert_int_equal(sumac_variable_update(variable, NULL, &update, NULL, NULL), SUMAC_OK);
@@ -384,34 +383,32 @@ static void functions_of_a_plugin_are_applied_by_their_names(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status change_nothing(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+change_nothing(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)component, (void)args, (void)kwargs, (void)context, (void)result, (void)error;
+    (void)component, (void)context, (void)error;
     return SUMAC_OK;
 }
 
 /* By its number as an argument; as one with a name where there is a variable beside. */
-static enum sumac_status update_by_number(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+update_by_number(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct in_replica *in = context;
     struct sumac_value *number = sumac_value_float32((float)sumac_replica_id(replica));
     struct sumac_value *own = in->other == NULL
                                   ? sumac_value_tuple(&number, 1)
                                   : sumac_value_dict((const char *const[]){"by"}, &number, 1);
-    const struct sumac_update update = {
+    const struct sumac_update_options update = {
         .function = change_nothing,
         .args = in->other == NULL ? own : NULL,
         .kwargs = in->other == NULL ? NULL : own};
 
-    (void)args, (void)kwargs;
     const enum sumac_status status =
-        sumac_variable_update(in->variable, replica, &update, result, error);
+        sumac_variable_update(in->variable, replica, &update, &returned, error);
     sumac_value_unref(own);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void replicas_that_update_by_their_own_arguments_are_refused(void **state)

@@ -14,14 +14,12 @@ struct asking {
     struct sumac_value *result;
 };
 
-static enum sumac_status add_and_ask(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+add_and_ask(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct asking *asking = context;
     const bool asks = sumac_replica_id(replica) == asking->who;
 
-    (void)args, (void)kwargs, (void)result;
     return sumac_variable_assign_add(
         asking->variable, replica, asking->value, asks ? &asking->result : NULL, error);
 }

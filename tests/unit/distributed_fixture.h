@@ -74,8 +74,8 @@ static inline struct sumac_value *read_of(struct sumac_variable *variable)
 /* What a replica does, for the tests that run something in each. */
 struct in_replica {
     struct sumac_variable *variable, *other;
-    struct sumac_replica_context *stolen;
-    struct sumac_component *component;
+    struct sumac_replica *stolen;
+    struct sumac_update_context *component;
     struct sumac_value *value;
 };
 

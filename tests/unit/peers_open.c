@@ -127,12 +127,11 @@ static void replicas_of_all_workers_together_have_a_most(void **state)
 }
 
 /* The second of three workers with two replicas each has the replicas 2 and 3. */
-static enum sumac_status note_ids(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *why)
+static enum sumac_status
+note_ids(struct sumac_replica *replica, void *context, struct sumac_error *why)
 {
-    (void)args, (void)kwargs, (void)context, (void)why;
-    *result = sumac_value_float32((float)sumac_replica_id(replica));
+    (void)context, (void)why;
+    sumac_replica_return(replica, sumac_value_float32((float)sumac_replica_id(replica)));
     return SUMAC_OK;
 }
 

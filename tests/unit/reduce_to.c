@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce_to.c (test) -- StrategyExtended.reduce_to: a result that lies where a variable does. */
 #include "distributed_fixture.h"
+#include "../returning.h"
 
 static struct sumac_value *of_each(float first, float second)
 {
@@ -108,15 +109,18 @@ static void with_one_replica_there_is_one_value(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status reduce_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+reduce_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct in_replica *in = context;
 
-    (void)args, (void)kwargs;
-    return sumac_strategy_reduce_to(
-        sumac_replica_strategy(replica), SUMAC_REDUCE_SUM, in->value, in->variable, result, error);
+    return return_from_replica(
+        replica,
+        sumac_strategy_reduce_to(
+            sumac_replica_strategy(replica), SUMAC_REDUCE_SUM, in->value, in->variable, &returned,
+            error),
+        &returned);
 }
 
 static void what_is_no_destination_is_refused(void **state)

@@ -69,13 +69,11 @@ static void rows_of_no_type_are_divided_by_zero(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static enum sumac_status divide_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+divide_in_replica(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct in_replica *in = context;
 
-    (void)args, (void)kwargs, (void)result;
     return sumac_variable_write(
         in->variable, replica, SUMAC_WRITE_SCATTER_DIV, in->value, NULL, error);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "sumac/variable.h"
+#include "../returning.h"
 
 static struct sumac_strategy *strategy_of(enum sumac_strategy_kind kind, uint32_t replicas)
 {
@@ -281,19 +282,20 @@ static void there_are_4096_shards_at_most(void **state)
 
 static const struct sumac_slice second = {.kind = SUMAC_SLICE_INDEX, .index = 1};
 
-static enum sumac_status add_its_id_and_slice(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+add_its_id_and_slice(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const float id = (float)sumac_replica_id(replica), both[] = {id, id};
     struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), both);
 
-    (void)args;
-    (void)kwargs;
     enum sumac_status status = sumac_variable_assign_add(context, replica, value, NULL, error);
     sumac_value_unref(value);
-    return status == SUMAC_OK ? sumac_variable_slice(context, replica, &second, 1, result, error)
-                              : status;
+    return return_from_replica(
+        replica,
+        status == SUMAC_OK ? sumac_variable_slice(context, replica, &second, 1, &returned, error)
+                           : status,
+        &returned);
 }
 
 static void parts_are_of_what_the_context_sees(void **state)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "strategy_made.h"
+#include "../returning.h"
 #include "sumac/variable.h"
 #include "sumac/strategy.h"
 
@@ -81,25 +82,23 @@ static void strategies_do_not_mix(void **state)
     sumac_strategy_destroy(other);
 }
 
-static enum sumac_status look_around(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+look_around(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_value *reduced = NULL;
 
-    (void)kwargs;
     (void)context;
     (void)error;
     struct sumac_strategy *strategy = sumac_replica_strategy(replica);
     const bool is_in = sumac_present_replica() == replica && !sumac_in_cross_replica_context() &&
                        sumac_present_strategy() == strategy;
-    const bool refused =
-        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, args, NULL, &reduced, NULL) ==
-            SUMAC_FAILED_PRECONDITION &&
-        sumac_strategy_run(
-            strategy, &(struct sumac_run_options){.function = look_around}, NULL, NULL) ==
-            SUMAC_FAILED_PRECONDITION;
-    *result = sumac_value_int32(is_in && refused);
+    const bool refused = sumac_strategy_reduce(
+                             strategy, SUMAC_REDUCE_SUM, sumac_replica_args(replica), NULL,
+                             &reduced, NULL) == SUMAC_FAILED_PRECONDITION &&
+                         sumac_strategy_run(
+                             strategy, &(struct sumac_run_options){.function = look_around}, NULL,
+                             NULL) == SUMAC_FAILED_PRECONDITION;
+    sumac_replica_return(replica, sumac_value_int32(is_in && refused));
     return SUMAC_OK;
 }
 
@@ -122,14 +121,10 @@ static void a_replica_is_in_a_context_of_its_own(void **state)
 
 /* ---- run ---- */
 
-static enum sumac_status return_nothing(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+return_nothing(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     (void)replica;
-    (void)args;
-    (void)kwargs;
-    (void)result;
     (void)error;
     (*(uint32_t *)context)++;
     return SUMAC_OK;
@@ -209,7 +204,7 @@ struct deeds {
 };
 
 static enum sumac_status sum_up(
-    struct sumac_replica_context *replica, struct sumac_value *value, const struct deeds *deeds,
+    struct sumac_replica *replica, struct sumac_value *value, const struct deeds *deeds,
     struct sumac_value **result, struct sumac_error *error)
 {
     const enum sumac_status status =
@@ -235,47 +230,63 @@ static enum sumac_status return_none_otherwise(
     return return_none(strategy, args, context, result, error);
 }
 
-static enum sumac_status do_deed(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+do_deed(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct deeds *deeds = context;
-    struct sumac_value *own = sumac_value_item(args, 0);
+    struct sumac_value *own = sumac_value_item(sumac_replica_args(replica), 0);
+    enum sumac_status status = SUMAC_OK;
 
-    (void)kwargs;
     switch (deeds->of[sumac_replica_id(replica)]) {
     case SUM:
-        return sumac_replica_all_reduce(
-            replica, SUMAC_REDUCE_SUM, own, &deeds->options, result, error);
+        status = sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_SUM, own, &deeds->options, &returned, error);
+        break;
     case GATHER:
-        return sumac_replica_all_gather(replica, own, 0, &deeds->options, result, error);
+        status = sumac_replica_all_gather(replica, own, 0, &deeds->options, &returned, error);
+        break;
     case OTHER_REDUCTION:
-        return sumac_replica_all_reduce(
-            replica, SUMAC_REDUCE_MEAN, own, &deeds->options, result, error);
+        status = sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_MEAN, own, &deeds->options, &returned, error);
+        break;
     case OTHER_SHAPE:
-        return sum_up(
-            replica, sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL), deeds, result, error);
+        status = sum_up(
+            replica, sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL), deeds, &returned,
+            error);
+        break;
     case OTHER_AXIS:
-        return sumac_replica_all_gather(replica, own, 1, &deeds->options, result, error);
+        status = sumac_replica_all_gather(replica, own, 1, &deeds->options, &returned, error);
+        break;
     case SUM_OF_NONE:
-        return sum_up(replica, sumac_value_none(), deeds, result, error);
+        status = sum_up(replica, sumac_value_none(), deeds, &returned, error);
+        break;
     case SUM_OF_FLOAT64:
-        return sum_up(
-            replica, sumac_value_tensor(SUMAC_FLOAT64, SUMAC_SCALAR, NULL), deeds, result, error);
+        status = sum_up(
+            replica, sumac_value_tensor(SUMAC_FLOAT64, SUMAC_SCALAR, NULL), deeds, &returned,
+            error);
+        break;
     case SUM_OF_ROWS:
-        return sum_up(replica, row_of(4), deeds, result, error);
+        status = sum_up(replica, row_of(4), deeds, &returned, error);
+        break;
     case SUM_OF_OTHER_ROWS:
-        return sum_up(replica, row_of(5), deeds, result, error);
+        status = sum_up(replica, row_of(5), deeds, &returned, error);
+        break;
     case MERGE:
-        return sumac_replica_merge_call(replica, return_none, NULL, args, result, error);
+        status = sumac_replica_merge_call(
+            replica, return_none, NULL, sumac_replica_args(replica), &returned, error);
+        break;
     case OTHER_MERGE:
-        return sumac_replica_merge_call(replica, return_none_otherwise, NULL, args, result, error);
+        status = sumac_replica_merge_call(
+            replica, return_none_otherwise, NULL, sumac_replica_args(replica), &returned, error);
+        break;
     case FAIL:
-        return SUMAC_NOT_FOUND;
+        status = SUMAC_NOT_FOUND;
+        break;
     case NOTHING:
         break;
     }
-    return SUMAC_OK;
+    return return_from_replica(replica, status, &returned);
 }
 
 static enum sumac_status run_deeds(const struct deeds *deeds, struct sumac_error *error)
@@ -364,25 +375,25 @@ static void who_fails_ends_the_others_calls_with_its_error(void **state)
 
 /* ---- and go on ---- */
 
-static enum sumac_status differ_once(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+differ_once(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct sumac_communication_options *options = context;
     struct sumac_value *value = sumac_value_float32(1);
     enum sumac_status status = SUMAC_OK;
     struct sumac_error why = {0};
 
-    (void)args;
-    (void)kwargs;
     if (sumac_replica_id(replica) == 0)
-        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, options, result, &why);
+        status =
+            sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, options, &returned, &why);
     else
-        status = sumac_replica_all_gather(replica, value, 0, options, result, &why);
+        status = sumac_replica_all_gather(replica, value, 0, options, &returned, &why);
     if (status == SUMAC_INVALID_ARGUMENT) /* and the next one works */
-        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, options, result, error);
+        status =
+            sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, options, &returned, error);
     sumac_value_unref(value);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void calls_that_differ_fail_for_both_and_the_run_goes_on(void **state)
@@ -413,22 +424,23 @@ struct wrong {
     const char *said;
 };
 
-static enum sumac_status call_with_nothing(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+call_with_nothing(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    struct sumac_value *const own = sumac_value_item(args, 0);
+    struct sumac_value *returned = NULL;
+    struct sumac_value *const own = sumac_value_item(sumac_replica_args(replica), 0);
     const struct wrong *const wrong = context;
     const bool errs = sumac_replica_id(replica) == 2;
 
-    (void)kwargs;
     if (sumac_replica_all_reduce(
             replica, errs ? wrong->op : SUMAC_REDUCE_SUM, errs && wrong->is_null ? NULL : own,
-            errs ? &wrong->options : NULL, result, error) != SUMAC_INVALID_ARGUMENT)
-        return SUMAC_UNKNOWN;
+            errs ? &wrong->options : NULL, &returned, error) != SUMAC_INVALID_ARGUMENT)
+        return return_from_replica(replica, SUMAC_UNKNOWN, &returned);
     if (strstr(error->text, wrong->said) == NULL)
-        return SUMAC_DATA_LOSS;
-    return sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, result, error);
+        return return_from_replica(replica, SUMAC_DATA_LOSS, &returned);
+    return return_from_replica(
+        replica, sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &returned, error),
+        &returned);
 }
 
 static void a_call_with_what_is_none_is_told_to_all_and_the_next_works(void **state)
@@ -464,25 +476,25 @@ struct late {
     bool given_up;
 };
 
-static enum sumac_status come_late(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+come_late(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct sumac_communication_options options = {.timeout_ms = 1};
     struct late *late = context;
 
-    (void)kwargs;
     pthread_mutex_lock(&late->mutex);
     while (sumac_replica_id(replica) == 1 && !late->given_up)
         pthread_cond_wait(&late->changed, &late->mutex);
     pthread_mutex_unlock(&late->mutex);
     const enum sumac_status status = sumac_replica_all_reduce(
-        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), &options, result, error);
+        replica, SUMAC_REDUCE_SUM, sumac_value_item(sumac_replica_args(replica), 0), &options,
+        &returned, error);
     pthread_mutex_lock(&late->mutex);
     late->given_up = true;
     pthread_cond_broadcast(&late->changed);
     pthread_mutex_unlock(&late->mutex);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void who_is_late_is_named_and_hears_so_too(void **state)
@@ -525,12 +537,16 @@ static enum sumac_status merge(
     return SUMAC_OK;
 }
 
-static enum sumac_status call_merge(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+call_merge(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
-    return sumac_replica_merge_call(replica, merge, context, args, result, error);
+    struct sumac_value *returned = NULL;
+
+    return return_from_replica(
+        replica,
+        sumac_replica_merge_call(
+            replica, merge, context, sumac_replica_args(replica), &returned, error),
+        &returned);
 }
 
 static void a_merge_call_runs_once_in_the_cross_replica_context(void **state)
@@ -568,13 +584,17 @@ static enum sumac_status refuse(
     return SUMAC_NOT_FOUND;
 }
 
-static enum sumac_status merge_in_vain(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+merge_in_vain(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
     (void)context;
-    return sumac_replica_merge_call(replica, refuse, NULL, args, result, error);
+    struct sumac_value *returned = NULL;
+
+    return return_from_replica(
+        replica,
+        sumac_replica_merge_call(
+            replica, refuse, NULL, sumac_replica_args(replica), &returned, error),
+        &returned);
 }
 
 static void a_merge_call_that_fails_without_a_word_fails(void **state)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "strategy_made.h"
+#include "../returning.h"
 #include "sumac/variable.h"
 
 static enum sumac_status
@@ -18,20 +19,21 @@ run(struct sumac_strategy *strategy, sumac_replica_function *function, void *con
 }
 
 /* Replica 1 fails, replica 0 hears of that in its call, and fails by something else. */
-static enum sumac_status fail_one_after_the_other(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+fail_one_after_the_other(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct sumac_error heard;
 
-    (void)kwargs, (void)context;
+    (void)context;
     if (sumac_replica_id(replica) == 1)
-        return SUMAC_NOT_FOUND;
+        return return_from_replica(replica, SUMAC_NOT_FOUND, &returned);
     assert_int_equal(
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, args, NULL, result, &heard),
+        sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_SUM, sumac_replica_args(replica), NULL, &returned, &heard),
         SUMAC_NOT_FOUND);
     *error = (struct sumac_error){.status = SUMAC_OK};
-    return SUMAC_DATA_LOSS;
+    return return_from_replica(replica, SUMAC_DATA_LOSS, &returned);
 }
 
 static void of_replicas_that_fail_one_after_the_other_the_first_is_told(void **state)
@@ -50,19 +52,19 @@ static void of_replicas_that_fail_one_after_the_other_the_first_is_told(void **s
 
 /* ---- a call that is late, whatever the time of day is */
 
-static enum sumac_status come_alone(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+come_alone(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct sumac_communication_options options = {.timeout_ms = 999};
     pthread_barrier_t *over = context;
     enum sumac_status status = SUMAC_OK;
 
-    (void)kwargs;
     if (sumac_replica_id(replica) == 0)
-        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, args, &options, result, error);
+        status = sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_SUM, sumac_replica_args(replica), &options, &returned, error);
     (void)pthread_barrier_wait(over);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void a_call_is_late_after_its_time(void **state)
@@ -101,13 +103,17 @@ static enum sumac_status run_another(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error);
 
-static enum sumac_status merge_into(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+merge_into(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs;
-    return sumac_replica_merge_call(
-        replica, context == NULL ? enter_and_leave : run_another, context, NULL, result, error);
+    struct sumac_value *returned = NULL;
+
+    return return_from_replica(
+        replica,
+        sumac_replica_merge_call(
+            replica, context == NULL ? enter_and_leave : run_another, context, NULL, &returned,
+            error),
+        &returned);
 }
 
 static void a_scope_that_is_left_within_a_merge_call_leaves_it_across(void **state)
@@ -121,15 +127,14 @@ static void a_scope_that_is_left_within_a_merge_call_leaves_it_across(void **sta
 
 /* ---- arguments */
 
-static enum sumac_status add_arguments(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+add_arguments(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const float *const one = sumac_value_data(sumac_value_item(args, 0));
-    const float *const other = sumac_value_data(sumac_value_item(kwargs, 0));
+    const float *const one = sumac_value_data(sumac_value_item(sumac_replica_args(replica), 0));
+    const float *const other = sumac_value_data(sumac_value_item(sumac_replica_kwargs(replica), 0));
 
-    (void)replica, (void)context, (void)error;
-    *result = sumac_value_float32(*one + 10 * *other);
+    (void)context, (void)error;
+    sumac_replica_return(replica, sumac_value_float32(*one + 10 * *other));
     return SUMAC_OK;
 }
 

@@ -198,27 +198,27 @@ static enum sumac_status reduce_merged(
 }
 
 /* all_reduce, and the same by a merge_call's reduce, again and again; then all_gather. */
-static enum sumac_status compute_together(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+compute_together(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_value *items[3] = {NULL};
     enum sumac_status status = SUMAC_OK;
 
-    (void)kwargs;
     (void)context;
     for (int i = 0; i < 5 && status == SUMAC_OK; i++) {
         sumac_value_unref(items[0]);
         sumac_value_unref(items[1]);
         status = sumac_replica_all_reduce(
-            replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, &items[0], error);
+            replica, SUMAC_REDUCE_SUM, sumac_value_item(sumac_replica_args(replica), 0), NULL,
+            &items[0], error);
         if (status == SUMAC_OK)
-            status = sumac_replica_merge_call(replica, reduce_merged, NULL, args, &items[1], error);
+            status = sumac_replica_merge_call(
+                replica, reduce_merged, NULL, sumac_replica_args(replica), &items[1], error);
     }
     if (status == SUMAC_OK)
-        status =
-            sumac_replica_all_gather(replica, sumac_value_item(args, 0), 0, NULL, &items[2], error);
-    *result = sumac_value_tuple(items, 3);
+        status = sumac_replica_all_gather(
+            replica, sumac_value_item(sumac_replica_args(replica), 0), 0, NULL, &items[2], error);
+    sumac_replica_return(replica, sumac_value_tuple(items, 3));
     return status;
 }
 
@@ -292,14 +292,11 @@ static void long_rows_are_summed_whole(void **state)
 
 #define CALLS 2000
 
-static enum sumac_status count_on(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+count_on(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     int wrong = 0;
 
-    (void)args;
-    (void)kwargs;
     (void)context;
     for (int i = 0; i < CALLS; i++) {
         struct sumac_value *own = sumac_value_int32(i + (int)sumac_replica_id(replica)), *sum;
@@ -311,7 +308,7 @@ static enum sumac_status count_on(
         wrong += *(const int32_t *)sumac_value_data(sum) != 4 * i + 6;
         sumac_value_unref(sum);
     }
-    *result = sumac_value_int32(wrong);
+    sumac_replica_return(replica, sumac_value_int32(wrong));
     return SUMAC_OK;
 }
 

@@ -13,21 +13,24 @@
 #include <cmocka.h>
 
 #include "strategy_made.h"
+#include "../returning.h"
 #include "sumac/variable.h"
 
 /* A list of one tensor, in replica 1 of another type. */
-static enum sumac_status sum_other_leaves(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+sum_other_leaves(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct sumac_value **lists = context;
     struct sumac_value *leaf =
         sumac_replica_id(replica) == 1 ? sumac_value_float64(2) : sumac_value_float32(2);
 
-    (void)args, (void)kwargs;
     lists[sumac_replica_id(replica)] = sumac_value_list(&leaf, 1);
-    return sumac_replica_all_reduce(
-        replica, SUMAC_REDUCE_SUM, lists[sumac_replica_id(replica)], NULL, result, error);
+    return return_from_replica(
+        replica,
+        sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_SUM, lists[sumac_replica_id(replica)], NULL, &returned, error),
+        &returned);
 }
 
 static void leaves_that_differ_within_a_nest_stay_their_owners(void **state)
@@ -53,18 +56,18 @@ static void leaves_that_differ_within_a_nest_stay_their_owners(void **state)
 
 /* ---- a function that ends its thread ---- */
 
-static enum sumac_status end_the_thread(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+end_the_thread(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs;
+    struct sumac_value *returned = NULL;
+
     if (sumac_replica_id(replica) == *(const uint32_t *)context)
         pthread_exit(NULL);
     struct sumac_value *one = sumac_value_float32(1);
     const enum sumac_status status =
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, one, NULL, result, error);
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, one, NULL, &returned, error);
     sumac_value_unref(one);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 /* The other replicas do not wait for it until their time is over, and the next run is well. */
@@ -145,12 +148,15 @@ static enum sumac_status run_again(
         strategy, &(struct sumac_run_options){.function = sum_other_leaves}, result, error);
 }
 
-static enum sumac_status merge_a_run(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+merge_a_run(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs, (void)context;
-    return sumac_replica_merge_call(replica, run_again, NULL, NULL, result, error);
+    (void)context;
+    struct sumac_value *returned = NULL;
+
+    return return_from_replica(
+        replica, sumac_replica_merge_call(replica, run_again, NULL, NULL, &returned, error),
+        &returned);
 }
 
 static void a_run_within_a_merge_call_is_refused(void **state)
@@ -246,11 +252,10 @@ static void a_child_of_the_process_closes_nothing(void **state)
     assert_int_equal(sumac_strategy_close(strategy, NULL), SUMAC_OK);
 }
 
-static enum sumac_status close_own(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+close_own(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs, (void)context, (void)result;
+    (void)context;
     sumac_strategy_destroy(sumac_replica_strategy(replica)); /* which does nothing */
     return sumac_strategy_close(sumac_replica_strategy(replica), error);
 }
@@ -263,12 +268,15 @@ static enum sumac_status close_merged(
     return sumac_strategy_close(strategy, error);
 }
 
-static enum sumac_status close_in_merge(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+close_in_merge(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs, (void)context;
-    return sumac_replica_merge_call(replica, close_merged, NULL, NULL, result, error);
+
+    struct sumac_value *returned = NULL;
+    (void)context;
+    return return_from_replica(
+        replica, sumac_replica_merge_call(replica, close_merged, NULL, NULL, &returned, error),
+        &returned);
 }
 
 static void expect_not_closed(
@@ -307,13 +315,12 @@ static void *close_outer(void *context)
 }
 
 /* By a thread that has nothing to do with it. */
-static enum sumac_status close_beside(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+close_beside(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     pthread_t thread;
 
-    (void)replica, (void)args, (void)kwargs, (void)result, (void)error;
+    (void)replica, (void)error;
     assert_int_equal(pthread_create(&thread, NULL, close_outer, context), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     return SUMAC_OK;
@@ -358,54 +365,46 @@ struct updated {
     struct sumac_value *value;
 };
 
-static enum sumac_status apply_otherwise(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+apply_otherwise(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct updated *in = context;
     const double rate = sumac_replica_id(replica) == 0 ? 0.5 : 0.25;
     const struct sumac_function function = SUMAC_FUNCTION("sgd", {"learning_rate", rate});
 
-    (void)args, (void)kwargs, (void)result;
     return sumac_variable_apply(in->variable, replica, &function, in->value, error);
 }
 
-static enum sumac_status do_nothing(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+do_nothing(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)component, (void)args, (void)kwargs, (void)context, (void)result, (void)error;
+    (void)component, (void)context, (void)error;
     return SUMAC_OK;
 }
 
-static enum sumac_status do_nothing_else(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+do_nothing_else(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    return do_nothing(component, args, kwargs, context, result, error);
+    return do_nothing(component, context, error);
 }
 
-static enum sumac_status update_otherwise(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+update_otherwise(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct updated *in = context;
-    const struct sumac_update update = {
+    const struct sumac_update_options update = {
         .function = sumac_replica_id(replica) == 0 ? do_nothing : do_nothing_else};
 
-    (void)args, (void)kwargs, (void)result;
     return sumac_variable_update(in->variable, replica, &update, NULL, error);
 }
 
-static enum sumac_status group_otherwise(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+group_otherwise(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const struct updated *in = context;
-    const struct sumac_update update = {
+    const struct sumac_update_options update = {
         .function = do_nothing, .ungrouped = sumac_replica_id(replica) == 1};
 
-    (void)args, (void)kwargs, (void)result;
     return sumac_variable_update(in->variable, replica, &update, NULL, error);
 }
 
@@ -469,20 +468,27 @@ static enum sumac_status merge_and_say(
     return say(context, error);
 }
 
-static enum sumac_status say_of_the_second(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+say_of_the_second(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct said *said = context;
 
-    (void)kwargs;
     if (said->merges)
-        return sumac_replica_merge_call(replica, merge_and_say, context, args, result, error);
+        return return_from_replica(
+            replica,
+            sumac_replica_merge_call(
+                replica, merge_and_say, context, sumac_replica_args(replica), &returned, error),
+            &returned);
     if (sumac_replica_id(replica) == 1)
-        return say(said, error);
-    return said->others_sum
-               ? sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, args, NULL, result, error)
-               : SUMAC_OK;
+        return return_from_replica(replica, say(said, error), &returned);
+    return return_from_replica(
+        replica,
+        said->others_sum
+            ? sumac_replica_all_reduce(
+                  replica, SUMAC_REDUCE_SUM, sumac_replica_args(replica), NULL, &returned, error)
+            : SUMAC_OK,
+        &returned);
 }
 
 static void expect_said(struct said said, enum sumac_status status, const char *text)

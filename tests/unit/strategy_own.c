@@ -2,14 +2,14 @@
 /* What leaves a strategy: each replica's own, mirrored, or one value. */
 #include "distributed_fixture.h"
 
+#include "../returning.h"
 #include "sumac/strategy.h"
 
 /* ---- given: what replicas return */
 
 /* {Σ of [id, 1], the ids, all rows of slices} */
-static enum sumac_status collect(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+collect(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const int64_t row = 1;
     struct sumac_value *own = vector((float)sumac_replica_id(replica), 1);
@@ -19,73 +19,66 @@ static enum sumac_status collect(
     struct sumac_value *both = sumac_value_list((struct sumac_value *const[]){own, slices}, 2);
     struct sumac_value *items[2] = {NULL};
 
-    (void)args;
-    (void)kwargs;
     (void)context;
     enum sumac_status status =
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, both, NULL, &items[0], error);
     if (status == SUMAC_OK)
         status = sumac_replica_all_gather(replica, own, 0, NULL, &items[1], error);
     sumac_value_unref(both);
-    *result = sumac_value_tuple(items, 2);
+    sumac_replica_return(replica, sumac_value_tuple(items, 2));
     return status;
 }
 
 static enum sumac_status
-sum(struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+sum(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct sumac_value *own = vector((float)sumac_replica_id(replica), 1);
 
-    (void)args;
-    (void)kwargs;
     (void)context;
     const enum sumac_status status =
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, result, error);
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &returned, error);
     sumac_value_unref(own);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 /* The gradient of a gather of vectors of two elements; `context` is its number of rows. */
-static enum sumac_status take_gradient(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+take_gradient(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const uint64_t *rows = context;
     struct sumac_value *own = vector((float)sumac_replica_id(replica), 1);
     struct sumac_value *upstream = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(*rows), NULL);
 
-    (void)args;
-    (void)kwargs;
     const enum sumac_status status =
-        sumac_replica_all_gather_gradient(replica, upstream, own, 0, result, error);
+        sumac_replica_all_gather_gradient(replica, upstream, own, 0, &returned, error);
     sumac_value_unref(upstream);
     sumac_value_unref(own);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
-static enum sumac_status read_or_add(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+read_or_add(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     const struct in_replica *in = context;
 
-    (void)args;
-    (void)kwargs;
-    return in->value == NULL
-               ? sumac_variable_read(in->variable, replica, result, error)
-               : sumac_variable_assign_add(in->variable, replica, in->value, result, error);
+    return return_from_replica(
+        replica,
+        in->value == NULL
+            ? sumac_variable_read(in->variable, replica, &returned, error)
+            : sumac_variable_assign_add(in->variable, replica, in->value, &returned, error),
+        &returned);
 }
 
-static enum sumac_status give_back(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+give_back(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)replica;
-    (void)kwargs;
     (void)context;
     (void)error;
-    *result = sumac_value_ref(sumac_value_item(args, 0));
+    sumac_replica_return(
+        replica, sumac_value_ref(sumac_value_item(sumac_replica_args(replica), 0)));
     return SUMAC_OK;
 }
 
@@ -108,27 +101,29 @@ static struct sumac_value *args_of(struct sumac_value *value)
 /* ---- given: what is done to a component */
 
 static enum sumac_status
-add(struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+add(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
+    struct sumac_value *returned = NULL;
     (void)context;
-    return sumac_component_write(
-        component, SUMAC_WRITE_ASSIGN_ADD, sumac_value_item(args, 0), result, error);
+
+    return return_from_update(
+        component,
+        sumac_update_write(
+            component, SUMAC_WRITE_ASSIGN_ADD, sumac_value_item(sumac_update_args(component), 0),
+            &returned, error),
+        &returned);
 }
 
-static enum sumac_status tell(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+tell(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
     struct sumac_value *items[] = {
-        NULL, sumac_value_int32((int32_t)sumac_component_index(component)),
-        sumac_value_ref(sumac_value_item(args, 0)), sumac_value_none()};
+        NULL, sumac_value_int32((int32_t)sumac_update_index(component)),
+        sumac_value_ref(sumac_value_item(sumac_update_args(component), 0)), sumac_value_none()};
 
-    (void)kwargs;
     (void)context;
-    const enum sumac_status status = sumac_component_read(component, &items[0], error);
-    *result = sumac_value_list(items, 4);
+    const enum sumac_status status = sumac_update_read(component, &items[0], error);
+    sumac_update_return(component, sumac_value_list(items, 4));
     return status;
 }
 
@@ -137,7 +132,7 @@ static enum sumac_status update_of(
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *args = args_of(sumac_value_ref(argument));
-    const struct sumac_update update = {.function = function, .args = args};
+    const struct sumac_update_options update = {.function = function, .args = args};
     const enum sumac_status status = sumac_variable_update(variable, NULL, &update, result, error);
 
     sumac_value_unref(args);
@@ -215,10 +210,10 @@ static void what_a_collective_gave_may_be_assigned_and_applied_across(void **sta
 }
 
 /* Replica r has gathered 2 + r of 5 along the axis that `context` is. */
-static enum sumac_status take_part_of_gradient(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+take_part_of_gradient(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     static const float elements[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     const int64_t axis = *(const int64_t *)context;
     const uint64_t own = 2 + sumac_replica_id(replica);
@@ -227,12 +222,11 @@ static enum sumac_status take_part_of_gradient(
     struct sumac_value *local = sumac_value_tensor(
         SUMAC_FLOAT32, axis == 0 ? SUMAC_SHAPE(own, 2) : SUMAC_SHAPE(2, own), NULL);
 
-    (void)args, (void)kwargs;
     const enum sumac_status status =
-        sumac_replica_all_gather_gradient(replica, upstream, local, axis, result, error);
+        sumac_replica_all_gather_gradient(replica, upstream, local, axis, &returned, error);
     sumac_value_unref(upstream);
     sumac_value_unref(local);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void a_gradient_is_the_replicas_own_part_of_the_sum(void **state)

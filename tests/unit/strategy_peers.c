@@ -100,16 +100,16 @@ static void forget(struct sumac_strategy *strategy)
 
 /* ---- a replica that returns without the call */
 
-static enum sumac_status all_but_one(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+all_but_one(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)args, (void)kwargs;
+    struct sumac_value *returned = NULL;
+
     if (sumac_replica_id(replica) == *(const uint32_t *)context)
         return SUMAC_OK;
     struct sumac_value *one = sumac_value_float32(1);
     const enum sumac_status status =
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, one, NULL, result, error);
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, one, NULL, &returned, error);
     sumac_value_unref(one);
     assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED);
     sem_post(&seen.refused);

@@ -10,11 +10,12 @@
 #include <cmocka.h>
 
 #include "distributed_fixture.h"
+#include "../returning.h"
 #include "strategy.h"
 
 struct tried;
 typedef enum sumac_status
-attempt(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error);
+attempt(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error);
 
 struct tried {
     struct sumac_variable *variable, *other, *of_another;
@@ -24,22 +25,21 @@ struct tried {
     char said[2][SUMAC_ERROR_TEXT_BYTES];
 };
 
-static enum sumac_status step(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct tried *tried = context;
     const uint32_t own = sumac_replica_id(replica);
     struct sumac_error why = {.status = SUMAC_OK};
 
-    (void)args, (void)kwargs;
     tried->status[own] = (own == 0 ? tried->well : tried->badly)(tried, replica, &why);
     memcpy(tried->said[own], why.text, sizeof why.text);
     struct sumac_value *one = sumac_value_float32((float)(own + 1));
     const enum sumac_status status =
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, one, NULL, result, error);
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, one, NULL, &returned, error);
     sumac_value_unref(one);
-    return status;
+    return return_from_replica(replica, status, &returned);
 }
 
 static void expect_refused_to_all(struct tried *tried, enum sumac_status status, const char *said)
@@ -75,45 +75,45 @@ static void expect_refused_to_all(struct tried *tried, enum sumac_status status,
 /* ---- writes */
 
 static enum sumac_status
-write(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+write(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_assign_add(tried->variable, replica, tried->gradient, NULL, error);
 }
 
 static enum sumac_status
-write_none(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+write_none(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_assign_add(NULL, replica, tried->gradient, NULL, error);
 }
 
 static enum sumac_status
-write_nothing(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+write_nothing(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_assign_add(tried->variable, replica, NULL, NULL, error);
 }
 
-static enum sumac_status write_anothers(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+static enum sumac_status
+write_anothers(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_assign_add(tried->of_another, replica, tried->gradient, NULL, error);
 }
 
 static enum sumac_status
-write_somehow(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+write_somehow(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_write(
         tried->variable, replica, (enum sumac_write)99, tried->gradient, NULL, error);
 }
 
 static enum sumac_status
-write_least(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+write_least(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_write(
         tried->variable, replica, SUMAC_WRITE_SCATTER_MIN, tried->gradient, NULL, error);
 }
 
 static enum sumac_status write_without_aggregation(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+    struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_assign_add(tried->other, replica, tried->gradient, NULL, error);
 }
@@ -142,55 +142,54 @@ static void a_write_that_is_none_has_failed_in_all_replicas(void **state)
 
 /* ---- updates */
 
-static enum sumac_status do_nothing(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+do_nothing(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)component, (void)args, (void)kwargs, (void)context, (void)result, (void)error;
+    (void)component, (void)context, (void)error;
     return SUMAC_OK;
 }
 
 static enum sumac_status
-update(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+update(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
-    const struct sumac_update nothing = {.function = do_nothing};
+    const struct sumac_update_options nothing = {.function = do_nothing};
 
     return sumac_variable_update(tried->variable, replica, &nothing, NULL, error);
 }
 
 static enum sumac_status
-update_none(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+update_none(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
-    const struct sumac_update nothing = {.function = do_nothing};
+    const struct sumac_update_options nothing = {.function = do_nothing};
 
     (void)tried;
     return sumac_variable_update(NULL, replica, &nothing, NULL, error);
 }
 
-static enum sumac_status update_by_none(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+static enum sumac_status
+update_by_none(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
-    const struct sumac_update none = {.function = NULL};
+    const struct sumac_update_options none = {.function = NULL};
 
     return sumac_variable_update(tried->variable, replica, &none, NULL, error);
 }
 
-static enum sumac_status update_with_a_tensor(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+static enum sumac_status
+update_with_a_tensor(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
-    const struct sumac_update given = {.function = do_nothing, .args = tried->gradient};
+    const struct sumac_update_options given = {.function = do_nothing, .args = tried->gradient};
 
     return sumac_variable_update(tried->variable, replica, &given, NULL, error);
 }
 
 static enum sumac_status
-apply_nothing(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+apply_nothing(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_apply(tried->variable, replica, NULL, NULL, error);
 }
 
 static enum sumac_status
-apply_all(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+apply_all(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     struct sumac_variable *const both[] = {tried->variable, tried->other};
 
@@ -198,13 +197,13 @@ apply_all(struct tried *tried, struct sumac_replica_context *replica, struct sum
 }
 
 static enum sumac_status
-apply(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+apply(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_apply(tried->variable, replica, NULL, tried->gradient, error);
 }
 
 static enum sumac_status
-apply_longer(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+apply_longer(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     struct sumac_value *longer = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), NULL);
 
@@ -214,8 +213,8 @@ apply_longer(struct tried *tried, struct sumac_replica_context *replica, struct 
     return status;
 }
 
-static enum sumac_status apply_all_longer(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+static enum sumac_status
+apply_all_longer(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     struct sumac_variable *const both[] = {tried->variable, tried->other};
     struct sumac_value *gradients = sumac_value_list(
@@ -228,8 +227,8 @@ static enum sumac_status apply_all_longer(
     return status;
 }
 
-static enum sumac_status apply_all_of_none(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+static enum sumac_status
+apply_all_of_none(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     struct sumac_variable *const both[] = {tried->variable, tried->other};
 
@@ -237,13 +236,13 @@ static enum sumac_status apply_all_of_none(
 }
 
 static enum sumac_status
-apply_fewer(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+apply_fewer(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_variable_apply_all(&tried->variable, 1, replica, tried->gradients, error);
 }
 
-static enum sumac_status apply_to_anothers(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+static enum sumac_status
+apply_to_anothers(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     struct sumac_variable *const both[] = {tried->of_another, tried->of_another};
 
@@ -251,7 +250,7 @@ static enum sumac_status apply_to_anothers(
 }
 
 static enum sumac_status
-merge_nothing(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+merge_nothing(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     (void)tried;
     return sumac_replica_merge_call(replica, NULL, NULL, NULL, NULL, error);
@@ -266,7 +265,7 @@ static void an_update_that_is_none_has_failed_in_all_replicas(void **state)
         const char *said;
     } rows[] = {
         {update, update_none, SUMAC_INVALID_ARGUMENT, "variable is NULL"},
-        {update, update_by_none, SUMAC_INVALID_ARGUMENT, "update->function is NULL"},
+        {update, update_by_none, SUMAC_INVALID_ARGUMENT, "options->function is NULL"},
         {update, update_with_a_tensor, SUMAC_INVALID_ARGUMENT, "args is a tensor"},
         {update, apply_nothing, SUMAC_INVALID_ARGUMENT, "gradient is NULL"},
         {apply, apply_longer, SUMAC_INVALID_ARGUMENT,
@@ -288,7 +287,7 @@ static void an_update_that_is_none_has_failed_in_all_replicas(void **state)
 /* ---- gradients of what is gathered */
 
 static enum sumac_status
-gather(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+gather(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     struct sumac_value *gathered = NULL;
 
@@ -298,8 +297,8 @@ gather(struct tried *tried, struct sumac_replica_context *replica, struct sumac_
     return status;
 }
 
-static enum sumac_status gather_no_gradient(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+static enum sumac_status
+gather_no_gradient(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     return sumac_replica_all_gather_gradient(replica, tried->gradient, NULL, 0, NULL, error);
 }
@@ -314,21 +313,19 @@ static void a_gradient_of_nothing_has_failed_in_all_replicas(void **state)
 
 /* ---- others that do not come */
 
-static enum sumac_status return_at_once(
-    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+static enum sumac_status
+return_at_once(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     (void)tried, (void)replica, (void)error;
     return SUMAC_OK;
 }
 
 /* Replica 0 returns; replica 1 writes what it must not. */
-static enum sumac_status write_alone(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+write_alone(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct tried *tried = context;
 
-    (void)args, (void)kwargs, (void)result;
     return (sumac_replica_id(replica) == 0 ? tried->well : tried->badly)(tried, replica, error);
 }
 
@@ -352,7 +349,7 @@ static void what_a_replica_failed_by_is_told_and_not_who_did_not_come(void **sta
 /* ---- no variables */
 
 static enum sumac_status
-apply_to_none(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+apply_to_none(struct tried *tried, struct sumac_replica *replica, struct sumac_error *error)
 {
     struct sumac_value *none = sumac_value_list(NULL, 0);
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "scarce_heap.h"
+#include "../returning.h"
 #include "strategy_made.h"
 #include "sumac/variable.h"
 
@@ -83,20 +84,25 @@ apply_all(struct model *model, struct sumac_value **result, struct sumac_error *
     return sumac_variable_apply_all(model->variables, 1, NULL, model->gradients, error);
 }
 
-static enum sumac_status change(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+change(struct sumac_update_context *component, void *context, struct sumac_error *error)
 {
-    (void)kwargs, (void)context;
-    return sumac_component_write(
-        component, SUMAC_WRITE_ASSIGN_ADD, sumac_value_item(args, 0), result, error);
+    struct sumac_value *returned = NULL;
+    (void)context;
+
+    return return_from_update(
+        component,
+        sumac_update_write(
+            component, SUMAC_WRITE_ASSIGN_ADD, sumac_value_item(sumac_update_args(component), 0),
+            &returned, error),
+        &returned);
 }
 
 static enum sumac_status update_in(
-    struct model *model, struct sumac_replica_context *replica, struct sumac_value **result,
+    struct model *model, struct sumac_replica *replica, struct sumac_value **result,
     struct sumac_error *error)
 {
-    struct sumac_update update = {.function = change, .args = model->gradients};
+    struct sumac_update_options update = {.function = change, .args = model->gradients};
 
     return sumac_variable_update(model->variables[0], replica, &update, result, error);
 }
@@ -133,21 +139,20 @@ gather(struct model *model, struct sumac_value **result, struct sumac_error *err
     return sumac_strategy_gather(model->strategy, model->values, 0, result, error);
 }
 
-static enum sumac_status in_each(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+in_each(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
+    struct sumac_value *returned = NULL;
     struct model *model = context;
 
-    (void)args, (void)kwargs;
     enum sumac_status status =
         sumac_variable_apply_all(model->variables, 1, replica, model->gradients, error);
     if (status == SUMAC_OK)
         status = update_in(model, replica, NULL, error);
     if (status == SUMAC_OK)
         status = sumac_replica_all_reduce(
-            replica, SUMAC_REDUCE_SUM, model->gradient, NULL, result, error);
-    return status;
+            replica, SUMAC_REDUCE_SUM, model->gradient, NULL, &returned, error);
+    return return_from_replica(replica, status, &returned);
 }
 
 static enum sumac_status

@@ -21,6 +21,7 @@
 
 #include "create.h"
 #include "log.h"
+#include "replica.h"
 #include "sumac/worker.h"
 
 #define ROWS 3
@@ -244,26 +245,32 @@ struct seen {
     uint32_t idle;            /* 1 + that of a replica without examples; 0: none */
 };
 
-static inline enum sumac_status observed_step(struct sumac_replica *replica)
+static inline enum sumac_status
+observed_step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    struct seen *seen = replica->user;
-    const float value = *(const float *)sumac_tensor_data(&replica->values[0]);
+    struct seen *seen = context;
+    const float value = *(const float *)sumac_tensor_data(sumac_replica_value(replica, 0));
 
-    seen->runs[replica->id]++;
-    seen->value[replica->id] = value;
-    seen->step[replica->id] = replica->step;
-    seen->count[replica->id] = replica->count;
-    seen->given_weight[replica->id] = replica->weight;
-    float *gradient = sumac_tensor_data(&replica->gradients[0]);
+    (void)error;
+    seen->runs[sumac_replica_id(replica)]++;
+    seen->value[sumac_replica_id(replica)] = value;
+    seen->step[sumac_replica_id(replica)] = sumac_replica_step(replica);
+    seen->count[sumac_replica_id(replica)] = sumac_replica_count(replica);
+    seen->given_weight[sumac_replica_id(replica)] = replica->weight;
+    float *gradient = sumac_tensor_data(sumac_replica_gradient(replica, 0));
     for (uint32_t row = 0; row < ROWS; row++)
-        gradient[row] =
-            replica->id + 1 == seen->idle ? __builtin_nanf("") : value + (float)replica->id + 1;
-    replica->weight = seen->weight < 0 ? 0 : seen->weight > 0 ? seen->weight : replica->id + 1;
-    if (replica->id == 1 && seen->odd_weight != 0)
-        replica->weight = seen->odd_weight;
-    if (replica->id + 1 == seen->idle)
-        replica->weight = 0;
-    return replica->id == 1 ? seen->status : SUMAC_OK;
+        gradient[row] = sumac_replica_id(replica) + 1 == seen->idle
+                            ? __builtin_nanf("")
+                            : value + (float)sumac_replica_id(replica) + 1;
+    sumac_replica_set_weight(
+        replica, seen->weight < 0   ? 0
+                 : seen->weight > 0 ? seen->weight
+                                    : sumac_replica_id(replica) + 1);
+    if (sumac_replica_id(replica) == 1 && seen->odd_weight != 0)
+        sumac_replica_set_weight(replica, seen->odd_weight);
+    if (sumac_replica_id(replica) + 1 == seen->idle)
+        sumac_replica_set_weight(replica, 0);
+    return sumac_replica_id(replica) == 1 ? seen->status : SUMAC_OK;
 }
 
 struct fixture {
@@ -291,7 +298,7 @@ static inline void prepare(struct fixture *fixture, uint32_t replicas)
         .variables = fixture->variables,
         .variable_count = 1,
         .step = observed_step,
-        .user = &fixture->seen,
+        .context = &fixture->seen,
     };
 }
 

@@ -55,11 +55,12 @@ static void as_many_as_are_the_most_are_taken(void **state)
 
 static struct sumac_worker *own_worker;
 
-static enum sumac_status destroy_step(struct sumac_replica *replica)
+static enum sumac_status
+destroy_step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    if (replica->id == 0)
+    if (sumac_replica_id(replica) == 0)
         sumac_worker_destroy(own_worker);
-    return observed_step(replica);
+    return observed_step(replica, context, error);
 }
 
 /* As a handler of atexit does when a step calls exit. */
@@ -83,11 +84,12 @@ static void a_worker_is_not_destroyed_within_its_own_step(void **state)
 /* The first time. */
 static atomic_bool has_ended;
 
-static enum sumac_status step_that_ends_its_thread(struct sumac_replica *replica)
+static enum sumac_status
+step_that_ends_its_thread(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    if (replica->id == 1 && !atomic_exchange(&has_ended, true))
+    if (sumac_replica_id(replica) == 1 && !atomic_exchange(&has_ended, true))
         pthread_exit(NULL);
-    return observed_step(replica);
+    return observed_step(replica, context, error);
 }
 
 static void a_step_that_ends_its_thread_fails_and_the_next_one_is_well(void **state)
@@ -430,13 +432,15 @@ static void a_worker_whose_first_step_fails_has_no_values(void **state)
     sumac_worker_destroy(worker);
 }
 
-static enum sumac_status fail_everywhere(struct sumac_replica *replica)
+static enum sumac_status
+fail_everywhere(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const struct seen *seen = replica->user;
+    const struct seen *seen = context;
 
+    (void)error;
     if (seen->status == SUMAC_OK)
         return SUMAC_OK;
-    return replica->id == 0 ? SUMAC_DATA_LOSS : SUMAC_INTERNAL;
+    return sumac_replica_id(replica) == 0 ? SUMAC_DATA_LOSS : SUMAC_INTERNAL;
 }
 
 static void of_several_replicas_that_fail_the_first_is_told(void **state)
@@ -458,12 +462,14 @@ static void of_several_replicas_that_fail_the_first_is_told(void **state)
 }
 
 /* DATA_LOSS in its own words, anything else without any. */
-static enum sumac_status fail_as_asked(struct sumac_replica *replica)
+static enum sumac_status
+fail_as_asked(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const struct seen *seen = replica->user;
+    const struct seen *seen = context;
 
+    (void)replica;
     if (seen->status == SUMAC_DATA_LOSS)
-        (void)snprintf(replica->error->text, sizeof replica->error->text, "the first one's words");
+        (void)snprintf(error->text, sizeof error->text, "the first one's words");
     return seen->status;
 }
 
@@ -508,13 +514,14 @@ static void a_pull_that_fails_beside_a_replica_is_what_is_told(void **state)
 
 /* Of variable 1, a bfloat16: its gradient is 1.5 for replica 0 and 2.5 for
  * replica 1. */
-static enum sumac_status step_of_half(struct sumac_replica *replica)
+static enum sumac_status
+step_of_half(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    uint16_t *const half = sumac_tensor_data(&replica->gradients[1]);
+    uint16_t *const half = sumac_tensor_data(sumac_replica_gradient(replica, 1));
 
     for (uint32_t row = 0; row < ROWS; row++)
-        half[row] = bfloat16_of_float32(1.5f + (float)replica->id);
-    return observed_step(replica);
+        half[row] = bfloat16_of_float32(1.5f + (float)sumac_replica_id(replica));
+    return observed_step(replica, context, error);
 }
 
 static void a_synchronous_contribution_of_a_half_type_is_float32(void **state)

@@ -6,18 +6,21 @@
 
 /* The gradient is the number of the step, from 1 on, times the number of the variable and of the
  * replica, in the variable's type. Without examples it is NaN, as 0 / 0 is. */
-static enum sumac_status numbered_step(struct sumac_replica *replica)
+static enum sumac_status
+numbered_step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const struct seen *seen = replica->user;
+    const struct seen *seen = context;
 
-    replica->weight = seen->weight < 0 ? 0 : seen->weight > 0 ? seen->weight : 1;
+    (void)error;
+    sumac_replica_set_weight(replica, seen->weight < 0 ? 0 : seen->weight > 0 ? seen->weight : 1);
     for (uint32_t v = 0; v < 2; v++) {
-        const float number = seen->weight < 0 ? __builtin_nanf("")
-                                              : (float)(replica->step + 1) * (float)(v + 1) *
-                                                    (float)(replica->id + 1);
-        void *const gradient = sumac_tensor_data(&replica->gradients[v]);
+        const float number = seen->weight < 0
+                                 ? __builtin_nanf("")
+                                 : (float)(sumac_replica_step(replica) + 1) * (float)(v + 1) *
+                                       (float)(sumac_replica_id(replica) + 1);
+        void *const gradient = sumac_tensor_data(sumac_replica_gradient(replica, v));
         for (uint32_t row = 0; row < ROWS; row++)
-            switch (replica->gradients[v].dtype) {
+            switch (sumac_replica_gradient(replica, v)->dtype) {
             case SUMAC_FLOAT64:
                 ((double *)gradient)[row] = number;
                 break;
@@ -128,9 +131,10 @@ static void a_replica_without_examples_has_no_part_in_the_mean(void **state)
     }
 }
 
-static enum sumac_status step_for_gpus(struct sumac_replica *replica)
+static enum sumac_status
+step_for_gpus(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    (void)replica;
+    (void)replica, (void)context, (void)error;
     return SUMAC_INTERNAL;
 }
 
@@ -194,6 +198,25 @@ static void a_pull_between_steps_waits_for_what_is_under_way_yet(void **state)
     sumac_worker_destroy(worker);
 }
 
+/* Values that were asked for before the push that is too long ago is over would be without it. */
+static void a_step_sees_all_own_pushes_but_the_last_few(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 1);
+    fixture.options.pushes_in_flight = 2;
+    struct sumac_worker *worker = created(&fixture);
+
+    for (int i = 0; i < 3; i++) /* when */
+        assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+
+    assert_string_equal(/* then: the fourth step's values have the first push */
+                        fixture.client.transcript,
+                        "pull pulled pull pulled push pull pulled push pushed pull pulled push ");
+    sumac_worker_destroy(worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_program_that_has_both_steps_runs_that_for_cpus_on_cpus),
         cmocka_unit_test(values_that_were_pulled_before_the_first_step_are_shown),
         cmocka_unit_test(a_pull_between_steps_waits_for_what_is_under_way_yet),
+        cmocka_unit_test(a_step_sees_all_own_pushes_but_the_last_few),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,9 +112,11 @@ static void devices_with_memory_of_their_own_have_a_track_for_their_copies(void 
     json_decref(events);
 }
 
-static enum sumac_status step_that_fails_at_last(struct sumac_replica *replica)
+static enum sumac_status
+step_that_fails_at_last(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    return replica->step < 2 ? observed_step(replica) : SUMAC_DATA_LOSS;
+    return sumac_replica_step(replica) < 2 ? observed_step(replica, context, error)
+                                           : SUMAC_DATA_LOSS;
 }
 
 static void what_led_to_a_step_that_fails_is_in_the_file_at_once(void **state)

@@ -117,8 +117,8 @@ static enum sumac_status own_leaf(
 
 /* On the replica's device, where the gradient of the result was. */
 static enum sumac_status place_own(
-    const struct sumac_replica_context *replica, struct sumac_value *upstream,
-    struct sumac_value *part, struct sumac_value **placed, struct sumac_error *error)
+    const struct sumac_replica *replica, struct sumac_value *upstream, struct sumac_value *part,
+    struct sumac_value **placed, struct sumac_error *error)
 {
     assert(replica != NULL);
     if (replica->strategy->on_device != NULL)
@@ -130,7 +130,7 @@ static enum sumac_status place_own(
 
 /* The first of the calls that it is made of is one that all replicas hear of. */
 static enum sumac_status refuse_gradient(
-    struct sumac_replica_context *replica, const struct sumac_error *why, struct sumac_error *error)
+    struct sumac_replica *replica, const struct sumac_error *why, struct sumac_error *error)
 {
     assert(why->status != SUMAC_OK);
     if (context_is_of(replica))
@@ -141,7 +141,7 @@ static enum sumac_status refuse_gradient(
 }
 
 enum sumac_status sumac_replica_all_gather_gradient(
-    struct sumac_replica_context *replica, struct sumac_value *upstream, struct sumac_value *local,
+    struct sumac_replica *replica, struct sumac_value *upstream, struct sumac_value *local,
     int64_t axis, struct sumac_value **gradient, struct sumac_error *error)
 {
     struct own_part own = {

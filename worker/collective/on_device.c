@@ -78,7 +78,7 @@ void on_device_close(struct sumac_strategy *strategy)
 
 /* ---- before and after */
 
-void on_device_come(struct sumac_replica_context *replica)
+void on_device_come(struct sumac_replica *replica)
 {
     struct sumac_strategy *strategy = replica->strategy;
 
@@ -87,9 +87,9 @@ void on_device_come(struct sumac_replica_context *replica)
 }
 
 /* NULL: the thread is no replica's. */
-static struct sumac_replica_context *present_replica(const struct sumac_strategy *strategy)
+static struct sumac_replica *present_replica(const struct sumac_strategy *strategy)
 {
-    struct sumac_replica_context *replica = context_present()->replica;
+    struct sumac_replica *replica = context_present()->replica;
 
     assert(strategy->on_device != NULL);
     return replica != NULL && replica->strategy == strategy ? replica : NULL;
@@ -97,7 +97,7 @@ static struct sumac_replica_context *present_replica(const struct sumac_strategy
 
 void on_device_come_present(const struct sumac_strategy *strategy)
 {
-    struct sumac_replica_context *replica = present_replica(strategy);
+    struct sumac_replica *replica = present_replica(strategy);
 
     if (replica != NULL)
         on_device_come(replica);
@@ -120,7 +120,7 @@ enum sumac_status on_device_fail(
 enum sumac_status
 on_device_wait_present(const struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    const struct sumac_replica_context *replica = present_replica(strategy);
+    const struct sumac_replica *replica = present_replica(strategy);
 
     return replica == NULL
                ? SUMAC_OK
@@ -308,7 +308,7 @@ bool on_device_are(
 /* Is this the replica's own thread, or one that does what all replicas wait for? */
 static bool may_take_again(struct sumac_strategy *strategy, uint32_t index)
 {
-    const struct sumac_replica_context *replica = present_replica(strategy);
+    const struct sumac_replica *replica = present_replica(strategy);
 
     assert(index < strategy->replicas);
     return replica != NULL && (replica->index == index || calls_all_made(strategy));
@@ -486,7 +486,7 @@ on_device_take_one(struct sumac_value *value, struct sumac_value **one, struct s
 /* ---- public */
 
 enum sumac_status sumac_replica_to_device(
-    struct sumac_replica_context *replica, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_replica *replica, struct sumac_value *value, struct sumac_value **placed,
     struct sumac_error *error)
 {
     static const char call[] = "sumac_replica_to_device";

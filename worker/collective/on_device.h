@@ -45,7 +45,7 @@ enum sumac_status on_device_open(struct sumac_strategy *strategy, struct sumac_e
 void on_device_close(struct sumac_strategy *strategy);
 
 /* On the replica's thread: what it has put into its stream comes before what the call does. */
-void on_device_come(struct sumac_replica_context *replica);
+void on_device_come(struct sumac_replica *replica);
 /* The same of this thread's replica, if it has one, of what a function within the call has put
  * there since. */
 void on_device_come_present(const struct sumac_strategy *strategy);

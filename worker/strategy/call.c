@@ -553,7 +553,7 @@ static bool make(struct sumac_strategy *strategy, uint32_t replica, const struct
 }
 
 enum sumac_status call_with_others(
-    struct sumac_replica_context *replica, const struct call *call, struct sumac_value **result,
+    struct sumac_replica *replica, const struct call *call, struct sumac_value **result,
     struct sumac_error *error)
 {
     struct sumac_strategy *strategy = replica->strategy;
@@ -586,8 +586,8 @@ enum sumac_status call_with_others(
 }
 
 enum sumac_status call_fail_with_others(
-    struct sumac_replica_context *replica, const struct call *call,
-    const struct sumac_error *failed, struct sumac_error *error)
+    struct sumac_replica *replica, const struct call *call, const struct sumac_error *failed,
+    struct sumac_error *error)
 {
     struct call own = *call;
     struct sumac_value *result = NULL;
@@ -602,7 +602,7 @@ enum sumac_status call_fail_with_others(
 }
 
 enum sumac_status call_refuse(
-    struct sumac_replica_context *replica, enum call_kind kind, const struct sumac_error *failed,
+    struct sumac_replica *replica, enum call_kind kind, const struct sumac_error *failed,
     struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = replica->strategy;

@@ -9,8 +9,8 @@
 #include "on_device.h"
 
 /* Is this a thread of the replica's, in its run? */
-static enum sumac_status check_replica(
-    const struct sumac_replica_context *replica, const char *call, struct sumac_error *error)
+static enum sumac_status
+check_replica(const struct sumac_replica *replica, const char *call, struct sumac_error *error)
 {
     if (context_is_of(replica))
         return SUMAC_OK;
@@ -67,7 +67,7 @@ enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *e
 
 /* Its own of what all have of the call's result, on its device where what it came with was. */
 static enum sumac_status take_own(
-    const struct sumac_replica_context *replica, struct sumac_value *given, struct sumac_value *all,
+    const struct sumac_replica *replica, struct sumac_value *given, struct sumac_value *all,
     struct sumac_value **own, struct sumac_error *error)
 {
     struct sumac_value *selected = NULL, *copy = NULL;
@@ -89,7 +89,7 @@ static enum sumac_status take_own(
 /* Make a replica's collective, called `name`, with these options. An error is that of all replicas.
  */
 static enum sumac_status collect_with_others(
-    struct sumac_replica_context *replica, const char *name, struct call *call,
+    struct sumac_replica *replica, const char *name, struct call *call,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
@@ -115,7 +115,7 @@ static enum sumac_status collect_with_others(
 }
 
 enum sumac_status sumac_replica_all_reduce(
-    struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *value,
+    struct sumac_replica *replica, enum sumac_reduce_op op, struct sumac_value *value,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
@@ -125,7 +125,7 @@ enum sumac_status sumac_replica_all_reduce(
 }
 
 enum sumac_status sumac_replica_all_gather(
-    struct sumac_replica_context *replica, struct sumac_value *value, int64_t axis,
+    struct sumac_replica *replica, struct sumac_value *value, int64_t axis,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
@@ -135,7 +135,7 @@ enum sumac_status sumac_replica_all_gather(
 }
 
 enum sumac_status sumac_replica_merge_call(
-    struct sumac_replica_context *replica, sumac_merge_function *function, void *context,
+    struct sumac_replica *replica, sumac_merge_function *function, void *context,
     struct sumac_value *args, struct sumac_value **result, struct sumac_error *error)
 {
     struct call call = {.kind = CALL_MERGE, .function = function, .context = context};
@@ -160,7 +160,7 @@ enum sumac_status sumac_replica_merge_call(
 }
 
 enum sumac_status sumac_replica_all_reduce_gradient(
-    struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *upstream,
+    struct sumac_replica *replica, enum sumac_reduce_op op, struct sumac_value *upstream,
     const struct sumac_communication_options *options, struct sumac_value **gradient,
     struct sumac_error *error)
 {

@@ -30,40 +30,20 @@ function_failed(struct sumac_error *said, enum sumac_status status, const char *
 
 /* ---- one replica */
 
-static enum sumac_status select_own(
-    const struct run *run, uint32_t replica, struct sumac_value **args, struct sumac_value **kwargs,
-    struct sumac_error *error)
-{
-    const enum sumac_status status = sumac_value_select(run->args, replica, args, error);
-
-    return status == SUMAC_OK ? sumac_value_select(run->kwargs, replica, kwargs, error) : status;
-}
-
-static void release_arguments(struct replica_run *own)
-{
-    sumac_value_unref(own->args);
-    sumac_value_unref(own->kwargs);
-    own->args = own->kwargs = NULL;
-}
-
 static enum sumac_status call_function(struct replica_run *own)
 {
-    const struct run *run = own->run;
+    const struct sumac_run_options *options = own->run->options;
+    struct sumac_replica *replica = own->replica;
     char whose[64];
 
     assert(own->result == NULL);
-    assert(own->replica->index < run->strategy->replicas);
+    assert(replica->index < own->run->strategy->replicas);
     enum sumac_status status =
-        select_own(run, own->replica->id, &own->args, &own->kwargs, &own->error);
+        arguments_select(options->args, options->kwargs, replica->id, &replica->own, &own->error);
     if (status == SUMAC_OK)
-        status = run->function(
-            own->replica, own->args, own->kwargs, run->context, &own->result, &own->error);
-    if (status == SUMAC_OK && own->result == NULL) {
-        own->result = sumac_value_none();
-        status = own->result == NULL ? value_fail_for_memory(&own->error) : SUMAC_OK;
-    }
-    release_arguments(own);
-    (void)text_print(whose, sizeof whose, "the function of replica %" PRIu32, own->replica->id);
+        status = options->function(replica, options->context, &own->error);
+    status = arguments_end(&replica->own, status, &own->result, &own->error);
+    (void)text_print(whose, sizeof whose, "the function of replica %" PRIu32, replica->id);
     if (status == SUMAC_OK)
         own->error.status = SUMAC_OK; /* of what the function has got over */
     else
@@ -80,7 +60,7 @@ static void end_early(void *context)
         &own->error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
         "the function of replica %" PRIu32 " ended its thread (pthread_exit): return instead",
         own->replica->id);
-    release_arguments(own);
+    (void)arguments_end(&own->replica->own, own->status, &own->result, &own->error);
     calls_returned(own->run->strategy, own->replica->index, &own->error);
 }
 
@@ -123,7 +103,7 @@ static void run_all(struct run *run)
     struct sumac_strategy *strategy = run->strategy;
 
     assert(run->replicas == strategy->runs);
-    assert(run->function != NULL);
+    assert(run->options->function != NULL);
     if (strategy->peers != NULL)
         peers_begin_run(strategy->peers);
     calls_begin(strategy);
@@ -194,29 +174,11 @@ finish(struct sumac_strategy *strategy, struct sumac_value **result, struct suma
     return status;
 }
 
-static enum sumac_status
-check_arguments(struct sumac_value *args, struct sumac_value *kwargs, struct sumac_error *error)
-{
-    const enum sumac_value_kind kind = sumac_value_kind(args);
-
-    if (args != NULL && kind != SUMAC_VALUE_TUPLE && kind != SUMAC_VALUE_LIST)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "sumac_strategy_run: args is a %s; it is a tuple or a list of what the function takes",
-            sumac_value_kind_name(kind));
-    if (kwargs != NULL && sumac_value_kind(kwargs) != SUMAC_VALUE_DICT)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "sumac_strategy_run: kwargs is a %s; it is a dict",
-            sumac_value_kind_name(sumac_value_kind(kwargs)));
-    return SUMAC_OK;
-}
-
 /* Would it wait for itself? */
 static enum sumac_status
 check_free(const struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    const struct sumac_replica_context *replica = context_present()->replica;
+    const struct sumac_replica *replica = context_present()->replica;
 
     if (replica != NULL && replica->strategy == strategy)
         return fail(
@@ -227,13 +189,13 @@ check_free(const struct sumac_strategy *strategy, struct sumac_error *error)
 }
 
 enum sumac_status sumac_strategy_run(
-    struct sumac_strategy *strategy, const struct sumac_run_options *step,
+    struct sumac_strategy *strategy, const struct sumac_run_options *options,
     struct sumac_value **result, struct sumac_error *error)
 {
-    const char *const null = strategy == NULL         ? "strategy"
-                             : step == NULL           ? "step"
-                             : step->function == NULL ? "step->function"
-                                                      : NULL;
+    const char *const null = strategy == NULL            ? "strategy"
+                             : options == NULL           ? "options"
+                             : options->function == NULL ? "options->function"
+                                                         : NULL;
 
     if (null != NULL)
         return fail_for_null(error, "sumac_strategy_run", null);
@@ -243,27 +205,14 @@ enum sumac_status sumac_strategy_run(
     if (status == SUMAC_OK)
         status = on_device_check(strategy, error);
     if (status == SUMAC_OK)
-        status = check_arguments(step->args, step->kwargs, error);
+        status = arguments_check("sumac_strategy_run", options->args, options->kwargs, error);
     if (status != SUMAC_OK)
         return status;
-    struct run run = {
-        .strategy = strategy,
-        .function = step->function,
-        .context = step->context,
-        .args = step->args != NULL ? sumac_value_ref(step->args) : sumac_value_tuple(NULL, 0),
-        .kwargs =
-            step->kwargs != NULL ? sumac_value_ref(step->kwargs) : sumac_value_dict(NULL, NULL, 0),
-        .replicas = strategy->runs};
-    if (run.args == NULL || run.kwargs == NULL) {
-        status = value_fail_for_memory(error);
-    } else {
-        pthread_mutex_lock(&strategy->running);
-        run_all(&run);
-        status = finish(strategy, result, error);
-        pthread_mutex_unlock(&strategy->running);
-    }
-    sumac_value_unref(run.args);
-    sumac_value_unref(run.kwargs);
+    struct run run = {.strategy = strategy, .options = options, .replicas = strategy->runs};
+    pthread_mutex_lock(&strategy->running);
+    run_all(&run);
+    status = finish(strategy, result, error);
+    pthread_mutex_unlock(&strategy->running);
     return status;
 }
 

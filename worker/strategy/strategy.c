@@ -26,7 +26,7 @@ static _Thread_local struct context present;
 
 struct context *context_present(void) { return &present; }
 
-bool context_is_of(const struct sumac_replica_context *replica)
+bool context_is_of(const struct sumac_replica *replica)
 {
     return replica != NULL && present.kind == CONTEXT_REPLICA && present.replica == replica;
 }
@@ -125,7 +125,7 @@ bool sumac_in_cross_replica_context(void)
     return present.kind == CONTEXT_CROSS_REPLICA || present.kind == CONTEXT_UPDATE;
 }
 
-struct sumac_replica_context *sumac_present_replica(void)
+struct sumac_replica *sumac_present_replica(void)
 {
     return present.kind == CONTEXT_REPLICA ? present.replica : NULL;
 }
@@ -302,11 +302,16 @@ static enum sumac_status make(
     const bool initialized = calls_init(strategy) && strategy->results != NULL &&
                              strategy->contexts != NULL && strategy->runs != NULL;
     for (uint32_t i = 0; initialized && i < replicas; i++)
-        strategy->contexts[i] = (struct sumac_replica_context){
-            .strategy = strategy, .index = i, .id = strategy->first + i};
+        strategy->contexts[i] = (struct sumac_replica){
+            .strategy = strategy,
+            .index = i,
+            .id = strategy->first + i,
+            .count = strategy->in_sync};
     if (status == SUMAC_OK)
         status =
             initialized ? open_devices(strategy, devices, error) : value_fail_for_memory(error);
+    for (uint32_t i = 0; status == SUMAC_OK && strategy->own.queues != NULL && i < replicas; i++)
+        strategy->contexts[i].device = device_for_step(strategy->own.queues[i]);
     if (status != SUMAC_OK) {
         sumac_strategy_destroy(strategy);
         return status;
@@ -402,24 +407,7 @@ const char *sumac_strategy_name(const struct sumac_strategy *strategy)
     return strategy == NULL ? "" : strategy_kind_name(strategy->options.kind);
 }
 
-struct sumac_device *sumac_replica_device(const struct sumac_replica_context *replica)
-{
-    return replica == NULL || replica->strategy->own.queues == NULL
-               ? NULL
-               : device_for_step(replica->strategy->own.queues[replica->index]);
-}
-
-uint32_t sumac_replica_id(const struct sumac_replica_context *replica)
-{
-    return replica == NULL ? 0 : replica->id;
-}
-
-uint32_t sumac_replica_count(const struct sumac_replica_context *replica)
-{
-    return replica == NULL ? 0 : replica->strategy->in_sync;
-}
-
-struct sumac_strategy *sumac_replica_strategy(const struct sumac_replica_context *replica)
+struct sumac_strategy *sumac_replica_strategy(const struct sumac_replica *replica)
 {
     return replica == NULL ? NULL : replica->strategy;
 }

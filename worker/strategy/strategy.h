@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "label.h"
+#include "replica.h"
 #include "replicas.h"
 #include "spare_memory.h"
 #include "sumac/strategy.h"
@@ -53,16 +54,16 @@ enum context_kind { CONTEXT_DEFAULT, CONTEXT_CROSS_REPLICA, CONTEXT_REPLICA, CON
 
 struct context {
     enum context_kind kind;
-    struct sumac_strategy *strategy;       /* of all but DEFAULT */
-    struct sumac_replica_context *replica; /* of REPLICA; of the others in a merge_call */
-    struct sumac_component *component;     /* of UPDATE */
-    uint32_t depth;                        /* of CROSS_REPLICA: scopes that were entered */
-    bool set;                              /* … it is this thread's without one, too */
+    struct sumac_strategy *strategy;     /* of all but DEFAULT */
+    struct sumac_replica *replica;       /* of REPLICA; of the others in a merge_call */
+    struct sumac_update_context *update; /* of UPDATE */
+    uint32_t depth;                      /* of CROSS_REPLICA: scopes that were entered */
+    bool set;                            /* … it is this thread's without one, too */
 };
 /* Of this thread. */
 struct context *context_present(void);
 /* Is this a thread of that replica's, in its run? Threads  any; reads nothing of it. */
-bool context_is_of(const struct sumac_replica_context *replica);
+bool context_is_of(const struct sumac_replica *replica);
 /* May this thread make the strategy's cross-replica calls?
  * Fails    FAILED_PRECONDITION: it is in a replica context, an update, or another strategy's scope.
  */
@@ -141,45 +142,36 @@ struct calls {
 struct peers;             /* peers.h */
 struct strategy_function; /* own_functions.c */
 
-struct sumac_replica_context {
-    struct sumac_strategy *strategy;
-    uint32_t index; /* among those of this process */
-    uint32_t id;    /* in sync group */
-};
-
 /* One run of a function. */
 struct run {
     struct sumac_strategy *strategy;
-    sumac_replica_function *function;
-    void *context;
-    struct sumac_value *args, *kwargs;
+    const struct sumac_run_options *options;
     struct replica_run *replicas; /* (replicas) */
 };
 struct replica_run {
     struct run *run;
-    struct sumac_replica_context *replica;
+    struct sumac_replica *replica;
     enum sumac_status status;
     struct sumac_error error;
     struct sumac_value *result;
-    struct sumac_value *args, *kwargs; /* while its function runs */
 };
 
 struct sumac_strategy {
     struct sumac_strategy_options options; /* filled in */
     uint32_t replicas;                     /* of this process */
-    uint32_t first, in_sync;     /* the id of its first replica; replicas of all processes */
-    struct replicas own;         /* their devices; of DEFAULT none */
-    struct on_device *on_device; /* on_device.h; NULL: the host sees their memory */
-    struct sumac_replica_context *contexts; /* (replicas) */
-    pid_t process;                          /* that has its threads */
-    pthread_mutex_t running;                /* one run at a time */
-    struct replica_run *runs;               /* (replicas), of that */
-    struct peers *peers;                    /* of MULTI_WORKER; else NULL */
-    pthread_mutex_t creating;               /* guards … */
-    LIST(struct sumac_variable) variables;  /* … those that are not destroyed */
-    struct strategy_function *functions;    /* that variables have beside the table's */
-    struct surroundings *surroundings;      /* what is its own of the cluster; NULL: nothing */
-    uint32_t helpers;                       /* threads that may help the one that computes */
+    uint32_t first, in_sync;        /* the id of its first replica; replicas of all processes */
+    struct replicas own;            /* their devices; of DEFAULT none */
+    struct on_device *on_device;    /* on_device.h; NULL: the host sees their memory */
+    struct sumac_replica *contexts; /* (replicas) */
+    pid_t process;                  /* that has its threads */
+    pthread_mutex_t running;        /* one run at a time */
+    struct replica_run *runs;       /* (replicas), of that */
+    struct peers *peers;            /* of MULTI_WORKER; else NULL */
+    pthread_mutex_t creating;       /* guards … */
+    LIST(struct sumac_variable) variables; /* … those that are not destroyed */
+    struct strategy_function *functions;   /* that variables have beside the table's */
+    struct surroundings *surroundings;     /* what is its own of the cluster; NULL: nothing */
+    uint32_t helpers;                      /* threads that may help the one that computes */
     struct kept *results;
     struct calls calls;
 };
@@ -204,17 +196,17 @@ communication_check(const struct sumac_communication_options *options, struct su
 enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *error);
 /* In this replica, with all others. Gives *result: what it came to, one value for all. */
 enum sumac_status call_with_others(
-    struct sumac_replica_context *replica, const struct call *call, struct sumac_value **result,
+    struct sumac_replica *replica, const struct call *call, struct sumac_value **result,
     struct sumac_error *error);
 /* The replica cannot make the call, for what it was called with: the call has failed for all. */
 enum sumac_status call_fail_with_others(
-    struct sumac_replica_context *replica, const struct call *call,
-    const struct sumac_error *failed, struct sumac_error *error);
+    struct sumac_replica *replica, const struct call *call, const struct sumac_error *failed,
+    struct sumac_error *error);
 /* The same of a call of which no more is known. Of a replica that has nobody to make it with, the
  * error is as it was.
  * Borrows  failed. Fails  always. */
 enum sumac_status call_refuse(
-    struct sumac_replica_context *replica, enum call_kind kind, const struct sumac_error *failed,
+    struct sumac_replica *replica, enum call_kind kind, const struct sumac_error *failed,
     struct sumac_error *error);
 /* A call across replicas, which the other workers make as well, and this one cannot, for what it
  * was called with: it has failed for all of them. Without other workers the error is as it was.

@@ -31,14 +31,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sumac/replica.h"
 #include "sumac/status.h"
 #include "sumac/value.h"
-#include "sumac/worker.h"
 
 #define SUMAC_BYTES_PER_PACK_MAX (UINT64_C(1) << 40)
 
+struct sumac_client;
 struct sumac_strategy;
-struct sumac_replica_context;
 
 enum sumac_strategy_kind {
     SUMAC_STRATEGY_DEFAULT = 1,    /* tf.distribute.get_strategy() outside of all scopes: R = 1, and
@@ -190,20 +190,12 @@ sumac_set_strategy(struct sumac_strategy *strategy, struct sumac_error *error);
  * thread. Lend  the strategy, the context; NULL: none. */
 SUMAC_API struct sumac_strategy *sumac_present_strategy(void);
 SUMAC_API bool sumac_in_cross_replica_context(void);
-SUMAC_API struct sumac_replica_context *sumac_present_replica(void);
+SUMAC_API struct sumac_replica *sumac_present_replica(void);
 
 /* ---- run */
 
-/* A replica's step. `args` is a tuple or list, `kwargs` a dict, or none; of the caller's what is of
- * this replica. *result, if anything is to be returned, is set to a value that is given to the
- * caller; left alone it is none. Another status than OK ends the run, with the error that it says,
- * as one line: its own, or of a text without a status who returned what, and that.
- * Borrows  args, kwargs. Threads  one for each replica; they run at once. */
-typedef enum sumac_status sumac_replica_function(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error);
-
-/* What is run in each replica. */
+/* What is run in each replica. The function reads its own of args and kwargs by sumac_replica_args
+ * and sumac_replica_kwargs. */
 struct sumac_run_options {
     sumac_replica_function *function;
     void *context;
@@ -211,21 +203,23 @@ struct sumac_run_options {
     struct sumac_value *kwargs; /* a dict; NULL: none. Borrowed */
 };
 
-/* Strategy.run: call `function` in each replica. What it is given has each per_replica and mirrored
- * leaf replaced by the replica's own; other leaves are the same in all. The results are regrouped
- * as sumac_value_regroup says: the identical object of all replicas is that object; others become
- * per_replica, also what a collective or a read of a variable gave each of them.
+/* Strategy.run: call `function` once in each replica, all at once. In its arguments each
+ * per_replica and mirrored leaf is replaced by the replica's own item; other leaves are the same in
+ * all. Its results are regrouped as sumac_value_regroup does it: one object that all replicas
+ * return is that object, and all else becomes per_replica, also what a collective or a read of a
+ * variable gave each of them.
  *
- * Borrows  the step, and what it has, until it returns.
+ * Borrows  the options and what they point to, until it returns.
  * Gives    *result (NULL: not wanted).
- * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict; or results whose nests
- *          differ. OUT_OF_RANGE: a leaf that has no item of a replica. FAILED_PRECONDITION: from
- *          within a replica context or its merge_call, another strategy's scope, or a child of the
- *          process. Else as the function of a replica says, which ends the collectives of the
- *          others in this process with the same error (another worker hears of it in its next
- *          collective, by which this one is a run ahead; or when that has waited too long). */
+ * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, or the results' nests
+ *          differ. OUT_OF_RANGE: a leaf has no item of a replica. FAILED_PRECONDITION: called
+ * within a replica or its merge_call, in another strategy's scope, or in a child of the process.
+ *          Else with what a replica's function returned. Its error is what the function wrote, or
+ *          names the replica and the status. The collectives of the other replicas in this process
+ *          end with the same error. Another worker hears of it in its next collective, which this
+ *          worker is then a run ahead of, or when that collective has waited too long. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_run(
-    struct sumac_strategy *strategy, const struct sumac_run_options *step,
+    struct sumac_strategy *strategy, const struct sumac_run_options *options,
     struct sumac_value **result, struct sumac_error *error);
 
 /* Strategy.experimental_local_results: what each replica has, as a tuple of R: of a nest a nest for
@@ -253,12 +247,9 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_values_from_function(
 
 /* ---- what a replica asks of its context */
 
-/* ReplicaContext.replica_id_in_sync_group, num_replicas_in_sync, strategy. 0 and NULL of NULL.
+/* ReplicaContext.strategy. NULL: of NULL, and of a worker's step, which has no collectives.
  * Threads  any. */
-SUMAC_API uint32_t sumac_replica_id(const struct sumac_replica_context *replica);
-SUMAC_API uint32_t sumac_replica_count(const struct sumac_replica_context *replica);
-SUMAC_API struct sumac_strategy *
-sumac_replica_strategy(const struct sumac_replica_context *replica);
+SUMAC_API struct sumac_strategy *sumac_replica_strategy(const struct sumac_replica *replica);
 
 /* ReplicaContext.all_reduce: every replica calls it, in the same order as its other collectives,
  * with the same nest, types and shapes, and gets Σ or Σ ÷ R of each leaf, in the order of the
@@ -276,7 +267,7 @@ sumac_replica_strategy(const struct sumac_replica_context *replica);
  *          of it) is more than a push may have, 72 MiB by default. Sums go in parts of 8 MiB.
  *          FAILED_PRECONDITION, in this one: it is no thread of the replica's. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce(
-    struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *value,
+    struct sumac_replica *replica, enum sumac_reduce_op op, struct sumac_value *value,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error);
 
@@ -284,7 +275,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce(
  * the rank - 1, whose extents may differ. Nests are gathered leaf by leaf.
  * Fails    as all_reduce; INVALID_ARGUMENT: scalars, an axis that a leaf does not have, slices. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather(
-    struct sumac_replica_context *replica, struct sumac_value *value, int64_t axis,
+    struct sumac_replica *replica, struct sumac_value *value, int64_t axis,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error);
 
@@ -292,11 +283,11 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather(
  * Σ or Σ ÷ R of all replicas'; the part of the sum that is this replica's own, whose extent along
  * the axis `local` has (the value that was gathered). Every replica calls it. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce_gradient(
-    struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *upstream,
+    struct sumac_replica *replica, enum sumac_reduce_op op, struct sumac_value *upstream,
     const struct sumac_communication_options *options, struct sumac_value **gradient,
     struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather_gradient(
-    struct sumac_replica_context *replica, struct sumac_value *upstream, struct sumac_value *local,
+    struct sumac_replica *replica, struct sumac_value *upstream, struct sumac_value *local,
     int64_t axis, struct sumac_value **gradient, struct sumac_error *error);
 
 /* ReplicaContext.merge_call: once all replicas have called it with the same function, that is
@@ -308,7 +299,7 @@ typedef enum sumac_status sumac_merge_function(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_merge_call(
-    struct sumac_replica_context *replica, sumac_merge_function *function, void *context,
+    struct sumac_replica *replica, sumac_merge_function *function, void *context,
     struct sumac_value *args, struct sumac_value **result, struct sumac_error *error);
 
 /* ---- on devices with memory of their own
@@ -329,16 +320,12 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_merge_call(
  *
  * NCCL's sums of floats are in its order: the same bits in all replicas. */
 
-/* The device that a replica's function runs on: sumac/device.h, with its number and its stream.
- * Lends    it, to the function, until that returns. NULL: of DEFAULT, the caller's thread. */
-SUMAC_API struct sumac_device *sumac_replica_device(const struct sumac_replica_context *replica);
-
 /* The same value with its elements on the replica's device: itself, where they are. Of a
  * distributed value the replica's own. On CPUs they are the host's: a GPU's come there.
  * Gives    *placed. Fails  RESOURCE_EXHAUSTED: no memory there; as the device.
  * Threads  any; of what the replica's function has made, its own. Counterpart: tf.device. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_to_device(
-    struct sumac_replica_context *replica, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_replica *replica, struct sumac_value *value, struct sumac_value **placed,
     struct sumac_error *error);
 
 /* The same of all replicas of this process, across: a per_replica leaf is each one's on its device,

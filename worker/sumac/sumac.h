@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sumac.h -- all of it: what a program in C includes.
  *
- *     cluster.h      which tasks a run is made of, and which one this is
- *     client.h       a session with the ps: variables, pushes, pulls, collective
- *     device.h       what a step does on a GPU
- *     worker.h       a step, its push and its pull, overlapped
- *     value.h        tensors, nests of them, what each replica has
- *     strategy.h     tf.distribute: replicas, and what they compute together
- *     variable.h  variables of a strategy
+ *     cluster.h     which tasks a run is made of, and which one this is
+ *     client.h      a session with the ps: variables, pushes, pulls, collectives
+ *     device.h      memory, copies and kernels of a GPU
+ *     replica.h     one replica, as a step's or a run's function sees it
+ *     worker.h      steps: pull, compute and push, overlapped
+ *     value.h       tensors, nests of them, what each replica has
+ *     strategy.h    tf.distribute: replicas, and what they compute together
+ *     variable.h    variables of a strategy
  */
 #ifndef SUMAC_SUMAC_H
 #define SUMAC_SUMAC_H
@@ -16,11 +17,13 @@
 #include "sumac/client.h"
 #include "sumac/cluster.h"
 #include "sumac/device.h"
-#include "sumac/variable.h"
+#include "sumac/reduce.h"
+#include "sumac/replica.h"
 #include "sumac/status.h"
 #include "sumac/strategy.h"
 #include "sumac/tensor.h"
 #include "sumac/value.h"
+#include "sumac/variable.h"
 #include "sumac/worker.h"
 
 #endif

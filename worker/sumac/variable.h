@@ -5,7 +5,7 @@
  *     sumac_variable_read …     what it is, as the context sees it
  *     sumac_variable_assign …   written: by all replicas together, or across them
  *     sumac_variable_update     a function of each component: StrategyExtended.update
- *       sumac_component_…          what that function does
+ *       sumac_update_…             what that function asks of its context
  *     sumac_variable_destroy
  *
  * What a call means depends on where it is made. In a replica's function it is given the replica's
@@ -47,7 +47,7 @@
 #include "sumac/value.h"
 
 struct sumac_variable;
-struct sumac_component;
+struct sumac_update_context; /* one call of an update's function, for one component */
 
 enum sumac_trainable {
     SUMAC_TRAINABLE_DEFAULT = 0, /* unless ON_READ */
@@ -64,8 +64,8 @@ struct sumac_variable_options {
     enum sumac_synchronization synchronization; /* AUTO is ON_WRITE; NONE is refused */
     enum sumac_reduce_op aggregation;
     enum sumac_trainable trainable;
-    /* What sumac_component_apply applies unless it is told otherwise, and whose slots each
-     * component keeps; name NULL: "assign". Copied */
+    /* The update function, which sumac_update_apply takes where it is given none; each component
+     * keeps its slots. name NULL: "assign". Copied */
     struct sumac_function function;
     /* Along its first axis it is split, under every strategy; it is read and written as a whole all
      * the same. `shard_rows`, how many rows each of shard_count shards has, is instead of the
@@ -86,7 +86,7 @@ struct sumac_variable_options {
      * make the call, in the same order as their collectives and with the same options, and each
      * gets the same variable. `initial` is the replica's own proposal. NULL: across the replicas.
      * Borrowed */
-    struct sumac_replica_context *replica;
+    struct sumac_replica *replica;
 };
 
 /* Variable(initial_value, trainable, name, synchronization, aggregation) in the strategy's scope,
@@ -127,8 +127,8 @@ SUMAC_API bool sumac_variable_created_in_scope(
  * Fails    INVALID_ARGUMENT: across, ON_READ without an aggregation. FAILED_PRECONDITION: a context
  *          that is not this thread's, or of another strategy. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_read(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    struct sumac_value **value, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value **value,
+    struct sumac_error *error);
 
 /* All variables of a model at once, of one strategy: a list of what sumac_variable_read gives of
  * each. Of PARAMETER_SERVER they are one pull, so that what is on one ps is of one moment.
@@ -136,7 +136,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_read(
  * Gives    *values. Fails  as a read; INVALID_ARGUMENT: more than SUMAC_VALUE_ITEMS_MAX, or on ps
  *          than SUMAC_TRANSFER_VARIABLES_MAX; FAILED_PRECONDITION: of two strategies. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_read_all(
-    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica_context *replica,
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica *replica,
     struct sumac_value **values, struct sumac_error *error);
 
 /* What each component of this process has: a tuple. */
@@ -172,16 +172,15 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shard_of_row(
  * asked for, and sumac_value_lookup, with weights or without (ShardedVariable.__getitem__,
  * sparse_read, embedding_lookup_sparse). Gives    *value. Fails  as a read, and as these. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_slice(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
+    struct sumac_variable *variable, struct sumac_replica *replica,
     const struct sumac_slice *slices, uint32_t count, struct sumac_value **value,
     struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_rows(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_value *ids, struct sumac_value **value, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *ids,
+    struct sumac_value **value, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_lookup(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_value *bags, enum sumac_reduce_op combiner, struct sumac_value **value,
-    struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *bags,
+    enum sumac_reduce_op combiner, struct sumac_value **value, struct sumac_error *error);
 
 /* How a variable is written; the SCATTER ones by rows of the first axis: IndexedSlices. */
 enum sumac_write {
@@ -211,18 +210,18 @@ SUMAC_API enum sumac_write sumac_write_parse(const char *name);
  *          be it NULL, of another strategy or shape, or no way to write, has failed in all of
  *          them. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_write(
-    struct sumac_variable *variable, struct sumac_replica_context *replica, enum sumac_write write,
+    struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
 /* Variable.assign, assign_add, assign_sub: the same. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign_add(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign_sub(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error);
 
 /* StrategyExtended.reduce_to: sumac_strategy_reduce without axes, with the result where
  * `destination` lies: mirrored, each replica's part on its device, ready for an update or an
@@ -259,14 +258,13 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_plug(
 
 /* ---- update */
 
-/* What is called for each component. args and kwargs are the caller's, of mirrored leaves the
- * component's own. *result, if anything is to be returned, is given to the caller. The component is
- * lent for as long. */
+/* What is called for each component. `context` is that of the options. A status other than OK ends
+ * the update; `error` takes the reason, if the function has one. `update` is lent to the function
+ * until that returns. */
 typedef enum sumac_status sumac_update_function(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error);
+    struct sumac_update_context *update, void *context, struct sumac_error *error);
 
-struct sumac_update {
+struct sumac_update_options {
     sumac_update_function *function;
     void *context;
     struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
@@ -274,24 +272,27 @@ struct sumac_update {
     bool ungrouped;             /* group=False */
 };
 
-/* StrategyExtended.update: call `function` for each component, in their order; of a variable that
- * is not distributed once. Of a replica's context all replicas call it, and each gets its own of
- * what is returned. A function that fails ends it; components before have been updated.
+/* StrategyExtended.update: call `function` once for each component, in their order; for a variable
+ * that is not distributed, once. In a replica's function all replicas make the call, and each gets
+ * its own of the results. A function that fails ends the update; the components before it keep what
+ * it has changed.
  *
- * Borrows  update, and what it has.
+ * replica (NULL: across)
+ * Borrows  the options and what they point to.
  * Gives    *result (NULL: not wanted): what the functions returned, leaf by leaf. A leaf is
- *          mirrored, with what each component's function returned; or the object itself, if all
- *          returned the same one. With ungrouped it is a tuple with one for each component.
- * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, a leaf is per_replica, or
- *          results' nests differ. A per_replica leaf is taken if all replicas are known to have
+ *          mirrored, or the object itself if all returned the same one. With ungrouped, it is a
+ *          tuple with one item for each component.
+ * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, the results' nests differ,
+ *          or a leaf is per_replica. (A per_replica leaf is taken if all replicas are known to have
  *          the same: a collective or a write gave it to them, or a read of a variable in this
- *          process that no update has changed since its last write. FAILED_PRECONDITION:
- * another strategy's scope, a context that is not this thread's. Else as the function. In a replica
- * all replicas of the process have failed, as sumac_replica_all_reduce says, whichever of them it
- * is that cannot. */
+ *          process that no update has changed since its last write.) FAILED_PRECONDITION: in
+ *          another strategy's scope, or with a replica of another thread. Else as the function.
+ * Within replicas, a failure is that of all replicas of the process, as for
+ *          sumac_replica_all_reduce. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_update(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error);
+    struct sumac_variable *variable, struct sumac_replica *replica,
+    const struct sumac_update_options *options, struct sumac_value **result,
+    struct sumac_error *error);
 
 /* The same with an update function by its name as what is called: each component's value and slots
  * become what `function` (NULL: the variable's own) makes of them and `gradient`, a tensor of the
@@ -299,7 +300,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_update(
  * Fails    as update. INVALID_ARGUMENT: an unknown function or hyperparameter, another dtype or
  *          shape, a gradient that is per_replica. FAILED_PRECONDITION (MISSING_SLOTS). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
+    struct sumac_variable *variable, struct sumac_replica *replica,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
 
 /* All variables of a model at once, of one strategy, each by its own function: an optimizer's
@@ -315,21 +316,33 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply(
  *          more for one ps than a session is granted of its staging (72 MiB by default), and none
  *          has: apply them in several calls. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply_all(
-    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica_context *replica,
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica *replica,
     struct sumac_value *gradients, struct sumac_error *error);
 
-/* Which it is among those of this process, from 0. Threads  any. */
-SUMAC_API uint32_t sumac_component_index(const struct sumac_component *component);
-/* The component's own, whatever the synchronization and the aggregation.
- * Fails    as those of the variable. FAILED_PRECONDITION: outside of the function of an update that
- *          was given this component. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_component_read(
-    struct sumac_component *component, struct sumac_value **value, struct sumac_error *error);
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_component_write(
-    struct sumac_component *component, enum sumac_write write, struct sumac_value *value,
+/* ---- what an update's function asks of its context */
+
+/* The component's number among those of this process, from 0. Threads  any. */
+SUMAC_API uint32_t sumac_update_index(const struct sumac_update_context *update);
+
+/* The component's own of the options' args and kwargs; empty where they have none. Lends  them,
+ * until the function returns. */
+SUMAC_API struct sumac_value *sumac_update_args(const struct sumac_update_context *update);
+SUMAC_API struct sumac_value *sumac_update_kwargs(const struct sumac_update_context *update);
+
+/* What the function returns: as sumac_replica_return. Takes  value. */
+SUMAC_API void sumac_update_return(struct sumac_update_context *update, struct sumac_value *value);
+
+/* Read, write, or apply an update function to this component alone, whatever the synchronization
+ * and the aggregation of its variable.
+ * Fails    as the calls for a variable. FAILED_PRECONDITION: called outside of the function that
+ *          was lent this context. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_update_read(
+    struct sumac_update_context *update, struct sumac_value **value, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_update_write(
+    struct sumac_update_context *update, enum sumac_write write, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error);
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_component_apply(
-    struct sumac_component *component, const struct sumac_function *function,
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_update_apply(
+    struct sumac_update_context *update, const struct sumac_function *function,
     struct sumac_value *gradient, struct sumac_error *error);
 
 #endif

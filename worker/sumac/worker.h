@@ -15,34 +15,12 @@
 #include <stdint.h>
 
 #include "sumac/client.h"
-#include "sumac/device.h"
+#include "sumac/reduce.h"
+#include "sumac/replica.h"
 
-#define SUMAC_REPLICAS_MAX 256
 #define SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX 64
 
 struct sumac_worker;
-
-/* What a replica sees of one step. */
-struct sumac_replica {
-    uint32_t id;                          /* 0 … count - 1 in this worker */
-    uint32_t count;                       /* replicas of this worker */
-    uint64_t step;                        /* this worker's, from 0 */
-    const struct sumac_tensor *values;    /* the variables, as in the options; read only */
-    const struct sumac_tensor *gradients; /* of those that are pushed: to be written whole */
-    double weight; /* out: examples it stands for, finite and at least 0; preset to 1 */
-    void *user;
-    struct sumac_device *device; /* that it runs on: sumac/device.h */
-    struct sumac_error *error;   /* out: why it failed, if it does; the worker's error has it */
-};
-
-/* The replica step. Another status than OK ends the worker's step with it.
- *
- * One for GPUs finds the values in its device's memory, and writes the gradients there: it puts
- * work into the device's stream (sumac_device_launch, sumac_device_stream), sets `weight`, and
- * returns without waiting for it. What goes wrong on the device later is the worker's step's, too.
- * A function that ends its thread (pthread_exit) has failed with ABORTED.
- * Threads  one per device, with its context current; the replicas of a step run at once. */
-typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 
 /* Whether steps are synchronous. `true` is YES. */
 enum sumac_synchronous {
@@ -68,9 +46,10 @@ struct sumac_worker_options {
     /* SUM, or MEAN (0, too): over the replicas of this worker, in their order. Half types are
      * summed in float32 and rounded once. MEAN is of float dtypes */
     enum sumac_reduce_op reduce;
-    sumac_step_function *step;      /* on CPUs; NULL: the program has none */
-    sumac_step_function *cuda_step; /* on GPUs; NULL: the program has none. One of them at least */
-    void *user;
+    sumac_replica_function *step; /* on CPUs. NULL: the program has no step for CPUs */
+    sumac_replica_function
+        *cuda_step;            /* on GPUs. NULL: it has none for GPUs. One of both is given */
+    void *context;             /* what the step is given */
     uint32_t pushes_in_flight; /* 0: 1. How many of its own pushes a step may run ahead of */
     bool sequential;           /* wait for each push before the next pull: no overlap */
     bool bounded; /* no step begins while another member is more than lag_max steps behind, … */
@@ -116,17 +95,18 @@ struct sumac_worker_options {
  *
  * Gives    *worker; destroy with sumac_worker_destroy, before its client is closed.
  * Fails    INVALID_ARGUMENT: no client, step or variable, one that is NULL, too many of anything,
- *          lag_max without `bounded`, an unknown `synchronous`, devices that are none, a trace that
- * cannot be written, or a reduction that is none, or that a variable's dtype does not have; the
- * text names the variable. RESOURCE_EXHAUSTED. FAILED_PRECONDITION: another worker is writing its
- * trace to that file. Of GPUs: FAILED_PRECONDITION, no driver, no GPU, or no NCCL for several;
+ *          lag_max without `bounded`, an unknown `synchronous`, unknown devices, a trace that
+ * cannot be written, an unknown reduction, or one that a variable's dtype does not have; the text
+ *          names the variable. RESOURCE_EXHAUSTED. FAILED_PRECONDITION: another worker is writing
+ * its trace to that file. Of GPUs: FAILED_PRECONDITION, no driver, no GPU, or no NCCL for several;
  * OUT_OF_RANGE: none of that number. The text has the remedy, and sumac_exit_code is 2. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
     const struct sumac_worker_options *options, struct sumac_worker **worker,
     struct sumac_error *error);
 
 /* Run one step: on return its push is under way, and earlier ones beyond pushes_in_flight are
- * applied. A replica's gradients weigh as much as its `weight`; the push stands for their sum.
+ * applied. Each replica's gradients count with its weight
+ * (sumac_replica_set_weight); the push stands for their sum.
  *
  * Fails    with what a replica returned, what a ps refused (an earlier step's push, too: it was
  *          applied nowhere), or what ended the session. FAILED_PRECONDITION: MEAN, and all weights

@@ -16,8 +16,8 @@ struct variables {
 };
 
 static enum sumac_status check_variables(
-    const struct variables *variables, const struct sumac_replica_context *replica,
-    const char *call, struct sumac_error *error)
+    const struct variables *variables, const struct sumac_replica *replica, const char *call,
+    struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
@@ -59,7 +59,7 @@ static enum sumac_status check_count(uint32_t count, const char *call, struct su
 
 /* Across, workers make a call for each that is read together: of the first they hear. */
 static enum sumac_status refuse_all(
-    const struct variables *variables, const struct sumac_replica_context *replica,
+    const struct variables *variables, const struct sumac_replica *replica,
     const struct sumac_error *why, struct sumac_error *error)
 {
     struct sumac_variable *first = NULL;
@@ -73,7 +73,7 @@ static enum sumac_status refuse_all(
 }
 
 enum sumac_status sumac_variable_read_all(
-    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica_context *replica,
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica *replica,
     struct sumac_value **values, struct sumac_error *error)
 {
     static const char call[] = "sumac_variable_read_all";
@@ -156,8 +156,8 @@ static enum sumac_status apply_merged(
 }
 
 static enum sumac_status apply_in_replica(
-    const struct variables *variables, struct sumac_replica_context *replica,
-    struct sumac_value *gradients, struct sumac_error *error)
+    const struct variables *variables, struct sumac_replica *replica, struct sumac_value *gradients,
+    struct sumac_error *error)
 {
     struct variables own = *variables;
     struct sumac_value *none = NULL;
@@ -175,7 +175,7 @@ static enum sumac_status apply_in_replica(
 }
 
 static enum sumac_status check_gradients(
-    const struct variables *variables, const struct sumac_replica_context *replica,
+    const struct variables *variables, const struct sumac_replica *replica,
     struct sumac_value *gradients, struct sumac_error *error)
 {
     static const char call[] = "sumac_variable_apply_all";
@@ -198,7 +198,7 @@ static enum sumac_status check_gradients(
 }
 
 enum sumac_status sumac_variable_apply_all(
-    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica_context *replica,
+    struct sumac_variable *const *variables, uint32_t count, struct sumac_replica *replica,
     struct sumac_value *gradients, struct sumac_error *error)
 {
     const struct variables all = {.items = variables, .count = count};

@@ -51,7 +51,7 @@ enum sumac_status creation_in_replica(
     struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct sumac_variable **variable, struct sumac_error *error)
 {
-    struct sumac_replica_context *const replica = options->replica;
+    struct sumac_replica *const replica = options->replica;
     struct creation creation = {.options = options};
     struct sumac_value *none = NULL;
     struct sumac_error why;

@@ -137,7 +137,7 @@ enum sumac_status sumac_shard_of_row(
 
 /* Gives *whole: what a read in that context gives. */
 static enum sumac_status read_for(
-    const char *call, struct sumac_variable *variable, struct sumac_replica_context *replica,
+    const char *call, struct sumac_variable *variable, struct sumac_replica *replica,
     struct sumac_value **result, struct sumac_value **whole, struct sumac_error *error)
 {
     struct sumac_error why;
@@ -203,7 +203,7 @@ enum sumac_status sumac_variable_shard(
 }
 
 enum sumac_status sumac_variable_slice(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
+    struct sumac_variable *variable, struct sumac_replica *replica,
     const struct sumac_slice *slices, uint32_t count, struct sumac_value **value,
     struct sumac_error *error)
 {
@@ -223,8 +223,8 @@ enum sumac_status sumac_variable_slice(
 }
 
 enum sumac_status sumac_variable_rows(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_value *ids, struct sumac_value **value, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *ids,
+    struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value *whole = NULL;
     struct sumac_error cause;
@@ -241,9 +241,8 @@ enum sumac_status sumac_variable_rows(
 }
 
 enum sumac_status sumac_variable_lookup(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_value *bags, enum sumac_reduce_op combiner, struct sumac_value **value,
-    struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *bags,
+    enum sumac_reduce_op combiner, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value *whole = NULL;
     struct sumac_error cause;

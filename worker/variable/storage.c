@@ -415,7 +415,7 @@ bool storage_change_alone(
 }
 
 /* The component has one of its own, with the values that it had. false: no memory. */
-static bool part_from_others(struct sumac_component *component)
+static bool part_from_others(struct component *component)
 {
     struct storage *shared = component->storage, *own;
 
@@ -437,7 +437,7 @@ static bool part_from_others(struct sumac_component *component)
 }
 
 static bool
-change_one(struct sumac_component *component, const struct change *change, const struct by_rows *by)
+change_one(struct component *component, const struct change *change, const struct by_rows *by)
 {
     struct storage_targets targets;
 
@@ -447,8 +447,8 @@ change_one(struct sumac_component *component, const struct change *change, const
     return true;
 }
 
-static bool change_here(
-    struct sumac_variable *variable, struct sumac_component *only, const struct change *change)
+static bool
+change_here(struct sumac_variable *variable, struct component *only, const struct change *change)
 {
     struct by_rows by;
 
@@ -460,7 +460,7 @@ static bool change_here(
 }
 
 enum sumac_status storage_change(
-    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_error *error)
 {
     struct sumac_value *operand = NULL;

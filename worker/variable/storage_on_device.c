@@ -280,7 +280,7 @@ static enum sumac_status prepare(
                : status;
 }
 
-static void commit(struct sumac_component *component, struct storage *on_device, uint64_t kin)
+static void commit(struct component *component, struct storage *on_device, uint64_t kin)
 {
     struct storage *storage = component->storage;
 
@@ -295,7 +295,7 @@ static void commit(struct sumac_component *component, struct storage *on_device,
 }
 
 enum sumac_status storage_on_device_change(
-    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_error *error)
 {
     const uint32_t first = only == NULL ? 0 : only->index;

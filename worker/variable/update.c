@@ -42,7 +42,7 @@ enum sumac_status update_check_argument(
 }
 
 enum sumac_status update_check_own(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica *replica,
     const char *function, const struct sumac_value *gradient, struct sumac_error *error)
 {
     assert(gradient != NULL);
@@ -54,67 +54,41 @@ enum sumac_status update_check_own(
 }
 
 static enum sumac_status check_arguments(
-    struct sumac_variable *variable, const struct sumac_update *update, struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_update_options *update,
+    struct sumac_error *error)
 {
-    const enum sumac_value_kind args = sumac_value_kind(update->args);
+    char of[SUMAC_ERROR_TEXT_BYTES];
 
-    if (update->args != NULL && args != SUMAC_VALUE_TUPLE && args != SUMAC_VALUE_LIST)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "update of %s: args is a %s; it is a tuple or a list of what the function takes",
-            variable->name, sumac_value_kind_name(args));
-    if (update->kwargs != NULL && sumac_value_kind(update->kwargs) != SUMAC_VALUE_DICT)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "update of %s: kwargs is a %s; it is a dict", variable->name,
-            sumac_value_kind_name(sumac_value_kind(update->kwargs)));
-    const enum sumac_status status = update_check_argument(variable, update->args, error);
+    (void)text_print(of, sizeof of, "update of %s", variable->name);
+    enum sumac_status status = arguments_check(of, update->args, update->kwargs, error);
+    if (status == SUMAC_OK)
+        status = update_check_argument(variable, update->args, error);
     return status == SUMAC_OK ? update_check_argument(variable, update->kwargs, error) : status;
 }
 
 /* ---- called */
 
-struct arguments {
-    struct sumac_value *args, *kwargs;
-};
-
-static enum sumac_status select_own(
-    const struct sumac_update *update, uint32_t index, struct arguments *own,
-    struct sumac_error *error)
-{
-    enum sumac_status status = SUMAC_OK;
-
-    if (update->args != NULL)
-        status = sumac_value_select(update->args, index, &own->args, error);
-    else if ((own->args = sumac_value_tuple(NULL, 0)) == NULL)
-        status = value_fail_for_memory(error);
-    if (status == SUMAC_OK && update->kwargs != NULL)
-        return sumac_value_select(update->kwargs, index, &own->kwargs, error);
-    if (status == SUMAC_OK && (own->kwargs = sumac_value_dict(NULL, NULL, 0)) == NULL)
-        return value_fail_for_memory(error);
-    return status;
-}
-
 static enum sumac_status call_function(
-    struct sumac_component *component, const struct sumac_update *update,
+    struct sumac_update_context *update, const struct sumac_update_options *options,
     struct sumac_value **result, struct sumac_error *error)
 {
+    const struct component *const component = update->component;
     struct context *present = context_present();
     const struct context before = *present;
     struct sumac_error said = {.status = SUMAC_OK};
-    struct arguments own = {.args = NULL};
     char whose[SUMAC_ERROR_TEXT_BYTES];
 
     assert(before.kind != CONTEXT_UPDATE);
-    enum sumac_status status =
-        select_own(update, component->variable->strategy->first + component->index, &own, error);
+    enum sumac_status status = arguments_select(
+        options->args, options->kwargs, component->variable->strategy->first + component->index,
+        &update->own, error);
     if (status == SUMAC_OK) {
         *present = (struct context){
             .kind = CONTEXT_UPDATE,
             .strategy = component->variable->strategy,
             .replica = before.replica,
-            .component = component};
-        status = update->function(component, own.args, own.kwargs, update->context, result, &said);
+            .update = update};
+        status = options->function(update, options->context, &said);
         *present = before;
         (void)text_print(
             whose, sizeof whose, "update of %s: the function of component %" PRIu32,
@@ -124,13 +98,7 @@ static enum sumac_status call_function(
         if (status != SUMAC_OK && error != NULL)
             *error = said;
     }
-    sumac_value_unref(own.args);
-    sumac_value_unref(own.kwargs);
-    if (status == SUMAC_OK && *result == NULL) {
-        *result = sumac_value_none();
-        return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    }
-    return status;
+    return arguments_end(&update->own, status, result, error);
 }
 
 /* ---- what they returned */
@@ -169,19 +137,42 @@ static enum sumac_status put_together(
     return value_zip(results, count, tuple_leaf, &count, result, error);
 }
 
+/* ---- what the function asks of its context */
+
+uint32_t sumac_update_index(const struct sumac_update_context *update)
+{
+    return update == NULL ? 0 : update->component->index;
+}
+
+struct sumac_value *sumac_update_args(const struct sumac_update_context *update)
+{
+    return update == NULL ? NULL : update->own.args;
+}
+
+struct sumac_value *sumac_update_kwargs(const struct sumac_update_context *update)
+{
+    return update == NULL ? NULL : update->own.kwargs;
+}
+
+void sumac_update_return(struct sumac_update_context *update, struct sumac_value *value)
+{
+    if (update != NULL)
+        arguments_return(&update->own, value);
+    else
+        sumac_value_unref(value);
+}
+
 /* ---- with an update function by its name */
 
-static enum sumac_status apply(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
+static enum sumac_status
+apply(struct sumac_update_context *update, void *context, struct sumac_error *error)
 {
-    (void)kwargs;
-    (void)result;
-    return sumac_component_apply(component, context, sumac_value_item(args, 0), error);
+    return sumac_update_apply(update, context, sumac_value_item(update->own.args, 0), error);
 }
 
 /* May what is applied to the components, each on its device, be applied to all at once? */
-static bool is_for_all(const struct sumac_variable *variable, const struct sumac_update *update)
+static bool
+is_for_all(const struct sumac_variable *variable, const struct sumac_update_options *update)
 {
     const struct sumac_value *gradient;
 
@@ -193,8 +184,8 @@ static bool is_for_all(const struct sumac_variable *variable, const struct sumac
 }
 
 static enum sumac_status apply_to_all(
-    struct sumac_variable *variable, const struct sumac_update *update, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_update_options *update,
+    struct sumac_value **result, struct sumac_error *error)
 {
     const enum sumac_status status =
         write_apply(variable, NULL, update->context, sumac_value_item(update->args, 0), error);
@@ -206,21 +197,27 @@ static enum sumac_status apply_to_all(
 }
 
 static enum sumac_status update_components(
-    struct sumac_variable *variable, const struct sumac_update *update, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_update_options *update,
+    struct sumac_value **result, struct sumac_error *error)
 {
     if (is_for_all(variable, update))
         return apply_to_all(variable, update, result, error);
-    struct sumac_value **results = calloc(variable->component_count, sizeof *results);
-    enum sumac_status status = results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    const uint32_t count = variable->component_count;
+    struct sumac_update_context *calls = calloc(count, sizeof *calls);
+    struct sumac_value **results = calloc(count, sizeof *results);
+    enum sumac_status status =
+        calls == NULL || results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
-    for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++)
-        status = call_function(&variable->components[i], update, &results[i], error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
+        calls[i].component = &variable->components[i];
+        status = call_function(&calls[i], update, &results[i], error);
+    }
     if (status == SUMAC_OK && result != NULL)
         status = put_together(variable, !update->ungrouped, results, result, error);
-    for (uint32_t i = 0; results != NULL && i < variable->component_count; i++)
+    for (uint32_t i = 0; results != NULL && i < count; i++)
         sumac_value_unref(results[i]);
     free(results);
+    free(calls);
     return status;
 }
 
@@ -228,7 +225,7 @@ static enum sumac_status update_components(
 
 struct merged {
     struct sumac_variable *variable;
-    const struct sumac_update *update;
+    const struct sumac_update_options *update;
 };
 
 /* All replicas' args, regrouped: a list of args and kwargs. */
@@ -237,7 +234,7 @@ static enum sumac_status update_merged(
     struct sumac_value **result, struct sumac_error *error)
 {
     const struct merged *merged = context;
-    struct sumac_update update = *merged->update;
+    struct sumac_update_options update = *merged->update;
 
     (void)strategy;
     update.args = sumac_value_item(args, 0);
@@ -248,8 +245,9 @@ static enum sumac_status update_merged(
 }
 
 static enum sumac_status update_in_replica(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica *replica,
+    const struct sumac_update_options *update, struct sumac_value **result,
+    struct sumac_error *error)
 {
     struct merged merged = {.variable = variable, .update = update};
     struct label what;
@@ -292,7 +290,7 @@ static enum sumac_status update_in_replica(
 }
 
 enum sumac_status update_refuse(
-    struct sumac_replica_context *replica, const struct sumac_error *why, struct sumac_error *error)
+    struct sumac_replica *replica, const struct sumac_error *why, struct sumac_error *error)
 {
     assert(why->status != SUMAC_OK);
     if (context_is_of(replica))
@@ -303,34 +301,30 @@ enum sumac_status update_refuse(
 }
 
 enum sumac_status sumac_variable_update(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica *replica,
+    const struct sumac_update_options *options, struct sumac_value **result,
+    struct sumac_error *error)
 {
     static const char call[] = "sumac_variable_update";
-    const char *const null = variable == NULL           ? "variable"
-                             : update == NULL           ? "update"
-                             : update->function == NULL ? "update->function"
-                                                        : NULL;
+    const char *const null = variable == NULL            ? "variable"
+                             : options == NULL           ? "options"
+                             : options->function == NULL ? "options->function"
+                                                         : NULL;
     struct sumac_error why;
 
     enum sumac_status status = null != NULL
                                    ? fail_for_null(&why, call, null)
                                    : distributed_check_context(variable, replica, call, &why);
     if (status == SUMAC_OK)
-        status = check_arguments(variable, update, &why);
+        status = check_arguments(variable, options, &why);
     if (status != SUMAC_OK)
         return update_refuse(replica, &why, error);
-    return replica == NULL ? update_components(variable, update, result, error)
-                           : update_in_replica(variable, replica, update, result, error);
-}
-
-uint32_t sumac_component_index(const struct sumac_component *component)
-{
-    return component == NULL ? 0 : component->index;
+    return replica == NULL ? update_components(variable, options, result, error)
+                           : update_in_replica(variable, replica, options, result, error);
 }
 
 enum sumac_status sumac_variable_apply(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
+    struct sumac_variable *variable, struct sumac_replica *replica,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error)
 {
     struct sumac_error why;
@@ -347,7 +341,7 @@ enum sumac_status sumac_variable_apply(
         return update_refuse(replica, &why, error);
     struct sumac_value *const own = sumac_value_ref(gradient);
     struct sumac_value *args = sumac_value_tuple(&own, 1);
-    const struct sumac_update update = {
+    const struct sumac_update_options update = {
         .function = apply, .context = (void *)(uintptr_t)function, .args = args};
 
     if (args == NULL) {

@@ -20,8 +20,8 @@
 /* ---- contexts */
 
 enum sumac_status distributed_check_context(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
-    const char *call, struct sumac_error *error)
+    const struct sumac_variable *variable, const struct sumac_replica *replica, const char *call,
+    struct sumac_error *error)
 {
     const struct context *present = context_present();
 
@@ -42,8 +42,8 @@ enum sumac_status distributed_check_context(
     return SUMAC_OK;
 }
 
-struct sumac_component *
-distributed_component(struct sumac_variable *variable, const struct sumac_replica_context *replica)
+struct component *
+distributed_component(struct sumac_variable *variable, const struct sumac_replica *replica)
 {
     const uint32_t index = replica == NULL || variable->component_count == 1 ? 0 : replica->index;
 
@@ -216,7 +216,7 @@ static enum sumac_status make_components(
     if (storage != NULL && !variable->is_there)
         storage->components = variable->component_count;
     for (uint32_t i = 0; i < variable->component_count; i++)
-        variable->components[i] = (struct sumac_component){
+        variable->components[i] = (struct component){
             .variable = variable, .index = i, .storage = variable->is_there ? NULL : storage};
     return variable->is_there ? place_components(variable, storage, error) : SUMAC_OK;
 }
@@ -490,8 +490,8 @@ bool sumac_variable_created_in_scope(
 
 /* ---- read */
 
-enum sumac_status component_value(
-    struct sumac_component *component, struct sumac_value **value, struct sumac_error *error)
+enum sumac_status
+component_value(struct component *component, struct sumac_value **value, struct sumac_error *error)
 {
     if (component->variable->remote != NULL)
         return remote_read(component->variable, value, error);
@@ -580,7 +580,7 @@ bool distributed_reads_together(const struct sumac_variable *variable)
 }
 
 enum sumac_status distributed_refuse_read(
-    struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    struct sumac_variable *variable, const struct sumac_replica *replica,
     const struct sumac_error *why, struct sumac_error *error)
 {
     assert(why->status != SUMAC_OK);
@@ -616,7 +616,7 @@ enum sumac_status distributed_read_across(
 }
 
 enum sumac_status distributed_place(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value *read = status == SUMAC_OK && value != NULL ? *value : NULL, *own = NULL;
@@ -636,8 +636,8 @@ enum sumac_status distributed_place(
 }
 
 enum sumac_status sumac_variable_read(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    struct sumac_value **value, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value **value,
+    struct sumac_error *error)
 {
     static const char call[] = "sumac_variable_read";
 
@@ -690,7 +690,7 @@ enum sumac_status sumac_variable_components(
 /* ---- its slots */
 
 /* Of names and tensors a dict, which takes the tensors. */
-static struct sumac_value *component_slots(const struct sumac_component *component)
+static struct sumac_value *component_slots(const struct component *component)
 {
     const struct update_function *const function = component->variable->function;
     struct sumac_value **const slots = component->storage->slots;

@@ -33,10 +33,16 @@ struct storage {
     struct sumac_value *slots[UPDATE_SLOTS_MAX]; /* NULL: that many there are not */
 };
 
-struct sumac_component {
+struct component {
     struct sumac_variable *variable;
     uint32_t index;
     struct storage *storage; /* NULL: of a variable that is remote */
+};
+
+/* One call of an update's function. */
+struct sumac_update_context {
+    struct component *component;
+    struct arguments own;
 };
 
 struct sumac_variable {
@@ -60,10 +66,10 @@ struct sumac_variable {
     uint64_t *shard_first; /* (shard_count + 1), … the first row of each, */
     bool uneven;           /* … and whether no partitioner makes such */
     uint32_t component_count;
-    struct sumac_component *components; /* (component_count) */
-    bool is_there;                      /* … each with a storage of its own on its device */
-    uint64_t kins;                      /* numbers of these that were given */
-    pthread_mutex_t mutex;              /* guards what the components have */
+    struct component *components; /* (component_count) */
+    bool is_there;                /* … each with a storage of its own on its device */
+    uint64_t kins;                /* numbers of these that were given */
+    pthread_mutex_t mutex;        /* guards what the components have */
 };
 
 /* What is to be done to a value: a tensor of its type and shape is applied, or slices, whose rows
@@ -90,7 +96,7 @@ void storage_destroy(struct storage *storage);
  * all where that fails.
  * Fails  RESOURCE_EXHAUSTED. */
 enum sumac_status storage_change(
-    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_error *error);
 
 /* The same to a storage that one component has, and whose values the host sees. `change` has no
@@ -112,7 +118,7 @@ enum sumac_status storage_on_device_create(
     struct storage **storage, struct sumac_error *error);
 /* As storage_change, which calls it. An operand may be mirrored. */
 enum sumac_status storage_on_device_change(
-    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_error *error);
 
 /* Is the operand a tensor of the variable's type and shape, or slices that fit?
@@ -157,14 +163,13 @@ enum sumac_status remote_change_all(
 /* Does what a replica of its own comes with fit the variable? Across the replicas, and of what is
  * distributed, it is looked at later. Fails  as operand_check. */
 enum sumac_status update_check_own(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica *replica,
     const char *function, const struct sumac_value *gradient, struct sumac_error *error);
 /* An update that cannot be made, for what it was called with: in a replica it is one that all make
  * together, and they all hear of it.
  * replica (NULL: across) Borrows  why. Fails  always. */
 enum sumac_status update_refuse(
-    struct sumac_replica_context *replica, const struct sumac_error *why,
-    struct sumac_error *error);
+    struct sumac_replica *replica, const struct sumac_error *why, struct sumac_error *error);
 /* No leaf is per_replica, unless it is known that all replicas have the same. Fails
  * INVALID_ARGUMENT, naming the variable and the leaf. */
 enum sumac_status update_check_argument(
@@ -184,10 +189,10 @@ enum sumac_status write_together(
 
 /* Apply the function (NULL: its own) to a component of one that is not remote. NULL: to all, each
  * by its own of the gradient, which is mirrored, or by that itself: it is the same for all. Fails
- * as sumac_component_apply. */
+ * as sumac_update_apply. */
 enum sumac_status write_apply(
-    struct sumac_variable *variable, struct sumac_component *only,
-    const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
+    struct sumac_variable *variable, struct component *only, const struct sumac_function *function,
+    struct sumac_value *gradient, struct sumac_error *error);
 
 /* ---- creation.c */
 
@@ -215,23 +220,23 @@ enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable);
 /* May this thread use the variable so: as that replica, or across them (NULL)?
  * Fails  FAILED_PRECONDITION. */
 enum sumac_status distributed_check_context(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
-    const char *call, struct sumac_error *error);
+    const struct sumac_variable *variable, const struct sumac_replica *replica, const char *call,
+    struct sumac_error *error);
 /* What tells one function, and what it is given, from another: "sgd learning_rate 0.5". */
 void distributed_label_function(const struct sumac_function *function, struct label *label);
 /* Its first component, or the replica's. */
-struct sumac_component *
-distributed_component(struct sumac_variable *variable, const struct sumac_replica_context *replica);
+struct component *
+distributed_component(struct sumac_variable *variable, const struct sumac_replica *replica);
 /* A reference of what the component has. Fails  of a remote one. */
-enum sumac_status component_value(
-    struct sumac_component *component, struct sumac_value **value, struct sumac_error *error);
+enum sumac_status
+component_value(struct component *component, struct sumac_value **value, struct sumac_error *error);
 /* As a read across. */
 enum sumac_status distributed_read_across(
     struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error);
 /* Make *value, which was read if `status` is OK, the replica's own, on its device. Across (NULL) it
  * stays as it is. Returns  `status`, or why not. */
 enum sumac_status distributed_place(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error);
 /* Across, do all replicas read it together? */
 bool distributed_reads_together(const struct sumac_variable *variable);
@@ -239,7 +244,7 @@ bool distributed_reads_together(const struct sumac_variable *variable);
  * what all workers read together, they all hear of it; else the error is as it was.
  * variable (NULL: it is not known) Borrows  why. Fails  always. */
 enum sumac_status distributed_refuse_read(
-    struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    struct sumac_variable *variable, const struct sumac_replica *replica,
     const struct sumac_error *why, struct sumac_error *error);
 /* What each component has, regrouped. */
 enum sumac_status distributed_regroup(

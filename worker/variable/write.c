@@ -78,10 +78,10 @@ static enum sumac_status change_remote(
 /* To all components, or to this one; *result is what `only`, or the first, then has. What the
  * replica has in its stream is waited for before the others have to wait, too. */
 static enum sumac_status change_storage(
-    struct sumac_variable *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_value **result, struct sumac_error *error)
 {
-    const struct sumac_component *read = only != NULL ? only : &variable->components[0];
+    const struct component *read = only != NULL ? only : &variable->components[0];
     enum sumac_status status = SUMAC_OK;
 
     assert(variable->remote == NULL);
@@ -98,7 +98,7 @@ static enum sumac_status change_storage(
 }
 
 static enum sumac_status change(
-    struct sumac_variable *variable, struct sumac_component *only, enum sumac_write write,
+    struct sumac_variable *variable, struct component *only, enum sumac_write write,
     struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     const struct change change = {
@@ -400,7 +400,7 @@ enum sumac_status write_together(
 }
 
 static enum sumac_status write_with_others(
-    struct sumac_variable *variable, struct sumac_replica_context *replica, enum sumac_write write,
+    struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
     struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     const struct call call = {
@@ -429,10 +429,10 @@ static bool is_together(const struct sumac_variable *variable)
 }
 
 static enum sumac_status write_in_replica(
-    struct sumac_variable *variable, struct sumac_replica_context *replica, enum sumac_write write,
+    struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
     struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
-    struct sumac_component *own = distributed_component(variable, replica);
+    struct component *own = distributed_component(variable, replica);
 
     return is_together(variable)
                ? write_with_others(variable, replica, write, operand, result, error)
@@ -442,7 +442,7 @@ static enum sumac_status write_in_replica(
 /* ---- public */
 
 static enum sumac_status check_allowed(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_write write, bool reads, struct sumac_error *error)
 {
     if (variable->uneven && writes[write].by_rows)
@@ -474,7 +474,7 @@ static bool is_each_ones(const struct sumac_variable *variable, const struct sum
 
 /* Across, a value that is the same in all replicas is what the first has; lent. */
 static enum sumac_status read_operand(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_write write, struct sumac_value *value, struct sumac_value **operand,
     struct sumac_error *error)
 {
@@ -496,7 +496,7 @@ static enum sumac_status read_operand(
 }
 
 static enum sumac_status check_write(
-    const struct sumac_variable *variable, const struct sumac_replica_context *replica,
+    const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_write write, const struct sumac_value *value, bool reads, struct sumac_error *error)
 {
     static const char call[] = "sumac_variable_write";
@@ -516,7 +516,7 @@ static enum sumac_status check_write(
  * what is none of this strategy's, which may have been to be one. Workers that cannot write across
  * do not read what comes of it. */
 static enum sumac_status refuse_write(
-    struct sumac_variable *variable, struct sumac_replica_context *replica, bool reads,
+    struct sumac_variable *variable, struct sumac_replica *replica, bool reads,
     const struct sumac_error *why, struct sumac_error *error)
 {
     assert(why->status != SUMAC_OK);
@@ -531,7 +531,7 @@ static enum sumac_status refuse_write(
 }
 
 enum sumac_status sumac_variable_write(
-    struct sumac_variable *variable, struct sumac_replica_context *replica, enum sumac_write write,
+    struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *operand;
@@ -550,41 +550,41 @@ enum sumac_status sumac_variable_write(
 }
 
 enum sumac_status sumac_variable_assign(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
 {
     return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN, value, result, error);
 }
 
 enum sumac_status sumac_variable_assign_add(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
 {
     return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN_ADD, value, result, error);
 }
 
 enum sumac_status sumac_variable_assign_sub(
-    struct sumac_variable *variable, struct sumac_replica_context *replica,
-    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
 {
     return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN_SUB, value, result, error);
 }
 
 /* ---- in an update */
 
-static enum sumac_status check_component(
-    const struct sumac_component *component, const char *call, struct sumac_error *error)
+static enum sumac_status
+check_update(const struct sumac_update_context *update, const char *call, struct sumac_error *error)
 {
     const struct context *present = context_present();
 
-    if (component == NULL)
-        return fail_for_null(error, call, "component");
-    if (present->kind == CONTEXT_UPDATE && present->component == component)
+    if (update == NULL)
+        return fail_for_null(error, call, "update");
+    if (present->kind == CONTEXT_UPDATE && present->update == update)
         return SUMAC_OK;
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-        "%s: called outside of the update that has this component; sumac_variable_update gives "
-        "one to its function, for as long as that runs",
+        "%s: called outside of this update; sumac_variable_update lends it to its function, until "
+        "that returns",
         call);
 }
 
@@ -599,27 +599,27 @@ static enum sumac_status give_own(
     return status;
 }
 
-enum sumac_status sumac_component_read(
-    struct sumac_component *component, struct sumac_value **value, struct sumac_error *error)
+enum sumac_status sumac_update_read(
+    struct sumac_update_context *update, struct sumac_value **value, struct sumac_error *error)
 {
-    static const char call[] = "sumac_component_read";
+    static const char call[] = "sumac_update_read";
 
     if (value == NULL)
         return fail_for_null(error, call, "value");
-    enum sumac_status status = check_component(component, call, error);
+    enum sumac_status status = check_update(update, call, error);
     struct sumac_value *read = NULL;
     if (status == SUMAC_OK)
-        status = component_value(component, &read, error);
+        status = component_value(update->component, &read, error);
     return give_own(status, read, value, error);
 }
 
-enum sumac_status sumac_component_write(
-    struct sumac_component *component, enum sumac_write write, struct sumac_value *value,
+enum sumac_status sumac_update_write(
+    struct sumac_update_context *update, enum sumac_write write, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
-    static const char call[] = "sumac_component_write";
+    static const char call[] = "sumac_update_write";
 
-    enum sumac_status status = check_component(component, call, error);
+    enum sumac_status status = check_update(update, call, error);
     if (status == SUMAC_OK && value == NULL)
         status = fail_for_null(error, call, "value");
     if (status == SUMAC_OK && !is_write(write))
@@ -627,11 +627,12 @@ enum sumac_status sumac_component_write(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: no such way to write: %d",
             call, (int)write);
     if (status == SUMAC_OK)
-        status = check_operand(component->variable, write, value, error);
+        status = check_operand(update->component->variable, write, value, error);
     struct sumac_value *changed = NULL;
     if (status == SUMAC_OK)
         status = change(
-            component->variable, component, write, value, result == NULL ? NULL : &changed, error);
+            update->component->variable, update->component, write, value,
+            result == NULL ? NULL : &changed, error);
     return result == NULL ? status : give_own(status, changed, result, error);
 }
 
@@ -663,8 +664,8 @@ static enum sumac_status check_gradient(
 }
 
 enum sumac_status write_apply(
-    struct sumac_variable *variable, struct sumac_component *only,
-    const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error)
+    struct sumac_variable *variable, struct component *only, const struct sumac_function *function,
+    struct sumac_value *gradient, struct sumac_error *error)
 {
     struct update_hyperparameters hyperparameters = variable->hyperparameters;
     struct change change = {
@@ -680,18 +681,19 @@ enum sumac_status write_apply(
     return status == SUMAC_OK ? change_storage(variable, only, &change, NULL, error) : status;
 }
 
-enum sumac_status sumac_component_apply(
-    struct sumac_component *component, const struct sumac_function *function,
+enum sumac_status sumac_update_apply(
+    struct sumac_update_context *update, const struct sumac_function *function,
     struct sumac_value *gradient, struct sumac_error *error)
 {
-    static const char call[] = "sumac_component_apply";
+    static const char call[] = "sumac_update_apply";
 
-    enum sumac_status status = check_component(component, call, error);
+    enum sumac_status status = check_update(update, call, error);
     if (status == SUMAC_OK && gradient == NULL)
         status = fail_for_null(error, call, "gradient");
     if (status != SUMAC_OK)
         return status;
-    if (component->variable->remote != NULL)
-        return apply_remote(component->variable, function, gradient, error);
-    return write_apply(component->variable, component, function, gradient, error);
+    struct component *const component = update->component;
+    return component->variable->remote != NULL
+               ? apply_remote(component->variable, function, gradient, error)
+               : write_apply(component->variable, component, function, gradient, error);
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arguments.h -- what a program's function is given in one replica, or for one component, and what
+ * it returns there. */
+#ifndef WORKER_ARGUMENTS_H
+#define WORKER_ARGUMENTS_H
+
+#include <stdbool.h>
+
+#include "sumac/value.h"
+
+struct arguments {
+    struct sumac_value *args, *kwargs; /* NULL: the function does not run */
+    struct sumac_value *returned;      /* NULL: nothing … */
+    bool has_returned;                 /* … yet; else there was no memory for it */
+};
+
+/* Are they a tuple or list, and a dict? NULL will do. `of` begins the text: "update of w".
+ * Fails  INVALID_ARGUMENT. */
+enum sumac_status arguments_check(
+    const char *of, const struct sumac_value *args, const struct sumac_value *kwargs,
+    struct sumac_error *error);
+/* The replica's own of both; of NULL an empty tuple and an empty dict. arguments_end ends them,
+ * also where it fails. Fails  as sumac_value_select. */
+enum sumac_status arguments_select(
+    struct sumac_value *args, struct sumac_value *kwargs, uint32_t replica, struct arguments *own,
+    struct sumac_error *error);
+/* Takes  value. */
+void arguments_return(struct arguments *own, struct sumac_value *value);
+/* The function has returned `status`.
+ * Gives  *returned: what it returned, or `none`; NULL where it failed. Zeroes `own`.
+ * Fails  with status; RESOURCE_EXHAUSTED. */
+enum sumac_status arguments_end(
+    struct arguments *own, enum sumac_status status, struct sumac_value **returned,
+    struct sumac_error *error);
+
+#endif
