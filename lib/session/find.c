@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "loopback.h"
 #include "silence.h"
 #include "text.h"
 
@@ -104,21 +103,6 @@ static uint32_t first_missing(const struct session *session)
     while (ps < session->link_count && session->links[ps].found)
         ps++;
     return ps;
-}
-
-const char *ps_remedy(const struct session *session, uint32_t ps, const char *otherwise)
-{
-    const struct session_config *config = &session->config;
-
-    return loopback_remedy(
-        ps_address(session, ps), (struct address_list){config->ps_addresses, config->ps_count},
-        (struct address_list){config->members_addresses, config->member_count}, otherwise);
-}
-
-bool ps_is_started(const struct session *session, uint32_t ps)
-{
-    assert(ps < session->link_count);
-    return ps == 0 && session->config.ps_starter != NULL;
 }
 
 struct phrase {

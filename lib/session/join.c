@@ -126,12 +126,6 @@ static void joined(struct session *session, const struct call *call, const wire_
     links_check(session);
 }
 
-uint64_t patience_us(const struct session *session)
-{
-    assert(session->config.ps_lost_ms > 0);
-    return (uint64_t)session->config.ps_lost_ms * 1000;
-}
-
 /* A ps that was tried in vain for so long is named by its address. */
 static struct sumac_error name_unanswered(
     const struct session *session, const char *what_it_did_not, const struct sumac_error *error)

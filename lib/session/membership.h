@@ -44,7 +44,6 @@ bool links_learn(struct session *session, char *const *addresses, size_t count);
 /* join.c */
 /* The ps are found. */
 void join_begin(struct session *session);
-uint64_t patience_us(const struct session *session);
 void lease_check(struct session *session);
 void leave_when_done(struct session *session);
 void session_closed(struct session *session, const wire_closed *closed);

@@ -3,6 +3,7 @@
  * deed on it:
  *
  *   session.c  create, destroy, one event in
+ *   known_ps.c where each ps listens, and whether it is still the same
  *   find.c     which ps there are, before there is a session
  *   join.c     join, lease, leave, the end
  *   call.c     unary calls: made when due, answered, made again, given up
@@ -15,7 +16,7 @@
  *   pull.c     a pull is taken in, over
  *   collective.c  contributions to collectives, and what a round came to
  *   request.c  its requests, and what a ps answers to them
- *   effect.c   what one step gives
+ *   effect.c   what one step gives; the texts that a session keeps
  *
  *   session ── links[ps] ── parts (not done there, in the order of their sequence) ── push
  *           │            └─ requests (not answered there) ── pull
@@ -357,9 +358,8 @@ void *step_take(struct session *session, size_t bytes);
 /* Something may go out to that ps: looked at when the event is handled. */
 void link_touch(struct session *session, struct link *link);
 uint32_t backoff_ms(const struct session *session, uint32_t failures);
-
-/* session.c */
-/* As long as the session lives; NULL: no memory. */
+/* Copies that live as long as the session; NULL: no memory. A text that is NULL becomes "". */
+const char *session_keep_text(struct session *session, const char *text);
 const char *const *
 session_keep_texts(struct session *session, const char *const *texts, uint32_t count);
 

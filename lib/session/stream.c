@@ -10,19 +10,11 @@
 #include <string.h>
 
 #include "error.h"
-#include "loopback.h"
 #include "text.h"
 
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
 #define CHUNK_BYTES_MIN 64u
 #define TOLD_BYTES 280u
-
-const char *ps_address(const struct session *session, uint32_t ps)
-{
-    const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
-
-    return address[0] == '\0' ? "an unknown address" : address;
-}
 
 struct told_address {
     char text[TOLD_BYTES];
@@ -108,34 +100,6 @@ static void rewind_pushes(struct session *session, struct link *link)
     link->small_messages = 0;
 }
 
-/* Has this ps spoken to the session? A member's ps 0 has, it answered the join. Who then answers
- * for another cluster is the same ps, started again. */
-static bool is_known(const struct session *session, const struct link *link)
-{
-    if (session->config.reader)
-        return link->incarnation != 0;
-    return link->knows_grant || link->ps == 0;
-}
-
-void fail_restarted(
-    const struct session *session, const struct link *link, struct sumac_error *error)
-{
-    (void)fail(
-        error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
-        "ps %" PRIu32 " at %s was restarted and its state is lost; start the run again", link->ps,
-        ps_address(session, link->ps));
-}
-
-void fail_another_ps(
-    const struct session *session, const struct link *link, uint32_t ps, struct sumac_error *error)
-{
-    assert(ps != link->ps);
-    (void)fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "ps %" PRIu32 " answers at %s, which this configuration calls ps %" PRIu32 ": %s", ps,
-        ps_address(session, link->ps), link->ps, ps_remedy(session, link->ps, OTHER_PS_REMEDY));
-}
-
 /* A ps ends its streams with PS_MISSING only as it exits. */
 static bool is_reason_to_stop(enum sumac_reason reason)
 {
@@ -199,7 +163,7 @@ static bool is_final(struct session *session, struct link *link, const struct su
         session->leave_heard |= given->reason == SUMAC_REASON_RUN_ENDED;
         return true;
     }
-    if (given->reason == SUMAC_REASON_WRONG_CLUSTER && is_known(session, link))
+    if (given->reason == SUMAC_REASON_WRONG_CLUSTER && link_is_known(session, link))
         fail_restarted(session, link, &error);
     else if (given->reason == SUMAC_REASON_TERMINATED && ps_is_started(session, link->ps))
         (void)fail(
@@ -353,48 +317,6 @@ void stream_hello(
         hello->session_id.data = (uint8_t *)(uintptr_t)session->session_id;
         hello->session_id.len = sizeof session->session_id;
     }
-}
-
-/* Which ps has that incarnation; NULL: none that is known. */
-static const struct link *find_incarnation(const struct session *session, uint64_t incarnation)
-{
-    assert(session->link_count > 0);
-    for (uint32_t i = 0; incarnation != 0 && i < session->link_count; i++)
-        if (session->links[i].incarnation == incarnation)
-            return &session->links[i];
-    return NULL;
-}
-
-bool link_is_same(
-    const struct session *session, const struct link *link, const struct ps_identity *it,
-    struct sumac_error *error)
-{
-    const bool other_cluster =
-        session->cluster_id != 0 && it->cluster_id != 0 && it->cluster_id != session->cluster_id;
-
-    const struct link *other = find_incarnation(session, it->incarnation);
-
-    assert(link->ps < session->link_count);
-    if (other != NULL && other != link) {
-        fail_another_ps(session, link, other->ps, error);
-    } else if (other_cluster && !is_known(session, link)) {
-        (void)fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64
-            "; check the addresses of job ps",
-            link->ps, ps_address(session, link->ps), it->cluster_id, session->cluster_id);
-    } else if (other_cluster || (link->incarnation != 0 && it->incarnation != link->incarnation)) {
-        fail_restarted(session, link, error);
-    } else if (session->epoch != 0 && it->epoch != session->epoch) {
-        (void)fail(
-            error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
-            "ps %" PRIu32 " at %s went back to epoch %" PRIu64
-            " and this session is of epoch %" PRIu64 "; start the run again",
-            link->ps, ps_address(session, link->ps), it->epoch, session->epoch);
-    } else {
-        return true;
-    }
-    return false;
 }
 
 static uint32_t smaller(uint32_t said, uint32_t ours)
