@@ -3,10 +3,8 @@
  * again, after a wait that doubles, while another try may come to something and there is time. */
 #include "state.h"
 #include "membership.h"
-#include "links.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "error.h"
 
@@ -23,7 +21,7 @@ bool is_worth_retrying(const struct sumac_error *error)
            error->status == SUMAC_RESOURCE_EXHAUSTED;
 }
 
-static void try_call(struct session *session, struct call *call)
+void call_try(struct session *session, struct call *call)
 {
     assert(call->number == 0);
     assert(call->due_us <= session->now_us);
@@ -42,8 +40,7 @@ static void try_call(struct session *session, struct call *call)
     effect_wake(session, call->until_us);
 }
 
-static struct call *
-take_call(struct session *session, const struct call_kind *kind, uint64_t until_us)
+struct call *call_take(struct session *session, const struct call_kind *kind, uint64_t until_us)
 {
     assert(until_us > session->now_us);
     struct call *call = pool_take(&session->calls);
@@ -60,7 +57,7 @@ void call_begin(
     struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us)
 {
     assert(kind->service != NULL);
-    struct call *call = take_call(session, kind, until_us);
+    struct call *call = call_take(session, kind, until_us);
     if (call == NULL) {
         session->exhausted = true;
         return;
@@ -68,7 +65,7 @@ void call_begin(
     call->wanted.ps = ps;
     call->wanted.service = kind->service;
     call->wanted.method = kind->method;
-    try_call(session, call);
+    call_try(session, call);
 }
 
 /* It is over: nothing is heard of it any more. */
@@ -184,7 +181,7 @@ void calls_check(struct session *session)
         else if (call->undone)
             fail_try(session, call, &undone);
         else
-            try_call(session, call);
+            call_try(session, call);
     }
     for (call = session->live_calls.first; call != NULL; call = call->links.next)
         effect_wake(session, call->due_us < call->until_us ? call->due_us : call->until_us);
@@ -216,9 +213,7 @@ call_of_kind(const struct session *session, const struct call_kind *kind, uint32
     return call;
 }
 
-/* ---- the caller's */
-
-static void answer(
+void call_tell(
     struct session *session, const struct session_call *wanted, const wire_message *reply,
     const struct sumac_error *error)
 {
@@ -231,125 +226,6 @@ static void answer(
         effect->error = *error;
 }
 
-static const wire_message *lend_request(struct session *session, const struct call *call)
-{
-    (void)session;
-    assert(call->wanted.token != 0);
-    return call->wanted.request;
-}
-
-static void
-was_answered(struct session *session, const struct call *call, const wire_message *reply)
-{
-    answer(session, &call->wanted, reply, NULL);
-}
-
-/* A list has to be of the cluster that the session is of, or of none yet: else variables of two
- * clusters would be mixed. */
-static bool is_of_this_cluster(
-    const struct session *session, const struct call *call, const wire_message *message,
-    struct sumac_error *why)
-{
-    const wire_list_reply *reply = (const wire_list_reply *)message;
-    const struct link *link = &session->links[call->wanted.ps];
-
-    if (message->descriptor != &sumac__v1__list_reply__descriptor)
-        return true;
-    const struct ps_identity it = {
-        .cluster_id = reply->cluster_id,
-        .epoch = reply->epoch != 0 ? reply->epoch : session->epoch,
-        .incarnation = reply->ps_incarnation != 0 ? reply->ps_incarnation : link->incarnation};
-    return link_is_same(session, link, &it, why);
-}
-
-/* A session whose ps has lost its state has ended with it. */
-static void
-has_failed(struct session *session, const struct call *call, const struct sumac_error *error)
-{
-    answer(session, &call->wanted, NULL, error);
-    session_heard(session, error);
-    if (error->reason == SUMAC_REASON_STATE_LOST && session->phase == PHASE_OPEN)
-        session_end(session, error, NULL);
-}
-
-/* Not after TIMED_OUT: a ps says that when the time that the request itself names is over, or, with
- * ABORTED, when the same call has come again, as one may of a connection that is gone. */
-static bool
-may_go_well(const struct session *session, const struct call *call, const struct sumac_error *error)
-{
-    (void)session;
-    return is_worth_retrying(error) && !call->wanted.once &&
-           (error->reason != SUMAC_REASON_TIMED_OUT || error->status == SUMAC_ABORTED);
-}
-
-static const struct call_kind given = {
-    .compose = lend_request,
-    .accepts = is_of_this_cluster,
-    .answered = was_answered,
-    .failed = has_failed,
-    .is_made_again = may_go_well};
-
-/* Every ps knows the catalogue: one that has answered, else ps 0. */
-static uint32_t knowing_ps(const struct session *session)
-{
-    assert(session->phase >= PHASE_OPEN);
-    for (uint32_t ps = 0; ps < session->link_count; ps++)
-        if (session->links[ps].found)
-            return ps;
-    return 0;
-}
-
-static bool may_accept(
-    const struct session *session, const struct session_call *wanted, struct sumac_error *error)
-{
-    if (session->phase == PHASE_OVER)
-        *error = session->end;
-    else if (session->phase < PHASE_OPEN)
-        (void)fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-            "the session is not open yet");
-    else if (wanted->needs_session && session->config.reader)
-        (void)fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "a reader has no session; open the client as an observer or a member");
-    else if (wanted->ps >= session->link_count)
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "ps %" PRIu32 " is called, and there are %" PRIu32, wanted->ps, session->link_count);
-    else if (session->given_calls >= SESSION_CALLS_MAX)
-        (void)fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
-            "%d calls are under way, no more may be; wait for one of them first",
-            SESSION_CALLS_MAX);
-    else
-        return true;
-    return false;
-}
-
-void call_accept(struct session *session, const struct session_call *wanted)
-{
-    assert(wanted->token != 0);
-    assert(wanted->timeout_ms > 0);
-    struct sumac_error error;
-    struct call *call = NULL;
-    if (may_accept(session, wanted, &error)) {
-        call = take_call(session, &given, session->now_us + 1000 * (uint64_t)wanted->timeout_ms);
-        if (call == NULL)
-            (void)fail(
-                &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "no memory for a call to ps %" PRIu32, wanted->ps);
-    }
-    if (call == NULL) {
-        answer(session, wanted, NULL, &error);
-        return;
-    }
-    call->wanted = *wanted;
-    if (wanted->any_ps)
-        call->wanted.ps = knowing_ps(session);
-    session->given_calls++;
-    try_call(session, call);
-}
-
 void calls_end(struct session *session)
 {
     assert(session->phase == PHASE_OVER);
@@ -357,6 +233,6 @@ void calls_end(struct session *session)
         const struct session_call wanted = session->live_calls.first->wanted;
         drop(session, session->live_calls.first);
         if (wanted.token != 0)
-            answer(session, &wanted, NULL, &session->end);
+            call_tell(session, &wanted, NULL, &session->end);
     }
 }

@@ -15,8 +15,6 @@ void call_failed(struct session *session, const struct session_event *event);
 void call_undone(struct session *session, uint64_t number);
 /* Those that are due are made, those whose time is over fail. */
 void calls_check(struct session *session);
-/* A call of the caller. */
-void call_accept(struct session *session, const struct session_call *wanted);
 /* The session is over: the calls that are not answered yet are cancelled. The caller's end with the
  * session's error (calls_end), or without a word (calls_forget). */
 void calls_end(struct session *session);
@@ -26,8 +24,20 @@ void calls_drop(struct session *session, const struct call_kind *kind);
 /* The call of that kind to that ps, or NULL. */
 const struct call *
 call_of_kind(const struct session *session, const struct call_kind *kind, uint32_t ps);
+/* Take a call in, to be tried until then; NULL: no memory. */
+struct call *call_take(struct session *session, const struct call_kind *kind, uint64_t until_us);
+/* Make the next try now. */
+void call_try(struct session *session, struct call *call);
+/* Say what became of a call of the caller: a reply, or an error. */
+void call_tell(
+    struct session *session, const struct session_call *wanted, const wire_message *reply,
+    const struct sumac_error *error);
 /* May the same call succeed later? The reason decides, or the status if there is no reason. */
 bool is_worth_retrying(const struct sumac_error *error);
+
+/* given_call.c */
+/* A call of the caller. */
+void call_accept(struct session *session, const struct session_call *wanted);
 
 /* find.c */
 void find_begin(struct session *session);

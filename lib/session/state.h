@@ -7,6 +7,7 @@
  *   find.c     which ps there are, before there is a session
  *   join.c     join, lease, leave, the end
  *   call.c     unary calls: made when due, answered, made again, given up
+ *   given_call.c  the caller's calls: taken in, answered
  *   stream.c   opened, lost, greeted, given up
  *   trouble.c  why the last one ended
  *   push.c     a push is taken in, numbered, over
