@@ -34,20 +34,26 @@ void fail_restarted(
 void fail_another_ps(
     const struct session *session, const struct link *link, uint32_t ps, struct sumac_error *error);
 
-/* stream.c */
+/* stream_open.c */
 void stream_open(struct session *session, struct link *link, enum session_stream_kind kind);
+/* It is due: it opens now. */
+void stream_begin(struct session *session, struct link *link, enum session_stream_kind kind);
+/* It has ended. */
+void stream_shut(struct stream *stream);
+void stream_writable(struct session *session, const struct session_event *event);
+void stream_hello(
+    const struct session *session, const struct link *link, enum session_stream_kind kind,
+    wire_hello *hello);
+void streams_close(struct session *session);
+
+/* stream.c */
 /* Those that are due are opened; those that were not begun are due again later. */
 void streams_check(struct session *session);
-void stream_writable(struct session *session, const struct session_event *event);
 void stream_lost(struct session *session, const struct session_event *event);
 /* False: the session is over by what the greeting says. */
 bool stream_greeted(
     struct session *session, struct link *link, enum session_stream_kind kind,
     const wire_greeting *greeting);
-void stream_hello(
-    const struct session *session, const struct link *link, enum session_stream_kind kind,
-    wire_hello *hello);
-void streams_close(struct session *session);
 /* A ps was terminated: the session ends when the others have answered what is done there. */
 void stopping_check(struct session *session);
 void links_check(struct session *session);

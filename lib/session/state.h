@@ -8,7 +8,8 @@
  *   join.c     join, lease, leave, the end
  *   call.c     unary calls: made when due, answered, made again, given up
  *   given_call.c  the caller's calls: taken in, answered
- *   stream.c   opened, lost, greeted, given up
+ *   stream_open.c  a stream is opened, said hello on, shut
+ *   stream.c   it is greeted, or lost; a ps is given up
  *   trouble.c  why the last one ended
  *   push.c     a push is taken in, numbered, over
  *   answer.c   what a ps says about pushes; the commit advances

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c -- the streams to each ps: opened, greeted, lost and opened again, and a ps given up. */
+/* stream.c -- what becomes of the streams to each ps: greeted, lost and opened again, and a ps
+ * given up. */
 #include "state.h"
 #include "membership.h"
 #include "transfers.h"
@@ -30,63 +31,6 @@ static struct told_address told_address(const struct session *session, uint32_t 
     if (told[0] != '\0' && strcmp(told, ps_address(session, ps)) != 0)
         (void)text_print_line(address.text, sizeof address.text, " (at %s for ps 0)", told);
     return address;
-}
-
-/* The next one: what the one before it still delivers is dropped from now on. */
-static void advance(struct stream *stream)
-{
-    assert(stream->state == STREAM_SHUT);
-    stream->state = STREAM_DUE;
-    stream->generation++;
-    stream->writable = stream->hello_sent = stream->greeted = false;
-}
-
-static void begin(struct session *session, struct link *link, enum session_stream_kind kind)
-{
-    struct stream *stream = &link->streams[kind];
-
-    assert(stream->state == STREAM_DUE);
-    stream->state = STREAM_OPENING;
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_OPEN_STREAM);
-    effect->ps = link->ps;
-    effect->stream_kind = kind;
-    effect->generation = stream->generation;
-}
-
-/* Not before its time: a stream that broke has one. */
-void stream_open(struct session *session, struct link *link, enum session_stream_kind kind)
-{
-    struct stream *stream = &link->streams[kind];
-
-    assert(stream->state == STREAM_SHUT);
-    if (link->gone)
-        return;
-    advance(stream);
-    if (session->now_us < stream->due_us)
-        effect_wake(session, stream->due_us);
-    else
-        begin(session, link, kind);
-}
-
-static void shut(struct stream *stream)
-{
-    assert(stream->state >= STREAM_OPENING);
-    stream->state = STREAM_SHUT;
-    stream->writable = stream->greeted = false;
-}
-
-void stream_writable(struct session *session, const struct session_event *event)
-{
-    struct link *link = &session->links[event->ps];
-    struct stream *stream = &link->streams[event->stream_kind];
-
-    if (stream->generation != event->generation || stream->state < STREAM_OPENING)
-        return;
-    if (stream->hello_sent)
-        link->heard_us = session->now_us; /* the ps takes what we send */
-    stream->state = STREAM_OPEN;
-    stream->writable = true;
-    link_touch(session, link);
 }
 
 /* What goes out next starts from the first part that is not done. */
@@ -261,7 +205,7 @@ void stream_lost(struct session *session, const struct session_event *event)
     struct stream *stream = &link->streams[event->stream_kind];
     if (stream->generation != event->generation || stream->state < STREAM_OPENING)
         return;
-    shut(stream);
+    stream_shut(stream);
     if (is_final(session, link, event->error))
         return;
     const enum session_stream_kind kind = event->stream_kind;
@@ -284,12 +228,12 @@ static void check_stream(struct session *session, struct link *link, enum sessio
     assert(!stream->undone || stream->state == STREAM_OPENING);
     if (stream->undone) {
         stream->undone = false;
-        shut(stream);
+        stream_shut(stream);
         break_stream(session, link, kind, "this process had no memory to open it");
     } else if (stream->state == STREAM_DUE && link->gone) {
         stream->state = STREAM_SHUT;
     } else if (stream->state == STREAM_DUE && session->now_us >= stream->due_us) {
-        begin(session, link, kind);
+        stream_begin(session, link, kind);
     } else if (stream->state == STREAM_DUE) {
         effect_wake(session, stream->due_us);
     }
@@ -300,23 +244,6 @@ void streams_check(struct session *session)
     for (uint32_t i = 0; i < session->link_count && session->phase != PHASE_OVER; i++)
         for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++)
             check_stream(session, &session->links[i], (enum session_stream_kind)kind);
-}
-
-void stream_hello(
-    const struct session *session, const struct link *link, enum session_stream_kind kind,
-    wire_hello *hello)
-{
-    assert(link->streams[kind].generation > 0);
-    hello->protocol_version = WIRE_PROTOCOL_VERSION;
-    hello->cluster_id = session->cluster_id;
-    hello->epoch = session->epoch;
-    hello->ps_incarnation = link->incarnation;
-    hello->generation = link->streams[kind].generation;
-    hello->commit_through = session->commit_through;
-    if (!session->config.reader) {
-        hello->session_id.data = (uint8_t *)(uintptr_t)session->session_id;
-        hello->session_id.len = sizeof session->session_id;
-    }
 }
 
 static uint32_t smaller(uint32_t said, uint32_t ours)
@@ -387,23 +314,6 @@ bool stream_greeted(
     if (first)
         pushes_admit(session);
     return true;
-}
-
-void streams_close(struct session *session)
-{
-    for (uint32_t i = 0; i < session->link_count; i++)
-        for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++) {
-            struct stream *stream = &session->links[i].streams[kind];
-            const bool had_begun = stream->state >= STREAM_OPENING;
-            stream->state = STREAM_SHUT;
-            stream->writable = stream->greeted = stream->undone = false;
-            if (!had_begun)
-                continue;
-            struct session_effect *effect = effect_add(session, SESSION_EFFECT_CLOSE_STREAM);
-            effect->ps = i;
-            effect->stream_kind = (enum session_stream_kind)kind;
-            effect->generation = stream->generation;
-        }
 }
 
 /* Is there something that a ps that lives would answer, or take, by now? */
