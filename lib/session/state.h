@@ -17,7 +17,8 @@
  *   room.c     large parts: they ask for room, and give it back
  *   pull.c     a pull is taken in, over
  *   collective.c  contributions to collectives, and what a round came to
- *   request.c  its requests, and what a ps answers to them
+ *   request.c  its requests: sent, asked again, cancelled
+ *   receive.c  what a ps answers to them
  *   effect.c   what one step gives; the texts that a session keeps
  *
  *   session ── links[ps] ── parts (not done there, in the order of their sequence) ── push
