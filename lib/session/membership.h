@@ -56,10 +56,22 @@ bool links_learn(struct session *session, char *const *addresses, size_t count);
 void join_begin(struct session *session);
 void lease_check(struct session *session);
 void leave_when_done(struct session *session);
-void session_closed(struct session *session, const wire_closed *closed);
+
+/* settle.c */
+/* The request of a leave, or of the call that acknowledges a replacement. */
+const wire_message *leave_compose(struct session *session, const struct call *call);
+void session_say_ended(struct session *session);
+/* ps 0 learns that the replaced process lives before its program hears of the replacement: the
+ * program may exit at once. */
+void session_acknowledge(struct session *session);
+/* At which push the session ended is said on a push stream; why it ended, this answer has said. */
+void session_closed_without_end(struct session *session, const struct sumac_error *error);
 /* A call or a pull of this session has failed. It may say first that another process has the task.
  */
 void session_heard(struct session *session, const struct sumac_error *error);
+
+/* end.c */
+void session_closed(struct session *session, const wire_closed *closed);
 /* The session is over: pushes and pulls end with this error, or as `closed` says. */
 void session_end(
     struct session *session, const struct sumac_error *error, const wire_closed *closed);

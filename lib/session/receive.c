@@ -90,8 +90,7 @@ static enum sumac_reason receive(struct request *request, const struct session_e
                                                                  : SUMAC_REASON_UNSPECIFIED;
 }
 
-/* Ask again on the same stream, under a new number: what still comes for the old one is nobody's.
- */
+/* Ask again on the same stream, under a new number: answers to the old one are dropped. */
 static void ask_again(struct session *session, struct request *request)
 {
     assert(request->pull != NULL);

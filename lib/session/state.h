@@ -5,7 +5,9 @@
  *   session.c  create, destroy, one event in
  *   known_ps.c where each ps listens, and whether it is still the same
  *   find.c     which ps there are, before there is a session
- *   join.c     join, lease, leave, the end
+ *   join.c     join, lease, leave
+ *   settle.c   closed: which pushes count is asked for
+ *   end.c      the end
  *   call.c     unary calls: made when due, answered, made again, given up
  *   given_call.c  the caller's calls: taken in, answered
  *   stream_open.c  a stream is opened, said hello on, shut
