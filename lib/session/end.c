@@ -20,8 +20,8 @@ void session_closed(struct session *session, const wire_closed *closed)
         return;
     }
     const enum sumac_reason reason = wire_close_cause_reason(&cause);
-    const bool replaced = reason == SUMAC_REASON_REPLACED;
-    const enum sumac_status status = replaced ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED;
+    const enum sumac_status status =
+        reason == SUMAC_REASON_REPLACED ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED;
     const char *remedy = wire_close_cause_remedy(&cause);
     struct sumac_error error;
     char text[CLOSE_CAUSE_TEXT_BYTES];
@@ -32,17 +32,11 @@ void session_closed(struct session *session, const wire_closed *closed)
         session_end(session, &error, closed);
         return;
     }
-    if (session->phase == PHASE_SETTLING)
-        return;
-    session->phase = PHASE_SETTLING;
-    session->settling_us = session->now_us;
-    if (replaced)
-        session_acknowledge(session);
     (void)fail(
-        &session->end, status, reason,
+        &error, status, reason,
         "ps 0 closed this session%s, and did not say which of the pushes under way count; %s",
         wire_close_cause_print(&cause, text), remedy);
-    effect_wake(session, session->now_us + patience_us(session));
+    session_settle(session, &error);
 }
 
 void session_end(

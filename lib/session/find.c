@@ -345,7 +345,7 @@ static void found(struct session *session, const struct call *call, const wire_m
     if (link->ps == 0 && reply->cluster_id != 0)
         follow_ps_0(session);
     if (session->phase == PHASE_FINDING && is_enough(session))
-        join_begin(session);
+        session->phase = PHASE_FOUND;
 }
 
 /* A ps whose run is over exits, and another one may be started in its place. */

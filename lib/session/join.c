@@ -159,7 +159,7 @@ static const struct call_kind join_call = {
 
 void join_begin(struct session *session)
 {
-    assert(session->phase == PHASE_FINDING);
+    assert(session->phase == PHASE_FOUND);
     if (session->config.reader) {
         find_end(session);
         session->phase = PHASE_OPEN;

@@ -64,6 +64,8 @@ void session_say_ended(struct session *session);
 /* ps 0 learns that the replaced process lives before its program hears of the replacement: the
  * program may exit at once. */
 void session_acknowledge(struct session *session);
+/* The session is closed for this reason, and it is not decided yet which of its pushes count. */
+void session_settle(struct session *session, const struct sumac_error *why);
 /* At which push the session ended is said on a push stream; why it ended, this answer has said. */
 void session_closed_without_end(struct session *session, const struct sumac_error *error);
 /* A call or a pull of this session has failed. It may say first that another process has the task.

@@ -167,6 +167,8 @@ static void handle(struct session *session, const struct session_event *event)
         break;
     case SESSION_EVENT_CALL_ANSWERED:
         call_answered(session, event);
+        if (session->phase == PHASE_FOUND)
+            join_begin(session);
         break;
     case SESSION_EVENT_CALL_FAILED:
         call_failed(session, event);

@@ -79,15 +79,28 @@ void session_acknowledge(struct session *session)
         call_begin(session, &acknowledge_call, 0, session->now_us + ACKNOWLEDGE_MS * 1000);
 }
 
+void session_settle(struct session *session, const struct sumac_error *why)
+{
+    assert(session->phase != PHASE_OVER);
+    if (session->phase == PHASE_SETTLING)
+        return;
+    session->phase = PHASE_SETTLING;
+    session->settling_us = session->now_us;
+    session->end = *why;
+    if (why->reason == SUMAC_REASON_REPLACED)
+        session_acknowledge(session);
+    effect_wake(session, session->now_us + patience_us(session));
+}
+
 void session_closed_without_end(struct session *session, const struct sumac_error *error)
 {
+    struct sumac_error why;
+
     assert(session->phase == PHASE_OPEN);
-    session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
     (void)fail(
-        &session->end, error->status, error->reason,
+        &why, error->status, error->reason,
         "%.300s (which of the pushes under way count was not said)", error->text);
-    if (error->reason == SUMAC_REASON_REPLACED)
-        session_acknowledge(session);
+    session_settle(session, &why);
 }
 
 void session_heard(struct session *session, const struct sumac_error *error)

@@ -255,6 +255,7 @@ struct link {
 enum phase {
     PHASE_NEW,
     PHASE_FINDING,
+    PHASE_FOUND, /* to join, in the same step */
     PHASE_JOINING,
     PHASE_OPEN,
     PHASE_SETTLING,
