@@ -72,6 +72,37 @@ static gpr_timespec time_at(uint64_t us)
         .clock_type = GPR_CLOCK_MONOTONIC};
 }
 
+void call_receive(struct rpc_call *call)
+{
+    grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}};
+    size_t count = 1;
+
+    ops[0].data.recv_message.recv_message = &call->arriving;
+    if (call->server == NULL && !call->welcomed) {
+        call->welcomed = true;
+        ops[count] = (grpc_op){.op = GRPC_OP_RECV_INITIAL_METADATA};
+        ops[count++].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
+    }
+    call_start(call, ops, count, &call->received);
+}
+
+void call_receive_soon(struct rpc_call *call)
+{
+    call->batches++;
+    call->next_asking = call->poller->asking;
+    call->poller->asking = call;
+}
+
+void rpc_ask(struct rpc_poller *poller)
+{
+    while (poller->asking != NULL) {
+        struct rpc_call *call = poller->asking;
+        poller->asking = call->next_asking;
+        call_receive(call);
+        call->batches--; /* not the last one */
+    }
+}
+
 enum rpc_polled rpc_wait(struct rpc_poller *poller, uint64_t until_us, struct rpc_event *event)
 {
     reader_cross(&poller->reader);
