@@ -49,8 +49,6 @@ struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core)
     call->outgoing = grpc_raw_byte_buffer_create(NULL, 0);
     grpc_metadata_array_init(&call->initial);
     grpc_metadata_array_init(&call->trailing);
-    call->sent = (struct tag){.done = call_send_done, .owner = call};
-    call->received = (struct tag){.done = call_receive_done, .owner = call};
     poller->live++;
     return call;
 }

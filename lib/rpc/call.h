@@ -119,7 +119,7 @@ struct rpc_call {
 };
 
 /* call.c */
-/* NULL: no memory. */
+/* Its tags are to be filled by its server or channel. NULL: no memory. */
 struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core);
 void call_destroy(struct rpc_call *call);
 void call_say(struct rpc_call *call, enum call_says to);
@@ -127,10 +127,35 @@ void call_hear(struct rpc_call *call, enum call_hears to);
 /* One more batch; gRPC refuses only what breaks its rules. */
 void call_start(struct rpc_call *call, const grpc_op *ops, size_t count, struct tag *tag);
 
+/* An option of a server or a channel. */
+static inline grpc_arg core_integer(const char *key, uint64_t value)
+{
+    const int bounded = value < INT32_MAX ? (int)value : INT32_MAX;
+
+    return (grpc_arg){
+        .type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = bounded};
+}
+
+/* So many microseconds of CLOCK_MONOTONIC; UINT64_MAX: never. */
+static inline gpr_timespec core_time(uint64_t us)
+{
+    if (us == UINT64_MAX)
+        return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    return (gpr_timespec){
+        .tv_sec = (int64_t)(us / 1000000),
+        .tv_nsec = (int32_t)(us % 1000000 * 1000),
+        .clock_type = GPR_CLOCK_MONOTONIC};
+}
+
 /* poller.c */
 void call_receive(struct rpc_call *call);
 /* The same, by rpc_ask. */
-void call_receive_soon(struct rpc_call *call);
+static inline void call_receive_soon(struct rpc_call *call)
+{
+    call->batches++;
+    call->next_asking = call->poller->asking;
+    call->poller->asking = call;
+}
 
 /* channel.c and ending.c: who a call belongs to keeps a list. */
 void channel_forget(struct rpc_channel *channel, struct rpc_call *call);

@@ -13,12 +13,6 @@
 #define BACKOFF_MS_MIN 100
 #define BACKOFF_MS_MAX 2000
 
-static grpc_arg integer(const char *key, int value)
-{
-    return (grpc_arg){
-        .type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = value};
-}
-
 enum sumac_status
 rpc_channel_open(struct rpc_poller *poller, const char *target, struct rpc_channel **channel)
 {
@@ -27,23 +21,23 @@ rpc_channel_open(struct rpc_poller *poller, const char *target, struct rpc_chann
     if (made == NULL)
         return SUMAC_RESOURCE_EXHAUSTED;
     grpc_arg args[] = {
-        integer(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1), /* a connection of its own */
-        integer(GRPC_ARG_ENABLE_RETRIES, 0),            /* resending is the session's */
-        integer(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
-        integer(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
+        core_integer(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1), /* a connection of its own */
+        core_integer(GRPC_ARG_ENABLE_RETRIES, 0),            /* resending is the session's */
+        core_integer(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
+        core_integer(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
         /* A ps compresses nothing: what has nothing to do stands in no message's way. */
-        integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1),
-        integer(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
-        integer(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
-        integer(GRPC_ARG_ENABLE_CHANNELZ, 0),
-        integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_BYTES_MAX),
-        integer(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
-        integer(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_ANSWER_MS_MAX),
-        integer(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
-        integer(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_MS_MAX),
-        integer(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, BACKOFF_MS_MIN),
-        integer(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, BACKOFF_MS_MAX),
-        integer(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000),
+        core_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1),
+        core_integer(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
+        core_integer(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
+        core_integer(GRPC_ARG_ENABLE_CHANNELZ, 0),
+        core_integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_BYTES_MAX),
+        core_integer(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
+        core_integer(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_ANSWER_MS_MAX),
+        core_integer(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
+        core_integer(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_MS_MAX),
+        core_integer(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, BACKOFF_MS_MIN),
+        core_integer(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, BACKOFF_MS_MAX),
+        core_integer(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000),
     };
     const grpc_channel_args all = {.num_args = sizeof args / sizeof *args, .args = args};
     grpc_channel_credentials *open = grpc_insecure_credentials_create();

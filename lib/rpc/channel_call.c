@@ -30,16 +30,6 @@ static const struct known *know(struct rpc_channel *channel, const wire_service 
     return known;
 }
 
-static gpr_timespec deadline_at(uint64_t us)
-{
-    if (us == 0)
-        return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-    return (gpr_timespec){
-        .tv_sec = (int64_t)(us / 1000000),
-        .tv_nsec = (int32_t)(us % 1000000 * 1000),
-        .clock_type = GPR_CLOCK_MONOTONIC};
-}
-
 static void open_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
@@ -106,7 +96,8 @@ rpc_channel_call(struct rpc_channel *channel, const struct rpc_start *start, str
     assert(known->shapes[method].client_streams == (start->message == NULL));
     grpc_call *core = grpc_channel_create_registered_call(
         channel->core, NULL, GRPC_PROPAGATE_DEFAULTS, channel->poller->queue,
-        known->registered[method], deadline_at(start->deadline_us), NULL);
+        known->registered[method],
+        core_time(start->deadline_us != 0 ? start->deadline_us : UINT64_MAX), NULL);
     struct rpc_call *made = call_create(channel->poller, core);
     if (made == NULL) {
         grpc_call_unref(core);
@@ -117,6 +108,8 @@ rpc_channel_call(struct rpc_channel *channel, const struct rpc_start *start, str
     made->user = start->user;
     made->incoming = start->service->methods[method].output;
     made->opened = (struct tag){.done = open_done, .owner = made};
+    made->sent = (struct tag){.done = call_send_done, .owner = made};
+    made->received = (struct tag){.done = call_receive_done, .owner = made};
     made->closed = (struct tag){.done = status_done, .owner = made};
     calls_link(&channel->calls, made);
     begin(made, start->message, start->wait_for_ready);

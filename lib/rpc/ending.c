@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ending.c -- what a server's clients have not taken: calls whose last word is out, and the bytes
- * of answers. Of too many some are cut. */
+/* ending.c -- calls whose last word is out and not read, and the bytes of answers that clients have
+ * not read. Some are cut when there are too many. */
 #include "server.h"
 
 #include <assert.h>
@@ -26,9 +26,9 @@ static void find_connection(struct rpc_call *call)
     gpr_free(peer);
 }
 
-/* Streams that are opened and reset without end cost more than whoever sends them. Where gRPC
- * leaves their connection to a thread of its own, nobody is held by it (acceptor.c): their number
- * tells. Whoever has said a message may have its answer. */
+/* A client that opens and resets streams without end costs the server more than itself. A
+ * connection that gRPC leaves to a thread of its own holds up no reader (acceptor.c), so its
+ * cancelled calls are counted. A call that has said a message may have its answer. */
 void call_note_cancelled(struct rpc_call *call)
 {
     if (call->heard)
@@ -53,7 +53,7 @@ static void forget_ending(struct rpc_server *server, struct rpc_call *call)
     --*ending_beside(server, call);
 }
 
-/* What it said last is dropped, and its place is free at once. */
+/* Its last word is dropped, and its place is free at once. */
 static void cut(struct rpc_server *server, struct rpc_call *call)
 {
     forget_ending(server, call);
@@ -164,7 +164,7 @@ void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool ta
     call->unread_bytes = 0;
 }
 
-/* A server that is draining cuts nobody: each call is told why it ends. */
+/* A draining server cuts no call: each gets a status that says why it ends. */
 void server_note_ending(struct rpc_server *server, struct rpc_call *call)
 {
     assert(call->says >= SAYS_LAST_SOON);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* over.c -- a call is over when its last batch has completed: its handler is told, its owner
+/* over.c -- a call is over when its last batch has completed: its handler hears of it, its owner
  * forgets it, and its memory is given back. */
 #include "server.h"
 

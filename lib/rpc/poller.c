@@ -62,16 +62,6 @@ void rpc_poller_destroy(struct rpc_poller *poller)
     memory_give(&memory_heap, poller, sizeof *poller);
 }
 
-static gpr_timespec time_at(uint64_t us)
-{
-    if (us == UINT64_MAX)
-        return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-    return (gpr_timespec){
-        .tv_sec = (int64_t)(us / 1000000),
-        .tv_nsec = (int32_t)(us % 1000000 * 1000),
-        .clock_type = GPR_CLOCK_MONOTONIC};
-}
-
 void call_receive(struct rpc_call *call)
 {
     grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}};
@@ -84,13 +74,6 @@ void call_receive(struct rpc_call *call)
         ops[count++].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
     }
     call_start(call, ops, count, &call->received);
-}
-
-void call_receive_soon(struct rpc_call *call)
-{
-    call->batches++;
-    call->next_asking = call->poller->asking;
-    call->poller->asking = call;
 }
 
 void rpc_ask(struct rpc_poller *poller)
@@ -106,7 +89,7 @@ void rpc_ask(struct rpc_poller *poller)
 enum rpc_polled rpc_wait(struct rpc_poller *poller, uint64_t until_us, struct rpc_event *event)
 {
     reader_cross(&poller->reader);
-    const grpc_event next = grpc_completion_queue_next(poller->queue, time_at(until_us), NULL);
+    const grpc_event next = grpc_completion_queue_next(poller->queue, core_time(until_us), NULL);
     reader_cross(&poller->reader);
     if (next.type == GRPC_QUEUE_TIMEOUT)
         return RPC_POLLED_NOTHING;

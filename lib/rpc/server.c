@@ -60,6 +60,8 @@ static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
     call_say(call, SAYS_WHAT_COMES);
     calls_link(&server->calls, call);
     server->call_count++;
+    call->sent = (struct tag){.done = call_send_done, .owner = call};
+    call->received = (struct tag){.done = call_receive_done, .owner = call};
     call->closed = (struct tag){.done = note_closed, .owner = call};
     grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
     op.data.recv_close_on_server.cancelled = &call->cancelled;
@@ -254,12 +256,8 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
         status = reflection_add(server, error);
     if (status != SUMAC_OK)
         return status;
-    for (unsigned i = users; i < server->method_count; i++) {
+    for (unsigned i = users; i < server->method_count; i++)
         server->methods[i].own = true;
-        server->methods[i].calls_max =
-            server_least(SERVER_OWN_CALLS_MAX, server_share(server, RPC_METHOD_DIVISOR));
-        server->methods[i].message_bytes_max = SERVER_OWN_MESSAGE_BYTES_MAX;
-    }
     grpc_server_start(server->core);
     server->started = true;
     for (unsigned i = 0; i < server->method_count; i++)

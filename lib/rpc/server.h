@@ -93,9 +93,6 @@ bool call_is_lost(struct rpc_call *call);
 void call_note_cancelled(struct rpc_call *call);
 
 /* services.c */
-uint32_t server_least(uint32_t one, uint32_t other);
-/* A part of all calls that there may be. */
-uint32_t server_share(const struct rpc_server *server, uint32_t divisor);
 bool server_has_service(const struct rpc_server *server, const char *name);
 /* A call of a standard service ends with the server. */
 void server_finish_own(struct rpc_call *call);

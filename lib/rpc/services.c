@@ -16,14 +16,6 @@
 #define PATH_BYTES 300u
 #define UNREAD_GONE_MAX 64u /* connections that have ended since the last look at them */
 
-static grpc_arg integer(const char *key, uint64_t value)
-{
-    const int bounded = value < INT32_MAX ? (int)value : INT32_MAX;
-
-    return (grpc_arg){
-        .type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = bounded};
-}
-
 static grpc_server *create_core(const struct rpc_server_options *options)
 {
     const uint64_t message_bytes_max =
@@ -33,21 +25,21 @@ static grpc_server *create_core(const struct rpc_server_options *options)
 
     /* Only identity: gRPC would inflate before it checks the size. What has nothing to do stands in
      * no message's way. */
-    args[count++] = integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
-    args[count++] = integer(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
-    args[count++] = integer(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-    args[count++] = integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, message_bytes_max);
+    args[count++] = core_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
+    args[count++] = core_integer(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+    args[count++] = core_integer(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+    args[count++] = core_integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, message_bytes_max);
     args[count++] =
-        integer(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MS_MIN);
-    args[count++] = integer(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-    args[count++] = integer(GRPC_ARG_KEEPALIVE_TIME_MS, SILENT_CLIENT_MS_MAX);
-    args[count++] = integer(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_ANSWER_MS_MAX);
-    args[count++] = integer(GRPC_ARG_MAX_CONNECTION_IDLE_MS, IDLE_CONNECTION_MS_MAX);
-    args[count++] = integer(GRPC_ARG_MAX_METADATA_SIZE, METADATA_BYTES_MAX);
+        core_integer(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MS_MIN);
+    args[count++] = core_integer(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    args[count++] = core_integer(GRPC_ARG_KEEPALIVE_TIME_MS, SILENT_CLIENT_MS_MAX);
+    args[count++] = core_integer(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_ANSWER_MS_MAX);
+    args[count++] = core_integer(GRPC_ARG_MAX_CONNECTION_IDLE_MS, IDLE_CONNECTION_MS_MAX);
+    args[count++] = core_integer(GRPC_ARG_MAX_METADATA_SIZE, METADATA_BYTES_MAX);
     /* it keeps a record of every connection */
-    args[count++] = integer(GRPC_ARG_ENABLE_CHANNELZ, 0);
+    args[count++] = core_integer(GRPC_ARG_ENABLE_CHANNELZ, 0);
     if (options->streams_max != 0)
-        args[count++] = integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, options->streams_max);
+        args[count++] = core_integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, options->streams_max);
     grpc_resource_quota *quota = NULL;
     if (options->memory_bytes_max != 0) {
         quota = grpc_resource_quota_create("server");
@@ -65,9 +57,10 @@ static grpc_server *create_core(const struct rpc_server_options *options)
     return core;
 }
 
-uint32_t server_least(uint32_t one, uint32_t other) { return one < other ? one : other; }
+static uint32_t least(uint32_t one, uint32_t other) { return one < other ? one : other; }
 
-uint32_t server_share(const struct rpc_server *server, uint32_t divisor)
+/* A part of all calls that there may be. */
+static uint32_t share(const struct rpc_server *server, uint32_t divisor)
 {
     const uint32_t part = server->calls_max / divisor;
 
@@ -103,9 +96,8 @@ enum sumac_status rpc_server_open(
     }
     made->poller = poller;
     made->calls_max = options->calls_max != 0 ? options->calls_max : SERVER_CALLS_MAX;
-    made->newcomers_max = server_share(made, SERVER_NEWCOMERS_DIVISOR);
-    made->ending_max =
-        server_least(SERVER_ENDING_CALLS_MAX, server_share(made, SERVER_ENDING_DIVISOR));
+    made->newcomers_max = share(made, SERVER_NEWCOMERS_DIVISOR);
+    made->ending_max = least(SERVER_ENDING_CALLS_MAX, share(made, SERVER_ENDING_DIVISOR));
     made->serving = true;
     made->shut_down = (struct tag){.done = note_shut_down, .owner = made};
     made->core = create_core(options);
@@ -137,8 +129,8 @@ static enum sumac_status add_method(
             service->name, name);
     char path[PATH_BYTES];
     (void)text_print(path, sizeof path, "/%s/%s", service->name, name);
-    /* gRPC keeps a call for itself while it reads the request: as many as there may be, and nobody
-     * counts them. */
+    /* gRPC would keep a call to itself while it reads the request, and no bound counts it.
+     */
     method->registered =
         grpc_server_register_method(server->core, path, NULL, GRPC_SRM_PAYLOAD_NONE, 0);
     if (method->registered == NULL)
@@ -165,10 +157,9 @@ enum sumac_status rpc_server_add(
             .descriptor = &service->methods[i],
             .handler = &handlers[i],
             .user = user,
-            .calls_max =
-                handlers[i].calls_max != 0
-                    ? server_least(handlers[i].calls_max, server_share(server, RPC_METHOD_DIVISOR))
-                    : UINT32_MAX,
+            .calls_max = handlers[i].calls_max != 0
+                             ? least(handlers[i].calls_max, share(server, RPC_METHOD_DIVISOR))
+                             : UINT32_MAX,
             .message_bytes_max =
                 handlers[i].message_bytes_max != 0 ? handlers[i].message_bytes_max : UINT32_MAX};
         const enum sumac_status status = add_method(server, service, method, error);
