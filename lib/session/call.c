@@ -21,7 +21,7 @@ bool is_worth_retrying(const struct sumac_error *error)
            error->status == SUMAC_RESOURCE_EXHAUSTED;
 }
 
-void call_try(struct session *session, struct call *call)
+void call_try(struct session *session, struct unary *call)
 {
     assert(call->number == 0);
     assert(call->due_us <= session->now_us);
@@ -40,10 +40,10 @@ void call_try(struct session *session, struct call *call)
     effect_wake(session, call->until_us);
 }
 
-struct call *call_take(struct session *session, const struct call_kind *kind, uint64_t until_us)
+struct unary *call_take(struct session *session, const struct unary_kind *kind, uint64_t until_us)
 {
     assert(until_us > session->now_us);
-    struct call *call = pool_take(&session->calls);
+    struct unary *call = pool_take(&session->calls);
     if (call == NULL)
         return NULL;
     call->kind = kind;
@@ -54,10 +54,10 @@ struct call *call_take(struct session *session, const struct call_kind *kind, ui
 }
 
 void call_begin(
-    struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us)
+    struct session *session, const struct unary_kind *kind, uint32_t ps, uint64_t until_us)
 {
     assert(kind->service != NULL);
-    struct call *call = call_take(session, kind, until_us);
+    struct unary *call = call_take(session, kind, until_us);
     if (call == NULL) {
         session->exhausted = true;
         return;
@@ -69,7 +69,7 @@ void call_begin(
 }
 
 /* It is over: nothing is heard of it any more. */
-static void drop(struct session *session, struct call *call)
+static void drop(struct session *session, struct unary *call)
 {
     assert(call->wanted.token == 0 || session->given_calls > 0);
     session->given_calls -= call->wanted.token != 0;
@@ -79,24 +79,24 @@ static void drop(struct session *session, struct call *call)
     pool_give(&session->calls, call);
 }
 
-static struct call *find(const struct session *session, uint64_t number)
+static struct unary *find(const struct session *session, uint64_t number)
 {
     assert(number <= session->last_call);
-    struct call *call = session->live_calls.first;
+    struct unary *call = session->live_calls.first;
     while (call != NULL && (call->number != number || number == 0))
         call = call->links.next;
     return call;
 }
 
 static bool is_made_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
+    const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     return call->kind->is_made_again == NULL ? is_worth_retrying(error)
                                              : call->kind->is_made_again(session, call, error);
 }
 
 /* This try has failed: another one is due, or it has for good. */
-static void fail_try(struct session *session, struct call *call, const struct sumac_error *error)
+static void fail_try(struct session *session, struct unary *call, const struct sumac_error *error)
 {
     const uint64_t wait_us = 1000 * (uint64_t)backoff_ms(session, call->failures++);
 
@@ -108,14 +108,14 @@ static void fail_try(struct session *session, struct call *call, const struct su
         effect_wake(session, call->due_us);
         return;
     }
-    const struct call over = *call;
+    const struct unary over = *call;
     drop(session, call);
     over.kind->failed(session, &over, error);
 }
 
 void call_answered(struct session *session, const struct session_event *event)
 {
-    struct call *call = find(session, event->call);
+    struct unary *call = find(session, event->call);
 
     if (call == NULL)
         return;
@@ -125,14 +125,14 @@ void call_answered(struct session *session, const struct session_event *event)
         return;
     }
     call->number = 0;
-    const struct call over = *call;
+    const struct unary over = *call;
     drop(session, call);
     over.kind->answered(session, &over, event->reply);
 }
 
 void call_failed(struct session *session, const struct session_event *event)
 {
-    struct call *call = find(session, event->call);
+    struct unary *call = find(session, event->call);
 
     if (call != NULL)
         fail_try(session, call, event->error);
@@ -140,16 +140,16 @@ void call_failed(struct session *session, const struct session_event *event)
 
 void call_undone(struct session *session, uint64_t number)
 {
-    struct call *call = find(session, number);
+    struct unary *call = find(session, number);
 
     if (call != NULL)
         call->undone = true;
 }
 
-static void time_out(struct session *session, struct call *call)
+static void time_out(struct session *session, struct unary *call)
 {
     assert(session->now_us >= call->until_us);
-    const struct call over = *call;
+    const struct unary over = *call;
     struct sumac_error error;
     (void)fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
     drop(session, call);
@@ -157,9 +157,9 @@ static void time_out(struct session *session, struct call *call)
 }
 
 /* The first that is due, or whose time is over, or that could not be begun; NULL: none is. */
-static struct call *find_due(const struct session *session)
+static struct unary *find_due(const struct session *session)
 {
-    struct call *call = session->live_calls.first;
+    struct unary *call = session->live_calls.first;
 
     while (call != NULL && !call->undone && session->now_us < call->due_us &&
            session->now_us < call->until_us)
@@ -170,7 +170,7 @@ static struct call *find_due(const struct session *session)
 void calls_check(struct session *session)
 {
     struct sumac_error undone;
-    struct call *call;
+    struct unary *call;
 
     (void)fail(
         &undone, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
@@ -194,19 +194,19 @@ void calls_forget(struct session *session)
         drop(session, session->live_calls.first);
 }
 
-void calls_drop(struct session *session, const struct call_kind *kind)
+void calls_drop(struct session *session, const struct unary_kind *kind)
 {
-    for (struct call *call = session->live_calls.first, *next; call != NULL; call = next) {
+    for (struct unary *call = session->live_calls.first, *next; call != NULL; call = next) {
         next = call->links.next;
         if (call->kind == kind)
             drop(session, call);
     }
 }
 
-const struct call *
-call_of_kind(const struct session *session, const struct call_kind *kind, uint32_t ps)
+const struct unary *
+call_of_kind(const struct session *session, const struct unary_kind *kind, uint32_t ps)
 {
-    const struct call *call = session->live_calls.first;
+    const struct unary *call = session->live_calls.first;
 
     while (call != NULL && (call->kind != kind || call->wanted.ps != ps))
         call = call->links.next;

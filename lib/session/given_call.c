@@ -9,7 +9,7 @@
 
 #include "error.h"
 
-static const wire_message *lend_request(struct session *session, const struct call *call)
+static const wire_message *lend_request(struct session *session, const struct unary *call)
 {
     (void)session;
     assert(call->wanted.token != 0);
@@ -17,7 +17,7 @@ static const wire_message *lend_request(struct session *session, const struct ca
 }
 
 static void
-was_answered(struct session *session, const struct call *call, const wire_message *reply)
+was_answered(struct session *session, const struct unary *call, const wire_message *reply)
 {
     call_tell(session, &call->wanted, reply, NULL);
 }
@@ -25,7 +25,7 @@ was_answered(struct session *session, const struct call *call, const wire_messag
 /* A list has to be of the cluster that the session is of, or of none yet: else variables of two
  * clusters would be mixed. */
 static bool is_of_this_cluster(
-    const struct session *session, const struct call *call, const wire_message *message,
+    const struct session *session, const struct unary *call, const wire_message *message,
     struct sumac_error *why)
 {
     const wire_list_reply *reply = (const wire_list_reply *)message;
@@ -42,7 +42,7 @@ static bool is_of_this_cluster(
 
 /* A session whose ps has lost its state has ended with it. */
 static void
-has_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+has_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     call_tell(session, &call->wanted, NULL, error);
     session_heard(session, error);
@@ -52,15 +52,15 @@ has_failed(struct session *session, const struct call *call, const struct sumac_
 
 /* Not after TIMED_OUT: the time that the request itself names is over. With ABORTED the same call
  * has come again, as a call of a connection that is gone may. */
-static bool
-may_go_well(const struct session *session, const struct call *call, const struct sumac_error *error)
+static bool may_go_well(
+    const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)session;
     return is_worth_retrying(error) && !call->wanted.once &&
            (error->reason != SUMAC_REASON_TIMED_OUT || error->status == SUMAC_ABORTED);
 }
 
-static const struct call_kind given = {
+static const struct unary_kind given = {
     .compose = lend_request,
     .accepts = is_of_this_cluster,
     .answered = was_answered,
@@ -109,7 +109,7 @@ void call_accept(struct session *session, const struct session_call *wanted)
     assert(wanted->token != 0);
     assert(wanted->timeout_ms > 0);
     struct sumac_error error;
-    struct call *call = NULL;
+    struct unary *call = NULL;
     if (may_accept(session, wanted, &error)) {
         call = call_take(session, &given, session->now_us + 1000 * (uint64_t)wanted->timeout_ms);
         if (call == NULL)

@@ -31,7 +31,7 @@ take_names(struct session *session, uint32_t count, wire_task_name ***pointers)
     return *pointers == NULL ? NULL : names;
 }
 
-static const wire_message *compose_join(struct session *session, const struct call *call)
+static const wire_message *compose_join(struct session *session, const struct unary *call)
 {
     assert(session->phase == PHASE_JOINING);
     const struct session_config *config = &session->config;
@@ -75,7 +75,7 @@ static const wire_message *compose_join(struct session *session, const struct ca
     return &join->base;
 }
 
-static void joined(struct session *session, const struct call *call, const wire_message *message)
+static void joined(struct session *session, const struct unary *call, const wire_message *message)
 {
     (void)call;
     assert(session->phase == PHASE_JOINING);
@@ -139,7 +139,7 @@ static struct sumac_error name_unanswered(
 
 /* Of a ps that this client has not found either it knows more than ps 0 says. */
 static void
-join_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+join_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
 
@@ -150,7 +150,7 @@ join_failed(struct session *session, const struct call *call, const struct sumac
     session_end(session, &named, NULL);
 }
 
-static const struct call_kind join_call = {
+static const struct unary_kind join_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_JOIN,
     .compose = compose_join,
@@ -186,7 +186,7 @@ static void left(struct session *session)
 }
 
 static void
-leave_answered(struct session *session, const struct call *call, const wire_message *message)
+leave_answered(struct session *session, const struct unary *call, const wire_message *message)
 {
     (void)call;
     (void)message;
@@ -196,7 +196,7 @@ leave_answered(struct session *session, const struct call *call, const wire_mess
 /* Not when the leave was heard, or the run has ended well: what it was to do is done, whichever
  * answer was lost. */
 static bool is_to_leave_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
+    const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     return is_worth_retrying(error) && !session->leave_heard;
@@ -210,7 +210,7 @@ static bool is_against(enum sumac_reason reason)
 }
 
 static void
-leave_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+leave_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     assert(session->phase == PHASE_LEAVING);
@@ -223,7 +223,7 @@ leave_failed(struct session *session, const struct call *call, const struct suma
     session_end(session, &named, NULL);
 }
 
-static const struct call_kind leave_call = {
+static const struct unary_kind leave_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_LEAVE,
     .compose = leave_compose,
@@ -262,7 +262,7 @@ static void end_renewal(struct session *session)
 
 /* The lease is not renewed: by no fault of ours, or because the session is no more. */
 static void
-renew_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+renew_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     end_renewal(session);
@@ -276,7 +276,7 @@ renew_failed(struct session *session, const struct call *call, const struct suma
         session_end(session, error, NULL);
 }
 
-static void renewed(struct session *session, const struct call *call, const wire_message *message)
+static void renewed(struct session *session, const struct unary *call, const wire_message *message)
 {
     (void)call;
     (void)message;
@@ -284,13 +284,13 @@ static void renewed(struct session *session, const struct call *call, const wire
 }
 
 static bool is_to_renew_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
+    const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     return is_worth_retrying(error) && session->phase == PHASE_OPEN;
 }
 
-static const wire_message *compose_renew(struct session *session, const struct call *call)
+static const wire_message *compose_renew(struct session *session, const struct unary *call)
 {
     (void)call;
     assert(session->renewing);
@@ -305,7 +305,7 @@ static const wire_message *compose_renew(struct session *session, const struct c
     return &renew->base;
 }
 
-static const struct call_kind renew_call = {
+static const struct unary_kind renew_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_RENEW,
     .compose = compose_renew,

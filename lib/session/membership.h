@@ -8,7 +8,7 @@
 /* call.c */
 /* From now on, until it is answered, fails for good or the time is over. */
 void call_begin(
-    struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us);
+    struct session *session, const struct unary_kind *kind, uint32_t ps, uint64_t until_us);
 void call_answered(struct session *session, const struct session_event *event);
 void call_failed(struct session *session, const struct session_event *event);
 /* The try that the last step asked for was not begun; the next check says what becomes of it. */
@@ -20,14 +20,14 @@ void calls_check(struct session *session);
 void calls_end(struct session *session);
 void calls_forget(struct session *session);
 /* Drop the session's own calls of that kind. */
-void calls_drop(struct session *session, const struct call_kind *kind);
+void calls_drop(struct session *session, const struct unary_kind *kind);
 /* The call of that kind to that ps, or NULL. */
-const struct call *
-call_of_kind(const struct session *session, const struct call_kind *kind, uint32_t ps);
+const struct unary *
+call_of_kind(const struct session *session, const struct unary_kind *kind, uint32_t ps);
 /* Take a call in, to be tried until then; NULL: no memory. */
-struct call *call_take(struct session *session, const struct call_kind *kind, uint64_t until_us);
+struct unary *call_take(struct session *session, const struct unary_kind *kind, uint64_t until_us);
 /* Make the next try now. */
-void call_try(struct session *session, struct call *call);
+void call_try(struct session *session, struct unary *call);
 /* Say what became of a call of the caller: a reply, or an error. */
 void call_tell(
     struct session *session, const struct session_call *wanted, const wire_message *reply,
@@ -59,7 +59,7 @@ void leave_when_done(struct session *session);
 
 /* settle.c */
 /* The request of a leave, or of the call that acknowledges a replacement. */
-const wire_message *leave_compose(struct session *session, const struct call *call);
+const wire_message *leave_compose(struct session *session, const struct unary *call);
 void session_say_ended(struct session *session);
 /* ps 0 learns that the replaced process lives before its program hears of the replacement: the
  * program may exit at once. */

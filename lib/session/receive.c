@@ -13,13 +13,13 @@
 #include "text.h"
 
 /* A reader over the spans that a payload came in. */
-struct reader {
+struct span_reader {
     const struct span *spans;
     size_t span_count;
     size_t offset; /* in spans[0] */
 };
 
-static bool read_bytes(struct reader *reader, uint8_t *to, uint64_t bytes)
+static bool read_bytes(struct span_reader *reader, uint8_t *to, uint64_t bytes)
 {
     while (bytes > 0) {
         if (reader->span_count == 0)
@@ -53,7 +53,7 @@ static void skip_received(struct request *request)
 
 /* One answered run must be the next bytes of what was asked, in that order; it is copied where the
  * caller wants it. */
-static bool receive_run(struct request *request, const wire_piece *run, struct reader *reader)
+static bool receive_run(struct request *request, const wire_piece *run, struct span_reader *reader)
 {
     if (run->bytes == 0)
         return true;
@@ -77,7 +77,7 @@ static bool receive_run(struct request *request, const wire_piece *run, struct r
 static enum sumac_reason receive(struct request *request, const struct session_event *event)
 {
     const wire_pull_answer *answer = event->pull_answer;
-    struct reader reader = {.spans = event->payload, .span_count = event->payload_spans};
+    struct span_reader reader = {.spans = event->payload, .span_count = event->payload_spans};
 
     for (size_t i = 0; i < answer->n_pieces; i++)
         if (!receive_run(request, answer->pieces[i], &reader))

@@ -61,7 +61,7 @@ struct session *session_create(const struct session_config *config, const struct
     pool_init(&session->pulls, &session->memory, sizeof(struct pull), 64);
     pool_init(&session->requests, &session->memory, sizeof(struct request), 64);
     pool_init(&session->errors, &session->memory, sizeof(struct sumac_error), 8);
-    pool_init(&session->calls, &session->memory, sizeof(struct call), 8);
+    pool_init(&session->calls, &session->memory, sizeof(struct unary), 8);
     pool_init(&session->collectives, &session->memory, sizeof(struct session_collective), 16);
     session->wake_us = NEVER;
     session->run_ps = UINT32_MAX;

@@ -11,7 +11,7 @@
 
 #define ACKNOWLEDGE_MS UINT64_C(1000) /* how long a replaced client waits for ps 0 to hear it */
 
-const wire_message *leave_compose(struct session *session, const struct call *call)
+const wire_message *leave_compose(struct session *session, const struct unary *call)
 {
     (void)call;
     assert(session->phase == PHASE_LEAVING || session->acknowledging);
@@ -40,7 +40,7 @@ static void acknowledged(struct session *session)
 }
 
 static void
-acknowledge_answered(struct session *session, const struct call *call, const wire_message *message)
+acknowledge_answered(struct session *session, const struct unary *call, const wire_message *message)
 {
     (void)call;
     (void)message;
@@ -48,7 +48,7 @@ acknowledge_answered(struct session *session, const struct call *call, const wir
 }
 
 static void acknowledge_failed(
-    struct session *session, const struct call *call, const struct sumac_error *error)
+    struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     (void)error;
@@ -56,7 +56,7 @@ static void acknowledge_failed(
 }
 
 static bool is_never_made_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
+    const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)session;
     (void)call;
@@ -64,7 +64,7 @@ static bool is_never_made_again(
     return false;
 }
 
-static const struct call_kind acknowledge_call = {
+static const struct unary_kind acknowledge_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_LEAVE,
     .compose = leave_compose,

@@ -45,7 +45,7 @@
 #define NEVER UINT64_MAX
 
 struct link;
-struct call;
+struct unary;
 struct session;
 
 /* What one push has for one ps. */
@@ -148,28 +148,28 @@ struct pull {
 
 /* What is called, and what becomes of it: the session's own calls have a kind each, and the
  * caller's have one. */
-struct call_kind {
+struct unary_kind {
     const wire_service *service; /* of the session's own */
     unsigned method;
     /* The request of a try, made when it is due, in the step's arena; NULL: there is no memory. */
-    const wire_message *(*compose)(struct session *session, const struct call *call);
-    void (*answered)(struct session *session, const struct call *call, const wire_message *reply);
+    const wire_message *(*compose)(struct session *session, const struct unary *call);
+    void (*answered)(struct session *session, const struct unary *call, const wire_message *reply);
     /* For good: the error that the last try came to. */
     void (*failed)(
-        struct session *session, const struct call *call, const struct sumac_error *error);
+        struct session *session, const struct unary *call, const struct sumac_error *error);
     /* Is this reply taken? If not, the try has failed, with *why. NULL: any reply is. */
     bool (*accepts)(
-        const struct session *session, const struct call *call, const wire_message *reply,
+        const struct session *session, const struct unary *call, const wire_message *reply,
         struct sumac_error *why);
     /* Is it made again after this error? NULL: if it is_worth_retrying. */
     bool (*is_made_again)(
-        const struct session *session, const struct call *call, const struct sumac_error *error);
+        const struct session *session, const struct unary *call, const struct sumac_error *error);
 };
 
 /* A call that is to be answered: its next try is due, or one is under way. */
-struct call {
-    LINKS(struct call) links; /* in the session's list */
-    const struct call_kind *kind;
+struct unary {
+    LINKS(struct unary) links; /* in the session's list */
+    const struct unary_kind *kind;
     uint64_t number; /* of the try under way; 0: none is */
     uint64_t due_us; /* of the next one; NEVER: one is under way */
     uint64_t until_us;
@@ -295,7 +295,7 @@ struct session {
     struct replaced replaced; /* whose place the join has taken */
     uint32_t lease_ms;
     uint64_t sent_us; /* anything, to any ps */
-    LIST(struct call) live_calls;
+    LIST(struct unary) live_calls;
     uint32_t given_calls; /* of them, the caller's */
     uint64_t last_call;   /* the number of the last try */
     bool renewing;
