@@ -12,7 +12,7 @@
 #define SLICES_ALONE_MAX 4u
 #define JOBS_FIRST 64u /* the ring doubles when it is full */
 
-struct job {
+struct compute_job {
     uint64_t id;
     struct update_slice *slices; /* or … */
     const struct combine_slice *combines;
@@ -27,7 +27,7 @@ struct compute_pool {
     bool ending;
     /* jobs[oldest % capacity … (oldest + count - 1) % capacity]; those before `next` have no slice
      * left to take. */
-    struct job *jobs;
+    struct compute_job *jobs;
     uint64_t oldest, next;
     uint32_t capacity; /* a power of two */
     uint32_t count;
@@ -35,19 +35,19 @@ struct compute_pool {
     pthread_t threads[COMPUTE_THREADS_MAX];
 };
 
-struct claim {
+struct compute_claim {
     uint64_t position;          /* of the job; it stays while a slice is out */
     struct update_slice *slice; /* or … */
     const struct combine_slice *combine;
 };
 
-static struct job *job_at(const struct compute_pool *pool, uint64_t position)
+static struct compute_job *job_at(const struct compute_pool *pool, uint64_t position)
 {
     return &pool->jobs[position & (pool->capacity - 1)];
 }
 
 /* With the mutex held: the next slice of the oldest job that has one. */
-static bool claim_slice(struct compute_pool *pool, struct claim *claim)
+static bool claim_slice(struct compute_pool *pool, struct compute_claim *claim)
 {
     const uint64_t end = pool->oldest + pool->count;
 
@@ -56,7 +56,7 @@ static bool claim_slice(struct compute_pool *pool, struct claim *claim)
         pool->next++;
     if (pool->next == end)
         return false;
-    struct job *const job = job_at(pool, pool->next);
+    struct compute_job *const job = job_at(pool, pool->next);
     claim->position = pool->next;
     claim->slice = job->slices == NULL ? NULL : &job->slices[job->taken];
     claim->combine = job->slices == NULL ? &job->combines[job->taken] : NULL;
@@ -65,7 +65,7 @@ static bool claim_slice(struct compute_pool *pool, struct claim *claim)
 }
 
 /* With the mutex held, which is let go of while the slice runs. */
-static void run_claimed(struct compute_pool *pool, const struct claim *claim)
+static void run_claimed(struct compute_pool *pool, const struct compute_claim *claim)
 {
     pthread_mutex_unlock(&pool->mutex);
     if (claim->slice != NULL)
@@ -79,7 +79,7 @@ static void run_claimed(struct compute_pool *pool, const struct claim *claim)
 static void *work(void *context)
 {
     struct compute_pool *const pool = context;
-    struct claim claim;
+    struct compute_claim claim;
 
     pthread_mutex_lock(&pool->mutex);
     while (!pool->ending) {
@@ -150,7 +150,7 @@ void compute_pool_destroy(struct compute_pool *pool)
 /* With the mutex held. Jobs keep their positions. */
 static bool grow(struct compute_pool *pool)
 {
-    struct job *const jobs = calloc((size_t)pool->capacity * 2, sizeof *jobs);
+    struct compute_job *const jobs = calloc((size_t)pool->capacity * 2, sizeof *jobs);
 
     if (jobs == NULL)
         return false;
@@ -162,7 +162,7 @@ static bool grow(struct compute_pool *pool)
     return true;
 }
 
-static bool submit(struct compute_pool *pool, const struct job *job)
+static bool submit(struct compute_pool *pool, const struct compute_job *job)
 {
     assert(job->id != 0);
     assert(job->slices == NULL || job->combines == NULL);
@@ -183,19 +183,21 @@ static bool submit(struct compute_pool *pool, const struct job *job)
 bool compute_pool_submit(
     struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count)
 {
-    return submit(pool, &(struct job){.id = job, .slices = slices, .slice_count = slice_count});
+    return submit(
+        pool, &(struct compute_job){.id = job, .slices = slices, .slice_count = slice_count});
 }
 
 bool compute_pool_submit_combine(
     struct compute_pool *pool, uint64_t job, const struct combine_slice *slices,
     uint32_t slice_count)
 {
-    return submit(pool, &(struct job){.id = job, .combines = slices, .slice_count = slice_count});
+    return submit(
+        pool, &(struct compute_job){.id = job, .combines = slices, .slice_count = slice_count});
 }
 
 bool compute_pool_help(struct compute_pool *pool)
 {
-    struct claim claim;
+    struct compute_claim claim;
 
     pthread_mutex_lock(&pool->mutex);
     const bool claimed = claim_slice(pool, &claim);
@@ -211,7 +213,7 @@ uint64_t compute_pool_finished(struct compute_pool *pool)
 
     pthread_mutex_lock(&pool->mutex);
     if (pool->count > 0) {
-        const struct job *const job = job_at(pool, pool->oldest);
+        const struct compute_job *const job = job_at(pool, pool->oldest);
         if (job->finished == job->slice_count) {
             finished = job->id;
             pool->oldest++;

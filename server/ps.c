@@ -2,7 +2,6 @@
 /* ps.c -- the life of a ps: set up, one loop, an orderly end. */
 #include "ps.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,37 +16,6 @@
 #define COMPUTE_US_MAX 500u
 #define PS_QUIET_CPU_US_MAX 50000u /* of a second */
 #define PS_TRIM_BYTES 33554432u    /* so much less than there was: worth a look at the heap */
-
-void ps_step(struct ps *ps, struct lane_event *event)
-{
-    struct lane_effects effects = {0};
-
-    /* Effects are lent until the next step: carrying one out must not make an event at once. */
-    assert(!ps->stepping);
-    ps->stepping = true;
-    event->now_us = ps->stepped_us = ps_now_us();
-    if (event->kind == LANE_EVENT_START || event->kind == LANE_EVENT_CALL) {
-        event->random[0] = ps_random_bits(&ps->random);
-        event->random[1] = ps_random_bits(&ps->random);
-    }
-    event->resident_bytes = ps->resident_bytes;
-    event->connections = ps->connections.open;
-    event->connections_refused = ps->connections.refused;
-    ps_core_step(ps->core, event, &effects);
-    ps->unheard_us += effects.took_us;
-    for (uint32_t i = 0; i < effects.count; i++)
-        ps_carry_out(ps, &effects.items[i]);
-    ps->stepping = false;
-}
-
-void ps_exit(struct ps *ps, int exit_code)
-{
-    if (ps->exiting)
-        return;
-    ps->exiting = true;
-    const bool obeys = exit_code == 128 + SIGTERM && ps->signalled != 0;
-    ps->exit_code = obeys ? 128 + ps->signalled : exit_code;
-}
 
 /* ---- set up */
 

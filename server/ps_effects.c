@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_effects.c -- what the lane wants done, done. */
+/* ps_effects.c -- an event for the lane, and what the lane wants done, done. */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 #include "ps_state.h"
 
 _Static_assert(
     (int)PS_EXIT_NO_MEMORY == LANE_EXIT_NO_MEMORY, "who has no memory exits the same way");
+
+void ps_exit(struct ps *ps, int exit_code)
+{
+    if (ps->exiting)
+        return;
+    ps->exiting = true;
+    const bool obeys = exit_code == 128 + SIGTERM && ps->signalled != 0;
+    ps->exit_code = obeys ? 128 + ps->signalled : exit_code;
+}
 
 /* On any thread: gRPC drops a slice of bytes that the lane lent. */
 static void note_released(void *context, uint64_t id)
@@ -16,20 +26,6 @@ static void note_released(void *context, uint64_t id)
     (void)id;
 
     release_queue_push(held->released, &held->node);
-}
-
-void ps_take_released(struct ps *ps)
-{
-    struct release_node *node = release_queue_take(&ps->released);
-
-    while (node != NULL) {
-        struct release_node *const next = node->next;
-        struct lane_event event = {.kind = LANE_EVENT_RELEASED, .hold = node->id};
-        pool_give(&ps->helds, node);
-        if (!ps->exiting)
-            ps_step(ps, &event);
-        node = next;
-    }
 }
 
 /* For bytes that will not be sent. */
@@ -165,6 +161,29 @@ static void compute(struct ps *ps, const struct lane_compute *compute)
     }
 }
 
+void ps_peer_dial(struct ps *ps, uint32_t index, const char *address)
+{
+    struct ps_peer *const peer = &ps->peers[index];
+
+    if (peer->address != NULL && strcmp(peer->address, address) == 0)
+        return;
+    rpc_channel_close(peer->channel);
+    free(peer->address);
+    *peer = (struct ps_peer){.ps = ps, .index = index, .address = strdup(address)};
+    if (peer->address == NULL)
+        ps_exit(ps, PS_EXIT_NO_MEMORY);
+    ps->redial_us = 0;
+}
+
+void ps_peer_order(struct ps *ps, uint32_t index, const wire_peer_order *order)
+{
+    struct ps_peer *const peer = &ps->peers[index];
+
+    /* Lost meanwhile: PEER_DOWN is on its way, and what was not answered is said again. */
+    if (peer->call != NULL && rpc_call_writable(peer->call))
+        rpc_call_send(peer->call, &order->base, NULL, 0);
+}
+
 void ps_carry_out(struct ps *ps, const struct lane_effect *effect)
 {
     switch (effect->kind) {
@@ -214,5 +233,41 @@ void ps_carry_out(struct ps *ps, const struct lane_effect *effect)
         if (effect->at_us < ps->wake_us)
             ps->wake_us = effect->at_us;
         break;
+    }
+}
+
+void ps_step(struct ps *ps, struct lane_event *event)
+{
+    struct lane_effects effects = {0};
+
+    /* Effects are lent until the next step: carrying one out must not make an event at once. */
+    assert(!ps->stepping);
+    ps->stepping = true;
+    event->now_us = ps->stepped_us = ps_now_us();
+    if (event->kind == LANE_EVENT_START || event->kind == LANE_EVENT_CALL) {
+        event->random[0] = ps_random_bits(&ps->random);
+        event->random[1] = ps_random_bits(&ps->random);
+    }
+    event->resident_bytes = ps->resident_bytes;
+    event->connections = ps->connections.open;
+    event->connections_refused = ps->connections.refused;
+    ps_core_step(ps->core, event, &effects);
+    ps->unheard_us += effects.took_us;
+    for (uint32_t i = 0; i < effects.count; i++)
+        ps_carry_out(ps, &effects.items[i]);
+    ps->stepping = false;
+}
+
+void ps_take_released(struct ps *ps)
+{
+    struct release_node *node = release_queue_take(&ps->released);
+
+    while (node != NULL) {
+        struct release_node *const next = node->next;
+        struct lane_event event = {.kind = LANE_EVENT_RELEASED, .hold = node->id};
+        pool_give(&ps->helds, node);
+        if (!ps->exiting)
+            ps_step(ps, &event);
+        node = next;
     }
 }

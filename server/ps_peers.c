@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_peers.c -- ps 0's ends of its streams to the other ps: dialled, lost, dialled again. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ps_state.h"
 
@@ -110,29 +109,6 @@ static void dial_now(struct ps_peer *peer, uint64_t now_us)
         return;
     peer->call = NULL;
     redial_later(peer, now_us);
-}
-
-void ps_peer_dial(struct ps *ps, uint32_t index, const char *address)
-{
-    struct ps_peer *const peer = &ps->peers[index];
-
-    if (peer->address != NULL && strcmp(peer->address, address) == 0)
-        return;
-    rpc_channel_close(peer->channel);
-    free(peer->address);
-    *peer = (struct ps_peer){.ps = ps, .index = index, .address = strdup(address)};
-    if (peer->address == NULL)
-        ps_exit(ps, PS_EXIT_NO_MEMORY);
-    ps->redial_us = 0;
-}
-
-void ps_peer_order(struct ps *ps, uint32_t index, const wire_peer_order *order)
-{
-    struct ps_peer *const peer = &ps->peers[index];
-
-    /* Lost meanwhile: PEER_DOWN is on its way, and what was not answered is said again. */
-    if (peer->call != NULL && rpc_call_writable(peer->call))
-        rpc_call_send(peer->call, &order->base, NULL, 0);
 }
 
 void ps_peers_tick(struct ps *ps, uint64_t now_us)

@@ -171,10 +171,8 @@ struct ps {
 };
 
 /* ps.c */
-void ps_step(struct ps *ps, struct lane_event *event);
 /* Once round the loop: what is due, what was computed, what has arrived. */
 void ps_turn(struct ps *ps);
-void ps_exit(struct ps *ps, int exit_code);
 
 /* ps_config.c: what the lane is told of the cluster. Fails  INVALID_ARGUMENT, naming what to
  * change. */
@@ -221,13 +219,15 @@ void ps_services_tick(struct ps *ps, uint64_t now_us);
 uint32_t ps_services_end(struct ps *ps);
 
 /* ps_effects.c */
+void ps_step(struct ps *ps, struct lane_event *event);
+void ps_exit(struct ps *ps, int exit_code);
+void ps_peer_dial(struct ps *ps, uint32_t index, const char *address);
+void ps_peer_order(struct ps *ps, uint32_t index, const wire_peer_order *order);
 void ps_carry_out(struct ps *ps, const struct lane_effect *effect);
 /* What gRPC has let go of, to the lane (or, once that has ended, nowhere). */
 void ps_take_released(struct ps *ps);
 
 /* ps_peers.c */
-void ps_peer_dial(struct ps *ps, uint32_t index, const char *address);
-void ps_peer_order(struct ps *ps, uint32_t index, const wire_peer_order *order);
 /* Dial those whose time has come, and note in redial_us when the next one's comes. */
 void ps_peers_tick(struct ps *ps, uint64_t now_us);
 /* Say no more; returns how many streams are still open. */

@@ -16,7 +16,7 @@ struct large {
     uint32_t limb[LIMBS]; /* the lowest first */
 };
 
-struct parts {
+struct decimal_parts {
     uint64_t digits;
     int exponent; /* of 10 */
 };
@@ -82,7 +82,7 @@ static void subtract(struct large *from, const struct large *other)
 }
 
 /* digits·10^exponent: the first QUOTIENT_BITS bits of the quotient, and a last one for the rest. */
-static double divide(const struct parts *parts)
+static double divide(const struct decimal_parts *parts)
 {
     struct large over = {{(uint32_t)parts->digits, (uint32_t)(parts->digits >> 32)}};
     struct large under = {{1}};
@@ -115,7 +115,7 @@ static bool is_digit(char character) { return character >= '0' && character <= '
 
 /* Digits and a point. Returns how many bytes they are; 0: there is no digit, or there are too
  * many. */
-static size_t read_digits(const char *text, size_t bytes, struct parts *parts)
+static size_t read_digits(const char *text, size_t bytes, struct decimal_parts *parts)
 {
     uint32_t significant = 0, seen = 0;
     bool point = false;
@@ -138,7 +138,7 @@ static size_t read_digits(const char *text, size_t bytes, struct parts *parts)
 }
 
 /* "e-4" */
-static bool read_exponent(const char *text, size_t bytes, struct parts *parts)
+static bool read_exponent(const char *text, size_t bytes, struct decimal_parts *parts)
 {
     const bool negative = bytes > 1 && text[1] == '-';
     size_t at = negative || (bytes > 1 && text[1] == '+') ? 2 : 1;
@@ -158,7 +158,7 @@ static bool read_exponent(const char *text, size_t bytes, struct parts *parts)
 
 bool decimal_read(const char *text, size_t bytes, double *number)
 {
-    struct parts parts = {0, 0};
+    struct decimal_parts parts = {0, 0};
 
     assert(text != NULL && number != NULL);
     if (bytes > 10000) /* so that the exponent is no overflow */

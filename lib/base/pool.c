@@ -13,8 +13,8 @@
 #define HEADER_BYTES 64u
 #define OBJECT_ALIGNMENT_BYTES 16u
 
-struct link {
-    struct link *next;
+struct pool_link {
+    struct pool_link *next;
 };
 
 static size_t chunk_bytes(const struct pool *pool)
@@ -35,10 +35,10 @@ void pool_init(
 
 void pool_deinit(struct pool *pool)
 {
-    struct link *chunk = pool->chunks;
+    struct pool_link *chunk = pool->chunks;
 
     while (chunk != NULL) {
-        struct link *next = chunk->next;
+        struct pool_link *next = chunk->next;
         memory_give(pool->memory, chunk, chunk_bytes(pool));
         chunk = next;
     }
@@ -53,13 +53,13 @@ static void grow(struct pool *pool)
 
     if (data == NULL)
         return;
-    struct link *chunk = (struct link *)(void *)data;
+    struct pool_link *chunk = (struct pool_link *)(void *)data;
     chunk->next = pool->chunks;
     pool->chunks = chunk;
     for (size_t i = pool->per_chunk; i > 0;
          i--) { /* backwards: objects come out in address order */
-        struct link *link =
-            (struct link *)(void *)(data + HEADER_BYTES + (i - 1) * pool->object_bytes);
+        struct pool_link *link =
+            (struct pool_link *)(void *)(data + HEADER_BYTES + (i - 1) * pool->object_bytes);
         link->next = pool->free;
         pool->free = link;
     }
@@ -69,7 +69,7 @@ void *pool_take(struct pool *pool)
 {
     if (pool->free == NULL)
         grow(pool);
-    struct link *object = pool->free;
+    struct pool_link *object = pool->free;
     if (object == NULL)
         return NULL;
     pool->free = object->next;
@@ -80,7 +80,7 @@ void *pool_take(struct pool *pool)
 
 void pool_give(struct pool *pool, void *object)
 {
-    struct link *link = object;
+    struct pool_link *link = object;
 
     if (object == NULL)
         return;

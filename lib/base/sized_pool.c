@@ -21,13 +21,13 @@
 #define GIVEN_AT_ONCE_MAX                                                                          \
     8u /* spare pieces beyond their bound that each taker of a fresh one gives back */
 
-struct link {
-    struct link *next;
+struct sized_pool_link {
+    struct sized_pool_link *next;
 };
 
 struct sized_pool_slab {
     LINKS(struct sized_pool_slab) of_class; /* of those with free objects */
-    struct link *free;
+    struct sized_pool_link *free;
     uint32_t used, class;
 };
 
@@ -108,9 +108,9 @@ void sized_pool_trim(struct sized_pool *pool)
     for (size_t bytes = CARVED_BYTES_MAX + 1; bytes <= CLASS_BYTES_MAX;) {
         size_t rounded;
         const uint32_t class = class_of(bytes, &rounded);
-        struct link *free = pool->free[class];
+        struct sized_pool_link *free = pool->free[class];
         while (free != NULL) {
-            struct link *next = free->next;
+            struct sized_pool_link *next = free->next;
             give_to_source(pool, free, rounded);
             free = next;
         }
@@ -125,7 +125,7 @@ size_t sized_pool_shrink(struct sized_pool *pool)
     uint32_t class = SIZED_POOL_CLASSES;
 
     while (class -- > SIZED_POOL_SLAB_CLASSES) {
-        struct link *free = pool->free[class];
+        struct sized_pool_link *free = pool->free[class];
         if (free == NULL)
             continue;
         const size_t bytes = bytes_of(class);
@@ -197,7 +197,8 @@ carve(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t reserve_
     const size_t count = (MEMORY_SLAB_BYTES - UNIT_BYTES) / rounded;
     assert(count > 0);
     for (size_t i = count; i > 0; i--) { /* backwards: they come out in address order */
-        struct link *link = (struct link *)(void *)(data + UNIT_BYTES + (i - 1) * rounded);
+        struct sized_pool_link *link =
+            (struct sized_pool_link *)(void *)(data + UNIT_BYTES + (i - 1) * rounded);
         link->next = slab->free;
         slab->free = link;
     }
@@ -206,7 +207,7 @@ carve(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t reserve_
 
 static void *take_of_slab(struct sized_pool *pool, struct sized_pool_slab *slab)
 {
-    struct link *taken = slab->free;
+    struct sized_pool_link *taken = slab->free;
 
     assert(taken != NULL);
     if (slab->used++ == 0) {
@@ -240,7 +241,7 @@ static void give_to_slab(struct sized_pool *pool, void *data)
 {
     struct sized_pool_slab *slab =
         (struct sized_pool_slab *)((uint8_t *)data - (uintptr_t)data % MEMORY_SLAB_BYTES);
-    struct link *link = data;
+    struct sized_pool_link *link = data;
 
     assert(slab->used > 0);
     if (slab->free == NULL)
@@ -268,7 +269,7 @@ static void *take_large(struct sized_pool *pool, size_t bytes, uint64_t reserve_
         return take_fresh(pool, bytes, reserve_bytes);
     const uint32_t class = class_of(bytes, &rounded);
     assert(class < SIZED_POOL_CLASSES);
-    struct link *taken = pool->free[class];
+    struct sized_pool_link *taken = pool->free[class];
     if (taken == NULL)
         return take_fresh(pool, rounded, reserve_bytes);
     pool->free[class] = taken->next;
@@ -293,7 +294,7 @@ static void give_large(struct sized_pool *pool, void *data, size_t bytes)
     }
     assert(rounded >= bytes);
     pool->spare_bytes += rounded;
-    ((struct link *)data)->next = pool->free[class];
+    ((struct sized_pool_link *)data)->next = pool->free[class];
     pool->free[class] = data;
 }
 

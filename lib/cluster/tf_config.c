@@ -178,7 +178,7 @@ read_job(const char *name, json_t *value, struct sumac_cluster *cluster, struct 
     return job->sparse ? read_map(value, job, error) : read_list(value, job, error);
 }
 
-struct place {
+struct listed_place {
     const char *address;
     const char *job;
     uint32_t index;
@@ -186,7 +186,7 @@ struct place {
 
 static int order_places(const void *a, const void *b)
 {
-    const struct place *left = a, *right = b;
+    const struct listed_place *left = a, *right = b;
 
     return strcmp(left->address, right->address);
 }
@@ -200,19 +200,19 @@ check_addresses_differ(const struct sumac_cluster *cluster, struct sumac_error *
         count += cluster->jobs[i].task_count;
     if (count < 2)
         return SUMAC_OK;
-    struct place *places = calloc(count, sizeof *places);
+    struct listed_place *places = calloc(count, sizeof *places);
     if (places == NULL)
         return no_memory(error);
     for (uint32_t i = 0; i < cluster->job_count; i++) {
         const struct sumac_job *job = &cluster->jobs[i];
         for (uint32_t j = 0; j < job->task_count; j++)
             places[filled++] =
-                (struct place){job->tasks[j].address, job->name, job->tasks[j].index};
+                (struct listed_place){job->tasks[j].address, job->name, job->tasks[j].index};
     }
     qsort(places, count, sizeof *places, order_places);
     enum sumac_status status = SUMAC_OK;
     for (size_t i = 1; i < count && status == SUMAC_OK; i++) {
-        const struct place *first = &places[i - 1], *second = &places[i];
+        const struct listed_place *first = &places[i - 1], *second = &places[i];
         if (strcmp(first->address, second->address) == 0)
             status = REFUSE(
                 "TF_CONFIG: \"cluster\" has the address %s twice, for %s %u and %s %u%s",

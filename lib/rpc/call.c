@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c -- a call's life: what it holds, when it is over, how it is told. */
+/* call.c -- what a call holds, says and hears, and the batches that it begins. */
 #include "call.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <grpc/byte_buffer.h>
 #include <grpc/slice.h>
-#include <grpc/support/alloc.h>
-
-#include "core_text.h"
-#include "error.h"
 
 #define TO(state) (1u << (state))
 
@@ -55,13 +49,11 @@ struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core)
     call->outgoing = grpc_raw_byte_buffer_create(NULL, 0);
     grpc_metadata_array_init(&call->initial);
     grpc_metadata_array_init(&call->trailing);
-    call->sent = (struct tag){.done = call_send_done, .owner = call};
-    call->received = (struct tag){.done = call_receive_done, .owner = call};
     poller->live++;
     return call;
 }
 
-static void destroy(struct rpc_call *call)
+void call_destroy(struct rpc_call *call)
 {
     struct rpc_poller *poller = call->poller;
 
@@ -84,58 +76,6 @@ void call_start(struct rpc_call *call, const grpc_op *ops, size_t count, struct 
     const grpc_call_error refused = grpc_call_start_batch(call->core, ops, count, tag, NULL);
     assert(refused == GRPC_CALL_OK);
     (void)refused;
-}
-
-static enum sumac_reason read_reason(const grpc_metadata_array *trailing)
-{
-    for (size_t i = 0; i < trailing->count; i++) {
-        if (grpc_slice_str_cmp(trailing->metadata[i].key, REASON_KEY) != 0)
-            continue;
-        char text[16] = {0};
-        const grpc_slice value = trailing->metadata[i].value;
-        if (GRPC_SLICE_LENGTH(value) < sizeof text)
-            memcpy(text, GRPC_SLICE_START_PTR(value), GRPC_SLICE_LENGTH(value));
-        return (enum sumac_reason)strtoul(text, NULL, 10);
-    }
-    return SUMAC_REASON_UNSPECIFIED;
-}
-
-static void tell_closed(struct rpc_call *call)
-{
-    struct sumac_error error = {.status = SUMAC_OK};
-
-    if (call->server != NULL) {
-        if (call->cancelled != 0)
-            (void)fail(
-                &error, SUMAC_CANCELLED, SUMAC_REASON_UNSPECIFIED,
-                "the call was cancelled, ran out of time, or its connection was lost");
-    } else if (call->refused != NULL) {
-        error = *call->refused;
-    } else if (call->status != GRPC_STATUS_OK) {
-        const size_t bytes = GRPC_SLICE_LENGTH(call->details);
-        const int shown = bytes < sizeof error.text ? (int)bytes : (int)sizeof error.text;
-        (void)fail(
-            &error, (enum sumac_status)call->status, read_reason(&call->trailing), "%.*s", shown,
-            (const char *)GRPC_SLICE_START_PTR(call->details));
-        core_text_make_plain(&error);
-    }
-    if (call->handler->closed != NULL)
-        call->handler->closed(call, &error);
-}
-
-void call_settle(struct rpc_call *call)
-{
-    assert(call->batches > 0);
-    call->batches--;
-    if (!call->over || call->batches > 0)
-        return;
-    assert(call->waits != WAITS_FOR_REQUEST);
-    tell_closed(call);
-    if (call->server != NULL)
-        server_forget(call->server, call);
-    else
-        channel_forget(call->channel, call);
-    destroy(call);
 }
 
 void *rpc_call_user(const struct rpc_call *call) { return call->user; }

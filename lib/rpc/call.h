@@ -118,12 +118,57 @@ struct rpc_call {
     grpc_metadata_array initial, trailing;
 };
 
-/* NULL: no memory. */
+/* call.c */
+/* Its tags are to be filled by its server or channel. NULL: no memory. */
 struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core);
+void call_destroy(struct rpc_call *call);
 void call_say(struct rpc_call *call, enum call_says to);
 void call_hear(struct rpc_call *call, enum call_hears to);
 /* One more batch; gRPC refuses only what breaks its rules. */
 void call_start(struct rpc_call *call, const grpc_op *ops, size_t count, struct tag *tag);
+
+/* An option of a server or a channel. */
+static inline grpc_arg core_integer(const char *key, uint64_t value)
+{
+    const int bounded = value < INT32_MAX ? (int)value : INT32_MAX;
+
+    return (grpc_arg){
+        .type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = bounded};
+}
+
+/* So many microseconds of CLOCK_MONOTONIC; UINT64_MAX: never. */
+static inline gpr_timespec core_time(uint64_t us)
+{
+    if (us == UINT64_MAX)
+        return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    return (gpr_timespec){
+        .tv_sec = (int64_t)(us / 1000000),
+        .tv_nsec = (int32_t)(us % 1000000 * 1000),
+        .clock_type = GPR_CLOCK_MONOTONIC};
+}
+
+/* poller.c */
+void call_receive(struct rpc_call *call);
+/* The same, by rpc_ask. */
+static inline void call_receive_soon(struct rpc_call *call)
+{
+    call->batches++;
+    call->next_asking = call->poller->asking;
+    call->poller->asking = call;
+}
+
+/* channel.c and ending.c: who a call belongs to keeps a list. */
+void channel_forget(struct rpc_channel *channel, struct rpc_call *call);
+void server_forget(struct rpc_server *server, struct rpc_call *call);
+/* The call's answer or status is the last that it says. One of too many is cut. */
+void server_note_ending(struct rpc_server *server, struct rpc_call *call);
+/* So many bytes of an answer are handed to gRPC. A connection is cut when too many bytes are
+ * unread. False: there is no room for them, and they must not be sent. */
+bool server_note_unread(struct rpc_server *server, struct rpc_call *call, uint64_t bytes);
+/* They have gone out (`taken`), or the call is over. */
+void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool taken);
+
+/* over.c */
 /* A batch has completed: the last thing every tag's function does. The call may be gone after it.
  */
 void call_settle(struct rpc_call *call);
@@ -139,24 +184,9 @@ void call_fill(
     size_t payload_count);
 
 /* receive.c */
-void call_receive(struct rpc_call *call);
-/* The same, by rpc_ask. */
-void call_receive_soon(struct rpc_call *call);
 void call_receive_done(void *owner, bool ok);
 /* Unpack and hand over; takes `buffer`. */
 void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer);
-
-/* Who a call belongs to keeps a list. */
-void server_forget(struct rpc_server *server, struct rpc_call *call);
-/* The call's answer or status is the last that it says. Of too many that nobody reads, one is
- * cut. */
-void server_note_ending(struct rpc_server *server, struct rpc_call *call);
-/* So many bytes of an answer are handed to gRPC; of too many that nobody reads, a connection is
- * cut. False: there is no room for them, and they must not be sent. */
-bool server_note_unread(struct rpc_server *server, struct rpc_call *call, uint64_t bytes);
-/* They have gone out (`taken`), or the call is over. */
-void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool taken);
-void channel_forget(struct rpc_channel *channel, struct rpc_call *call);
 
 /* A server's calls that wait for the same thing; each stands in one such queue at most. */
 struct call_queue {

@@ -112,8 +112,14 @@ bool health_owes(const struct rpc_server *server, const struct rpc_call *call)
 enum sumac_status health_add(struct rpc_server *server, struct sumac_error *error)
 {
     static const struct rpc_handler handlers[] = {
-        {.message = check},
-        {.message = watch, .writable = watch_writable, .closed = watch_closed},
+        {.message = check,
+         .calls_max = SERVER_OWN_CALLS_MAX,
+         .message_bytes_max = SERVER_OWN_MESSAGE_BYTES_MAX},
+        {.message = watch,
+         .writable = watch_writable,
+         .closed = watch_closed,
+         .calls_max = SERVER_OWN_CALLS_MAX,
+         .message_bytes_max = SERVER_OWN_MESSAGE_BYTES_MAX},
     };
 
     return rpc_server_add(server, &grpc__health__v1__health__descriptor, handlers, server, error);

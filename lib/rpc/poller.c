@@ -62,20 +62,34 @@ void rpc_poller_destroy(struct rpc_poller *poller)
     memory_give(&memory_heap, poller, sizeof *poller);
 }
 
-static gpr_timespec time_at(uint64_t us)
+void call_receive(struct rpc_call *call)
 {
-    if (us == UINT64_MAX)
-        return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-    return (gpr_timespec){
-        .tv_sec = (int64_t)(us / 1000000),
-        .tv_nsec = (int32_t)(us % 1000000 * 1000),
-        .clock_type = GPR_CLOCK_MONOTONIC};
+    grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}};
+    size_t count = 1;
+
+    ops[0].data.recv_message.recv_message = &call->arriving;
+    if (call->server == NULL && !call->welcomed) {
+        call->welcomed = true;
+        ops[count] = (grpc_op){.op = GRPC_OP_RECV_INITIAL_METADATA};
+        ops[count++].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
+    }
+    call_start(call, ops, count, &call->received);
+}
+
+void rpc_ask(struct rpc_poller *poller)
+{
+    while (poller->asking != NULL) {
+        struct rpc_call *call = poller->asking;
+        poller->asking = call->next_asking;
+        call_receive(call);
+        call->batches--; /* not the last one */
+    }
 }
 
 enum rpc_polled rpc_wait(struct rpc_poller *poller, uint64_t until_us, struct rpc_event *event)
 {
     reader_cross(&poller->reader);
-    const grpc_event next = grpc_completion_queue_next(poller->queue, time_at(until_us), NULL);
+    const grpc_event next = grpc_completion_queue_next(poller->queue, core_time(until_us), NULL);
     reader_cross(&poller->reader);
     if (next.type == GRPC_QUEUE_TIMEOUT)
         return RPC_POLLED_NOTHING;

@@ -10,37 +10,6 @@
 #include "error.h"
 #include "server.h"
 
-void call_receive(struct rpc_call *call)
-{
-    grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}};
-    size_t count = 1;
-
-    ops[0].data.recv_message.recv_message = &call->arriving;
-    if (call->server == NULL && !call->welcomed) {
-        call->welcomed = true;
-        ops[count] = (grpc_op){.op = GRPC_OP_RECV_INITIAL_METADATA};
-        ops[count++].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
-    }
-    call_start(call, ops, count, &call->received);
-}
-
-void call_receive_soon(struct rpc_call *call)
-{
-    call->batches++;
-    call->next_asking = call->poller->asking;
-    call->poller->asking = call;
-}
-
-void rpc_ask(struct rpc_poller *poller)
-{
-    while (poller->asking != NULL) {
-        struct rpc_call *call = poller->asking;
-        poller->asking = call->next_asking;
-        call_receive(call);
-        call->batches--; /* not the last one */
-    }
-}
-
 /* Where the buffer's slices lie, as spans in the poller's arena. NULL: no memory. */
 static const struct span *
 spans_of(struct arena *arena, const grpc_byte_buffer *buffer, size_t *count)

@@ -127,7 +127,11 @@ static void reflect(struct rpc_call *call, const struct wire_received *received)
 
 enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *error)
 {
-    static const struct rpc_handler handler = {.message = reflect, .writable = rpc_call_resume};
+    static const struct rpc_handler handler = {
+        .message = reflect,
+        .writable = rpc_call_resume,
+        .calls_max = SERVER_OWN_CALLS_MAX,
+        .message_bytes_max = SERVER_OWN_MESSAGE_BYTES_MAX};
     const wire_service *service = &grpc__reflection__v1__server_reflection__descriptor;
 
     server->alpha_reflection = *service;

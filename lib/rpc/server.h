@@ -80,10 +80,24 @@ struct rpc_server {
     struct watcher watchers[SERVER_WATCHERS_MAX];
 };
 
+/* ending.c */
 /* Which call gives way, of those of `method` (NULL: of any) that were answered and whose clients
  * have not taken the answer: the oldest of the connection that has most. So whoever takes its
  * answers slowly loses none to one that takes none. */
 struct rpc_call *server_find_unread(struct rpc_server *server, const struct method *method);
+/* All places of this method are taken: a call that is answered and not read gives way, if there is
+ * one. */
+void server_make_place(struct rpc_server *server, const struct method *method);
+/* Its connection is gone, or cut. */
+bool call_is_lost(struct rpc_call *call);
+void call_note_cancelled(struct rpc_call *call);
+
+/* services.c */
+bool server_has_service(const struct rpc_server *server, const char *name);
+/* A call of a standard service ends with the server. */
+void server_finish_own(struct rpc_call *call);
+
+/* health.c and reflection.c */
 /* Add the standard services; after the user's. */
 enum sumac_status health_add(struct rpc_server *server, struct sumac_error *error);
 enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *error);
@@ -91,8 +105,5 @@ enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *
 void health_tell(struct rpc_server *server);
 /* Is it a watcher's that is still hearing of another change? It hears of this one after that. */
 bool health_owes(const struct rpc_server *server, const struct rpc_call *call);
-/* A call of a standard service ends with the server. */
-void server_finish_own(struct rpc_call *call);
-bool server_has_service(const struct rpc_server *server, const char *name);
 
 #endif

@@ -3,10 +3,8 @@
  * again, after a wait that doubles, while another try may come to something and there is time. */
 #include "state.h"
 #include "membership.h"
-#include "links.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "error.h"
 
@@ -23,7 +21,7 @@ bool is_worth_retrying(const struct sumac_error *error)
            error->status == SUMAC_RESOURCE_EXHAUSTED;
 }
 
-static void try_call(struct session *session, struct call *call)
+void call_try(struct session *session, struct unary *call)
 {
     assert(call->number == 0);
     assert(call->due_us <= session->now_us);
@@ -42,11 +40,10 @@ static void try_call(struct session *session, struct call *call)
     effect_wake(session, call->until_us);
 }
 
-static struct call *
-take_call(struct session *session, const struct call_kind *kind, uint64_t until_us)
+struct unary *call_take(struct session *session, const struct unary_kind *kind, uint64_t until_us)
 {
     assert(until_us > session->now_us);
-    struct call *call = pool_take(&session->calls);
+    struct unary *call = pool_take(&session->calls);
     if (call == NULL)
         return NULL;
     call->kind = kind;
@@ -57,10 +54,10 @@ take_call(struct session *session, const struct call_kind *kind, uint64_t until_
 }
 
 void call_begin(
-    struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us)
+    struct session *session, const struct unary_kind *kind, uint32_t ps, uint64_t until_us)
 {
     assert(kind->service != NULL);
-    struct call *call = take_call(session, kind, until_us);
+    struct unary *call = call_take(session, kind, until_us);
     if (call == NULL) {
         session->exhausted = true;
         return;
@@ -68,11 +65,11 @@ void call_begin(
     call->wanted.ps = ps;
     call->wanted.service = kind->service;
     call->wanted.method = kind->method;
-    try_call(session, call);
+    call_try(session, call);
 }
 
 /* It is over: nothing is heard of it any more. */
-static void drop(struct session *session, struct call *call)
+static void drop(struct session *session, struct unary *call)
 {
     assert(call->wanted.token == 0 || session->given_calls > 0);
     session->given_calls -= call->wanted.token != 0;
@@ -82,24 +79,24 @@ static void drop(struct session *session, struct call *call)
     pool_give(&session->calls, call);
 }
 
-static struct call *find(const struct session *session, uint64_t number)
+static struct unary *find(const struct session *session, uint64_t number)
 {
     assert(number <= session->last_call);
-    struct call *call = session->live_calls.first;
+    struct unary *call = session->live_calls.first;
     while (call != NULL && (call->number != number || number == 0))
         call = call->links.next;
     return call;
 }
 
 static bool is_made_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
+    const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     return call->kind->is_made_again == NULL ? is_worth_retrying(error)
                                              : call->kind->is_made_again(session, call, error);
 }
 
 /* This try has failed: another one is due, or it has for good. */
-static void fail_try(struct session *session, struct call *call, const struct sumac_error *error)
+static void fail_try(struct session *session, struct unary *call, const struct sumac_error *error)
 {
     const uint64_t wait_us = 1000 * (uint64_t)backoff_ms(session, call->failures++);
 
@@ -111,14 +108,14 @@ static void fail_try(struct session *session, struct call *call, const struct su
         effect_wake(session, call->due_us);
         return;
     }
-    const struct call over = *call;
+    const struct unary over = *call;
     drop(session, call);
     over.kind->failed(session, &over, error);
 }
 
 void call_answered(struct session *session, const struct session_event *event)
 {
-    struct call *call = find(session, event->call);
+    struct unary *call = find(session, event->call);
 
     if (call == NULL)
         return;
@@ -128,14 +125,14 @@ void call_answered(struct session *session, const struct session_event *event)
         return;
     }
     call->number = 0;
-    const struct call over = *call;
+    const struct unary over = *call;
     drop(session, call);
     over.kind->answered(session, &over, event->reply);
 }
 
 void call_failed(struct session *session, const struct session_event *event)
 {
-    struct call *call = find(session, event->call);
+    struct unary *call = find(session, event->call);
 
     if (call != NULL)
         fail_try(session, call, event->error);
@@ -143,16 +140,16 @@ void call_failed(struct session *session, const struct session_event *event)
 
 void call_undone(struct session *session, uint64_t number)
 {
-    struct call *call = find(session, number);
+    struct unary *call = find(session, number);
 
     if (call != NULL)
         call->undone = true;
 }
 
-static void time_out(struct session *session, struct call *call)
+static void time_out(struct session *session, struct unary *call)
 {
     assert(session->now_us >= call->until_us);
-    const struct call over = *call;
+    const struct unary over = *call;
     struct sumac_error error;
     (void)fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
     drop(session, call);
@@ -160,9 +157,9 @@ static void time_out(struct session *session, struct call *call)
 }
 
 /* The first that is due, or whose time is over, or that could not be begun; NULL: none is. */
-static struct call *find_due(const struct session *session)
+static struct unary *find_due(const struct session *session)
 {
-    struct call *call = session->live_calls.first;
+    struct unary *call = session->live_calls.first;
 
     while (call != NULL && !call->undone && session->now_us < call->due_us &&
            session->now_us < call->until_us)
@@ -173,7 +170,7 @@ static struct call *find_due(const struct session *session)
 void calls_check(struct session *session)
 {
     struct sumac_error undone;
-    struct call *call;
+    struct unary *call;
 
     (void)fail(
         &undone, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
@@ -184,7 +181,7 @@ void calls_check(struct session *session)
         else if (call->undone)
             fail_try(session, call, &undone);
         else
-            try_call(session, call);
+            call_try(session, call);
     }
     for (call = session->live_calls.first; call != NULL; call = call->links.next)
         effect_wake(session, call->due_us < call->until_us ? call->due_us : call->until_us);
@@ -197,28 +194,26 @@ void calls_forget(struct session *session)
         drop(session, session->live_calls.first);
 }
 
-void calls_drop(struct session *session, const struct call_kind *kind)
+void calls_drop(struct session *session, const struct unary_kind *kind)
 {
-    for (struct call *call = session->live_calls.first, *next; call != NULL; call = next) {
+    for (struct unary *call = session->live_calls.first, *next; call != NULL; call = next) {
         next = call->links.next;
         if (call->kind == kind)
             drop(session, call);
     }
 }
 
-const struct call *
-call_of_kind(const struct session *session, const struct call_kind *kind, uint32_t ps)
+const struct unary *
+call_of_kind(const struct session *session, const struct unary_kind *kind, uint32_t ps)
 {
-    const struct call *call = session->live_calls.first;
+    const struct unary *call = session->live_calls.first;
 
     while (call != NULL && (call->kind != kind || call->wanted.ps != ps))
         call = call->links.next;
     return call;
 }
 
-/* ---- the caller's */
-
-static void answer(
+void call_tell(
     struct session *session, const struct session_call *wanted, const wire_message *reply,
     const struct sumac_error *error)
 {
@@ -231,125 +226,6 @@ static void answer(
         effect->error = *error;
 }
 
-static const wire_message *lend_request(struct session *session, const struct call *call)
-{
-    (void)session;
-    assert(call->wanted.token != 0);
-    return call->wanted.request;
-}
-
-static void
-was_answered(struct session *session, const struct call *call, const wire_message *reply)
-{
-    answer(session, &call->wanted, reply, NULL);
-}
-
-/* A list has to be of the cluster that the session is of, or of none yet: else variables of two
- * clusters would be mixed. */
-static bool is_of_this_cluster(
-    const struct session *session, const struct call *call, const wire_message *message,
-    struct sumac_error *why)
-{
-    const wire_list_reply *reply = (const wire_list_reply *)message;
-    const struct link *link = &session->links[call->wanted.ps];
-
-    if (message->descriptor != &sumac__v1__list_reply__descriptor)
-        return true;
-    const struct ps_identity it = {
-        .cluster_id = reply->cluster_id,
-        .epoch = reply->epoch != 0 ? reply->epoch : session->epoch,
-        .incarnation = reply->ps_incarnation != 0 ? reply->ps_incarnation : link->incarnation};
-    return link_is_same(session, link, &it, why);
-}
-
-/* A session whose ps has lost its state has ended with it. */
-static void
-has_failed(struct session *session, const struct call *call, const struct sumac_error *error)
-{
-    answer(session, &call->wanted, NULL, error);
-    session_heard(session, error);
-    if (error->reason == SUMAC_REASON_STATE_LOST && session->phase == PHASE_OPEN)
-        session_end(session, error, NULL);
-}
-
-/* Not after TIMED_OUT: a ps says that when the time that the request itself names is over, or, with
- * ABORTED, when the same call has come again, as one may of a connection that is gone. */
-static bool
-may_go_well(const struct session *session, const struct call *call, const struct sumac_error *error)
-{
-    (void)session;
-    return is_worth_retrying(error) && !call->wanted.once &&
-           (error->reason != SUMAC_REASON_TIMED_OUT || error->status == SUMAC_ABORTED);
-}
-
-static const struct call_kind given = {
-    .compose = lend_request,
-    .accepts = is_of_this_cluster,
-    .answered = was_answered,
-    .failed = has_failed,
-    .is_made_again = may_go_well};
-
-/* Every ps knows the catalogue: one that has answered, else ps 0. */
-static uint32_t knowing_ps(const struct session *session)
-{
-    assert(session->phase >= PHASE_OPEN);
-    for (uint32_t ps = 0; ps < session->link_count; ps++)
-        if (session->links[ps].found)
-            return ps;
-    return 0;
-}
-
-static bool may_accept(
-    const struct session *session, const struct session_call *wanted, struct sumac_error *error)
-{
-    if (session->phase == PHASE_OVER)
-        *error = session->end;
-    else if (session->phase < PHASE_OPEN)
-        (void)fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-            "the session is not open yet");
-    else if (wanted->needs_session && session->config.reader)
-        (void)fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "a reader has no session; open the client as an observer or a member");
-    else if (wanted->ps >= session->link_count)
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "ps %" PRIu32 " is called, and there are %" PRIu32, wanted->ps, session->link_count);
-    else if (session->given_calls >= SESSION_CALLS_MAX)
-        (void)fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
-            "%d calls are under way, no more may be; wait for one of them first",
-            SESSION_CALLS_MAX);
-    else
-        return true;
-    return false;
-}
-
-void call_accept(struct session *session, const struct session_call *wanted)
-{
-    assert(wanted->token != 0);
-    assert(wanted->timeout_ms > 0);
-    struct sumac_error error;
-    struct call *call = NULL;
-    if (may_accept(session, wanted, &error)) {
-        call = take_call(session, &given, session->now_us + 1000 * (uint64_t)wanted->timeout_ms);
-        if (call == NULL)
-            (void)fail(
-                &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "no memory for a call to ps %" PRIu32, wanted->ps);
-    }
-    if (call == NULL) {
-        answer(session, wanted, NULL, &error);
-        return;
-    }
-    call->wanted = *wanted;
-    if (wanted->any_ps)
-        call->wanted.ps = knowing_ps(session);
-    session->given_calls++;
-    try_call(session, call);
-}
-
 void calls_end(struct session *session)
 {
     assert(session->phase == PHASE_OVER);
@@ -357,6 +233,6 @@ void calls_end(struct session *session)
         const struct session_call wanted = session->live_calls.first->wanted;
         drop(session, session->live_calls.first);
         if (wanted.token != 0)
-            answer(session, &wanted, NULL, &session->end);
+            call_tell(session, &wanted, NULL, &session->end);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* effect.c -- what one step gives: effects in an arena that the next step resets. */
+/* effect.c -- what one step gives: effects in an arena that the next step resets; and the texts
+ * that a session keeps. */
 #include "state.h"
 
 #include <assert.h>
@@ -15,6 +16,29 @@ void *step_take(struct session *session, size_t bytes)
     if (data == NULL)
         session->exhausted = true;
     return data;
+}
+
+const char *session_keep_text(struct session *session, const char *text)
+{
+    const size_t bytes = text == NULL ? 1 : strlen(text) + 1;
+    char *copy = arena_take(&session->texts, bytes);
+
+    if (copy != NULL)
+        memcpy(copy, text == NULL ? "" : text, bytes);
+    return copy;
+}
+
+const char *const *
+session_keep_texts(struct session *session, const char *const *texts, uint32_t count)
+{
+    const char **copies = arena_take(&session->texts, (count + 1) * sizeof *copies);
+
+    for (uint32_t i = 0; copies != NULL && i < count; i++) {
+        copies[i] = session_keep_text(session, texts[i]);
+        if (copies[i] == NULL)
+            return NULL;
+    }
+    return copies;
 }
 
 struct session_effect *effect_add(struct session *session, enum session_effect_kind kind)

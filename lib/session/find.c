@@ -16,13 +16,12 @@
 #include <string.h>
 
 #include "error.h"
-#include "loopback.h"
 #include "silence.h"
 #include "text.h"
 
 #define REPORT_US 5000000u
 
-static const struct call_kind find_call;
+static const struct unary_kind find_call;
 
 /* ---- the ps that are known */
 
@@ -89,7 +88,7 @@ bool links_learn(struct session *session, char *const *addresses, size_t count)
 
 static const char *why_missing(const struct session *session, uint32_t ps)
 {
-    const struct call *call = call_of_kind(session, &find_call, ps);
+    const struct unary *call = call_of_kind(session, &find_call, ps);
 
     if (call == NULL)
         return "its address is not known";
@@ -104,21 +103,6 @@ static uint32_t first_missing(const struct session *session)
     while (ps < session->link_count && session->links[ps].found)
         ps++;
     return ps;
-}
-
-const char *ps_remedy(const struct session *session, uint32_t ps, const char *otherwise)
-{
-    const struct session_config *config = &session->config;
-
-    return loopback_remedy(
-        ps_address(session, ps), (struct address_list){config->ps_addresses, config->ps_count},
-        (struct address_list){config->members_addresses, config->member_count}, otherwise);
-}
-
-bool ps_is_started(const struct session *session, uint32_t ps)
-{
-    assert(ps < session->link_count);
-    return ps == 0 && session->config.ps_starter != NULL;
 }
 
 struct phrase {
@@ -245,7 +229,7 @@ static void ask_all(struct session *session)
         ask(session, ps);
 }
 
-static const wire_message *compose(struct session *session, const struct call *call)
+static const wire_message *compose(struct session *session, const struct unary *call)
 {
     wire_list_request *list = step_take(session, sizeof *list);
 
@@ -273,7 +257,7 @@ static bool is_another_ps(const struct session *session, uint32_t ps, const wire
 /* While a cluster is started again, some of its ps may be of the new one and some of the old. What
  * counts is the cluster that ps 0 is of. */
 static bool is_of_one_cluster(
-    const struct session *session, const struct call *call, const wire_message *message,
+    const struct session *session, const struct unary *call, const wire_message *message,
     struct sumac_error *why)
 {
     const struct link *first = &session->links[0];
@@ -333,7 +317,7 @@ static void begin_anew(struct session *session, const wire_list_reply *reply)
         ask_all(session);
 }
 
-static void found(struct session *session, const struct call *call, const wire_message *message)
+static void found(struct session *session, const struct unary *call, const wire_message *message)
 {
     const wire_list_reply *reply = (const wire_list_reply *)message;
 
@@ -361,12 +345,12 @@ static void found(struct session *session, const struct call *call, const wire_m
     if (link->ps == 0 && reply->cluster_id != 0)
         follow_ps_0(session);
     if (session->phase == PHASE_FINDING && is_enough(session))
-        join_begin(session);
+        session->phase = PHASE_FOUND;
 }
 
 /* A ps whose run is over exits, and another one may be started in its place. */
 static bool
-may_appear(const struct session *session, const struct call *call, const struct sumac_error *error)
+may_appear(const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)session;
     (void)call;
@@ -375,7 +359,7 @@ may_appear(const struct session *session, const struct call *call, const struct 
 }
 
 static void
-not_found(struct session *session, const struct call *call, const struct sumac_error *error)
+not_found(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     const uint32_t ps = call->wanted.ps;
     struct sumac_error named;
@@ -402,7 +386,7 @@ not_found(struct session *session, const struct call *call, const struct sumac_e
     session_end(session, &named, NULL);
 }
 
-static const struct call_kind find_call = {
+static const struct unary_kind find_call = {
     .service = WIRE_VARIABLES,
     .method = WIRE_VARIABLES_LIST,
     .compose = compose,

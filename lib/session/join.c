@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join.c -- a session begins, keeps its lease, leaves, and ends. */
+/* join.c -- a session begins, keeps its lease, and leaves. */
 #include "state.h"
 #include "membership.h"
 #include "transfers.h"
@@ -9,12 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "close_cause.h"
 #include "error.h"
 #include "identity.h"
 #include "text.h"
-
-#define ACKNOWLEDGE_MS UINT64_C(1000) /* how long a replaced client waits for ps 0 to hear it */
 
 static void mint_nonce(struct session *session)
 {
@@ -34,7 +31,7 @@ take_names(struct session *session, uint32_t count, wire_task_name ***pointers)
     return *pointers == NULL ? NULL : names;
 }
 
-static const wire_message *compose_join(struct session *session, const struct call *call)
+static const wire_message *compose_join(struct session *session, const struct unary *call)
 {
     assert(session->phase == PHASE_JOINING);
     const struct session_config *config = &session->config;
@@ -78,7 +75,7 @@ static const wire_message *compose_join(struct session *session, const struct ca
     return &join->base;
 }
 
-static void joined(struct session *session, const struct call *call, const wire_message *message)
+static void joined(struct session *session, const struct unary *call, const wire_message *message)
 {
     (void)call;
     assert(session->phase == PHASE_JOINING);
@@ -126,12 +123,6 @@ static void joined(struct session *session, const struct call *call, const wire_
     links_check(session);
 }
 
-uint64_t patience_us(const struct session *session)
-{
-    assert(session->config.ps_lost_ms > 0);
-    return (uint64_t)session->config.ps_lost_ms * 1000;
-}
-
 /* A ps that was tried in vain for so long is named by its address. */
 static struct sumac_error name_unanswered(
     const struct session *session, const char *what_it_did_not, const struct sumac_error *error)
@@ -148,7 +139,7 @@ static struct sumac_error name_unanswered(
 
 /* Of a ps that this client has not found either it knows more than ps 0 says. */
 static void
-join_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+join_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
 
@@ -159,7 +150,7 @@ join_failed(struct session *session, const struct call *call, const struct sumac
     session_end(session, &named, NULL);
 }
 
-static const struct call_kind join_call = {
+static const struct unary_kind join_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_JOIN,
     .compose = compose_join,
@@ -168,7 +159,7 @@ static const struct call_kind join_call = {
 
 void join_begin(struct session *session)
 {
-    assert(session->phase == PHASE_FINDING);
+    assert(session->phase == PHASE_FOUND);
     if (session->config.reader) {
         find_end(session);
         session->phase = PHASE_OPEN;
@@ -179,21 +170,6 @@ void join_begin(struct session *session)
     session->patience_until_us = session->now_us + patience_us(session);
     mint_nonce(session);
     call_begin(session, &join_call, 0, session->patience_until_us);
-}
-
-static const wire_message *compose_leave(struct session *session, const struct call *call)
-{
-    (void)call;
-    assert(session->phase == PHASE_LEAVING || session->acknowledging);
-    wire_leave_request *leave = step_take(session, sizeof *leave);
-    if (leave == NULL)
-        return NULL;
-    *leave = (wire_leave_request)WIRE_LEAVE_REQUEST_INIT;
-    leave->session_id =
-        (wire_bytes){.data = session->session_id, .len = sizeof session->session_id};
-    leave->done = session->leave_done && !session->acknowledging;
-    leave->last_sequence = session->last_sequence;
-    return &leave->base;
 }
 
 static void left(struct session *session)
@@ -210,7 +186,7 @@ static void left(struct session *session)
 }
 
 static void
-leave_answered(struct session *session, const struct call *call, const wire_message *message)
+leave_answered(struct session *session, const struct unary *call, const wire_message *message)
 {
     (void)call;
     (void)message;
@@ -220,7 +196,7 @@ leave_answered(struct session *session, const struct call *call, const wire_mess
 /* Not when the leave was heard, or the run has ended well: what it was to do is done, whichever
  * answer was lost. */
 static bool is_to_leave_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
+    const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     return is_worth_retrying(error) && !session->leave_heard;
@@ -234,7 +210,7 @@ static bool is_against(enum sumac_reason reason)
 }
 
 static void
-leave_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+leave_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     assert(session->phase == PHASE_LEAVING);
@@ -247,70 +223,13 @@ leave_failed(struct session *session, const struct call *call, const struct suma
     session_end(session, &named, NULL);
 }
 
-static const struct call_kind leave_call = {
+static const struct unary_kind leave_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_LEAVE,
-    .compose = compose_leave,
+    .compose = leave_compose,
     .answered = leave_answered,
     .failed = leave_failed,
     .is_made_again = is_to_leave_again};
-
-/* ---- replaced by another process of its task */
-
-static void say_ended(struct session *session)
-{
-    assert(session->phase == PHASE_OVER);
-    effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
-}
-
-static void acknowledged(struct session *session)
-{
-    session->acknowledging = false;
-    if (session->phase == PHASE_OVER)
-        say_ended(session);
-}
-
-static void
-acknowledge_answered(struct session *session, const struct call *call, const wire_message *message)
-{
-    (void)call;
-    (void)message;
-    acknowledged(session);
-}
-
-static void acknowledge_failed(
-    struct session *session, const struct call *call, const struct sumac_error *error)
-{
-    (void)call;
-    (void)error;
-    acknowledged(session);
-}
-
-static bool is_never_made_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
-{
-    (void)session;
-    (void)call;
-    (void)error;
-    return false;
-}
-
-static const struct call_kind acknowledge_call = {
-    .service = WIRE_SESSIONS,
-    .method = WIRE_SESSIONS_LEAVE,
-    .compose = compose_leave,
-    .answered = acknowledge_answered,
-    .failed = acknowledge_failed,
-    .is_made_again = is_never_made_again};
-
-/* ps 0 learns that the replaced process lives before its program hears of the replacement: the
- * program may exit at once. */
-static void acknowledge(struct session *session)
-{
-    session->acknowledging = !session->leave_called;
-    if (session->acknowledging)
-        call_begin(session, &acknowledge_call, 0, session->now_us + ACKNOWLEDGE_MS * 1000);
-}
 
 /* ---- the lease */
 
@@ -333,24 +252,6 @@ static bool ended_by_restart(struct session *session, const struct sumac_error *
     return true;
 }
 
-/* At which push the session ended is said on a push stream; why it ended, this answer has said. */
-static void closed_without_end(struct session *session, const struct sumac_error *error)
-{
-    assert(session->phase == PHASE_OPEN);
-    session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
-    (void)fail(
-        &session->end, error->status, error->reason,
-        "%.300s (which of the pushes under way count was not said)", error->text);
-    if (error->reason == SUMAC_REASON_REPLACED)
-        acknowledge(session);
-}
-
-void session_heard(struct session *session, const struct sumac_error *error)
-{
-    if (session->phase == PHASE_OPEN && error->reason == SUMAC_REASON_REPLACED)
-        closed_without_end(session, error);
-}
-
 /* The next renewal is due a third of the lease after this one was said. */
 static void end_renewal(struct session *session)
 {
@@ -361,21 +262,21 @@ static void end_renewal(struct session *session)
 
 /* The lease is not renewed: by no fault of ours, or because the session is no more. */
 static void
-renew_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+renew_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     end_renewal(session);
     if (session->phase != PHASE_OPEN)
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED || error->reason == SUMAC_REASON_REPLACED)
-        closed_without_end(session, error);
+        session_closed_without_end(session, error);
     else if (ended_by_restart(session, error))
         return;
     else if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
         session_end(session, error, NULL);
 }
 
-static void renewed(struct session *session, const struct call *call, const wire_message *message)
+static void renewed(struct session *session, const struct unary *call, const wire_message *message)
 {
     (void)call;
     (void)message;
@@ -383,13 +284,13 @@ static void renewed(struct session *session, const struct call *call, const wire
 }
 
 static bool is_to_renew_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
+    const struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     (void)call;
     return is_worth_retrying(error) && session->phase == PHASE_OPEN;
 }
 
-static const wire_message *compose_renew(struct session *session, const struct call *call)
+static const wire_message *compose_renew(struct session *session, const struct unary *call)
 {
     (void)call;
     assert(session->renewing);
@@ -404,7 +305,7 @@ static const wire_message *compose_renew(struct session *session, const struct c
     return &renew->base;
 }
 
-static const struct call_kind renew_call = {
+static const struct unary_kind renew_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_RENEW,
     .compose = compose_renew,
@@ -456,60 +357,4 @@ void leave_when_done(struct session *session)
     session->leave_called = true;
     session->phase = PHASE_LEAVING;
     call_begin(session, &leave_call, 0, session->now_us + patience_us(session));
-}
-
-void session_closed(struct session *session, const wire_closed *closed)
-{
-    assert(session->phase != PHASE_OVER);
-    const struct close_cause cause = wire_close_cause_of(closed->cause);
-    if (session->phase == PHASE_LEAVING) { /* the leave's answer says the rest, and is asked for */
-        session->leave_heard |= cause.kind == WIRE_CLOSE_LEFT;
-        return;
-    }
-    const enum sumac_reason reason = wire_close_cause_reason(&cause);
-    const bool replaced = reason == SUMAC_REASON_REPLACED;
-    const enum sumac_status status = replaced ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED;
-    const char *remedy = wire_close_cause_remedy(&cause);
-    struct sumac_error error;
-    char text[CLOSE_CAUSE_TEXT_BYTES];
-    if (closed->decided) {
-        (void)fail(
-            &error, status, reason, "ps 0 closed this session at push %" PRIu64 "%s; %s",
-            closed->final, wire_close_cause_print(&cause, text), remedy);
-        session_end(session, &error, closed);
-        return;
-    }
-    if (session->phase == PHASE_SETTLING)
-        return;
-    session->phase = PHASE_SETTLING;
-    session->settling_us = session->now_us;
-    if (replaced)
-        acknowledge(session);
-    (void)fail(
-        &session->end, status, reason,
-        "ps 0 closed this session%s, and did not say which of the pushes under way count; %s",
-        wire_close_cause_print(&cause, text), remedy);
-    effect_wake(session, session->now_us + patience_us(session));
-}
-
-/* ---- the end */
-
-void session_end(
-    struct session *session, const struct sumac_error *error, const wire_closed *closed)
-{
-    if (session->phase == PHASE_OVER)
-        return;
-    session->phase = PHASE_OVER;
-    session->end = error == &session->end ? session->end : *error;
-    if (session->config.reader || session->link_count == 0)
-        closed = NULL;
-    calls_end(session);
-    session->acknowledging = false;
-    if (session->end.reason == SUMAC_REASON_REPLACED)
-        acknowledge(session);
-    pushes_end(session, closed);
-    pulls_end(session);
-    streams_close(session);
-    if (!session->acknowledging)
-        say_ended(session);
 }

@@ -261,6 +261,22 @@ void pulls_end(struct session *session)
         pull_over(session, session->live_pulls.first, &session->end);
 }
 
+void requests_fail(struct session *session, struct link *link, const struct sumac_error *given)
+{
+    struct sumac_error error;
+
+    assert(given->status != SUMAC_OK);
+    assert(link->streams[SESSION_PULL_STREAM].state == STREAM_SHUT);
+    (void)fail(
+        &error, given->status, given->reason, "ps %" PRIu32 " at %s ended the pull stream: %s",
+        link->ps, ps_address(session, link->ps), given->text);
+    for (struct request *request = link->requests.first, *next; request != NULL; request = next) {
+        next = request->in_link.next; /* a pull has one request of each ps */
+        if (request->sent && !request->cancelled)
+            pull_over(session, request->pull, &error);
+    }
+}
+
 static void time_out(struct session *session, struct pull *pull)
 {
     const struct request *request = pull->requests.first;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.c -- what one pull asks of one ps: sent, received into the caller's memory, asked again,
- * cancelled.
+/* request.c -- what one pull asks of one ps: sent, sent again on another stream, cancelled.
  *
  * What a round of a collective came to is asked for beside the contribution, on the push stream,
  * where it is short: link->beside. That of a stream that broke is asked for on the pull stream.
@@ -10,11 +9,6 @@
 #include "links.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
-#include "error.h"
-#include "text.h"
 
 static void list(struct link *link, struct request *request)
 {
@@ -42,7 +36,7 @@ static void unlist_beside(struct link *link, struct request *request)
     request->beside = request->sent = false;
 }
 
-static void move_to_pull_stream(struct link *link, struct request *request)
+void request_leave_beside(struct link *link, struct request *request)
 {
     unlist_beside(link, request);
     list(link, request);
@@ -77,8 +71,7 @@ void request_add(
     link_touch(session, link);
 }
 
-/* It is on its way no more. */
-static void unsend(struct request *request)
+void request_unsend(struct request *request)
 {
     const uint32_t counted = request->sent && !request->beside;
 
@@ -87,7 +80,7 @@ static void unsend(struct request *request)
     request->sent = false;
 }
 
-static void unlink_request(struct session *session, struct request *request)
+void request_remove(struct session *session, struct request *request)
 {
     struct link *link = request->link;
 
@@ -96,7 +89,7 @@ static void unlink_request(struct session *session, struct request *request)
         pool_give(&session->requests, request);
         return;
     }
-    unsend(request);
+    request_unsend(request);
     assert(!request->sent);
     if (link->request_cursor == request)
         link->request_cursor = request->in_link.next;
@@ -116,7 +109,7 @@ void requests_drop(struct session *session, struct pull *pull)
             link->beside_due |= request->beside;
             link->cancels_due += !request->beside;
         } else {
-            unlink_request(session, request);
+            request_remove(session, request);
         }
         link_touch(session, link); /* the next one may go out */
     }
@@ -127,9 +120,9 @@ void requests_leave_beside(struct session *session, struct link *link)
     while (link->beside.first != NULL) {
         struct request *request = link->beside.first;
         if (request->cancelled)
-            unlink_request(session, request);
+            request_remove(session, request);
         else
-            move_to_pull_stream(link, request);
+            request_leave_beside(link, request);
     }
     link->beside_due = false;
     link_touch(session, link);
@@ -142,30 +135,14 @@ void requests_rewind(struct session *session, struct link *link)
     assert(link->streams[SESSION_PULL_STREAM].state == STREAM_SHUT);
     for (struct request *request = link->requests.first, *next; request != NULL; request = next) {
         next = request->in_link.next;
-        unsend(request);
+        request_unsend(request);
         request->piece = 0;
         request->offset = 0;
         if (request->cancelled)
-            unlink_request(session, request);
+            request_remove(session, request);
     }
     link->cancels_due = 0;
     link->request_cursor = link->requests.first;
-}
-
-void requests_fail(struct session *session, struct link *link, const struct sumac_error *given)
-{
-    struct sumac_error error;
-
-    assert(given->status != SUMAC_OK);
-    assert(link->streams[SESSION_PULL_STREAM].state == STREAM_SHUT);
-    (void)fail(
-        &error, given->status, given->reason, "ps %" PRIu32 " at %s ended the pull stream: %s",
-        link->ps, ps_address(session, link->ps), given->text);
-    for (struct request *request = link->requests.first, *next; request != NULL; request = next) {
-        next = request->in_link.next; /* a pull has one request of each ps */
-        if (request->sent && !request->cancelled)
-            pull_over(session, request->pull, &error);
-    }
 }
 
 static bool
@@ -258,7 +235,7 @@ static bool fill_message(
         link->cancels_due--;
         wire->request = request->number;
         wire->cancel = true;
-        unlink_request(session, request);
+        request_remove(session, request);
         return true;
     }
     struct request *request = link->request_cursor;
@@ -281,7 +258,7 @@ static wire_pull_request *fill_beside(struct session *session, struct request *r
     if (request->cancelled) {
         wire->request = request->number;
         wire->cancel = true;
-        unlink_request(session, request);
+        request_remove(session, request);
     } else {
         (void)fill_request(session, request, wire);
     }
@@ -341,260 +318,4 @@ void compose_pulls(struct session *session, struct link *link)
         effect->payload = list_indices(session, filled, &effect->payload_count);
     stream->writable = false;
     session->sent_us = session->now_us;
-}
-
-/* A reader over the spans that a payload came in. */
-struct reader {
-    const struct span *spans;
-    size_t span_count;
-    size_t offset; /* in spans[0] */
-};
-
-static bool read_bytes(struct reader *reader, uint8_t *to, uint64_t bytes)
-{
-    while (bytes > 0) {
-        if (reader->span_count == 0)
-            return false;
-        assert(reader->offset <= reader->spans->bytes);
-        const size_t rest = reader->spans->bytes - reader->offset;
-        const size_t now = rest < bytes ? rest : (size_t)bytes;
-        memcpy(to, reader->spans->data + reader->offset, now);
-        to += now;
-        bytes -= now;
-        reader->offset += now;
-        if (reader->offset == reader->spans->bytes) {
-            reader->spans++;
-            reader->span_count--;
-            reader->offset = 0;
-        }
-    }
-    return true;
-}
-
-static void skip_received(struct request *request)
-{
-    assert(request->piece <= request->piece_count);
-    const struct session_piece *pieces = &request->pull->pieces[request->first_piece];
-    while (request->piece < request->piece_count &&
-           request->offset == pieces[request->piece].bytes) {
-        request->piece++;
-        request->offset = 0;
-    }
-}
-
-/* One answered run must be the next bytes of what was asked, in that order; it is copied where the
- * caller wants it. */
-static bool receive_run(struct request *request, const wire_piece *run, struct reader *reader)
-{
-    if (run->bytes == 0)
-        return true;
-    skip_received(request);
-    if (request->piece == request->piece_count)
-        return false;
-    const struct session_piece *piece =
-        &request->pull->pieces[request->first_piece + request->piece];
-    assert(request->offset <= piece->bytes);
-    if (run->shard_id != piece->shard_id ||
-        run->offset_bytes != piece->offset_bytes + request->offset ||
-        run->bytes > piece->bytes - request->offset)
-        return false;
-    if (!read_bytes(reader, piece->data + request->offset, run->bytes))
-        return false;
-    request->offset += run->bytes;
-    return true;
-}
-
-/* Returns UNSPECIFIED or MALFORMED. */
-static enum sumac_reason receive(struct request *request, const struct session_event *event)
-{
-    const wire_pull_answer *answer = event->pull_answer;
-    struct reader reader = {.spans = event->payload, .span_count = event->payload_spans};
-
-    for (size_t i = 0; i < answer->n_pieces; i++)
-        if (!receive_run(request, answer->pieces[i], &reader))
-            return SUMAC_REASON_MALFORMED;
-    for (uint32_t i = 0; i < request->piece_count && i < answer->n_versions; i++)
-        request->pull->versions[request->pull->places[request->first_piece + i]] =
-            answer->versions[i];
-    skip_received(request);
-    return answer->last && request->piece < request->piece_count ? SUMAC_REASON_MALFORMED
-                                                                 : SUMAC_REASON_UNSPECIFIED;
-}
-
-/* Ask again on the same stream, under a new number: what still comes for the old one is nobody's.
- */
-static void ask_again(struct session *session, struct request *request)
-{
-    assert(request->pull != NULL);
-    struct link *link = request->link;
-    assert(!request->beside);
-    unsend(request);
-    request->number = ++session->last_request;
-    request->piece = 0;
-    request->offset = 0;
-    request->tries++;
-    LIST_REMOVE(&link->requests, request, in_link);
-    LIST_APPEND(&link->requests, request, in_link);
-    if (link->request_cursor == NULL)
-        link->request_cursor = request;
-    link_touch(session, link);
-}
-
-/* A ps that waited in vain for a push of ours can't know why: its part on another ps may be what
- * holds it up. */
-static void name_silent_ps(
-    const struct session *session, const struct request *request, struct sumac_error *error)
-{
-    for (uint32_t i = 0; i < session->link_count; i++) {
-        const struct link *link = &session->links[i];
-        const struct part *part = link->parts.first;
-        if (link == request->link || part == NULL || part->staged ||
-            part->push->sequence > request->after_sequence)
-            continue;
-        const size_t said = strlen(error->text);
-        (void)text_print(
-            error->text + said, sizeof error->text - said,
-            "; push %" PRIu64 " waits for ps %" PRIu32 " at %s, last heard from %s ago",
-            part->push->sequence, link->ps, ps_address(session, link->ps),
-            text_time_us(session->now_us - link->answered_us).text);
-        trouble_tell(session, link, SESSION_PUSH_STREAM, error);
-        const size_t told = strlen(error->text);
-        (void)text_print(
-            error->text + told, sizeof error->text - told,
-            "; if ps %" PRIu32 " does not come back, start the whole run again, ps and workers",
-            link->ps);
-        return;
-    }
-}
-
-static void
-fail_request(struct session *session, struct request *request, const wire_pull_answer *answer)
-{
-    assert(answer->status != 0);
-    const bool lost = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MEMBER_LOST;
-    const bool ended = request->pull->collective == NULL && !lost &&
-                       (answer->status == SUMAC_ABORTED ||
-                        answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED);
-    if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
-        ask_again(session, request);
-        return;
-    }
-    struct sumac_error error;
-    (void)fail(
-        &error, (enum sumac_status)answer->status, (enum sumac_reason)answer->reason,
-        "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
-        ended ? "; asked again as often as may be" : "");
-    if (error.reason == SUMAC_REASON_TIMED_OUT) {
-        if (request->pull->after_own_pushes)
-            trouble_tell(session, request->link, SESSION_PUSH_STREAM, &error);
-        name_silent_ps(session, request, &error);
-    }
-    unsend(request);
-    link_touch(session, request->link); /* there may be room for the next one */
-    pull_over(session, request->pull, &error);
-}
-
-static void finish_request(struct session *session, struct request *request)
-{
-    assert(request->piece == request->piece_count);
-    struct pull *pull = request->pull;
-    assert(pull->open_requests > 0);
-    link_touch(session, request->link); /* there may be room for the next one */
-    LIST_REMOVE(&pull->requests, request, of_pull);
-    unlink_request(session, request);
-    if (--pull->open_requests == 0)
-        pull_over(session, pull, NULL);
-}
-
-static struct request *find_request(struct request *first, uint64_t number)
-{
-    struct request *request = first;
-
-    while (request != NULL && (request->number != number || request->cancelled))
-        request = request->in_link.next;
-    return request;
-}
-
-/* End a pull whose answer is not what was asked for, or does not fit into memory. */
-static void
-fail_received(struct session *session, struct request *request, enum sumac_reason reason)
-{
-    const uint32_t ps = request->link->ps;
-    struct sumac_error error;
-
-    if (reason == SUMAC_REASON_OUT_OF_MEMORY)
-        (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, reason,
-            "no memory for the result of a round of a collective on ps %" PRIu32, ps);
-    else
-        (void)fail(
-            &error, SUMAC_INTERNAL, reason,
-            request->pull->collective != NULL
-                ? "ps %" PRIu32
-                  " answered for a round of a collective with other bytes than it says"
-                : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
-            ps);
-    pull_over(session, request->pull, &error);
-}
-
-/* The next of what the ps says of it. */
-static void
-take_answer(struct session *session, struct request *request, const struct session_event *event)
-{
-    const wire_pull_answer *answer = event->pull_answer;
-
-    assert(request->pull != NULL);
-    if (answer->step > session->newest_step)
-        session->newest_step = answer->step;
-    if (answer->status != 0) {
-        fail_request(session, request, answer);
-        return;
-    }
-    if (request->pull->asks) { /* that is over by now */
-        pull_over(session, request->pull, NULL);
-        return;
-    }
-    const enum sumac_reason reason = request->pull->collective != NULL
-                                         ? result_receive(session, request, event)
-                                         : receive(request, event);
-    if (reason == SUMAC_REASON_UNSPECIFIED && answer->last)
-        finish_request(session, request);
-    else if (reason != SUMAC_REASON_UNSPECIFIED)
-        fail_received(session, request, reason);
-}
-
-void pull_answer(struct session *session, struct link *link, const struct session_event *event)
-{
-    const wire_pull_answer *answer = event->pull_answer;
-
-    if (answer->greeting != NULL &&
-        !stream_greeted(session, link, SESSION_PULL_STREAM, answer->greeting))
-        return;
-    struct request *request = find_request(link->requests.first, answer->request);
-    if (request == NULL || !request->sent)
-        return;
-    link->streams[SESSION_PULL_STREAM].troubled = false;
-    take_answer(session, request, event);
-}
-
-void pulled_beside(struct session *session, struct link *link, const wire_pull_answer *answer)
-{
-    const struct span payload = {.data = answer->payload.data, .bytes = answer->payload.len};
-    const struct session_event event = {
-        .kind = SESSION_EVENT_PULL_ANSWER,
-        .ps = link->ps,
-        .stream_kind = SESSION_PUSH_STREAM,
-        .pull_answer = answer,
-        .payload = &payload,
-        .payload_spans = payload.bytes > 0};
-    struct request *request = find_request(link->beside.first, answer->request);
-
-    if (request == NULL || !request->sent)
-        return;
-    if (answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MESSAGE_TOO_LARGE) {
-        move_to_pull_stream(link, request);
-        link_touch(session, link);
-        return;
-    }
-    take_answer(session, request, &event);
 }

@@ -10,29 +10,6 @@
 
 #include "error.h"
 
-static const char *keep_text(struct session *session, const char *text)
-{
-    const size_t bytes = text == NULL ? 1 : strlen(text) + 1;
-    char *copy = arena_take(&session->texts, bytes);
-
-    if (copy != NULL)
-        memcpy(copy, text == NULL ? "" : text, bytes);
-    return copy;
-}
-
-const char *const *
-session_keep_texts(struct session *session, const char *const *texts, uint32_t count)
-{
-    const char **copies = arena_take(&session->texts, (count + 1) * sizeof *copies);
-
-    for (uint32_t i = 0; copies != NULL && i < count; i++) {
-        copies[i] = keep_text(session, texts[i]);
-        if (copies[i] == NULL)
-            return NULL;
-    }
-    return copies;
-}
-
 static void *keep_bytes(struct session *session, const void *data, size_t bytes)
 {
     assert(bytes == 0 || data != NULL);
@@ -47,13 +24,13 @@ static bool keep_config(struct session *session, const struct session_config *co
     struct session_config *kept = &session->config;
 
     *kept = *config;
-    kept->job = keep_text(session, config->job);
+    kept->job = session_keep_text(session, config->job);
     kept->members_jobs = session_keep_texts(session, config->members_jobs, config->member_count);
     kept->members_indices = keep_bytes(
         session, config->members_indices, config->member_count * sizeof *config->members_indices);
     kept->ps_addresses = session_keep_texts(session, config->ps_addresses, config->ps_count);
     if (config->ps_starter != NULL)
-        kept->ps_starter = keep_text(session, config->ps_starter);
+        kept->ps_starter = session_keep_text(session, config->ps_starter);
     if (config->members_addresses != NULL)
         kept->members_addresses =
             session_keep_texts(session, config->members_addresses, config->member_count);
@@ -84,7 +61,7 @@ struct session *session_create(const struct session_config *config, const struct
     pool_init(&session->pulls, &session->memory, sizeof(struct pull), 64);
     pool_init(&session->requests, &session->memory, sizeof(struct request), 64);
     pool_init(&session->errors, &session->memory, sizeof(struct sumac_error), 8);
-    pool_init(&session->calls, &session->memory, sizeof(struct call), 8);
+    pool_init(&session->calls, &session->memory, sizeof(struct unary), 8);
     pool_init(&session->collectives, &session->memory, sizeof(struct session_collective), 16);
     session->wake_us = NEVER;
     session->run_ps = UINT32_MAX;
@@ -190,6 +167,8 @@ static void handle(struct session *session, const struct session_event *event)
         break;
     case SESSION_EVENT_CALL_ANSWERED:
         call_answered(session, event);
+        if (session->phase == PHASE_FOUND)
+            join_begin(session);
         break;
     case SESSION_EVENT_CALL_FAILED:
         call_failed(session, event);

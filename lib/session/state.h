@@ -3,10 +3,15 @@
  * deed on it:
  *
  *   session.c  create, destroy, one event in
+ *   known_ps.c where each ps listens, and whether it is still the same
  *   find.c     which ps there are, before there is a session
- *   join.c     join, lease, leave, the end
+ *   join.c     join, lease, leave
+ *   settle.c   closed: which pushes count is asked for
+ *   end.c      the end
  *   call.c     unary calls: made when due, answered, made again, given up
- *   stream.c   opened, lost, greeted, given up
+ *   given_call.c  the caller's calls: taken in, answered
+ *   stream_open.c  a stream is opened, said hello on, shut
+ *   stream.c   it is greeted, or lost; a ps is given up
  *   trouble.c  why the last one ended
  *   push.c     a push is taken in, numbered, over
  *   answer.c   what a ps says about pushes; the commit advances
@@ -14,8 +19,9 @@
  *   room.c     large parts: they ask for room, and give it back
  *   pull.c     a pull is taken in, over
  *   collective.c  contributions to collectives, and what a round came to
- *   request.c  its requests, and what a ps answers to them
- *   effect.c   what one step gives
+ *   request.c  its requests: sent, asked again, cancelled
+ *   receive.c  what a ps answers to them
+ *   effect.c   what one step gives; the texts that a session keeps
  *
  *   session ── links[ps] ── parts (not done there, in the order of their sequence) ── push
  *           │            └─ requests (not answered there) ── pull
@@ -39,7 +45,7 @@
 #define NEVER UINT64_MAX
 
 struct link;
-struct call;
+struct unary;
 struct session;
 
 /* What one push has for one ps. */
@@ -142,28 +148,28 @@ struct pull {
 
 /* What is called, and what becomes of it: the session's own calls have a kind each, and the
  * caller's have one. */
-struct call_kind {
+struct unary_kind {
     const wire_service *service; /* of the session's own */
     unsigned method;
     /* The request of a try, made when it is due, in the step's arena; NULL: there is no memory. */
-    const wire_message *(*compose)(struct session *session, const struct call *call);
-    void (*answered)(struct session *session, const struct call *call, const wire_message *reply);
+    const wire_message *(*compose)(struct session *session, const struct unary *call);
+    void (*answered)(struct session *session, const struct unary *call, const wire_message *reply);
     /* For good: the error that the last try came to. */
     void (*failed)(
-        struct session *session, const struct call *call, const struct sumac_error *error);
+        struct session *session, const struct unary *call, const struct sumac_error *error);
     /* Is this reply taken? If not, the try has failed, with *why. NULL: any reply is. */
     bool (*accepts)(
-        const struct session *session, const struct call *call, const wire_message *reply,
+        const struct session *session, const struct unary *call, const wire_message *reply,
         struct sumac_error *why);
     /* Is it made again after this error? NULL: if it is_worth_retrying. */
     bool (*is_made_again)(
-        const struct session *session, const struct call *call, const struct sumac_error *error);
+        const struct session *session, const struct unary *call, const struct sumac_error *error);
 };
 
 /* A call that is to be answered: its next try is due, or one is under way. */
-struct call {
-    LINKS(struct call) links; /* in the session's list */
-    const struct call_kind *kind;
+struct unary {
+    LINKS(struct unary) links; /* in the session's list */
+    const struct unary_kind *kind;
     uint64_t number; /* of the try under way; 0: none is */
     uint64_t due_us; /* of the next one; NEVER: one is under way */
     uint64_t until_us;
@@ -249,6 +255,7 @@ struct link {
 enum phase {
     PHASE_NEW,
     PHASE_FINDING,
+    PHASE_FOUND, /* to join, in the same step */
     PHASE_JOINING,
     PHASE_OPEN,
     PHASE_SETTLING,
@@ -288,7 +295,7 @@ struct session {
     struct replaced replaced; /* whose place the join has taken */
     uint32_t lease_ms;
     uint64_t sent_us; /* anything, to any ps */
-    LIST(struct call) live_calls;
+    LIST(struct unary) live_calls;
     uint32_t given_calls; /* of them, the caller's */
     uint64_t last_call;   /* the number of the last try */
     bool renewing;
@@ -357,9 +364,8 @@ void *step_take(struct session *session, size_t bytes);
 /* Something may go out to that ps: looked at when the event is handled. */
 void link_touch(struct session *session, struct link *link);
 uint32_t backoff_ms(const struct session *session, uint32_t failures);
-
-/* session.c */
-/* As long as the session lives; NULL: no memory. */
+/* Copies that live as long as the session; NULL: no memory. A text that is NULL becomes "". */
+const char *session_keep_text(struct session *session, const char *text);
 const char *const *
 session_keep_texts(struct session *session, const char *const *texts, uint32_t count);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c -- the streams to each ps: opened, greeted, lost and opened again, and a ps given up. */
+/* stream.c -- what becomes of the streams to each ps: greeted, lost and opened again, and a ps
+ * given up. */
 #include "state.h"
 #include "membership.h"
 #include "transfers.h"
@@ -10,19 +11,11 @@
 #include <string.h>
 
 #include "error.h"
-#include "loopback.h"
 #include "text.h"
 
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
 #define CHUNK_BYTES_MIN 64u
 #define TOLD_BYTES 280u
-
-const char *ps_address(const struct session *session, uint32_t ps)
-{
-    const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
-
-    return address[0] == '\0' ? "an unknown address" : address;
-}
 
 struct told_address {
     char text[TOLD_BYTES];
@@ -40,63 +33,6 @@ static struct told_address told_address(const struct session *session, uint32_t 
     return address;
 }
 
-/* The next one: what the one before it still delivers is dropped from now on. */
-static void advance(struct stream *stream)
-{
-    assert(stream->state == STREAM_SHUT);
-    stream->state = STREAM_DUE;
-    stream->generation++;
-    stream->writable = stream->hello_sent = stream->greeted = false;
-}
-
-static void begin(struct session *session, struct link *link, enum session_stream_kind kind)
-{
-    struct stream *stream = &link->streams[kind];
-
-    assert(stream->state == STREAM_DUE);
-    stream->state = STREAM_OPENING;
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_OPEN_STREAM);
-    effect->ps = link->ps;
-    effect->stream_kind = kind;
-    effect->generation = stream->generation;
-}
-
-/* Not before its time: a stream that broke has one. */
-void stream_open(struct session *session, struct link *link, enum session_stream_kind kind)
-{
-    struct stream *stream = &link->streams[kind];
-
-    assert(stream->state == STREAM_SHUT);
-    if (link->gone)
-        return;
-    advance(stream);
-    if (session->now_us < stream->due_us)
-        effect_wake(session, stream->due_us);
-    else
-        begin(session, link, kind);
-}
-
-static void shut(struct stream *stream)
-{
-    assert(stream->state >= STREAM_OPENING);
-    stream->state = STREAM_SHUT;
-    stream->writable = stream->greeted = false;
-}
-
-void stream_writable(struct session *session, const struct session_event *event)
-{
-    struct link *link = &session->links[event->ps];
-    struct stream *stream = &link->streams[event->stream_kind];
-
-    if (stream->generation != event->generation || stream->state < STREAM_OPENING)
-        return;
-    if (stream->hello_sent)
-        link->heard_us = session->now_us; /* the ps takes what we send */
-    stream->state = STREAM_OPEN;
-    stream->writable = true;
-    link_touch(session, link);
-}
-
 /* What goes out next starts from the first part that is not done. */
 static void rewind_pushes(struct session *session, struct link *link)
 {
@@ -106,34 +42,6 @@ static void rewind_pushes(struct session *session, struct link *link)
     link->cut_sequence = 0;
     link->gauge = 0;
     link->small_messages = 0;
-}
-
-/* Has this ps spoken to the session? A member's ps 0 has, it answered the join. Who then answers
- * for another cluster is the same ps, started again. */
-static bool is_known(const struct session *session, const struct link *link)
-{
-    if (session->config.reader)
-        return link->incarnation != 0;
-    return link->knows_grant || link->ps == 0;
-}
-
-void fail_restarted(
-    const struct session *session, const struct link *link, struct sumac_error *error)
-{
-    (void)fail(
-        error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
-        "ps %" PRIu32 " at %s was restarted and its state is lost; start the run again", link->ps,
-        ps_address(session, link->ps));
-}
-
-void fail_another_ps(
-    const struct session *session, const struct link *link, uint32_t ps, struct sumac_error *error)
-{
-    assert(ps != link->ps);
-    (void)fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "ps %" PRIu32 " answers at %s, which this configuration calls ps %" PRIu32 ": %s", ps,
-        ps_address(session, link->ps), link->ps, ps_remedy(session, link->ps, OTHER_PS_REMEDY));
 }
 
 /* A ps ends its streams with PS_MISSING only as it exits. */
@@ -199,7 +107,7 @@ static bool is_final(struct session *session, struct link *link, const struct su
         session->leave_heard |= given->reason == SUMAC_REASON_RUN_ENDED;
         return true;
     }
-    if (given->reason == SUMAC_REASON_WRONG_CLUSTER && is_known(session, link))
+    if (given->reason == SUMAC_REASON_WRONG_CLUSTER && link_is_known(session, link))
         fail_restarted(session, link, &error);
     else if (given->reason == SUMAC_REASON_TERMINATED && ps_is_started(session, link->ps))
         (void)fail(
@@ -297,7 +205,7 @@ void stream_lost(struct session *session, const struct session_event *event)
     struct stream *stream = &link->streams[event->stream_kind];
     if (stream->generation != event->generation || stream->state < STREAM_OPENING)
         return;
-    shut(stream);
+    stream_shut(stream);
     if (is_final(session, link, event->error))
         return;
     const enum session_stream_kind kind = event->stream_kind;
@@ -320,12 +228,12 @@ static void check_stream(struct session *session, struct link *link, enum sessio
     assert(!stream->undone || stream->state == STREAM_OPENING);
     if (stream->undone) {
         stream->undone = false;
-        shut(stream);
+        stream_shut(stream);
         break_stream(session, link, kind, "this process had no memory to open it");
     } else if (stream->state == STREAM_DUE && link->gone) {
         stream->state = STREAM_SHUT;
     } else if (stream->state == STREAM_DUE && session->now_us >= stream->due_us) {
-        begin(session, link, kind);
+        stream_begin(session, link, kind);
     } else if (stream->state == STREAM_DUE) {
         effect_wake(session, stream->due_us);
     }
@@ -336,65 +244,6 @@ void streams_check(struct session *session)
     for (uint32_t i = 0; i < session->link_count && session->phase != PHASE_OVER; i++)
         for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++)
             check_stream(session, &session->links[i], (enum session_stream_kind)kind);
-}
-
-void stream_hello(
-    const struct session *session, const struct link *link, enum session_stream_kind kind,
-    wire_hello *hello)
-{
-    assert(link->streams[kind].generation > 0);
-    hello->protocol_version = WIRE_PROTOCOL_VERSION;
-    hello->cluster_id = session->cluster_id;
-    hello->epoch = session->epoch;
-    hello->ps_incarnation = link->incarnation;
-    hello->generation = link->streams[kind].generation;
-    hello->commit_through = session->commit_through;
-    if (!session->config.reader) {
-        hello->session_id.data = (uint8_t *)(uintptr_t)session->session_id;
-        hello->session_id.len = sizeof session->session_id;
-    }
-}
-
-/* Which ps has that incarnation; NULL: none that is known. */
-static const struct link *find_incarnation(const struct session *session, uint64_t incarnation)
-{
-    assert(session->link_count > 0);
-    for (uint32_t i = 0; incarnation != 0 && i < session->link_count; i++)
-        if (session->links[i].incarnation == incarnation)
-            return &session->links[i];
-    return NULL;
-}
-
-bool link_is_same(
-    const struct session *session, const struct link *link, const struct ps_identity *it,
-    struct sumac_error *error)
-{
-    const bool other_cluster =
-        session->cluster_id != 0 && it->cluster_id != 0 && it->cluster_id != session->cluster_id;
-
-    const struct link *other = find_incarnation(session, it->incarnation);
-
-    assert(link->ps < session->link_count);
-    if (other != NULL && other != link) {
-        fail_another_ps(session, link, other->ps, error);
-    } else if (other_cluster && !is_known(session, link)) {
-        (void)fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64
-            "; check the addresses of job ps",
-            link->ps, ps_address(session, link->ps), it->cluster_id, session->cluster_id);
-    } else if (other_cluster || (link->incarnation != 0 && it->incarnation != link->incarnation)) {
-        fail_restarted(session, link, error);
-    } else if (session->epoch != 0 && it->epoch != session->epoch) {
-        (void)fail(
-            error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
-            "ps %" PRIu32 " at %s went back to epoch %" PRIu64
-            " and this session is of epoch %" PRIu64 "; start the run again",
-            link->ps, ps_address(session, link->ps), it->epoch, session->epoch);
-    } else {
-        return true;
-    }
-    return false;
 }
 
 static uint32_t smaller(uint32_t said, uint32_t ours)
@@ -465,23 +314,6 @@ bool stream_greeted(
     if (first)
         pushes_admit(session);
     return true;
-}
-
-void streams_close(struct session *session)
-{
-    for (uint32_t i = 0; i < session->link_count; i++)
-        for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++) {
-            struct stream *stream = &session->links[i].streams[kind];
-            const bool had_begun = stream->state >= STREAM_OPENING;
-            stream->state = STREAM_SHUT;
-            stream->writable = stream->greeted = stream->undone = false;
-            if (!had_begun)
-                continue;
-            struct session_effect *effect = effect_add(session, SESSION_EFFECT_CLOSE_STREAM);
-            effect->ps = i;
-            effect->stream_kind = (enum session_stream_kind)kind;
-            effect->generation = stream->generation;
-        }
 }
 
 /* Is there something that a ps that lives would answer, or take, by now? */

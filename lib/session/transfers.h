@@ -76,21 +76,29 @@ void pulls_release(struct session *session);
 void pulls_check(struct session *session);
 /* Pushes have got their sequences: pulls that come after them may be asked for. */
 void pulls_admit(struct session *session);
+/* The ps ended its pull stream for what was asked there: the pulls that were under way on it fail
+ * as it says. Those that were not sent yet are as they were. */
+void requests_fail(struct session *session, struct link *link, const struct sumac_error *given);
 
 /* request.c */
 void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
     uint32_t piece_count);
 void requests_drop(struct session *session, struct pull *pull);
+/* It is on its way no more. */
+void request_unsend(struct request *request);
+/* Its pull has forgotten it. */
+void request_remove(struct session *session, struct request *request);
+/* It is asked on the pull stream from now on. */
+void request_leave_beside(struct link *link, struct request *request);
 void requests_rewind(struct session *session, struct link *link);
 /* The push stream is gone: what was asked there is asked on the pull stream. */
 void requests_leave_beside(struct session *session, struct link *link);
-/* The ps ended its pull stream for what was asked there: the pulls that were under way on it fail
- * as it says. Those that were not sent yet are as they were. */
-void requests_fail(struct session *session, struct link *link, const struct sumac_error *given);
 void compose_pulls(struct session *session, struct link *link);
 /* Those that are to go out with the next message of the push stream; it may have none. */
 void compose_beside(struct session *session, struct link *link, wire_push_request *request);
+
+/* receive.c */
 void pulled_beside(struct session *session, struct link *link, const wire_pull_answer *answer);
 void pull_answer(struct session *session, struct link *link, const struct session_event *event);
 

@@ -9,7 +9,7 @@
 
 enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
 
-struct cursor {
+struct split_cursor {
     const struct span *span; /* the one that `at` is in */
     const struct span *spans_end;
     size_t at;
@@ -21,7 +21,7 @@ static const char *const cut_short = "is cut short in the middle of a field";
 
 /* Step over spans that are used up, so that there is a byte at the cursor unless the message is
  * over. */
-static inline void settle(struct cursor *cursor)
+static inline void settle(struct split_cursor *cursor)
 {
     while (cursor->span < cursor->spans_end && cursor->at == cursor->span->bytes) {
         cursor->span++;
@@ -29,7 +29,7 @@ static inline void settle(struct cursor *cursor)
     }
 }
 
-static bool skip(struct cursor *cursor, uint64_t bytes)
+static bool skip(struct split_cursor *cursor, uint64_t bytes)
 {
     if (bytes > cursor->total - cursor->offset)
         return false;
@@ -45,7 +45,7 @@ static bool skip(struct cursor *cursor, uint64_t bytes)
 }
 
 /* A varint of at most ten bytes. False: the message ends within it, or it is longer. */
-static bool read_varint(struct cursor *cursor, uint64_t *value)
+static bool read_varint(struct split_cursor *cursor, uint64_t *value)
 {
     uint64_t read = 0;
 
@@ -67,7 +67,7 @@ static bool read_varint(struct cursor *cursor, uint64_t *value)
 }
 
 /* Over the value of a field other than payload. */
-static bool skip_value(struct cursor *cursor, unsigned encoding)
+static bool skip_value(struct split_cursor *cursor, unsigned encoding)
 {
     uint64_t value;
 
@@ -117,7 +117,7 @@ static inline size_t field_end(const struct span *span, size_t at)
 }
 
 /* Over small fields, as nearly all are. */
-static void skip_small(struct cursor *cursor)
+static void skip_small(struct split_cursor *cursor)
 {
     size_t at = cursor->at;
 
@@ -130,7 +130,8 @@ static void skip_small(struct cursor *cursor)
     settle(cursor);
 }
 
-static const char *note_payload(struct cursor *cursor, uint64_t field, struct split *split)
+static const char *
+note_payload(struct split_cursor *cursor, uint64_t field, struct wire_split *split)
 {
     uint64_t bytes;
 
@@ -146,15 +147,15 @@ static const char *note_payload(struct cursor *cursor, uint64_t field, struct sp
     return NULL;
 }
 
-const char *split_find(const struct span *spans, size_t span_count, struct split *split)
+const char *split_find(const struct span *spans, size_t span_count, struct wire_split *split)
 {
     uint64_t total = 0;
 
     for (size_t i = 0; i < span_count; i++)
         total += spans[i].bytes;
-    *split = (struct split){
+    *split = (struct wire_split){
         .total = total, .field = total, .payload_begin = total, .payload_end = total};
-    struct cursor cursor = {.span = spans, .spans_end = spans + span_count, .total = total};
+    struct split_cursor cursor = {.span = spans, .spans_end = spans + span_count, .total = total};
     settle(&cursor);
     for (skip_small(&cursor); cursor.offset < total; skip_small(&cursor)) {
         const uint64_t field = cursor.offset;
@@ -194,7 +195,8 @@ copy(const struct span *spans, size_t span_count, uint64_t begin, uint64_t end, 
 }
 
 const uint8_t *split_join(
-    const struct span *spans, size_t span_count, const struct split *split, struct arena *arena)
+    const struct span *spans, size_t span_count, const struct wire_split *split,
+    struct arena *arena)
 {
     static const uint8_t nothing[1];
     const uint64_t header_bytes = split->field + (split->total - split->payload_end);
@@ -212,8 +214,8 @@ const uint8_t *split_join(
 }
 
 bool split_payload(
-    const struct span *spans, size_t span_count, const struct split *split, struct arena *arena,
-    const struct span **payload, size_t *payload_spans)
+    const struct span *spans, size_t span_count, const struct wire_split *split,
+    struct arena *arena, const struct span **payload, size_t *payload_spans)
 {
     *payload = NULL;
     *payload_spans = 0;

@@ -14,7 +14,7 @@
 
 #include "memory.h"
 
-struct split {
+struct wire_split {
     uint64_t total;
     uint64_t field; /* where the payload field's tag begins; total when there is none */
     uint64_t payload_begin;
@@ -22,16 +22,17 @@ struct split {
 };
 
 /* Walk the top-level fields. Returns NULL, or what is wrong as the end of a sentence. */
-const char *split_find(const struct span *spans, size_t span_count, struct split *split);
+const char *split_find(const struct span *spans, size_t span_count, struct wire_split *split);
 
 /* The bytes [begin, end) of the message, contiguous: in place when they lie in one span, else
  * copied into `arena`. NULL: the arena has no more. */
 const uint8_t *split_join(
-    const struct span *spans, size_t span_count, const struct split *split, struct arena *arena);
+    const struct span *spans, size_t span_count, const struct wire_split *split,
+    struct arena *arena);
 
 /* The payload's spans, in `arena`. False: the arena has no more. */
 bool split_payload(
-    const struct span *spans, size_t span_count, const struct split *split, struct arena *arena,
-    const struct span **payload, size_t *payload_spans);
+    const struct span *spans, size_t span_count, const struct wire_split *split,
+    struct arena *arena, const struct span **payload, size_t *payload_spans);
 
 #endif

@@ -229,7 +229,7 @@ enum sumac_status wire_unpack(
     const wire_type *type, const struct span *spans, size_t span_count, struct arena *arena,
     struct wire_received *received, struct sumac_error *error)
 {
-    struct split split = {0};
+    struct wire_split split = {0};
 
     if (wire_has_payload(type)) {
         const char *wrong = split_find(spans, span_count, &split);

@@ -455,7 +455,7 @@ static void check_calls(struct sums *sums)
     const struct session *session = sums->session;
     uint32_t count = 0, given = 0;
 
-    for (const struct call *call = session->live_calls.first; call != NULL;
+    for (const struct unary *call = session->live_calls.first; call != NULL;
          call = call->links.next, count++) {
         if ((call->number != 0) != (call->due_us == NEVER) || call->number > session->last_call)
             check_object(

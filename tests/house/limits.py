@@ -14,10 +14,11 @@ EXPRESSIONS = {
     "server/ps_config.c": ["lane->streams_max = options->calls_max / 2;"],
     "server/lane/peer/places.c": ["= lane->config.streams_max / 4 / lane->config.sessions_max;", "strangers_max = lane->config.streams_max / 4;",
                              "readers_max = lane->config.streams_max / 2;", "return share < 2 ? 2 : share;"],
-    "lib/rpc/server.c": ["least(SERVER_ENDING_CALLS_MAX, share(made, SERVER_ENDING_DIVISOR));",
-                         "least(handlers[i].calls_max, share(server, RPC_METHOD_DIVISOR))",
-                         "least(SERVER_OWN_CALLS_MAX, share(server, RPC_METHOD_DIVISOR));",
-                         "newcomers_max = share(made, SERVER_NEWCOMERS_DIVISOR);"],
+    "lib/rpc/services.c": ["least(SERVER_ENDING_CALLS_MAX, share(made, SERVER_ENDING_DIVISOR));",
+                           "least(handlers[i].calls_max, share(server, RPC_METHOD_DIVISOR))",
+                           "newcomers_max = share(made, SERVER_NEWCOMERS_DIVISOR);"],
+    "lib/rpc/health.c": [".calls_max = SERVER_OWN_CALLS_MAX,"],
+    "lib/rpc/reflection.c": [".calls_max = SERVER_OWN_CALLS_MAX,"],
 }
 
 

@@ -24,7 +24,7 @@ ARGUED = {
     "lib/base/key_map.c": "entries of one hash, linked one way: two words less for each name",
     "lib/client/transfer.c": "transfers that are free, taken from the front",
     "lib/rpc/call.h": "queues between what gRPC completes and what waits, on the hottest path",
-    "lib/rpc/receive.c": "calls that ask for a message, all taken from the front",
+    "lib/rpc/poller.c": "calls that ask for a message, all taken from the front",
     "lib/session/session.c": "links that were touched in a step, all taken from the front",
     "server/ps_links.c": "slots of an array, linked by their numbers",
     "server/store/blocks.c": "what a block took the place of: a chain by age, not a list",

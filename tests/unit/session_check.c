@@ -414,7 +414,7 @@ static void a_wrong_call_is_found(void **state)
                        .method = WIRE_VARIABLES_LIST,
                        .request = &list.base,
                        .timeout_ms = 10000}});
-    struct call *call = session->live_calls.first;
+    struct unary *call = session->live_calls.first;
     expect_right(session);
 
     wrong(call->number, 0, "call 0 is neither due nor under way");

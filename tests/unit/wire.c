@@ -155,7 +155,7 @@ static void fields_of_every_encoding_are_stepped_over(void **state)
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         uint8_t bytes[32];
         const size_t at = fields[i].count;
-        struct split split;
+        struct wire_split split;
         memcpy(bytes, fields[i].bytes, at);
         bytes[at] = (uint8_t)((WIRE_PAYLOAD_FIELD << 3 | 2) & 0x7f) | 0x80;
         bytes[at + 1] = (uint8_t)((WIRE_PAYLOAD_FIELD << 3 | 2) >> 7);
@@ -185,7 +185,7 @@ static void small_fields_are_stepped_over_wherever_the_message_is_cut(void **sta
     memcpy(bytes + sizeof small + sizeof payload, small, sizeof small);
     for (size_t cut = 0; cut <= sizeof bytes; cut++) {
         const struct span spans[2] = {{bytes, cut}, {bytes + cut, sizeof bytes - cut}};
-        struct split split;
+        struct wire_split split;
         assert_null(split_find(spans, 2, &split));
         assert_int_equal(split.field, sizeof small);
         assert_int_equal(split.payload_begin, sizeof small + 2);
@@ -212,7 +212,7 @@ static void a_small_field_ends_within_its_message(void **state)
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const struct span span = {.data = fields[i].bytes, .bytes = fields[i].count};
-        struct split split;
+        struct wire_split split;
         assert_string_equal(split_find(&span, 1, &split), "is cut short in the middle of a field");
     }
 }
@@ -223,7 +223,7 @@ static void the_highest_bit_of_a_tag_counts(void **state)
     (void)state;
     static const uint8_t bytes[] = {0xa0, 0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0};
     const struct span span = {.data = bytes, .bytes = sizeof bytes};
-    struct split split;
+    struct wire_split split;
 
     assert_string_equal(split_find(&span, 1, &split), "has a field whose number is out of range");
 }
