@@ -213,6 +213,7 @@ enum sumac_status sumac_strategy_run(
     run_all(&run);
     status = finish(strategy, result, error);
     pthread_mutex_unlock(&strategy->running);
+    strategy_returned(strategy);
     return status;
 }
 

@@ -335,52 +335,23 @@ enum sumac_status sumac_strategy_create(
     return status == SUMAC_OK ? make(&filled, &devices, strategy, error) : status;
 }
 
-void sumac_strategy_destroy(struct sumac_strategy *strategy)
+/* Is this thread in a run or an update of the strategy? No run of another is made within one. */
+static bool is_within(const struct sumac_strategy *strategy)
 {
-    struct sumac_error error;
-
-    (void)!sumac_strategy_close(strategy, &error);
+    assert(present.kind == CONTEXT_DEFAULT || present.strategy != NULL);
+    return present.kind != CONTEXT_DEFAULT && present.strategy == strategy &&
+           (present.kind != CONTEXT_CROSS_REPLICA || present.replica != NULL);
 }
 
-/* Is it this process's to end, and does nobody use it, as far as this thread knows? */
-static enum sumac_status check_unused(struct sumac_strategy *strategy, struct sumac_error *error)
+static enum sumac_status end(struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    static const char call[] = "sumac_strategy_close";
-    const bool is_present = present.kind != CONTEXT_DEFAULT && present.strategy == strategy;
-
-    assert(strategy->process > 0);
-    if (strategy->process != getpid())
-        return fail_context(
-            call,
-            "called in a child of the process that made the strategy, whose threads and "
-            "connections are the parent's: nothing was done",
-            error);
-    if (is_present && (present.kind != CONTEXT_CROSS_REPLICA || present.replica != NULL))
-        return fail_context(
-            call, "called within its own run, or an update: close it after that", error);
-    if (is_present)
-        return fail_context(
-            call,
-            present.depth > 0 ? "called in its own scope: sumac_strategy_leave first"
-                              : "called while it is this thread's present strategy: "
-                                "sumac_set_strategy(NULL) first",
-            error);
-    if (pthread_mutex_trylock(&strategy->running) != 0)
-        return fail_context(
-            call, "called while another thread runs it: close it after that", error);
-    pthread_mutex_unlock(&strategy->running);
-    return SUMAC_OK;
-}
-
-enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct sumac_error *error)
-{
-    if (strategy == NULL)
-        return SUMAC_OK;
-    const enum sumac_status status = check_unused(strategy, error);
-    if (status != SUMAC_OK)
-        return status;
     struct surroundings *const surroundings = strategy->surroundings;
     const uint32_t timeout_ms = strategy->options.timeout_ms;
+
+    pthread_mutex_lock(&strategy->running); /* the run of another thread is waited for */
+    pthread_mutex_unlock(&strategy->running);
+    if (present.kind != CONTEXT_DEFAULT && present.strategy == strategy)
+        present = (struct context){.kind = CONTEXT_DEFAULT};
     while (strategy->variables.first != NULL)
         sumac_variable_destroy(strategy->variables.first);
     on_device_close(strategy);
@@ -395,6 +366,43 @@ enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct s
     free(strategy->contexts);
     free(strategy);
     return surroundings_leave(surroundings, true, timeout_ms, error);
+}
+
+enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    static const char call[] = "sumac_strategy_close";
+
+    if (strategy == NULL)
+        return SUMAC_OK;
+    if (strategy->process != getpid())
+        return fail_context(
+            call,
+            "called in a child of the process that made the strategy, whose threads and "
+            "connections are the parent's: nothing was done",
+            error);
+    if (is_within(strategy))
+        return fail_context(
+            call, "called within its own run, or an update: close it after that", error);
+    return end(strategy, error);
+}
+
+void sumac_strategy_destroy(struct sumac_strategy *strategy)
+{
+    struct sumac_error error;
+
+    if (strategy == NULL || strategy->process != getpid())
+        return;
+    if (is_within(strategy))
+        strategy->is_ending = true;
+    else
+        (void)!end(strategy, &error);
+}
+
+void strategy_returned(struct sumac_strategy *strategy)
+{
+    assert(strategy->process == getpid());
+    if (strategy->is_ending)
+        sumac_strategy_destroy(strategy);
 }
 
 uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy)

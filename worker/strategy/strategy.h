@@ -165,6 +165,7 @@ struct sumac_strategy {
     struct sumac_replica *contexts; /* (replicas) */
     pid_t process;                  /* that has its threads */
     pthread_mutex_t running;        /* one run at a time */
+    atomic_bool is_ending;          /* destroyed within a run or an update, which is not over yet */
     struct replica_run *runs;       /* (replicas), of that */
     struct peers *peers;            /* of MULTI_WORKER; else NULL */
     pthread_mutex_t creating;       /* guards … */
@@ -175,6 +176,10 @@ struct sumac_strategy {
     struct kept *results;
     struct calls calls;
 };
+
+/* A run or an update across the replicas is over: if the strategy was destroyed within it, that
+ * takes effect now. */
+void strategy_returned(struct sumac_strategy *strategy);
 
 /* run.c */
 /* What a program's function has said with another status than OK, as one line: of itself if it set

@@ -2,10 +2,10 @@
 /* replica.h -- one replica, as the function that runs in it sees it.
  *
  * A worker's step (sumac/worker.h) and a strategy's run (sumac/strategy.h) call a function of one
- * type, once in each replica, all at once. What a replica has depends on which of the two it is:
+ * type, once in each replica, all at once. It finds in the replica:
  *
- *     both      its id, how many there are, its device
- *     worker    the step, the variables' values, the gradients to write, its weight
+ *     both      its id, the number of replicas, its device
+ *     worker    the step, the variables' values, the gradients, its weight
  *     run       the arguments, the result, the collectives of sumac/strategy.h
  *
  * A replica is lent to the function until that returns.
@@ -27,9 +27,9 @@ struct sumac_replica;
  * than OK ends the step or the run with it; `error` takes the reason, if the function has one.
  *
  * On a GPU the function puts work into the device's stream (sumac_device_launch,
- * sumac_device_stream) and returns without waiting for it. What fails on the device later ends the
- * step or the run, too. A function that ends its thread (pthread_exit) has failed with ABORTED.
- * Threads  one for each replica, with its GPU's context current. They run at once. */
+ * sumac_device_stream) and returns without waiting for it. A later failure on the device
+ * ends the step or the run, too. A function that ends its thread (pthread_exit) has failed with
+ * ABORTED. Threads  one for each replica, with its GPU's context current. They run at once. */
 typedef enum sumac_status
 sumac_replica_function(struct sumac_replica *replica, void *context, struct sumac_error *error);
 

@@ -57,14 +57,13 @@ enum sumac_strategy_kind {
  * the strategy's, what the call says counts. */
 enum sumac_communication {
     SUMAC_COMMUNICATION_AUTO = 0,
-    SUMAC_COMMUNICATION_RING = 1,
-    SUMAC_COMMUNICATION_NCCL =
-        2, /* between one worker's GPUs; others reduce as AUTO all the same */
+    SUMAC_COMMUNICATION_RING = 1, /* TensorFlow's name; without effect here: as AUTO */
+    SUMAC_COMMUNICATION_NCCL = 2, /* between one worker's GPUs; between other devices as AUTO */
 };
 struct sumac_communication_options {
     uint64_t bytes_per_pack; /* leaves are exchanged together up to so many bytes; 0: all of them */
     uint32_t timeout_ms;     /* of a collective; 0: the strategy's */
-    enum sumac_communication implementation; /* for the names' sake: there is one */
+    enum sumac_communication implementation;
 };
 
 struct sumac_strategy_options {
@@ -107,9 +106,9 @@ struct sumac_strategy_options {
 /* Starts the devices' threads. A strategy keeps the memory of large results that nobody has any
  * more for its next ones, 8 of 256 MiB together at most, and on each GPU 1024 of 1 GiB, until it is
  * destroyed. options NULL: as zeroed.
- * Gives    *strategy; destroy with sumac_strategy_destroy, when nobody runs it.
- * Fails    INVALID_ARGUMENT: a kind that is none, replicas that it does not have, devices that are
- *          none, or on which the program's functions do not run; PARAMETER_SERVER where the
+ * Gives    *strategy; destroy with sumac_strategy_destroy.
+ * Fails    INVALID_ARGUMENT: an unknown kind, replicas that the kind does not have, unknown
+ * devices, or those on which the program's functions do not run; PARAMETER_SERVER where the
  *          environment's SUMAC_SYNCHRONOUS is 1. FAILED_PRECONDITION: there is no
  *          GPU; OUT_OF_RANGE: none of that number. RESOURCE_EXHAUSTED. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
@@ -146,17 +145,17 @@ sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_e
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_from_environment_with(
     const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
     struct sumac_error *error);
-/* With its variables. NULL is fine. No thread is in its scope or runs it: where
- * sumac_strategy_close would say that one does, and in a child of the process that made it, nothing
- * is done. What cannot be known is a scope of another thread, and that it was destroyed before:
- * then nothing holds. */
+/* End the strategy, its devices' threads and its variables. NULL is fine. In a scope of the calling
+ * thread it ends the scope. While another thread runs the strategy it waits for that run. Within
+ * the strategy's own run or update it takes effect when that returns. In a child of the process
+ * that made the strategy it does nothing.
+ * No other thread uses the strategy afterwards, nor is in its scope. */
 SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
-/* The same, of one whose leaving a program wants to know of.
- * Fails    FAILED_PRECONDITION (UNSPECIFIED), and it is there as before: within its own run or an
- *          update, while another thread runs it, in its scope, as this thread's present strategy
- *          (sumac_set_strategy), or in a child of the process that made it. Else it is destroyed in
- *          any case, and that fails as sumac_client_leave, of a strategy from the environment: a
- *          ps is lost, and with it what this worker was to leave as done. */
+/* The same with a status, for a program that must know whether a strategy from the environment has
+ * left its cluster.
+ * Fails    FAILED_PRECONDITION, and the strategy is as before: within its own run or its update, or
+ *          in a child of the process that made it. As sumac_client_leave, and the strategy is
+ *          destroyed nevertheless: a ps is lost, so the ps do not know that this worker is done. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_close(struct sumac_strategy *strategy, struct sumac_error *error);
 

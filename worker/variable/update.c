@@ -319,8 +319,12 @@ enum sumac_status sumac_variable_update(
         status = check_arguments(variable, options, &why);
     if (status != SUMAC_OK)
         return update_refuse(replica, &why, error);
-    return replica == NULL ? update_components(variable, options, result, error)
-                           : update_in_replica(variable, replica, options, result, error);
+    if (replica != NULL)
+        return update_in_replica(variable, replica, options, result, error);
+    struct sumac_strategy *const strategy = variable->strategy;
+    status = update_components(variable, options, result, error);
+    strategy_returned(strategy);
+    return status;
 }
 
 enum sumac_status sumac_variable_apply(
