@@ -2,11 +2,9 @@
 /* replica.h -- one replica, as the function that runs in it sees it.
  *
  * A worker's step (sumac/worker.h) and a strategy's run (sumac/strategy.h) call a function of one
- * type, once in each replica, all at once. It finds in the replica:
- *
- *     both      its id, the number of replicas, its device
- *     worker    the step, the variables' values, the gradients, its weight
- *     run       the arguments, the result, the collectives of sumac/strategy.h
+ * type, once in each replica, all at once. Both tell it the replica's id, the number of replicas
+ * and the device. A step adds its number, the variables' values, the gradients to write and the
+ * weight. A run adds the arguments, the result and the collectives of sumac/strategy.h.
  *
  * A replica is lent to the function until that returns.
  */
