@@ -16,16 +16,6 @@
 
 #define TICK_MS_MAX 1000u
 
-uint64_t controller_ms(uint64_t ms) { return ms * 1000u; }
-
-const char *controller_ago(const struct controller *controller, uint64_t when_us)
-{
-    assert(when_us <= controller->now_us);
-    if (when_us == 0)
-        return "never";
-    return controller_text(controller, "%s ago", text_time_us(controller->now_us - when_us).text);
-}
-
 /* ---- creation ---- */
 
 static uint32_t smallest(const uint32_t *values, size_t count)
@@ -134,50 +124,12 @@ void controller_destroy(struct controller *controller)
     memory_give(controller->memory, controller, sizeof *controller);
 }
 
-bool controller_run_is_over(const struct controller *controller)
-{
-    return controller->phase != CONTROLLER_RUNNING;
-}
-
 uint64_t controller_cluster_id(const struct controller *controller)
 {
     return controller->cluster_id;
 }
 
-/* ---- time ---- */
-
-/* The controller's time stands still while this process is suspended, so that everyone's silence is
- * not taken from its own sleep: all leases and deadlines are extended by the jump. Ticks come every
- * quarter of a lease; half of one without any event is a suspension. */
-static void notice_time(struct controller *controller, uint64_t event_us)
-{
-    const uint64_t passed = event_us - controller->last_event_us;
-    const uint64_t pause_us = controller_ms(controller->config->lease_ms) / 2u;
-    const bool jumped = controller->last_event_us != 0 && passed > pause_us;
-
-    if (jumped && rule_holds(controller->config->broken, RULE_time_jump)) {
-        controller->slept_us += passed;
-        controller->sleep_to_tell_us += passed;
-    }
-    controller->last_event_us = event_us;
-    controller->now_us = event_us - controller->slept_us;
-    if (controller->now_us == 0) /* 0 means never */
-        controller->now_us = 1;
-    assert(controller->now_us > 0);
-}
-
-void controller_look(struct controller *controller, uint64_t now_us)
-{
-    controller_effects_begin(controller, false);
-    notice_time(controller, now_us);
-}
-
 /* ---- events ---- */
-
-void controller_wake(struct controller *controller, uint64_t at_us)
-{
-    controller_effect_add(controller, CONTROLLER_EFFECT_WAKE)->at_us = at_us + controller->slept_us;
-}
 
 static void want_tick(struct controller *controller)
 {
@@ -363,7 +315,7 @@ void controller_step(
 {
     assert(event->now_us >= controller->last_event_us);
     controller_effects_begin(controller, event->follows);
-    notice_time(controller, event->now_us);
+    controller_notice_time(controller, event->now_us);
     controller->random[0] = event->random[0];
     controller->random[1] = event->random[1];
     assert(controller->packed_order == NULL);

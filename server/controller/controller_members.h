@@ -164,8 +164,6 @@ bool controller_run_has_members(const struct controller *controller);
 void controller_end_complete(struct controller *controller);
 
 /* waits.c */
-/* The next report comes after report_ms. */
-void controller_reports_begin(struct controller *controller);
 void controller_report_waits(struct controller *controller);
 
 #endif

@@ -154,13 +154,6 @@ void controller_answer(
     const struct sumac_error *error);
 /* The error of a call whose answer finds no memory. */
 void controller_error_memory(struct sumac_error *error);
-/* Answer the call with the reply. Fails the call if the reply, or one of its texts, found no
- * memory. */
-void controller_reply_or_fail(
-    struct controller *controller, uint64_t call, const wire_message *reply);
-void controller_fail(
-    struct controller *controller, uint64_t call, enum sumac_status status,
-    enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Formatted text in the step's arena; never NULL. */
 char *controller_text(const struct controller *controller, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -215,10 +208,13 @@ bool controller_row_write_gone(
     struct span *out);
 
 /* hold_answers.c */
-/* Answer the call once the step's record is on disk. reply NULL: answer with the error. */
-void controller_hold(
-    struct controller *controller, uint64_t call, const wire_message *reply,
-    const struct sumac_error *error);
+/* Answer the call with the reply. Fails the call if the reply, or one of its texts, found no
+ * memory. */
+void controller_reply_or_fail(
+    struct controller *controller, uint64_t call, const wire_message *reply);
+void controller_fail(
+    struct controller *controller, uint64_t call, enum sumac_status status,
+    enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Called at the end of a step, after its record. Sends the answers whose record is on disk, and
  * keeps the others. */
 void controller_held_say(struct controller *controller);
@@ -227,14 +223,22 @@ void controller_held_deinit(struct controller *controller);
 /* The maximum that hold_answers.c keeps. */
 uint64_t controller_held_bytes_max(const struct controller *controller);
 
-/* controller.c */
-/* A tick is wanted then, by the controller's time. */
-void controller_wake(struct controller *controller, uint64_t at_us);
-bool controller_run_is_over(const struct controller *controller);
+/* clock.c */
+static inline uint64_t controller_ms(uint64_t ms) { return ms * 1000u; } /* in µs */
+/* Take the time of an event, and extend all deadlines by a suspension before it. */
+void controller_notice_time(struct controller *controller, uint64_t event_us);
 /* Take note of the time, between two steps. */
 void controller_look(struct controller *controller, uint64_t now_us);
-uint64_t controller_ms(uint64_t ms); /* in µs */
+/* A tick is wanted then, by the controller's time. */
+void controller_wake(struct controller *controller, uint64_t at_us);
 /* "3.2 s ago", "never" for 0; in the step's arena. */
 const char *controller_ago(const struct controller *controller, uint64_t when_us);
+/* The next report comes after report_ms. */
+void controller_reports_begin(struct controller *controller);
+
+static inline bool controller_run_is_over(const struct controller *controller)
+{
+    return controller->phase != CONTROLLER_RUNNING;
+}
 
 #endif

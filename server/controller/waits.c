@@ -208,12 +208,6 @@ void controller_list_waits(
             say(waits, controller_barrier_wait(controller, barrier));
 }
 
-void controller_reports_begin(struct controller *controller)
-{
-    controller->report_us = controller_ms(controller->config->report_ms);
-    controller->next_report_us = controller->now_us + controller->report_us;
-}
-
 /* Double the interval between reports while ps 0 waits without a limit. */
 static void plan_next(struct controller *controller)
 {
