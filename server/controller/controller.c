@@ -124,6 +124,21 @@ void controller_destroy(struct controller *controller)
     memory_give(controller->memory, controller, sizeof *controller);
 }
 
+/* A list of what was voided is its session's until that is settled, and then its task's; while one
+ * grows there are two. */
+uint64_t controller_sessions_bytes_max(const struct controller *controller)
+{
+    const uint64_t sessions_max = controller_sessions_max(controller);
+    const uint64_t lists = controller->config->sessions_max + controller->tasks_pool.used + 1;
+
+    return sessions_max * sizeof(struct controller_session) +
+           controller->tasks_pool.used * sizeof(struct controller_task) +
+           (2 * sessions_max + controller->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
+           lists * controller_voided_bytes_max(controller) + controller_held_bytes_max(controller) +
+           controller_barriers_bytes_max(controller) + controller_collectives_bytes_max() +
+           FUNCTIONS_BYTES;
+}
+
 uint64_t controller_cluster_id(const struct controller *controller)
 {
     return controller->cluster_id;
@@ -242,7 +257,7 @@ static void ticked(struct controller *controller, const struct controller_event 
         controller_steps_tick(controller);
         controller_orders_tick(controller);
     }
-    controller_peers_tick(controller);
+    controller_streams_tick(controller);
     controller_run_tick(controller);
     if (must_end(controller))
         controller_run_end_now(controller);
@@ -323,7 +338,7 @@ void controller_step(
     if (controller_record_step(controller)) {
         controller_held_say(controller);
         controller_run_over_say(controller);
-        controller_peers_give(controller);
+        controller_streams_give(controller);
     }
     controller->packed_order = NULL;
     controller_effects_end(controller, effects);

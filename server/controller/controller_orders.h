@@ -5,21 +5,34 @@
 
 #include "controller_state.h"
 
-/* peers.c: the streams to the ps. */
+/* peers.c: the ps. */
+static inline bool controller_peer_is_self(const struct controller *controller, uint32_t ps)
+{
+    return ps == controller->config->index;
+}
+
 void controller_peers_start(struct controller *controller);
 /* Learn addresses that were checked; dials those that are new. */
 void controller_peers_learn(struct controller *controller, const wire_join_request *request);
 bool controller_peers_all_met(const struct controller *controller);
-/* CollectiveResult, and neither a sign of life nor an answer that was due has come for ps_lost_ms.
- */
+/* It was met, and neither a sign of life nor an answer that was due has come for ps_lost_ms. */
 bool controller_peer_is_lost(const struct controller *controller, uint32_t ps);
 /* Is a sign of life, or an answer, so late that one should speak of it? */
 bool controller_peer_is_late(const struct controller *controller, uint32_t ps);
 /* The first ps that is not met or not reachable; ps_count: none. */
 uint32_t controller_peers_missing(const struct controller *controller);
+/* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
+const char *controller_peer_text(const struct controller *controller, uint32_t ps);
+/* "; start it": the remedy for a ps that is missing, to print after controller_peer_text. "" where
+ * that text names it. */
+const char *controller_peer_remedy(const struct controller *controller, uint32_t ps);
+/* "gives up in 35 s": the end of a wait for this ps. */
+const char *controller_peer_limit(const struct controller *controller, uint32_t ps);
+
+/* streams.c: the streams to the ps. */
 /* Give every writable stream what is due. */
-void controller_peers_give(struct controller *controller);
-void controller_peers_tick(struct controller *controller);
+void controller_streams_give(struct controller *controller);
+void controller_streams_tick(struct controller *controller);
 /* A stream is there and its last order is out; a first one after it was down (or ever) is a new
  * stream. */
 void controller_stream_up(struct controller *controller, uint32_t ps);
@@ -28,13 +41,6 @@ void controller_stream_down(
     struct controller *controller, uint32_t ps, const char *text, enum sumac_reason reason);
 void controller_hear_report(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
-/* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
-const char *controller_peer_text(const struct controller *controller, uint32_t ps);
-/* "; start it": the remedy for a ps that is missing, to print after controller_peer_text. "" where
- * that text names it. */
-const char *controller_peer_remedy(const struct controller *controller, uint32_t ps);
-/* "ps 0 waits for ps 1 at h2:2222, never heard from; gives up in 35 s" */
-const char *controller_peer_wait(const struct controller *controller, uint32_t ps);
 
 /* orders.c: the one list, and what is sent for each. */
 struct controller_mask controller_every_ps(const struct controller *controller);

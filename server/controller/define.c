@@ -23,15 +23,6 @@
  * need numbers that observers cannot take. */
 #define OBSERVERS_DEFINE_MAX (UPDATE_DEFINED_MAX / 2)
 
-const struct defined_function *controller_function_known(
-    const struct controller *controller, const struct controller_function *function)
-{
-    const ptrdiff_t index = function - controller->defined;
-
-    assert(index >= 0 && (uint32_t)index < controller->functions.count);
-    return &controller->functions.known[index];
-}
-
 /* ---- its messages ---- */
 
 /* With the NUL that a message's texts end with; NULL: the arena is full. */

@@ -19,29 +19,6 @@
 #include "controller_orders.h"
 #include "controller_members.h"
 
-static bool
-is_earlier(const struct controller_session *other, const struct controller_session *session)
-{
-    return other != session && other->task != NULL && other->task == session->task &&
-           other->state != CONTROLLER_SESSION_SETTLED;
-}
-
-static const struct controller_session *
-find_earlier(const struct controller *controller, const struct controller_session *session)
-{
-    const struct controller_session *other = controller->sessions.first;
-
-    while (other != NULL && !is_earlier(other, session))
-        other = other->in_controller.next;
-    return other;
-}
-
-bool controller_join_replaces(
-    const struct controller *controller, const struct controller_session *session)
-{
-    return session->task != NULL && find_earlier(controller, session) != NULL;
-}
-
 /* ---- answering ---- */
 
 /* False: no memory. */
@@ -159,15 +136,6 @@ static void add_member(struct controller *controller, struct controller_task *ta
     controller_task_changed(controller, task);
 }
 
-uint32_t controller_step_members(const struct controller *controller)
-{
-    const struct lane_config *config = controller->config;
-
-    if (config->step_members != 0)
-        return config->step_members;
-    return config->members_partial ? 0 : config->member_count;
-}
-
 /* The first that come, each task once, are those that the steps begin with. */
 static void number_initial(struct controller *controller, struct controller_session *session)
 {
@@ -201,7 +169,7 @@ void controller_joins_go_on(struct controller *controller)
     for (struct controller_session *session = controller->sessions.first; session != NULL;
          session = session->in_controller.next)
         if (session->state == CONTROLLER_SESSION_WAITING &&
-            find_earlier(controller, session) == NULL)
+            controller_session_find_earlier(controller, session) == NULL)
             open_session(controller, session);
 }
 
@@ -388,19 +356,6 @@ static void note_replaced(
     (void)text_print(session->replaced.host, sizeof session->replaced.host, "%s", other->host);
 }
 
-void controller_join_replaced_lives(
-    struct controller *controller, const struct controller_session *replaced)
-{
-    assert(replaced->state == CONTROLLER_SESSION_CLOSING);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
-        if (!is_earlier(replaced, session) || session->replaced.attempt != replaced->attempt)
-            continue;
-        session->replaced.alive = session->replaced.silent_ms <= controller->config->lease_ms;
-        controller_session_changed(controller, session);
-    }
-}
-
 /* A task has one session: those it had before are settled, or forgotten where no ps knows them. */
 static void end_earlier(struct controller *controller, struct controller_session *session)
 {
@@ -410,7 +365,7 @@ static void end_earlier(struct controller *controller, struct controller_session
     for (struct controller_session *other = controller->sessions.first; other != NULL;
          other = next) {
         next = other->in_controller.next;
-        if (!is_earlier(other, session))
+        if (!controller_session_is_earlier(other, session))
             continue;
         struct close_cause cause = {
             .kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = session->attempt, .pid = session->pid};

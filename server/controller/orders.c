@@ -15,7 +15,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 struct controller_mask controller_every_ps(const struct controller *controller)
 {
