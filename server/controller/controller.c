@@ -164,10 +164,14 @@ static void begin_again(struct controller *controller)
         session->joined_us = session->settling_us = controller->now_us;
     }
     controller_barriers_begin_again(controller);
-    if (controller->phase == CONTROLLER_RUNNING)
+    if (controller->phase == CONTROLLER_RUNNING) {
+        controller_collectives_begin_again(controller);
+        controller_steps_begin_again(controller);
+        controller_defines_order(controller);
         controller_orders_begin_again(controller);
-    else
+    } else {
         controller_run_end_again(controller);
+    }
 }
 
 static void started(struct controller *controller, const struct controller_event *event)
@@ -255,6 +259,7 @@ static void ticked(struct controller *controller, const struct controller_event 
         controller_calls_tick(controller);
         controller_barriers_tick(controller);
         controller_steps_tick(controller);
+        controller_defines_order(controller);
         controller_orders_tick(controller);
     }
     controller_streams_tick(controller);

@@ -40,14 +40,14 @@ bool controller_list_has(const struct controller_list *list, uint64_t id);
 /* create.c */
 void controller_create_call(struct controller *controller, const struct controller_event *event);
 void controller_delete_call(struct controller *controller, const struct controller_event *event);
-void controller_add_answered(
-    struct controller *controller, struct controller_variable *variable, uint32_t ps,
+bool controller_add_answered(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
-void controller_add_complete(struct controller *controller, struct controller_variable *variable);
+void controller_add_complete(struct controller *controller, const struct controller_order *order);
 void controller_publish_complete(
-    struct controller *controller, struct controller_variable *variable);
+    struct controller *controller, const struct controller_order *order);
 void controller_delete_complete(
-    struct controller *controller, struct controller_variable *variable);
+    struct controller *controller, const struct controller_order *order);
 void controller_assigned(struct controller *controller, uint32_t ps, uint64_t variable_id);
 /* The session is settled: the creator that has waited longest assigns in its place. */
 void controller_creator_settled(

@@ -112,12 +112,10 @@ void controller_joins_go_on(struct controller *controller);
 void controller_joins_fail(
     struct controller *controller, enum sumac_status status, enum sumac_reason reason,
     const char *text);
-void controller_join_opened(
-    struct controller *controller, struct controller_session *session, uint32_t ps,
+bool controller_join_opened(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
-void controller_join_complete(struct controller *controller, struct controller_session *session);
-void controller_first_step_complete(
-    struct controller *controller, struct controller_session *session);
+void controller_join_complete(struct controller *controller, const struct controller_order *order);
 /* SUMAC__V1__ON_LOSS__…, as ps 0 is configured. */
 uint32_t controller_on_loss(const struct controller *controller);
 /* Fails the joins of observers when a ps does not appear. The run is yet to begin, and goes on. */
@@ -136,8 +134,10 @@ void controller_leave_settled(struct controller *controller, struct controller_s
 bool controller_close_reported(
     struct controller *controller, struct controller_session *session,
     const wire_peer_report *report);
-void controller_close_complete(struct controller *controller, struct controller_session *session);
+void controller_close_complete(struct controller *controller, const struct controller_order *order);
 void controller_decide_complete(struct controller *controller, struct controller_session *session);
+/* Those that a synchronous step needs still stay, and are forgotten with a later one. */
+void controller_sessions_forget_oldest(struct controller *controller);
 void controller_leases_tick(struct controller *controller);
 void controller_room_reported(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
@@ -171,7 +171,7 @@ void controller_run_end_now(struct controller *controller);
 const char *controller_run_wait(const struct controller *controller);
 /* True while a member is opening, open, or not settled yet. */
 bool controller_run_has_members(const struct controller *controller);
-void controller_end_complete(struct controller *controller);
+void controller_end_complete(struct controller *controller, const struct controller_order *order);
 
 /* waits.c */
 void controller_report_waits(struct controller *controller);

@@ -42,7 +42,7 @@ void controller_stream_down(
 void controller_hear_report(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
 
-/* orders.c: the one list, and what is sent for each. */
+/* orders.c: the one list. */
 struct controller_mask controller_every_ps(const struct controller *controller);
 /* Append one order for every ps. If memory is short, logs that; a later tick appends the order. */
 void controller_order_session(
@@ -59,19 +59,15 @@ bool controller_order_variable(
 void controller_order_take(struct controller *controller);
 /* Append the order to end, for these. It needs no memory. */
 void controller_order_end(struct controller *controller, const struct controller_mask *pending);
-const wire_peer_order *
-controller_order_pack(struct controller *controller, const struct controller_order *order);
 struct controller_order *
 controller_order_find(const struct controller *controller, uint64_t number);
-/* "to add its shards of W1": what an order is for, after the name of a ps. */
-const char *
-controller_order_text(const struct controller *controller, const struct controller_order *order);
 struct controller_order *
 controller_order_next(struct controller_order *order, uint32_t ps); /* from `order` on */
-/* This ps has answered; the last answer completes the order. report NULL: it never will. */
-void controller_order_answered(
+/* This ps has answered, or never will. True: it was the last. Then the order has left the list, and
+ * *done is what it was: what follows is the caller's. */
+bool controller_order_confirm(
     struct controller *controller, struct controller_order *order, uint32_t ps,
-    const wire_peer_report *report);
+    struct controller_order *done);
 /* Retry everything that failed for lack of memory. */
 void controller_orders_tick(struct controller *controller);
 /* The controller starts from its records: order again everything that was in progress. */
@@ -80,5 +76,16 @@ void controller_orders_begin_again(struct controller *controller);
  * ps_count: no such ps. */
 uint32_t controller_order_short(
     const struct controller *controller, const struct controller_session *session);
+
+/* order_kinds.c: what is sent for each, and what follows. */
+const wire_peer_order *
+controller_order_pack(struct controller *controller, const struct controller_order *order);
+/* "to add its shards of W1": what an order is for, after the name of a ps. */
+const char *
+controller_order_text(const struct controller *controller, const struct controller_order *order);
+/* This ps has answered; the last answer completes the order. */
+void controller_order_answered(
+    struct controller *controller, struct controller_order *order, uint32_t ps,
+    const wire_peer_report *report);
 
 #endif

@@ -125,17 +125,20 @@ static void delete_everywhere(struct controller *controller, struct controller_v
     (void)controller_order_variable(controller, CONTROLLER_ORDER_DELETE, variable);
 }
 
-void controller_add_answered(
-    struct controller *controller, struct controller_variable *variable, uint32_t ps,
+bool controller_add_answered(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
+    struct controller_variable *variable = order->variable;
+
     if (report->status == 0 || variable->failure.status != SUMAC_OK)
-        return;
+        return true;
     (void)fail(
         &variable->failure, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         "ps %u at %s cannot make its part of %s: %s", ps, controller->peers[ps].address,
         variable->name, report->message);
     controller_log(controller, "%s", variable->failure.text);
+    return true;
 }
 
 /* Fail every create of several that names this variable, whichever of them it waits for. At most
@@ -154,8 +157,10 @@ static void fail_lists_of(struct controller *controller, const struct controller
     }
 }
 
-void controller_add_complete(struct controller *controller, struct controller_variable *variable)
+void controller_add_complete(struct controller *controller, const struct controller_order *order)
 {
+    struct controller_variable *variable = order->variable;
+
     assert(variable->state == CONTROLLER_VARIABLE_ADDING);
     if (variable->failure.status != SUMAC_OK) {
         fail_calls_of(controller, variable, &variable->failure);
@@ -169,16 +174,20 @@ void controller_add_complete(struct controller *controller, struct controller_va
 }
 
 void controller_publish_complete(
-    struct controller *controller, struct controller_variable *variable)
+    struct controller *controller, const struct controller_order *order)
 {
+    struct controller_variable *variable = order->variable;
+
     assert(variable->state == CONTROLLER_VARIABLE_PUBLISHING);
     variable->state = CONTROLLER_VARIABLE_PUBLISHED;
     controller_variable_changed(controller, variable);
     answer_waiting(controller, variable);
 }
 
-void controller_delete_complete(struct controller *controller, struct controller_variable *variable)
+void controller_delete_complete(struct controller *controller, const struct controller_order *order)
 {
+    struct controller_variable *variable = order->variable;
+
     assert(variable->state == CONTROLLER_VARIABLE_DELETING);
     for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
         next = call->of_variable.next;

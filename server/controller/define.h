@@ -20,13 +20,13 @@ static inline const struct defined_function *controller_function_known(
 void controller_define_call(struct controller *controller, const struct controller_event *event);
 void controller_functions_call(struct controller *controller, const struct controller_event *event);
 /* As an order says it, in the step's arena. */
-const wire_define_function *controller_function_message(
+wire_define_function *controller_function_message(
     struct controller *controller, const struct controller_function *function);
-void controller_define_answered(
-    struct controller *controller, struct controller_function *function, uint32_t ps,
+bool controller_define_answered(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
 void controller_define_complete(
-    struct controller *controller, struct controller_function *function);
+    struct controller *controller, const struct controller_order *order);
 /* Those that not every ps has, and that no order is on its way for, get one. */
 void controller_defines_order(struct controller *controller);
 

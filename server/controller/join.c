@@ -173,21 +173,24 @@ void controller_joins_go_on(struct controller *controller)
             open_session(controller, session);
 }
 
-void controller_join_opened(
-    struct controller *controller, struct controller_session *session, uint32_t ps,
+bool controller_join_opened(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
+    struct controller_session *session = order->session;
+
     if (report->clock > session->start_clock)
         session->start_clock = report->clock;
     if (report->seen_step > session->seen_step && report->seen_step < CONTROLLER_STEPS_MAX)
         session->seen_step = report->seen_step;
     if (report->status == 0 || session->state != CONTROLLER_SESSION_OPENING)
-        return;
+        return true;
     refuse(
         controller, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         controller_text(controller, "ps %u cannot open the session: %s", ps, report->message));
     controller_settle(
         controller, session, &(struct close_cause){0}); /* its client has no session to close */
+    return true;
 }
 
 /* A member that comes later counts in the step after the largest that any ps has seen: each ps is
@@ -199,15 +202,11 @@ lacks_first_step(const struct controller *controller, const struct controller_se
            controller_step_members(controller) != 0;
 }
 
-void controller_first_step_complete(
-    struct controller *controller, struct controller_session *session)
+void controller_join_complete(struct controller *controller, const struct controller_order *order)
 {
-    assert(session->first_step != 0 || session->state != CONTROLLER_SESSION_OPENING);
-    controller_join_complete(controller, session);
-}
+    struct controller_session *session = order->session;
 
-void controller_join_complete(struct controller *controller, struct controller_session *session)
-{
+    assert(session->state != CONTROLLER_SESSION_WAITING);
     if (session->state != CONTROLLER_SESSION_OPENING)
         return;
     if (lacks_first_step(controller, session)) {

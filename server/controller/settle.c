@@ -75,8 +75,10 @@ bool controller_close_reported(
     return true;
 }
 
-void controller_close_complete(struct controller *controller, struct controller_session *session)
+void controller_close_complete(struct controller *controller, const struct controller_order *order)
 {
+    struct controller_session *session = order->session;
+
     assert(session->state == CONTROLLER_SESSION_CLOSING);
     session->state = CONTROLLER_SESSION_DECIDING;
     controller_session_changed(controller, session);
@@ -144,12 +146,13 @@ static void remember_done(struct controller *controller, const struct controller
 
 void controller_leave_settled(struct controller *controller, struct controller_session *session)
 {
+    assert(session->state == CONTROLLER_SESSION_SETTLED);
     remember_done(controller, session);
     answer_leave(controller, session);
 }
 
 /* Those that a synchronous step needs still stay, and are forgotten with a later one. */
-static void forget_oldest(struct controller *controller)
+void controller_sessions_forget_oldest(struct controller *controller)
 {
     struct controller_session *next = NULL;
     uint32_t settled = 0;
@@ -192,11 +195,8 @@ void controller_decide_complete(struct controller *controller, struct controller
     controller_voided_drop(controller, &session->voided); /* of an observer: never asked for */
     controller_leave_settled(controller, session);
     controller_creator_settled(controller, session);
-    controller_joins_go_on(controller);
     if (task != NULL)
         controller_barriers_settled(controller, task);
-    controller_run_check(controller);
-    forget_oldest(controller);
 }
 
 void controller_leaves_fail(
