@@ -5,6 +5,7 @@
 #include "barrier.h"
 #include "define.h"
 #include "quorum.h"
+#include "row_bytes.h"
 
 #include <assert.h>
 #include <string.h>
@@ -71,6 +72,7 @@ struct controller *controller_create(const struct lane_config *config, const str
     assert(config->ps_lost_ms > 0);
     controller->config = config;
     controller->memory = memory;
+    controller->row_functions = row_functions;
     controller->tick_us = choose_tick_us(config);
     controller->membership_epoch = 1;
     init_pools(controller, memory);

@@ -28,6 +28,8 @@
 
 #include "controller_objects.h"
 
+struct row_functions;
+
 struct controller {
     struct controller_row row;
     const struct lane_config *config;
@@ -45,9 +47,10 @@ struct controller {
     const struct controller_order *packed_order;
     const wire_peer_order *packed;
 
-    bool records;                   /* the controller makes records, from START on */
-    uint64_t last_record, recorded; /* made; on disk */
-    uint64_t cluster_record;        /* the last with a row of the cluster or of a ps */
+    const struct row_functions *row_functions; /* by the kind of row */
+    bool records;                              /* the controller makes records, from START on */
+    uint64_t last_record, recorded;            /* made; on disk */
+    uint64_t cluster_record;                   /* the last with a row of the cluster or of a ps */
     LIST(struct controller_row) changed[CONTROLLER_ROW_KINDS];
     LIST(struct controller_gone) gone;
     uint32_t row_count;                /* of both */
@@ -197,15 +200,6 @@ controller_variable_changed(struct controller *controller, struct controller_var
 {
     controller_row_changed(controller, CONTROLLER_ROW_VARIABLE, &variable->row);
 }
-
-/* write_rows.c */
-/* In the step's arena. False: no memory. */
-bool controller_row_write(
-    struct controller *controller, enum controller_row_kind kind, const struct controller_row *row,
-    struct span *out);
-bool controller_row_write_gone(
-    struct controller *controller, enum controller_row_kind kind, const struct controller_row *row,
-    struct span *out);
 
 /* hold_answers.c */
 /* Answer the call with the reply. Fails the call if the reply, or one of its texts, found no
