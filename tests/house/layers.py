@@ -43,7 +43,7 @@ MAY_INCLUDE = {
     **{room: [*UNDER_LANE, "server/lane/lane.h", *LANE_ROOMS[:floor]]
        for floor, room in enumerate(LANE_ROOMS)},
     "server/lane": [*UNDER_LANE, *LANE_ROOMS],
-    "server/controller": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
+    "server/controller": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h",
                      "server/lane/step/refused_joins.h", "server/lane/step/log_limit.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
     "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/collective/combine.h",
                "server/lane",

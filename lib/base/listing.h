@@ -2,10 +2,10 @@
 /* listing.h -- names in one text that stays short: "worker 0, worker 1, … 40 in all"; and do two
  * lists contradict each other?
  *
- * Shared by the lane and the controller. A listing begins zeroed.
+ * A listing begins zeroed.
  */
-#ifndef LANE_LISTING_H
-#define LANE_LISTING_H
+#ifndef BASE_LISTING_H
+#define BASE_LISTING_H
 
 #include <stdbool.h>
 #include <stddef.h>
