@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LISTING_BYTES 160u /* two of them fit into an error, with the words around */
+#define LISTING_BYTES 160u      /* two of them fit into an error, with the words around */
+#define LISTING_LONG_BYTES 256u /* of these, one */
 
 struct listing {
-    char text[LISTING_BYTES]; /* whole once listing_end was called */
+    char text[LISTING_LONG_BYTES]; /* whole once listing_end was called */
+    bool is_long;                  /* set before the first name: not just LISTING_BYTES are used */
     size_t used;
     uint32_t count, shown;
 };
