@@ -38,6 +38,12 @@ struct missing_tasks {
 };
 
 void missing_tasks_add(struct missing_tasks *missing, const struct missing_task *task);
+/* Is there no room for one more name? The others need only be counted. */
+static inline bool missing_tasks_is_full(const struct missing_tasks *missing)
+{
+    return missing->listing.shown < missing->listing.count;
+}
+static inline void missing_tasks_count(struct missing_tasks *missing) { missing->listing.count++; }
 /* Lends  the text, as listing_end. "" if no task was added. */
 const char *missing_tasks_end(struct missing_tasks *missing);
 /* What to do, to print after the text: "; start each missing task", … `otherwise` if the states of
