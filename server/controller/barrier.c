@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "listing.h"
 #include "text.h"
 #include "controller_members.h"
 

@@ -121,17 +121,17 @@ void controller_barrier_look_for_gone(
 
 /* barrier_text.c */
 
-/* "worker 1, last heard from 2.1 s ago" */
+/* "worker 1 (last heard from 2.1 s ago, left as done)" */
 const char *controller_barrier_place_text(
     const struct controller *controller, const struct controller_place *place);
-/* "worker 1, last heard from 2.1 s ago, waiting at barrier "b", and worker 2, never heard from" */
+/* "worker 1 (last heard from 2.1 s ago, waiting at barrier "b"), worker 2 (never joined)" */
 const char *controller_barrier_missing_text(
     const struct controller *controller, const struct controller_barrier *barrier);
 const char *controller_barrier_tasks_text(
     const struct controller *controller, const struct controller_barrier *barrier);
 const char *controller_barrier_wanted_text(
     const struct controller *controller, const wire_barrier_request *request);
-/* "round 3 of barrier epoch waits for worker 1, last heard from 2.1 s ago; 1 of 2 tasks have come,
+/* "round 3 of barrier epoch waits for worker 1 (last heard from 2.1 s ago); 1 of 2 tasks have come,
  * it gives up in 12 s" */
 const char *controller_barrier_wait(
     const struct controller *controller, const struct controller_barrier *barrier);

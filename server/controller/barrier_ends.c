@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "error.h"
 #include "text.h"
@@ -97,12 +96,6 @@ void controller_barrier_end(
     assert(!barrier->open); /* no reply opens a round: later arrivals do */
 }
 
-static const char *how_it_went(const struct controller_task *task)
-{
-    assert(task->joined);
-    return task->done ? "has left as done" : task->left ? "has left" : "was lost";
-}
-
 /* The task will never arrive, or only as another attempt. The round does not wait for another
  * attempt. */
 static void end_without(
@@ -114,9 +107,8 @@ static void end_without(
     assert(!controller_barrier_has(barrier, place));
     (void)fail(
         &end, task->done ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64 " of barrier \"%.100s\" cannot pass: %s, %s without coming to it; %s",
-        barrier->round + 1, barrier->name, controller_barrier_place_text(controller, place),
-        how_it_went(task),
+        "round %" PRIu64 " of barrier \"%.100s\" cannot pass without %s; %s", barrier->round + 1,
+        barrier->name, controller_barrier_place_text(controller, place),
         task->done ? "name the tasks that are left, under another name"
                    : "come again when another attempt of it has joined");
     controller_barrier_end(controller, barrier, &end);
@@ -153,7 +145,7 @@ static bool is_deserted(
 /* No call waits for the round's end, and no call will. */
 static void end_deserted(
     struct controller *controller, struct controller_barrier *barrier,
-    const struct controller_task *task)
+    const struct controller_place *place)
 {
     struct sumac_error end = {0};
 
@@ -161,9 +153,9 @@ static void end_deserted(
     (void)fail(
         &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
         "round %" PRIu64
-        " of barrier \"%.100s\" cannot pass: every task that reached it is gone; %s %u "
-        "%s; come to the next round",
-        barrier->round + 1, barrier->name, task->job, task->index, how_it_went(task));
+        " of barrier \"%.100s\" cannot pass: every task that reached it is gone, at last %s; "
+        "come to the next round",
+        barrier->round + 1, barrier->name, controller_barrier_place_text(controller, place));
     controller_barrier_end(controller, barrier, &end);
 }
 
@@ -184,7 +176,7 @@ void controller_barriers_settled(struct controller *controller, const struct con
         if (!controller_barrier_has(barrier, place))
             end_without(controller, barrier, place, task);
         else if (is_deserted(controller, barrier, live))
-            end_deserted(controller, barrier, task);
+            end_deserted(controller, barrier, place);
     }
 }
 

@@ -4,12 +4,10 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
-#include "listing.h"
+#include "missing_tasks.h"
 #include "text.h"
 
-#define MISSING_NAMED_MAX 3u       /* in one sentence; the others are counted */
 #define PLACES_LOOKED_AT_MAX 4096u /* for where one of them waits */
 
 static const struct controller_session *
@@ -20,21 +18,6 @@ last_session(const struct controller *controller, const struct controller_task *
     while (session != NULL && session->task != task)
         session = session->in_controller.prev;
     return session;
-}
-
-/* "worker 1, last heard from 2.1 s ago" */
-const char *controller_barrier_place_text(
-    const struct controller *controller, const struct controller_place *place)
-{
-    const struct controller_task *task = controller_barrier_task(controller, place);
-    const struct controller_session *session = task == NULL ? NULL : last_session(controller, task);
-
-    if (session == NULL)
-        return controller_text(
-            controller, "%s %u, never heard from", controller_barrier_job(place), place->index);
-    return controller_text(
-        controller, "%s %u, last heard from %s", controller_barrier_job(place), place->index,
-        controller_ago(controller, session->heard_us));
 }
 
 /* An open barrier that the task has come to; NULL: none was found. */
@@ -55,38 +38,61 @@ find_arrival(const struct controller *controller, const struct controller_place 
     return NULL;
 }
 
-static const char *
-missing_place_text(const struct controller *controller, const struct controller_place *place)
+static enum missing_state
+find_state(const struct controller_task *task, const struct controller_session *last)
 {
-    const struct controller_barrier *const other = find_arrival(controller, place);
-    const char *const who = controller_barrier_place_text(controller, place);
+    if (last != NULL && last->state != CONTROLLER_SESSION_SETTLED)
+        return MISSING_PRESENT;
+    if (task == NULL || !task->joined)
+        return MISSING_NEVER_JOINED;
+    return task->done ? MISSING_DONE : task->left ? MISSING_LEFT : MISSING_LOST;
+}
 
-    return other == NULL
-               ? who
-               : controller_text(controller, "%s, waiting at barrier \"%.40s\"", who, other->name);
+static void add_missing(
+    const struct controller *controller, const struct controller_place *place,
+    struct missing_tasks *missing)
+{
+    const struct controller_task *task = controller_barrier_task(controller, place);
+    const struct controller_session *last = task == NULL ? NULL : last_session(controller, task);
+    struct missing_task said = {
+        .name = controller_text(controller, "%s %u", controller_barrier_job(place), place->index),
+        .state = find_state(task, last)};
+
+    if (said.state == MISSING_NEVER_JOINED && task != NULL)
+        said.address = task->address;
+    if (last != NULL)
+        said.silence = controller_text(
+            controller, "last heard from %s", controller_ago(controller, last->heard_us));
+    const struct controller_barrier *other =
+        said.state == MISSING_PRESENT ? find_arrival(controller, place) : NULL;
+    if (other != NULL)
+        said.barrier = other->name;
+    missing_tasks_add(missing, &said);
+}
+
+const char *controller_barrier_place_text(
+    const struct controller *controller, const struct controller_place *place)
+{
+    struct missing_tasks missing = {.never_joined = false};
+
+    add_missing(controller, place, &missing);
+    return controller_text(controller, "%s", missing_tasks_end(&missing));
 }
 
 const char *controller_barrier_missing_text(
     const struct controller *controller, const struct controller_barrier *barrier)
 {
-    assert(barrier->come_count <= barrier->place_count);
-    const uint32_t missing = barrier->place_count - barrier->come_count;
-    const char *text = "";
-    uint32_t named = 0;
+    struct missing_tasks missing = {.never_joined = false};
 
-    assert(missing > 0);
-    for (uint32_t i = 0; i < barrier->place_count && named < MISSING_NAMED_MAX; i++) {
+    assert(barrier->come_count < barrier->place_count);
+    for (uint32_t i = 0; i < barrier->place_count; i++)
         if (controller_barrier_has(barrier, &barrier->places[i]))
             continue;
-        named++;
-        const char *const between = named == 1 ? "" : named == missing ? ", and " : ", ";
-        text = controller_text(
-            controller, "%s%s%s", text, between,
-            missing_place_text(controller, &barrier->places[i]));
-    }
-    return missing == named
-               ? text
-               : controller_text(controller, "%s, and %u others", text, missing - named);
+        else if (missing_tasks_is_full(&missing))
+            missing_tasks_count(&missing);
+        else
+            add_missing(controller, &barrier->places[i], &missing);
+    return controller_text(controller, "%s", missing_tasks_end(&missing));
 }
 
 const char *controller_barrier_wait(

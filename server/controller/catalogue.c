@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "text.h"
+#include "controller_orders.h"
 
 struct controller_variable *
 controller_variable_find(const struct controller *controller, const char *name)
@@ -230,6 +231,35 @@ enum sumac_status controller_variable_compare(
                 "%.200s exists on ps %u, this create says colocate_with %.200s, which is on ps "
                 "%" PRIu32,
                 wanted->name, variable->places[i], wanted->colocate_with, ps);
+    return SUMAC_OK;
+}
+
+enum sumac_status controller_variable_find_or_make(
+    struct controller *controller, const wire_variable *wanted,
+    struct controller_variable **variable, struct sumac_error *error)
+{
+    struct definition definition;
+    enum sumac_status status = definition_read(wanted, &controller->functions, &definition, error);
+
+    if (status != SUMAC_OK)
+        return status;
+    *variable = controller_variable_find(controller, wanted->name);
+    if (*variable != NULL)
+        return controller_variable_compare(controller, *variable, wanted, &definition, error);
+    uint8_t beside[PLACEMENT_SHARDS_MAX];
+    const uint8_t *places = NULL;
+    if (wanted->colocate_with[0] != '\0') {
+        uint32_t ps = 0;
+        status = controller_variable_beside(controller, wanted, &ps, error);
+        memset(beside, (int)ps, sizeof beside);
+        places = beside;
+    }
+    if (status == SUMAC_OK)
+        status = controller_variable_make(
+            controller, wanted->name, &definition, places, variable, error);
+    if (status != SUMAC_OK)
+        return status;
+    (void)controller_order_variable(controller, CONTROLLER_ORDER_ADD_SHARDS, *variable);
     return SUMAC_OK;
 }
 

@@ -28,6 +28,10 @@ enum sumac_status controller_variable_beside(
 enum sumac_status controller_variable_compare(
     const struct controller *controller, const struct controller_variable *variable,
     const wire_variable *wanted, const struct definition *definition, struct sumac_error *error);
+/* Find the variable of that name, or make it and order its shards. Fails  as the two above. */
+enum sumac_status controller_variable_find_or_make(
+    struct controller *controller, const wire_variable *wanted,
+    struct controller_variable **variable, struct sumac_error *error);
 void controller_variable_hide(struct controller *controller, struct controller_variable *variable);
 void controller_variable_free(struct controller *controller, struct controller_variable *variable);
 /* In the step's arena. */

@@ -5,6 +5,7 @@
 #include "barrier.h"
 #include "define.h"
 #include "quorum.h"
+#include "row_bytes.h"
 
 #include <assert.h>
 #include <string.h>
@@ -15,16 +16,6 @@
 #include "controller_creates.h"
 
 #define TICK_MS_MAX 1000u
-
-uint64_t controller_ms(uint64_t ms) { return ms * 1000u; }
-
-const char *controller_ago(const struct controller *controller, uint64_t when_us)
-{
-    assert(when_us <= controller->now_us);
-    if (when_us == 0)
-        return "never";
-    return controller_text(controller, "%s ago", text_time_us(controller->now_us - when_us).text);
-}
 
 /* ---- creation ---- */
 
@@ -81,6 +72,7 @@ struct controller *controller_create(const struct lane_config *config, const str
     assert(config->ps_lost_ms > 0);
     controller->config = config;
     controller->memory = memory;
+    controller->row_functions = row_functions;
     controller->tick_us = choose_tick_us(config);
     controller->membership_epoch = 1;
     init_pools(controller, memory);
@@ -134,9 +126,19 @@ void controller_destroy(struct controller *controller)
     memory_give(controller->memory, controller, sizeof *controller);
 }
 
-bool controller_run_is_over(const struct controller *controller)
+/* A list of what was voided is its session's until that is settled, and then its task's; while one
+ * grows there are two. */
+uint64_t controller_sessions_bytes_max(const struct controller *controller)
 {
-    return controller->phase != CONTROLLER_RUNNING;
+    const uint64_t sessions_max = controller_sessions_max(controller);
+    const uint64_t lists = controller->config->sessions_max + controller->tasks_pool.used + 1;
+
+    return sessions_max * sizeof(struct controller_session) +
+           controller->tasks_pool.used * sizeof(struct controller_task) +
+           (2 * sessions_max + controller->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
+           lists * controller_voided_bytes_max(controller) + controller_held_bytes_max(controller) +
+           controller_barriers_bytes_max(controller) + controller_collectives_bytes_max() +
+           FUNCTIONS_BYTES;
 }
 
 uint64_t controller_cluster_id(const struct controller *controller)
@@ -144,40 +146,7 @@ uint64_t controller_cluster_id(const struct controller *controller)
     return controller->cluster_id;
 }
 
-/* ---- time ---- */
-
-/* The controller's time stands still while this process is suspended, so that everyone's silence is
- * not taken from its own sleep: all leases and deadlines are extended by the jump. Ticks come every
- * quarter of a lease; half of one without any event is a suspension. */
-static void notice_time(struct controller *controller, uint64_t event_us)
-{
-    const uint64_t passed = event_us - controller->last_event_us;
-    const uint64_t pause_us = controller_ms(controller->config->lease_ms) / 2u;
-    const bool jumped = controller->last_event_us != 0 && passed > pause_us;
-
-    if (jumped && rule_holds(controller->config->broken, RULE_time_jump)) {
-        controller->slept_us += passed;
-        controller->sleep_to_tell_us += passed;
-    }
-    controller->last_event_us = event_us;
-    controller->now_us = event_us - controller->slept_us;
-    if (controller->now_us == 0) /* 0 means never */
-        controller->now_us = 1;
-    assert(controller->now_us > 0);
-}
-
-void controller_look(struct controller *controller, uint64_t now_us)
-{
-    controller_effects_begin(controller, false);
-    notice_time(controller, now_us);
-}
-
 /* ---- events ---- */
-
-void controller_wake(struct controller *controller, uint64_t at_us)
-{
-    controller_effect_add(controller, CONTROLLER_EFFECT_WAKE)->at_us = at_us + controller->slept_us;
-}
 
 static void want_tick(struct controller *controller)
 {
@@ -197,10 +166,14 @@ static void begin_again(struct controller *controller)
         session->joined_us = session->settling_us = controller->now_us;
     }
     controller_barriers_begin_again(controller);
-    if (controller->phase == CONTROLLER_RUNNING)
+    if (controller->phase == CONTROLLER_RUNNING) {
+        controller_collectives_begin_again(controller);
+        controller_steps_begin_again(controller);
+        controller_defines_order(controller);
         controller_orders_begin_again(controller);
-    else
+    } else {
         controller_run_end_again(controller);
+    }
 }
 
 static void started(struct controller *controller, const struct controller_event *event)
@@ -288,9 +261,10 @@ static void ticked(struct controller *controller, const struct controller_event 
         controller_calls_tick(controller);
         controller_barriers_tick(controller);
         controller_steps_tick(controller);
+        controller_defines_order(controller);
         controller_orders_tick(controller);
     }
-    controller_peers_tick(controller);
+    controller_streams_tick(controller);
     controller_run_tick(controller);
     if (must_end(controller))
         controller_run_end_now(controller);
@@ -363,7 +337,7 @@ void controller_step(
 {
     assert(event->now_us >= controller->last_event_us);
     controller_effects_begin(controller, event->follows);
-    notice_time(controller, event->now_us);
+    controller_notice_time(controller, event->now_us);
     controller->random[0] = event->random[0];
     controller->random[1] = event->random[1];
     assert(controller->packed_order == NULL);
@@ -371,7 +345,7 @@ void controller_step(
     if (controller_record_step(controller)) {
         controller_held_say(controller);
         controller_run_over_say(controller);
-        controller_peers_give(controller);
+        controller_streams_give(controller);
     }
     controller->packed_order = NULL;
     controller_effects_end(controller, effects);

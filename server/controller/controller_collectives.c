@@ -156,8 +156,10 @@ void controller_collectives_begin_again(struct controller *controller)
 }
 
 void controller_collective_complete(
-    struct controller *controller, struct controller_collective *collective)
+    struct controller *controller, const struct controller_order *order)
 {
+    struct controller_collective *collective = order->collective;
+
     assert(controller_mask_empty(&collective->order.pending));
     controller_row_gone(controller, CONTROLLER_ROW_COLLECTIVE, &collective->row);
     controller_collective_forget(controller, collective);
@@ -180,14 +182,6 @@ wire_collective_end *controller_collective_message(
     message->reason = (Sumac__V1__Reason)collective->end.reason;
     message->message = text;
     return message->collective == NULL ? NULL : message;
-}
-
-const char *controller_collective_text(
-    const struct controller *controller, const struct controller_collective *collective)
-{
-    return controller_text(
-        controller, "to hear how round %" PRIu64 " of collective %.100s ended",
-        collective->collective->round, collective->collective->name);
 }
 
 uint64_t controller_collectives_bytes_max(void)

@@ -37,13 +37,10 @@ void controller_order_collective(
     struct controller *controller, struct controller_collective *collective);
 /* Every ps has answered the order. */
 void controller_collective_complete(
-    struct controller *controller, struct controller_collective *collective);
+    struct controller *controller, const struct controller_order *order);
 /* In the step's arena. NULL: it is full. */
 wire_collective_end *controller_collective_message(
     struct controller *controller, const struct controller_collective *collective);
-/* "to hear how round 3 of collective grads ended", in the step's arena. */
-const char *controller_collective_text(
-    const struct controller *controller, const struct controller_collective *collective);
 /* The most that they take. */
 uint64_t controller_collectives_bytes_max(void);
 void controller_collectives_deinit(struct controller *controller);

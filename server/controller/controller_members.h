@@ -37,11 +37,16 @@ struct controller_session *
 controller_session_find(const struct controller *controller, const uint8_t *id, size_t bytes);
 struct controller_session *
 controller_session_find_nonce(const struct controller *controller, const uint8_t *nonce);
+/* Is `other` an earlier session of the same task, which is yet to be settled? */
+bool controller_session_is_earlier(
+    const struct controller_session *other, const struct controller_session *session);
+/* NULL: not found. */
+const struct controller_session *controller_session_find_earlier(
+    const struct controller *controller, const struct controller_session *session);
 /* NULL: no memory. */
 struct controller_session *
 controller_session_add(struct controller *controller, const void *id, const uint8_t *nonce);
 void controller_session_forget(struct controller *controller, struct controller_session *session);
-void controller_sessions_forget_oldest(struct controller *controller);
 void controller_renewed(struct controller *controller, const wire_bytes *id);
 /* Fail a call of a session that is closed, with the cause. */
 void controller_fail_closed(
@@ -75,6 +80,16 @@ static inline uint32_t controller_settled_max(const struct controller *controlle
     return given != 0 ? given : CONTROLLER_SETTLED_MAX;
 }
 
+/* The number of members that begin with synchronous step 1; 0: unknown. */
+static inline uint32_t controller_step_members(const struct controller *controller)
+{
+    const struct lane_config *config = controller->config;
+
+    if (config->step_members != 0)
+        return config->step_members;
+    return config->members_partial ? 0 : config->member_count;
+}
+
 /* Open ones, and settled ones that are remembered. */
 static inline uint64_t controller_sessions_max(const struct controller *controller)
 {
@@ -94,24 +109,13 @@ enum sumac_status controller_join_admit(
 void controller_join_call(struct controller *controller, const struct controller_event *event);
 /* Go on with every join that waited for what has happened now. */
 void controller_joins_go_on(struct controller *controller);
-/* Does an earlier session of its task, which the join has closed, have yet to be settled? The ps
- * were told that another attempt comes, so that one comes, if only for a lease. */
-bool controller_join_replaces(
-    const struct controller *controller, const struct controller_session *session);
 void controller_joins_fail(
     struct controller *controller, enum sumac_status status, enum sumac_reason reason,
     const char *text);
-/* A ps is connected to its client: the join of the attempt that replaces it will say so. */
-void controller_join_replaced_lives(
-    struct controller *controller, const struct controller_session *replaced);
-void controller_join_opened(
-    struct controller *controller, struct controller_session *session, uint32_t ps,
+bool controller_join_opened(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
-void controller_join_complete(struct controller *controller, struct controller_session *session);
-void controller_first_step_complete(
-    struct controller *controller, struct controller_session *session);
-/* The number of members that begin with synchronous step 1; 0: unknown. */
-uint32_t controller_step_members(const struct controller *controller);
+void controller_join_complete(struct controller *controller, const struct controller_order *order);
 /* SUMAC__V1__ON_LOSS__…, as ps 0 is configured. */
 uint32_t controller_on_loss(const struct controller *controller);
 /* Fails the joins of observers when a ps does not appear. The run is yet to begin, and goes on. */
@@ -121,23 +125,29 @@ void controller_joins_tick(struct controller *controller);
 /* Its client left it as done, and lacks no push that it has made; when all ps have closed it. */
 bool controller_left_as_done(
     const struct controller *controller, const struct controller_session *session);
-void controller_renew_call(struct controller *controller, const struct controller_event *event);
-void controller_leave_call(struct controller *controller, const struct controller_event *event);
 void controller_settle(
     struct controller *controller, struct controller_session *session,
     const struct close_cause *cause);
+/* The session is settled: note whether its task is done, and answer its leave. */
+void controller_leave_settled(struct controller *controller, struct controller_session *session);
 /* False: what it voids cannot be kept for want of memory, and must not be decided without. */
 bool controller_close_reported(
     struct controller *controller, struct controller_session *session,
     const wire_peer_report *report);
-void controller_close_complete(struct controller *controller, struct controller_session *session);
+void controller_close_complete(struct controller *controller, const struct controller_order *order);
 void controller_decide_complete(struct controller *controller, struct controller_session *session);
+/* Those that a synchronous step needs still stay, and are forgotten with a later one. */
+void controller_sessions_forget_oldest(struct controller *controller);
 void controller_leases_tick(struct controller *controller);
 void controller_room_reported(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
 void controller_leaves_fail(
     struct controller *controller, enum sumac_status status, enum sumac_reason reason,
     const char *text);
+
+/* leave.c */
+void controller_renew_call(struct controller *controller, const struct controller_event *event);
+void controller_leave_call(struct controller *controller, const struct controller_event *event);
 
 /* run_end.c */
 /* Called at the end of a step. Reports the run's end once, when its record is on disk. */
@@ -161,11 +171,9 @@ void controller_run_end_now(struct controller *controller);
 const char *controller_run_wait(const struct controller *controller);
 /* True while a member is opening, open, or not settled yet. */
 bool controller_run_has_members(const struct controller *controller);
-void controller_end_complete(struct controller *controller);
+void controller_end_complete(struct controller *controller, const struct controller_order *order);
 
 /* waits.c */
-/* The next report comes after report_ms. */
-void controller_reports_begin(struct controller *controller);
 void controller_report_waits(struct controller *controller);
 
 #endif

@@ -5,21 +5,34 @@
 
 #include "controller_state.h"
 
-/* peers.c: the streams to the ps. */
+/* peers.c: the ps. */
+static inline bool controller_peer_is_self(const struct controller *controller, uint32_t ps)
+{
+    return ps == controller->config->index;
+}
+
 void controller_peers_start(struct controller *controller);
 /* Learn addresses that were checked; dials those that are new. */
 void controller_peers_learn(struct controller *controller, const wire_join_request *request);
 bool controller_peers_all_met(const struct controller *controller);
-/* CollectiveResult, and neither a sign of life nor an answer that was due has come for ps_lost_ms.
- */
+/* It was met, and neither a sign of life nor an answer that was due has come for ps_lost_ms. */
 bool controller_peer_is_lost(const struct controller *controller, uint32_t ps);
 /* Is a sign of life, or an answer, so late that one should speak of it? */
 bool controller_peer_is_late(const struct controller *controller, uint32_t ps);
 /* The first ps that is not met or not reachable; ps_count: none. */
 uint32_t controller_peers_missing(const struct controller *controller);
+/* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
+const char *controller_peer_text(const struct controller *controller, uint32_t ps);
+/* "; start it": the remedy for a ps that is missing, to print after controller_peer_text. "" where
+ * that text names it. */
+const char *controller_peer_remedy(const struct controller *controller, uint32_t ps);
+/* "gives up in 35 s": the end of a wait for this ps. */
+const char *controller_peer_limit(const struct controller *controller, uint32_t ps);
+
+/* streams.c: the streams to the ps. */
 /* Give every writable stream what is due. */
-void controller_peers_give(struct controller *controller);
-void controller_peers_tick(struct controller *controller);
+void controller_streams_give(struct controller *controller);
+void controller_streams_tick(struct controller *controller);
 /* A stream is there and its last order is out; a first one after it was down (or ever) is a new
  * stream. */
 void controller_stream_up(struct controller *controller, uint32_t ps);
@@ -28,15 +41,8 @@ void controller_stream_down(
     struct controller *controller, uint32_t ps, const char *text, enum sumac_reason reason);
 void controller_hear_report(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
-/* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
-const char *controller_peer_text(const struct controller *controller, uint32_t ps);
-/* "; start it": the remedy for a ps that is missing, to print after controller_peer_text. "" where
- * that text names it. */
-const char *controller_peer_remedy(const struct controller *controller, uint32_t ps);
-/* "ps 0 waits for ps 1 at h2:2222, never heard from; gives up in 35 s" */
-const char *controller_peer_wait(const struct controller *controller, uint32_t ps);
 
-/* orders.c: the one list, and what is sent for each. */
+/* orders.c: the one list. */
 struct controller_mask controller_every_ps(const struct controller *controller);
 /* Append one order for every ps. If memory is short, logs that; a later tick appends the order. */
 void controller_order_session(
@@ -53,19 +59,15 @@ bool controller_order_variable(
 void controller_order_take(struct controller *controller);
 /* Append the order to end, for these. It needs no memory. */
 void controller_order_end(struct controller *controller, const struct controller_mask *pending);
-const wire_peer_order *
-controller_order_pack(struct controller *controller, const struct controller_order *order);
 struct controller_order *
 controller_order_find(const struct controller *controller, uint64_t number);
-/* "to add its shards of W1": what an order is for, after the name of a ps. */
-const char *
-controller_order_text(const struct controller *controller, const struct controller_order *order);
 struct controller_order *
 controller_order_next(struct controller_order *order, uint32_t ps); /* from `order` on */
-/* This ps has answered; the last answer completes the order. report NULL: it never will. */
-void controller_order_answered(
+/* This ps has answered, or never will. True: it was the last. Then the order has left the list, and
+ * *done is what it was: what follows is the caller's. */
+bool controller_order_confirm(
     struct controller *controller, struct controller_order *order, uint32_t ps,
-    const wire_peer_report *report);
+    struct controller_order *done);
 /* Retry everything that failed for lack of memory. */
 void controller_orders_tick(struct controller *controller);
 /* The controller starts from its records: order again everything that was in progress. */
@@ -74,5 +76,16 @@ void controller_orders_begin_again(struct controller *controller);
  * ps_count: no such ps. */
 uint32_t controller_order_short(
     const struct controller *controller, const struct controller_session *session);
+
+/* order_kinds.c: what is sent for each, and what follows. */
+const wire_peer_order *
+controller_order_pack(struct controller *controller, const struct controller_order *order);
+/* "to add its shards of W1": what an order is for, after the name of a ps. */
+const char *
+controller_order_text(const struct controller *controller, const struct controller_order *order);
+/* This ps has answered; the last answer completes the order. */
+void controller_order_answered(
+    struct controller *controller, struct controller_order *order, uint32_t ps,
+    const wire_peer_report *report);
 
 #endif

@@ -28,6 +28,8 @@
 
 #include "controller_objects.h"
 
+struct row_functions;
+
 struct controller {
     struct controller_row row;
     const struct lane_config *config;
@@ -45,9 +47,10 @@ struct controller {
     const struct controller_order *packed_order;
     const wire_peer_order *packed;
 
-    bool records;                   /* the controller makes records, from START on */
-    uint64_t last_record, recorded; /* made; on disk */
-    uint64_t cluster_record;        /* the last with a row of the cluster or of a ps */
+    const struct row_functions *row_functions; /* by the kind of row */
+    bool records;                              /* the controller makes records, from START on */
+    uint64_t last_record, recorded;            /* made; on disk */
+    uint64_t cluster_record;                   /* the last with a row of the cluster or of a ps */
     LIST(struct controller_row) changed[CONTROLLER_ROW_KINDS];
     LIST(struct controller_gone) gone;
     uint32_t row_count;                /* of both */
@@ -154,13 +157,6 @@ void controller_answer(
     const struct sumac_error *error);
 /* The error of a call whose answer finds no memory. */
 void controller_error_memory(struct sumac_error *error);
-/* Answer the call with the reply. Fails the call if the reply, or one of its texts, found no
- * memory. */
-void controller_reply_or_fail(
-    struct controller *controller, uint64_t call, const wire_message *reply);
-void controller_fail(
-    struct controller *controller, uint64_t call, enum sumac_status status,
-    enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Formatted text in the step's arena; never NULL. */
 char *controller_text(const struct controller *controller, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -205,20 +201,14 @@ controller_variable_changed(struct controller *controller, struct controller_var
     controller_row_changed(controller, CONTROLLER_ROW_VARIABLE, &variable->row);
 }
 
-/* write_rows.c */
-/* In the step's arena. False: no memory. */
-bool controller_row_write(
-    struct controller *controller, enum controller_row_kind kind, const struct controller_row *row,
-    struct span *out);
-bool controller_row_write_gone(
-    struct controller *controller, enum controller_row_kind kind, const struct controller_row *row,
-    struct span *out);
-
 /* hold_answers.c */
-/* Answer the call once the step's record is on disk. reply NULL: answer with the error. */
-void controller_hold(
-    struct controller *controller, uint64_t call, const wire_message *reply,
-    const struct sumac_error *error);
+/* Answer the call with the reply. Fails the call if the reply, or one of its texts, found no
+ * memory. */
+void controller_reply_or_fail(
+    struct controller *controller, uint64_t call, const wire_message *reply);
+void controller_fail(
+    struct controller *controller, uint64_t call, enum sumac_status status,
+    enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Called at the end of a step, after its record. Sends the answers whose record is on disk, and
  * keeps the others. */
 void controller_held_say(struct controller *controller);
@@ -227,14 +217,22 @@ void controller_held_deinit(struct controller *controller);
 /* The maximum that hold_answers.c keeps. */
 uint64_t controller_held_bytes_max(const struct controller *controller);
 
-/* controller.c */
-/* A tick is wanted then, by the controller's time. */
-void controller_wake(struct controller *controller, uint64_t at_us);
-bool controller_run_is_over(const struct controller *controller);
+/* clock.c */
+static inline uint64_t controller_ms(uint64_t ms) { return ms * 1000u; } /* in µs */
+/* Take the time of an event, and extend all deadlines by a suspension before it. */
+void controller_notice_time(struct controller *controller, uint64_t event_us);
 /* Take note of the time, between two steps. */
 void controller_look(struct controller *controller, uint64_t now_us);
-uint64_t controller_ms(uint64_t ms); /* in µs */
+/* A tick is wanted then, by the controller's time. */
+void controller_wake(struct controller *controller, uint64_t at_us);
 /* "3.2 s ago", "never" for 0; in the step's arena. */
 const char *controller_ago(const struct controller *controller, uint64_t when_us);
+/* The next report comes after report_ms. */
+void controller_reports_begin(struct controller *controller);
+
+static inline bool controller_run_is_over(const struct controller *controller)
+{
+    return controller->phase != CONTROLLER_RUNNING;
+}
 
 #endif

@@ -208,12 +208,6 @@ bool controller_list_has(const struct controller_list *list, uint64_t id)
     return false;
 }
 
-void controller_list_give(struct controller *controller, struct controller_list *list)
-{
-    if (list != NULL)
-        memory_give(controller->memory, list, sizeof *list + list->count * sizeof list->ids[0]);
-}
-
 /* ---- the request ---- */
 
 /* NULL: the call was failed; what has been made stays, and is found by the same call again. */
@@ -232,8 +226,8 @@ make_all(struct controller *controller, uint64_t call, const wire_create_request
     *list = (struct controller_list){.count = count};
     for (uint32_t i = 0; i < count; i++) {
         struct controller_variable *variable = NULL;
-        if (controller_find_or_make(controller, request->variables[i], &variable, &error) !=
-            SUMAC_OK) {
+        if (controller_variable_find_or_make(
+                controller, request->variables[i], &variable, &error) != SUMAC_OK) {
             controller_fail(controller, call, error.status, error.reason, "%s", error.text);
             controller_list_give(controller, list);
             return NULL;

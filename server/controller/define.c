@@ -23,15 +23,6 @@
  * need numbers that observers cannot take. */
 #define OBSERVERS_DEFINE_MAX (UPDATE_DEFINED_MAX / 2)
 
-const struct defined_function *controller_function_known(
-    const struct controller *controller, const struct controller_function *function)
-{
-    const ptrdiff_t index = function - controller->defined;
-
-    assert(index >= 0 && (uint32_t)index < controller->functions.count);
-    return &controller->functions.known[index];
-}
-
 /* ---- its messages ---- */
 
 /* With the NUL that a message's texts end with; NULL: the arena is full. */
@@ -46,7 +37,7 @@ static char *copy(struct controller *controller, const char *text, size_t bytes)
     return made;
 }
 
-const wire_define_function *controller_function_message(
+wire_define_function *controller_function_message(
     struct controller *controller, const struct controller_function *function)
 {
     const struct defined_function *known = controller_function_known(controller, function);
@@ -117,23 +108,28 @@ try_answer(struct controller *controller, uint64_t call, const struct controller
     return true;
 }
 
-void controller_define_answered(
-    struct controller *controller, struct controller_function *function, uint32_t ps,
+bool controller_define_answered(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
+    struct controller_function *function = order->function;
+
     assert(ps < controller->ps_count);
     if (report->status == 0)
-        return;
+        return true;
     controller_log(
         controller, "ps %u at %s does not take the function %s: %s", ps,
         controller->peers[ps].address, controller_function_known(controller, function)->row.name,
         report->message);
     function->state = CONTROLLER_FUNCTION_REFUSED;
     controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
+    return true;
 }
 
-void controller_define_complete(struct controller *controller, struct controller_function *function)
+void controller_define_complete(struct controller *controller, const struct controller_order *order)
 {
+    struct controller_function *function = order->function;
+
     assert(function->orders == 0);
     if (function->state == CONTROLLER_FUNCTION_DEFINING)
         function->state = CONTROLLER_FUNCTION_DEFINED;

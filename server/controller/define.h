@@ -3,20 +3,30 @@
 #ifndef CONTROLLER_DEFINE_H
 #define CONTROLLER_DEFINE_H
 
+#include <assert.h>
+
 #include "controller_state.h"
+
+/* What is known of it, with its name. */
+static inline const struct defined_function *controller_function_known(
+    const struct controller *controller, const struct controller_function *function)
+{
+    const ptrdiff_t index = function - controller->defined;
+
+    assert(index >= 0 && (uint32_t)index < controller->functions.count);
+    return &controller->functions.known[index];
+}
 
 void controller_define_call(struct controller *controller, const struct controller_event *event);
 void controller_functions_call(struct controller *controller, const struct controller_event *event);
-/* What is known of it, with its name; and as an order says it, in the step's arena. */
-const struct defined_function *controller_function_known(
-    const struct controller *controller, const struct controller_function *function);
-const wire_define_function *controller_function_message(
+/* As an order says it, in the step's arena. */
+wire_define_function *controller_function_message(
     struct controller *controller, const struct controller_function *function);
-void controller_define_answered(
-    struct controller *controller, struct controller_function *function, uint32_t ps,
+bool controller_define_answered(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
 void controller_define_complete(
-    struct controller *controller, struct controller_function *function);
+    struct controller *controller, const struct controller_order *order);
 /* Those that not every ps has, and that no order is on its way for, get one. */
 void controller_defines_order(struct controller *controller);
 

@@ -119,37 +119,6 @@ void controller_error_memory(struct sumac_error *error)
         "the ps has no memory for its answer: ask again later");
 }
 
-void controller_reply_or_fail(
-    struct controller *controller, uint64_t call, const wire_message *reply)
-{
-    const bool whole = reply != NULL && !controller->said->texts_short;
-    struct sumac_error error = {0};
-
-    if (!whole)
-        controller_error_memory(&error);
-    if (controller->records)
-        controller_hold(controller, call, whole ? reply : NULL, &error);
-    else
-        controller_answer(controller, call, whole ? reply : NULL, &error);
-}
-
-void controller_fail(
-    struct controller *controller, uint64_t call, enum sumac_status status,
-    enum sumac_reason reason, const char *format, ...)
-{
-    struct sumac_error error = {.status = status, .reason = reason};
-    va_list arguments;
-
-    assert(status != SUMAC_OK);
-    va_start(arguments, format);
-    (void)text_print_line_values(error.text, sizeof error.text, format, arguments);
-    va_end(arguments);
-    if (controller->records)
-        controller_hold(controller, call, NULL, &error);
-    else
-        controller_answer(controller, call, NULL, &error);
-}
-
 /* Somebody would wait in vain for what was lost: they learn it from this ps's end. */
 static void end_overflowed(struct controller *controller)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hold_answers.c -- answers that wait for their record. They were made in the memory of a step, and
- * are kept as the bytes that they will be sent as. */
+/* hold_answers.c -- answers, which wait for their record. They are made in the memory of a step,
+ * and are kept as the bytes that they will be sent as. */
 #include "controller_state.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <string.h>
+
+#include "text.h"
 
 static void give(struct controller *controller, struct controller_held *held)
 {
@@ -21,24 +24,6 @@ void controller_held_deinit(struct controller *controller)
         give(controller, controller->held.first);
     assert(controller->held_bytes == 0);
     pool_deinit(&controller->held_pool);
-}
-
-/* The caller learns it from this ps's end, if there is no memory even for this. */
-void controller_hold(
-    struct controller *controller, uint64_t call, const wire_message *reply,
-    const struct sumac_error *error)
-{
-    assert(controller->records);
-    assert(call != 0);
-    struct controller_held *held = pool_take(&controller->held_pool);
-    if (held == NULL) {
-        controller_effects_lose(controller);
-        return;
-    }
-    held->call = call;
-    held->reply = reply;
-    held->error = *error;
-    LIST_APPEND(&controller->held, held, in_controller);
 }
 
 /* Beyond the step that it was made in. */
@@ -124,4 +109,53 @@ uint64_t controller_held_bytes_max(const struct controller *controller)
         return 0;
     return CONTROLLER_HELD_BYTES_MAX +
            (uint64_t)controller->config->calls_max * sizeof(struct controller_held);
+}
+
+/* The caller learns it from this ps's end, if there is no memory even for this. */
+static void hold(
+    struct controller *controller, uint64_t call, const wire_message *reply,
+    const struct sumac_error *error)
+{
+    assert(controller->records);
+    assert(call != 0);
+    struct controller_held *held = pool_take(&controller->held_pool);
+    if (held == NULL) {
+        controller_effects_lose(controller);
+        return;
+    }
+    held->call = call;
+    held->reply = reply;
+    held->error = *error;
+    LIST_APPEND(&controller->held, held, in_controller);
+}
+
+void controller_reply_or_fail(
+    struct controller *controller, uint64_t call, const wire_message *reply)
+{
+    const bool whole = reply != NULL && !controller->said->texts_short;
+    struct sumac_error error = {0};
+
+    if (!whole)
+        controller_error_memory(&error);
+    if (controller->records)
+        hold(controller, call, whole ? reply : NULL, &error);
+    else
+        controller_answer(controller, call, whole ? reply : NULL, &error);
+}
+
+void controller_fail(
+    struct controller *controller, uint64_t call, enum sumac_status status,
+    enum sumac_reason reason, const char *format, ...)
+{
+    struct sumac_error error = {.status = status, .reason = reason};
+    va_list arguments;
+
+    assert(status != SUMAC_OK);
+    va_start(arguments, format);
+    (void)text_print_line_values(error.text, sizeof error.text, format, arguments);
+    va_end(arguments);
+    if (controller->records)
+        hold(controller, call, NULL, &error);
+    else
+        controller_answer(controller, call, NULL, &error);
 }

@@ -19,29 +19,6 @@
 #include "controller_orders.h"
 #include "controller_members.h"
 
-static bool
-is_earlier(const struct controller_session *other, const struct controller_session *session)
-{
-    return other != session && other->task != NULL && other->task == session->task &&
-           other->state != CONTROLLER_SESSION_SETTLED;
-}
-
-static const struct controller_session *
-find_earlier(const struct controller *controller, const struct controller_session *session)
-{
-    const struct controller_session *other = controller->sessions.first;
-
-    while (other != NULL && !is_earlier(other, session))
-        other = other->in_controller.next;
-    return other;
-}
-
-bool controller_join_replaces(
-    const struct controller *controller, const struct controller_session *session)
-{
-    return session->task != NULL && find_earlier(controller, session) != NULL;
-}
-
 /* ---- answering ---- */
 
 /* False: no memory. */
@@ -159,15 +136,6 @@ static void add_member(struct controller *controller, struct controller_task *ta
     controller_task_changed(controller, task);
 }
 
-uint32_t controller_step_members(const struct controller *controller)
-{
-    const struct lane_config *config = controller->config;
-
-    if (config->step_members != 0)
-        return config->step_members;
-    return config->members_partial ? 0 : config->member_count;
-}
-
 /* The first that come, each task once, are those that the steps begin with. */
 static void number_initial(struct controller *controller, struct controller_session *session)
 {
@@ -201,25 +169,28 @@ void controller_joins_go_on(struct controller *controller)
     for (struct controller_session *session = controller->sessions.first; session != NULL;
          session = session->in_controller.next)
         if (session->state == CONTROLLER_SESSION_WAITING &&
-            find_earlier(controller, session) == NULL)
+            controller_session_find_earlier(controller, session) == NULL)
             open_session(controller, session);
 }
 
-void controller_join_opened(
-    struct controller *controller, struct controller_session *session, uint32_t ps,
+bool controller_join_opened(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
+    struct controller_session *session = order->session;
+
     if (report->clock > session->start_clock)
         session->start_clock = report->clock;
     if (report->seen_step > session->seen_step && report->seen_step < CONTROLLER_STEPS_MAX)
         session->seen_step = report->seen_step;
     if (report->status == 0 || session->state != CONTROLLER_SESSION_OPENING)
-        return;
+        return true;
     refuse(
         controller, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         controller_text(controller, "ps %u cannot open the session: %s", ps, report->message));
     controller_settle(
         controller, session, &(struct close_cause){0}); /* its client has no session to close */
+    return true;
 }
 
 /* A member that comes later counts in the step after the largest that any ps has seen: each ps is
@@ -231,15 +202,11 @@ lacks_first_step(const struct controller *controller, const struct controller_se
            controller_step_members(controller) != 0;
 }
 
-void controller_first_step_complete(
-    struct controller *controller, struct controller_session *session)
+void controller_join_complete(struct controller *controller, const struct controller_order *order)
 {
-    assert(session->first_step != 0 || session->state != CONTROLLER_SESSION_OPENING);
-    controller_join_complete(controller, session);
-}
+    struct controller_session *session = order->session;
 
-void controller_join_complete(struct controller *controller, struct controller_session *session)
-{
+    assert(session->state != CONTROLLER_SESSION_WAITING);
     if (session->state != CONTROLLER_SESSION_OPENING)
         return;
     if (lacks_first_step(controller, session)) {
@@ -388,19 +355,6 @@ static void note_replaced(
     (void)text_print(session->replaced.host, sizeof session->replaced.host, "%s", other->host);
 }
 
-void controller_join_replaced_lives(
-    struct controller *controller, const struct controller_session *replaced)
-{
-    assert(replaced->state == CONTROLLER_SESSION_CLOSING);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
-        if (!is_earlier(replaced, session) || session->replaced.attempt != replaced->attempt)
-            continue;
-        session->replaced.alive = session->replaced.silent_ms <= controller->config->lease_ms;
-        controller_session_changed(controller, session);
-    }
-}
-
 /* A task has one session: those it had before are settled, or forgotten where no ps knows them. */
 static void end_earlier(struct controller *controller, struct controller_session *session)
 {
@@ -410,7 +364,7 @@ static void end_earlier(struct controller *controller, struct controller_session
     for (struct controller_session *other = controller->sessions.first; other != NULL;
          other = next) {
         next = other->in_controller.next;
-        if (!is_earlier(other, session))
+        if (!controller_session_is_earlier(other, session))
             continue;
         struct close_cause cause = {
             .kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = session->attempt, .pid = session->pid};

@@ -14,7 +14,6 @@
 #include "controller_members.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #define AUTO_MULTIPLE 2u
 

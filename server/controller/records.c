@@ -5,8 +5,12 @@
  * waits: the last one is 0, and so is what is on disk.
  */
 #include "controller_collectives.h"
+#include "row_bytes.h"
 
 #include <assert.h>
+#include <string.h>
+
+#include "little_endian.h"
 
 void controller_row_changed(
     struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
@@ -29,6 +33,32 @@ unmark(struct controller *controller, enum controller_row_kind kind, struct cont
     LIST_REMOVE(&controller->changed[kind], row, in_changed);
 }
 
+static bool write_row(
+    struct controller *controller, enum controller_row_kind kind, bool gone, const void *object,
+    struct span *out)
+{
+    const struct row_functions *const functions = &controller->row_functions[kind];
+    void (*put)(struct controller *, struct row_writer *, const void *) =
+        gone ? functions->put_gone : functions->put;
+    struct row_writer writer = {.bytes = CONTROLLER_ROW_HEAD_BYTES};
+
+    assert(put != NULL);
+    put(controller, &writer, object);
+    const size_t bytes = writer.bytes;
+    writer.out = writer.failed ? NULL : arena_take(&controller->said->arena, bytes);
+    if (writer.out == NULL || bytes > UINT32_MAX)
+        return false;
+    memset(writer.out, 0, CONTROLLER_ROW_HEAD_BYTES);
+    writer.out[0] = (uint8_t)kind;
+    writer.out[1] = gone;
+    little_endian_put(writer.out + 4, 4, bytes);
+    writer.bytes = CONTROLLER_ROW_HEAD_BYTES;
+    put(controller, &writer, object);
+    assert(writer.bytes == bytes);
+    *out = (struct span){.data = writer.out, .bytes = bytes};
+    return true;
+}
+
 /* An object that is in no record needs no row that says that it is gone. */
 void controller_row_gone(
     struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
@@ -38,7 +68,7 @@ void controller_row_gone(
     if (row->record == 0 || !controller->records)
         return;
     struct controller_gone *gone = arena_take_zeroed(&controller->said->arena, sizeof *gone);
-    if (gone == NULL || !controller_row_write_gone(controller, kind, row, &gone->row)) {
+    if (gone == NULL || !write_row(controller, kind, true, row, &gone->row)) {
         controller_effects_lose(controller);
         return;
     }
@@ -64,7 +94,7 @@ static bool write_rows(struct controller *controller, struct span *body)
             struct controller_row *row = controller->changed[kind].first;
             unmark(controller, kind, row);
             row->record = controller->last_record + 1;
-            if (!controller_row_write(controller, kind, row, &body[count++]))
+            if (!write_row(controller, kind, false, row, &body[count++]))
                 return false;
             if (kind == CONTROLLER_ROW_CLUSTER || kind == CONTROLLER_ROW_PS ||
                 kind == CONTROLLER_ROW_STEP)

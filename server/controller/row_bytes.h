@@ -77,4 +77,20 @@ void row_take_fields(
 #define TAKE_FIELDS(reader, fields, object)                                                        \
     row_take_fields(reader, fields, sizeof fields / sizeof fields[0], object)
 
+/* ---- kinds ---- */
+
+struct controller;
+
+/* How a kind of row is written and read, and how the row that says that its object is gone. NULL:
+ * its objects stay. */
+struct row_functions {
+    void (*put)(struct controller *controller, struct row_writer *writer, const void *object);
+    void (*take)(struct controller *controller, struct row_reader *reader);
+    void (*put_gone)(struct controller *controller, struct row_writer *writer, const void *object);
+    void (*take_gone)(struct controller *controller, struct row_reader *reader);
+};
+
+/* write_rows.c: by enum controller_row_kind. */
+extern const struct row_functions row_functions[];
+
 #endif

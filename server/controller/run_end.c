@@ -345,8 +345,9 @@ static struct controller_order *find_end(const struct controller *controller)
     return order;
 }
 
-void controller_end_complete(struct controller *controller)
+void controller_end_complete(struct controller *controller, const struct controller_order *order)
 {
+    (void)order;
     assert(controller->phase != CONTROLLER_RUNNING);
     if (controller->phase == CONTROLLER_ENDING)
         tell_self(controller);
@@ -373,11 +374,12 @@ static bool is_gone(const struct controller *controller, uint32_t ps)
 /* Count the ps that will not answer, or need not answer, as answered. */
 static void excuse(struct controller *controller, bool everybody)
 {
-    struct controller_order *end = find_end(controller);
+    struct controller_order *end = find_end(controller), done;
 
     for (uint32_t ps = 0; ps < controller->ps_count && controller->phase == CONTROLLER_ENDING; ps++)
-        if (everybody || is_gone(controller, ps))
-            controller_order_answered(controller, end, ps, NULL);
+        if (controller_mask_has(&end->pending, ps) && (everybody || is_gone(controller, ps)) &&
+            controller_order_confirm(controller, end, ps, &done))
+            controller_end_complete(controller, &done);
 }
 
 /* Log the ps that ps 0 stops waiting for: their count and the first of them. */

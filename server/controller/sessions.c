@@ -213,6 +213,23 @@ static struct key_entry entry_of(struct controller_session *session, const uint8
     return (struct key_entry){.key = key, .key_bytes = CONTROLLER_ID_BYTES, .value = session};
 }
 
+bool controller_session_is_earlier(
+    const struct controller_session *other, const struct controller_session *session)
+{
+    return other != session && other->task != NULL && other->task == session->task &&
+           other->state != CONTROLLER_SESSION_SETTLED;
+}
+
+const struct controller_session *controller_session_find_earlier(
+    const struct controller *controller, const struct controller_session *session)
+{
+    const struct controller_session *other = controller->sessions.first;
+
+    while (other != NULL && !controller_session_is_earlier(other, session))
+        other = other->in_controller.next;
+    return other;
+}
+
 /* So that it is found. False: no memory. */
 static bool enlist(struct controller *controller, struct controller_session *session)
 {
@@ -260,41 +277,6 @@ void controller_session_forget(struct controller *controller, struct controller_
     controller_row_gone(controller, CONTROLLER_ROW_SESSION, &session->row);
     controller_voided_drop(controller, &session->voided);
     pool_give(&controller->sessions_pool, session);
-}
-
-/* Those that a synchronous step needs still stay, and are forgotten with a later one. */
-void controller_sessions_forget_oldest(struct controller *controller)
-{
-    struct controller_session *next = NULL;
-    uint32_t settled = 0;
-
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
-        settled += session->state == CONTROLLER_SESSION_SETTLED && session->orders == 0;
-    for (struct controller_session *session = controller->sessions.first;
-         session != NULL && settled > controller_settled_max(controller); session = next) {
-        next = session->in_controller.next;
-        if (session->state != CONTROLLER_SESSION_SETTLED || session->orders > 0 ||
-            controller_steps_need(controller, session))
-            continue;
-        controller_session_forget(controller, session);
-        settled--;
-    }
-}
-
-/* A list of what was voided is its session's until that is settled, and then its task's; while one
- * grows there are two. */
-uint64_t controller_sessions_bytes_max(const struct controller *controller)
-{
-    const uint64_t sessions_max = controller_sessions_max(controller);
-    const uint64_t lists = controller->config->sessions_max + controller->tasks_pool.used + 1;
-
-    return sessions_max * sizeof(struct controller_session) +
-           controller->tasks_pool.used * sizeof(struct controller_task) +
-           (2 * sessions_max + controller->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
-           lists * controller_voided_bytes_max(controller) + controller_held_bytes_max(controller) +
-           controller_barriers_bytes_max(controller) + controller_collectives_bytes_max() +
-           FUNCTIONS_BYTES;
 }
 
 static bool is_open(const struct controller_session *session)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settle.c -- how a session lives on (renew) and how it ends (leave, lease), the same way on every
- * ps.
+/* settle.c -- how a session ends (leave, lease), the same way on every ps.
  *
  * 1. CLOSE to every ps: from now on it takes nothing from the session, and reports its
  * commit_through and voided.
@@ -11,7 +10,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "text.h"
 #include "controller_orders.h"
@@ -38,6 +36,21 @@ void controller_settle(
     controller_order_session(controller, CONTROLLER_ORDER_CLOSE, session);
 }
 
+/* A ps is connected to its client: the join of the attempt that replaces it will say so. */
+static void
+note_replaced_lives(struct controller *controller, const struct controller_session *replaced)
+{
+    assert(replaced->state == CONTROLLER_SESSION_CLOSING);
+    for (struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next) {
+        if (!controller_session_is_earlier(replaced, session) ||
+            session->replaced.attempt != replaced->attempt)
+            continue;
+        session->replaced.alive = session->replaced.silent_ms <= controller->config->lease_ms;
+        controller_session_changed(controller, session);
+    }
+}
+
 bool controller_close_reported(
     struct controller *controller, struct controller_session *session,
     const wire_peer_report *report)
@@ -53,7 +66,7 @@ bool controller_close_reported(
     if (close->acked_through > session->acked_through)
         session->acked_through = close->acked_through;
     if (close->connected)
-        controller_join_replaced_lives(controller, session);
+        note_replaced_lives(controller, session);
     if (!rule_holds(controller->config->broken, RULE_carry_refusals))
         return true;
     for (size_t i = 0; i < close->n_voided; i++)
@@ -62,8 +75,10 @@ bool controller_close_reported(
     return true;
 }
 
-void controller_close_complete(struct controller *controller, struct controller_session *session)
+void controller_close_complete(struct controller *controller, const struct controller_order *order)
 {
+    struct controller_session *session = order->session;
+
     assert(session->state == CONTROLLER_SESSION_CLOSING);
     session->state = CONTROLLER_SESSION_DECIDING;
     controller_session_changed(controller, session);
@@ -129,6 +144,33 @@ static void remember_done(struct controller *controller, const struct controller
     controller_task_changed(controller, session->task);
 }
 
+void controller_leave_settled(struct controller *controller, struct controller_session *session)
+{
+    assert(session->state == CONTROLLER_SESSION_SETTLED);
+    remember_done(controller, session);
+    answer_leave(controller, session);
+}
+
+/* Those that a synchronous step needs still stay, and are forgotten with a later one. */
+void controller_sessions_forget_oldest(struct controller *controller)
+{
+    struct controller_session *next = NULL;
+    uint32_t settled = 0;
+
+    for (const struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next)
+        settled += session->state == CONTROLLER_SESSION_SETTLED && session->orders == 0;
+    for (struct controller_session *session = controller->sessions.first;
+         session != NULL && settled > controller_settled_max(controller); session = next) {
+        next = session->in_controller.next;
+        if (session->state != CONTROLLER_SESSION_SETTLED || session->orders > 0 ||
+            controller_steps_need(controller, session))
+            continue;
+        controller_session_forget(controller, session);
+        settled--;
+    }
+}
+
 void controller_decide_complete(struct controller *controller, struct controller_session *session)
 {
     assert(session->state == CONTROLLER_SESSION_DECIDING);
@@ -151,109 +193,10 @@ void controller_decide_complete(struct controller *controller, struct controller
         controller->memberless_since_us = controller->now_us;
     }
     controller_voided_drop(controller, &session->voided); /* of an observer: never asked for */
-    remember_done(controller, session);
-    answer_leave(controller, session);
+    controller_leave_settled(controller, session);
     controller_creator_settled(controller, session);
-    controller_joins_go_on(controller);
     if (task != NULL)
         controller_barriers_settled(controller, task);
-    controller_run_check(controller);
-    controller_sessions_forget_oldest(controller);
-}
-
-/* ---- renew and leave ---- */
-
-void controller_renew_call(struct controller *controller, const struct controller_event *event)
-{
-    const wire_renew_request *request = (const wire_renew_request *)event->request;
-    struct controller_session *session =
-        controller_session_of_call(controller, event->call, &request->session_id);
-
-    if (session == NULL)
-        return;
-    wire_renew_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    if (reply != NULL) {
-        *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
-        reply->epoch = CONTROLLER_EPOCH;
-        reply->membership_epoch = controller->membership_epoch;
-    }
-    controller_reply_or_fail(controller, event->call, reply == NULL ? NULL : &reply->base);
-}
-
-/* A replaced process says that it lives. After a few of them within a minute the present
- * one stays. */
-static void count_replaced(struct controller *controller, struct controller_session *session)
-{
-    struct controller_task *task = session->task;
-
-    assert(session->state != CONTROLLER_SESSION_WAITING);
-    if (task == NULL || session->acknowledged || session->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT)
-        return;
-    session->acknowledged = true;
-    memmove(
-        task->flapped_us, task->flapped_us + 1,
-        sizeof task->flapped_us - sizeof task->flapped_us[0]);
-    task->flapped_us[CONTROLLER_FLAPS_MAX - 1] = controller->now_us;
-    if (task->contested || task->flapped_us[0] == 0 ||
-        controller->now_us - task->flapped_us[0] > CONTROLLER_FLAPS_US)
-        return;
-    task->contested = true;
-    controller_log(
-        controller,
-        "ps 0 keeps the present process of %s: %u processes of it that live were replaced within "
-        "%s; end all but one",
-        session->label, CONTROLLER_FLAPS_MAX, text_time_ms(CONTROLLER_FLAPS_US / 1000u).text);
-}
-
-static void wait_for_settle(
-    struct controller *controller, struct controller_session *session,
-    const struct controller_event *event, const wire_leave_request *request)
-{
-    assert(session->state != CONTROLLER_SESSION_WAITING);
-    if (session->leave_call != 0)
-        controller_fail(
-            controller, session->leave_call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
-            "a retry of this leave took its place");
-    session->leave_call = event->call;
-    session->done = request->done;
-    /* A later call does not lower last_sequence: the client made that push. */
-    if (request->done && request->last_sequence > session->last_sequence)
-        session->last_sequence = request->last_sequence;
-    controller_session_changed(controller, session);
-    if (session->state == CONTROLLER_SESSION_SETTLED) {
-        remember_done(controller, session);
-        answer_leave(controller, session);
-        controller_run_check(controller);
-    } else if (session->state < CONTROLLER_SESSION_CLOSING) {
-        controller_log(controller, "%s leaves%s", session->label, request->done ? " as done" : "");
-        session->left = true;
-        controller_settle(controller, session, &(struct close_cause){.kind = WIRE_CLOSE_LEFT});
-    }
-    assert(session->leave_call == 0 || session->state != CONTROLLER_SESSION_SETTLED);
-}
-
-/* A leave of a session that was settled meanwhile is answered like the first: the work is done all
- * the same, unless pushes were dropped. */
-void controller_leave_call(struct controller *controller, const struct controller_event *event)
-{
-    const wire_leave_request *request = (const wire_leave_request *)event->request;
-    struct controller_session *session =
-        controller_session_find(controller, request->session_id.data, request->session_id.len);
-
-    if (session == NULL || session->state == CONTROLLER_SESSION_WAITING) {
-        controller_fail(
-            controller, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
-            "ps 0 knows no such session: there is nothing to leave");
-        return;
-    }
-    if (controller->phase != CONTROLLER_RUNNING && session->state != CONTROLLER_SESSION_SETTLED) {
-        controller_fail(
-            controller, event->call, status_of_end(controller->end_reason), controller->end_reason,
-            "the run is over: %s", controller->end_text);
-        return;
-    }
-    count_replaced(controller, session);
-    wait_for_settle(controller, session, event, request);
 }
 
 void controller_leaves_fail(
@@ -282,7 +225,7 @@ void controller_leases_tick(struct controller *controller)
         if (controller->now_us - session->heard_us <= lease_us)
             continue;
         if (session->state == CONTROLLER_SESSION_WAITING && session->join_call == 0 &&
-            !controller_join_replaces(controller, session)) {
+            controller_session_find_earlier(controller, session) == NULL) {
             controller_session_forget(controller, session);
             continue;
         }

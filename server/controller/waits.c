@@ -130,6 +130,18 @@ static const char *first_join_wait(const struct controller *controller)
         expected(controller), so_far(controller, controller->config->started_us));
 }
 
+/* "ps 0 waits for ps 1 at h2:2222, never heard from; gives up in 35 s" */
+static const char *peer_wait(const struct controller *controller, uint32_t ps)
+{
+    const struct controller_order *order = controller_order_next(controller->orders.first, ps);
+    const bool told = controller->peers[ps].met && order != NULL;
+
+    return controller_text(
+        controller, "ps 0 waits for %s%s%s; %s", controller_peer_text(controller, ps),
+        told ? ", " : "", told ? controller_order_text(controller, order) : "",
+        controller_peer_limit(controller, ps));
+}
+
 static bool is_waited_for(const struct controller *controller, uint32_t ps)
 {
     return !controller->peers[ps].met || controller_peer_is_late(controller, ps);
@@ -167,7 +179,7 @@ static void say_own(struct controller *controller, struct controller_waits *sent
 
     for (uint32_t ps = 0; ps < controller->ps_count; ps++)
         if (is_waited_for(controller, ps) && has_room(sentences))
-            say(sentences, controller_peer_wait(controller, ps));
+            say(sentences, peer_wait(controller, ps));
     if (controller->first_join_us == 0 && has_room(sentences))
         say(sentences, first_join_wait(controller));
     if (end_wait != NULL && has_room(sentences))
@@ -208,12 +220,6 @@ void controller_list_waits(
             say(waits, controller_barrier_wait(controller, barrier));
 }
 
-void controller_reports_begin(struct controller *controller)
-{
-    controller->report_us = controller_ms(controller->config->report_ms);
-    controller->next_report_us = controller->now_us + controller->report_us;
-}
-
 /* Double the interval between reports while ps 0 waits without a limit. */
 static void plan_next(struct controller *controller)
 {
@@ -252,7 +258,7 @@ void controller_report_waits(struct controller *controller)
     plan_next(controller);
     for (uint32_t ps = 0; ps < controller->ps_count; ps++)
         if (is_waited_for(controller, ps))
-            controller_log(controller, "%s", controller_peer_wait(controller, ps));
+            controller_log(controller, "%s", peer_wait(controller, ps));
     if (controller->first_join_us == 0)
         controller_log(controller, "%s", first_join_wait(controller));
     end_wait = controller_run_wait(controller);

@@ -628,12 +628,7 @@ static void take_step(struct controller *controller, struct row_reader *reader)
 
 /* ---- one row ---- */
 
-static const struct {
-    void (*put)(struct controller *controller, struct row_writer *writer, const void *object);
-    void (*take)(struct controller *controller, struct row_reader *reader);
-    void (*put_gone)(struct controller *controller, struct row_writer *writer, const void *object);
-    void (*take_gone)(struct controller *controller, struct row_reader *reader);
-} kinds[CONTROLLER_ROW_KINDS] = {
+const struct row_functions row_functions[CONTROLLER_ROW_KINDS] = {
     [CONTROLLER_ROW_CLUSTER] = {put_cluster, take_cluster, NULL, NULL},
     [CONTROLLER_ROW_PS] = {put_peer, take_peer, NULL, NULL},
     [CONTROLLER_ROW_TASK] = {put_task, take_task, put_task_name, forget_task},
@@ -645,45 +640,6 @@ static const struct {
         {put_collective, take_collective, put_collective_number, forget_collective},
     [CONTROLLER_ROW_BARRIER] = {put_barrier, take_barrier, put_barrier_name, forget_barrier},
 };
-
-static bool write(
-    struct controller *controller, enum controller_row_kind kind, bool gone, const void *object,
-    struct span *out)
-{
-    void (*put)(struct controller *, struct row_writer *, const void *) =
-        gone ? kinds[kind].put_gone : kinds[kind].put;
-    struct row_writer writer = {.bytes = CONTROLLER_ROW_HEAD_BYTES};
-
-    assert(put != NULL);
-    put(controller, &writer, object);
-    const size_t bytes = writer.bytes;
-    writer.out = writer.failed ? NULL : arena_take(&controller->said->arena, bytes);
-    if (writer.out == NULL || bytes > UINT32_MAX)
-        return false;
-    memset(writer.out, 0, CONTROLLER_ROW_HEAD_BYTES);
-    writer.out[0] = (uint8_t)kind;
-    writer.out[1] = gone;
-    little_endian_put(writer.out + 4, 4, bytes);
-    writer.bytes = CONTROLLER_ROW_HEAD_BYTES;
-    put(controller, &writer, object);
-    assert(writer.bytes == bytes);
-    *out = (struct span){.data = writer.out, .bytes = bytes};
-    return true;
-}
-
-bool controller_row_write(
-    struct controller *controller, enum controller_row_kind kind, const struct controller_row *row,
-    struct span *out)
-{
-    return write(controller, kind, false, row, out);
-}
-
-bool controller_row_write_gone(
-    struct controller *controller, enum controller_row_kind kind, const struct controller_row *row,
-    struct span *out)
-{
-    return write(controller, kind, true, row, out);
-}
 
 /* False: a controller writes no such row, or the row does not follow from earlier rows. */
 static bool take_row(struct controller *controller, struct row_reader *record)
@@ -698,7 +654,7 @@ static bool take_row(struct controller *controller, struct row_reader *record)
                               : row_take_bytes(record, bytes - CONTROLLER_ROW_HEAD_BYTES);
     struct row_reader reader = {.at = data, .left = (size_t)bytes - CONTROLLER_ROW_HEAD_BYTES};
     void (*take)(struct controller *, struct row_reader *) =
-        head[1] != 0 ? kinds[head[0]].take_gone : kinds[head[0]].take;
+        head[1] != 0 ? row_functions[head[0]].take_gone : row_functions[head[0]].take;
     if (data == NULL || take == NULL)
         return false;
     take(controller, &reader);

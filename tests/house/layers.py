@@ -18,8 +18,9 @@ ROOMS = ["server/catalogue", "server/collective", "server/store", *LANE_ROOMS, "
 
 # Those whose files have an order, too.
 STRAIGHT_ROOMS = ["lib/base", "lib/client", "lib/cluster", "lib/expression", "lib/rpc", "lib/session", "lib/update",
-                  "lib/value", "lib/wire", "server/catalogue", "server/collective", "server/store", *LANE_ROOMS, "server/lane", "server", "worker",
-                  "worker/cuda", "cli", "bench", "bench/gpu", "bench/push_pull", "bench/strategy", "bench/sync"]
+                  "lib/value", "lib/wire", "server/catalogue", "server/collective", "server/store", *LANE_ROOMS, "server/lane",
+                  "server/controller", "server", "worker", "worker/cuda", "cli", "bench", "bench/gpu", "bench/push_pull",
+                  "bench/strategy", "bench/sync"]
 # Structs of the lane that are open, each with the name of a pointer to one in other structs.
 OWNED_STRUCTS = {"lane_session": "session", "lane_stream": "stream", "lane_part": "part"}
 
@@ -43,7 +44,7 @@ MAY_INCLUDE = {
     **{room: [*UNDER_LANE, "server/lane/lane.h", *LANE_ROOMS[:floor]]
        for floor, room in enumerate(LANE_ROOMS)},
     "server/lane": [*UNDER_LANE, *LANE_ROOMS],
-    "server/controller": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
+    "server/controller": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h",
                      "server/lane/step/refused_joins.h", "server/lane/step/log_limit.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
     "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/collective/combine.h",
                "server/lane",

@@ -32,7 +32,7 @@ class Steps(Members):
         one.wait_for("^joined$")
         self.order(one, "create w float32 2 1 2 assign_add sum", "^created w$")
         after = self.begun(one, "3")
-        missing = r"worker 1 \(never joined\)"
+        missing = r"worker 1 \((at [^ ]+, )?never joined\)"
         self.waits(f"^synchronous step 1 has waited .* for {missing}; 1 of 2 have come$")
         one.wait_for(f"^refused DEADLINE_EXCEEDED TIMED_OUT .* which waits on ps [01] for {missing}; start each missing task$", after)
 
@@ -46,7 +46,7 @@ class Steps(Members):
         self.order(other, "step w 1", "^stepped$")
         self.begun(one, "3")
         self.order(one, "end", r"^refused DEADLINE_EXCEEDED TIMED_OUT the synchronous push was not over within 2 s; .* for worker 1 "
-                               r"\(its pushes are asynchronous; (alive, )?no push or pull on ps [01] for .*\); "
+                               r"\(its pushes are asynchronous, (alive, )?no push or pull on ps [01] for .*\); "
                                "start all workers with the same SUMAC_SYNCHRONOUS$")
 
     def test_a_mean_is_over_the_weights(self):

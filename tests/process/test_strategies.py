@@ -383,7 +383,7 @@ class Strategies(unittest.TestCase):
             workers[first] = self.again(first)
 
             after = self.say(workers[first], f"all_reduce 300000 {1 + 9 * first}")      # when
-            self.cluster.wait_for_wait(rf"worker {1 - first} \(which has no session\)")
+            self.cluster.wait_for_wait(rf"worker {1 - first} \(lost\)")
             workers[1 - first] = self.again(1 - first)
             after_second = self.say(workers[1 - first], f"all_reduce 300000 {10 - 9 * first}")
 

@@ -5,6 +5,8 @@ foreach(name status buffer tensor memory pools reserved_array text)
 endforeach()
 sumac_unit_test(assert_number USES base)
 sumac_unit_test(decimal USES base)
+sumac_unit_test(listing USES base)
+sumac_unit_test(missing_tasks USES base)
 # Takes of memory that fail, each once: the linker puts each_take.c between a core and its memory.
 add_library(each_take STATIC ${CMAKE_CURRENT_LIST_DIR}/each_take.c)
 target_compile_options(each_take PRIVATE ${SUMAC_WARNINGS})

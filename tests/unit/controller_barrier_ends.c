@@ -34,10 +34,10 @@ static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(v
     world_expect(
         world, "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
                "waited 5 s "
-               "for worker 2, never heard from; 2 of 3 tasks have come\n"
+               "for worker 2 (never joined); 2 of 3 tasks have come\n"
                "4: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
                "waited 5 s "
-               "for worker 2, never heard from; 2 of 3 tasks have come\n"); /* then */
+               "for worker 2 (never joined); 2 of 3 tasks have come\n"); /* then */
     const uint32_t late = world_joined(world, "worker", 2, 3);
     world_forget(world);
     come(world, late, 1); /* whoever comes to it now hears the same */
@@ -46,7 +46,7 @@ static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(v
     world_free(world);
 }
 
-static void a_deadline_names_three_and_counts_the_others(void **state)
+static void a_deadline_names_each_task_with_its_state(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 6);
@@ -58,10 +58,11 @@ static void a_deadline_names_three_and_counts_the_others(void **state)
     live(world, 2, 2 * SECOND);
 
     world_expect(
-        world, "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
-               "waited 2 s "
-               "for worker 1, never heard from, worker 2, never heard from, worker 3, last heard "
-               "from … ago, and 2 others; 1 of 6 tasks have come\n");
+        world,
+        "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
+        "waited 2 s "
+        "for worker 1 (never joined), worker 2 (never joined), worker 3 (last heard from "
+        "… ago), worker 4 (never joined), worker 5 (never joined); 1 of 6 tasks have come\n");
     world_free(world);
 }
 
@@ -115,7 +116,7 @@ static void a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to
         "ps 0: decide 2 at 0 done\n"
         "4: left at 0\n"
         "3: round 1 ends FAILED_PRECONDITION MEMBER_GONE round 1 of barrier \"epoch\" cannot "
-        "pass: worker 1, last heard from 0 µs ago, has left as done without coming to it; "
+        "pass without worker 1 (last heard from 0 µs ago, left as done); "
         "name the tasks that are left, under another name\n");
     come(world, 1, 2); /* and so with each after it, at once */
     world_expect_answer(world, "round 2 ends FAILED_PRECONDITION MEMBER_GONE …");
@@ -132,12 +133,12 @@ a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next(void
     live(world, 1, 11 * SECOND);
 
     world_expect(
-        world,
-        "ps 0: close 2: its lease ran out, no ps had heard from it for …\n"
-        "ps 0: decide 2 at 0\n"
-        "3: round 1 ends ABORTED MEMBER_GONE round 1 of barrier \"epoch\" cannot pass: worker 1, "
-        "last heard from … ago, was lost without coming to it; come again when another "
-        "attempt of it has joined\n");
+        world, "ps 0: close 2: its lease ran out, no ps had heard from it for …\n"
+               "ps 0: decide 2 at 0\n"
+               "3: round 1 ends ABORTED MEMBER_GONE round 1 of barrier \"epoch\" cannot pass "
+               "without worker 1 "
+               "(last heard from … ago, lost); come again when another "
+               "attempt of it has joined\n");
     come(world, 1, 2);
     world_expect_answer(world, "round 2 ends ABORTED MEMBER_GONE …");
     const uint32_t again = world_joined(world, "worker", 1, 3);
@@ -274,9 +275,9 @@ static void a_round_ends_when_all_who_came_have_left(void **state)
     world_settle_down(world);
 
     assert_true(world_logged(
-        world, "round 1 of barrier \"epoch\" cannot pass: every task that reached it is gone; "
-               "worker 1 has "
-               "left as done; come to the next round"));
+        world,
+        "round 1 of barrier \"epoch\" cannot pass: every task that reached it is gone, at last "
+        "worker 1 (last heard from 0 µs ago, left as done); come to the next round"));
     world_forget(world);
     come(world, 3, 1);
     world_expect_answer(world, "round 1 ends ABORTED MEMBER_GONE …");
@@ -353,12 +354,12 @@ static void a_wait_says_where_a_task_that_is_missing_waits(void **state)
     world_come(world, 2, &(struct world_arrival){.name = "epoch ", .timeout_ms = ALL_MS});
 
     assert_true(world_waits(
-        world, "round 1 of barrier \"epoch\" waits for worker 1, last heard from 0 µs ago, waiting "
-               "at barrier \"epoch \"; 1 of 2 tasks have come"));
+        world, "round 1 of barrier \"epoch\" waits for worker 1 (last heard from 0 µs ago, waiting "
+               "at barrier \"epoch \"); 1 of 2 tasks have come"));
     assert_true(world_waits(
         world,
-        "round 1 of barrier \"epoch \" waits for worker 0, last heard from 0 µs ago, waiting "
-        "at barrier \"epoch\"; 1 of 2 tasks have come"));
+        "round 1 of barrier \"epoch \" waits for worker 0 (last heard from 0 µs ago, waiting "
+        "at barrier \"epoch\"); 1 of 2 tasks have come"));
     world_free(world);
 }
 
@@ -371,7 +372,7 @@ static void a_wait_is_a_sentence_of_the_statistics(void **state)
     live(world, 1, 2 * SECOND);
     assert_true(world_waits(
         world,
-        "round 1 of barrier \"epoch\" waits for worker 1, last heard from 2 s ago; 1 of 2 tasks "
+        "round 1 of barrier \"epoch\" waits for worker 1 (last heard from 2 s ago); 1 of 2 tasks "
         "have come, it gives up in 58 s"));
     come(world, 2, 0);
     assert_false(world_waits(world, "barrier"));
@@ -390,7 +391,7 @@ static void a_wait_says_when_the_newest_attempt_was_heard(void **state)
     (void)world_join(world, "worker", 1, 3);
 
     assert_true(world_waits(
-        world, "round 1 of barrier \"epoch\" waits for worker 1, last heard from 0 µs ago; 1 of 2 "
+        world, "round 1 of barrier \"epoch\" waits for worker 1 (last heard from 0 µs ago); 1 of 2 "
                "tasks have come"));
     world_free(world);
 }
@@ -440,8 +441,11 @@ static void as_many_tasks_as_may_wait_pass_together(void **state)
     world_expect(world, "");
     assert_true(world_waits(
         world,
-        "round 1 of barrier \"some\" waits for worker 1, never heard from, worker 2, never heard "
-        "from, worker 3, never heard from, and 508 others; 1 of 512 tasks have come"));
+        "round 1 of barrier \"some\" waits for worker 1 (never joined), worker 2 (never joined), "
+        "worker 3 (never joined), worker 4 (never joined), worker 5 (never joined), worker 6 "
+        "(never joined), worker 7 (never joined), worker 8 (never joined), worker 9 (never "
+        "joined), … 511 in all; 1 of 512 "
+        "tasks have come"));
     world_free(world);
 }
 
@@ -683,7 +687,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_deadline_ends_the_round_for_all_and_names_who_is_missing),
-        cmocka_unit_test(a_deadline_names_three_and_counts_the_others),
+        cmocka_unit_test(a_deadline_names_each_task_with_its_state),
         cmocka_unit_test(without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call),
         cmocka_unit_test(a_call_without_a_time_waits_a_minute),
         cmocka_unit_test(a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to),

@@ -33,11 +33,14 @@ static void a_settle_goes_on_without_the_ps_that_does_not_obey(void **state)
     world_expect(world, "ps 0, 1: close 1: it has left\n");
 
     disobey(world, ORDER_CLOSE);
-    assert_true(world_logged(world, "ps 1 did not obey close: " REPORT_TEXT));
+    assert_true(world_logged(
+        world, "ps 1 did not obey the order to close the session of worker 0: " REPORT_TEXT));
     world_expect(world, "ps 0, 1: decide 1 at 3 done\n");
     disobey(world, ORDER_DECIDE);
 
-    assert_true(world_logged(world, "ps 1 did not obey decide: " REPORT_TEXT));
+    assert_true(world_logged(
+        world,
+        "ps 1 did not obey the order to settle the session of worker 0 at push 3: " REPORT_TEXT));
     world_expect(world, "3: left at 3\n");
     world_free(world);
 }
@@ -57,13 +60,13 @@ static void a_create_and_a_delete_go_on_without_the_ps_that_does_not_obey(void *
     world_forget(world);
 
     disobey(world, ORDER_PUBLISH);
-    assert_true(world_logged(world, "ps 1 did not obey publish: " REPORT_TEXT));
+    assert_true(world_logged(world, "ps 1 did not obey the order to publish w: " REPORT_TEXT));
     world_expect(world, "3: created 1 shard 1 on ps 0 shard 2 on ps 1 rate 0.01 published\n");
     world_delete(world, two.first, "w");
     world_settle_down(world);
     disobey(world, ORDER_DELETE);
 
-    assert_true(world_logged(world, "ps 1 did not obey delete: " REPORT_TEXT));
+    assert_true(world_logged(world, "ps 1 did not obey the order to delete w: " REPORT_TEXT));
     world_expect(world, "ps 0, 1: delete 1\n4: DeleteReply\n");
     world_free(world);
 }

@@ -203,7 +203,7 @@ static void a_round_whose_time_is_over_says_that_a_worker_is_not_synchronous(voi
     talk_tick(world.talk, 300); /* when */
 
     heard(world, "pulled 1 error STEP_DIFFERS"); /* then */
-    heard(world, "for worker 2 (its pushes are asynchronous; ");
+    heard(world, "for worker 2 (its pushes are asynchronous, ");
     heard(world, "); start all workers with the same SUMAC_SYNCHRONOUS");
 }
 
@@ -350,8 +350,23 @@ static void a_wait_names_a_task_that_had_joined(void **state)
     const wire_stats_reply *const stats = talk_stats(world.talk); /* when */
 
     assert_int_equal(stats->n_waits, 1); /* then */
-    assert_non_null(strstr(stats->waits[0], "worker 2 (which has no session)"));
+    assert_non_null(strstr(stats->waits[0], "worker 2 (no session)"));
     assert_null(strstr(stats->waits[0], "start each missing task"));
+    talk_forget(world.talk);
+}
+
+static void a_wait_says_that_a_task_was_lost(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 1, 1, 1, 0);
+    settle_for(&world, 2, WIRE_CLOSE_LEASE_OVER, 0);
+    talk_tick(world.talk, 2000);
+
+    const wire_stats_reply *const stats = talk_stats(world.talk); /* when */
+
+    assert_non_null(strstr(stats->waits[0], "for worker 2 (lost)")); /* then */
     talk_forget(world.talk);
 }
 
@@ -590,6 +605,7 @@ int main(void)
         talk_test(a_later_attempt_that_came_first_is_told_when_the_others_come),
         talk_test(all_rounds_that_it_had_come_to_end_with_that),
         talk_test(a_wait_names_a_task_that_had_joined),
+        talk_test(a_wait_says_that_a_task_was_lost),
         talk_test(a_later_attempt_does_not_take_the_place_of_the_one_that_came),
         talk_test(what_failed_is_forgotten_when_all_that_it_belongs_to_are_over),
         talk_test(who_names_another_attempt_as_its_own_is_refused),

@@ -686,7 +686,7 @@ static void who_pushes_without_contributing_is_said_to(void **state)
     talk->now_us += 3000000;
 
     assert_true(is_waited(
-        talk, "for worker 2 (its pushes are asynchronous; no push or pull on ps 1 for 3 s)"));
+        talk, "for worker 2 (its pushes are asynchronous, no push or pull on ps 1 for 3 s)"));
 }
 
 static void a_step_that_waits_long_is_told_of(void **state)

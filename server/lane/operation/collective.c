@@ -8,7 +8,6 @@
 #include <inttypes.h>
 
 #include "error.h"
-#include "listing.h"
 #include "text.h"
 
 #define PROPOSED_APART_US 1000000u
@@ -35,26 +34,6 @@ find_session(const struct lane *lane, const struct collective_task *task)
     return session;
 }
 
-/* "worker 1 (at h:2222, never joined)", with the address where this ps's configuration has
- * it. False: the task has joined before. */
-static bool print_absent(
-    const struct lane *lane, const struct collective_task *task, char *text, size_t text_bytes)
-{
-    const struct lane_config *config = &lane->config;
-    const char *const job = task->chief ? "chief" : "worker";
-    const char *address = "";
-
-    if (lane_session_has_joined(lane, job, task->index))
-        return false;
-    for (uint32_t i = 0; i < config->member_count; i++)
-        if (config->members_indices[i] == task->index && strcmp(config->members_jobs[i], job) == 0)
-            address = config->members_addresses[i];
-    (void)text_print(
-        text, text_bytes, "%s %" PRIu32 " (%s%s%snever joined)", job, task->index,
-        *address == '\0' ? "" : "at ", address, *address == '\0' ? "" : ", ");
-    return true;
-}
-
 /* Only strategies whose workers train in step have rounds of attempts. A worker that pushes before
  * its first contribution (the others then know its attempt) trains alone, and never comes. */
 static bool
@@ -79,31 +58,20 @@ static bool lacks_one_at_its_own_pace(const struct lane *lane, const struct roun
 void lane_collective_missing(
     const struct lane *lane, const struct round *round, char *text, size_t text_bytes)
 {
-    struct listing listing = {0};
-    bool lacks_tasks = false;
+    struct missing_tasks missing = {.never_joined = false};
 
     assert(text_bytes > 1);
     for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
          place = round_missing(round, place + 1)) {
         const struct collective_task *task = &round->collective->tasks[place];
         const struct lane_session *session = find_session(lane, task);
-        char name[32], line[160];
-        (void)collective_task_print(task, name, sizeof name);
-        if (session == NULL && print_absent(lane, task, line, sizeof line))
-            lacks_tasks = true;
-        else if (session == NULL)
-            (void)text_print(line, sizeof line, "%s (which has no session)", name);
+        if (session == NULL)
+            lane_missing_add_absent(lane, task->chief ? "chief" : "worker", task->index, &missing);
         else
-            (void)text_print(
-                line, sizeof line, "%s (%s%s)", name,
-                is_at_its_own_pace(round, place, session) ? "its pushes are asynchronous; " : "",
-                lane_session_silence(lane, session).text);
-        listing_add(&listing, line);
+            lane_missing_add(lane, session, is_at_its_own_pace(round, place, session), &missing);
     }
     (void)text_print(
-        text, text_bytes, "%s%s%s", listing_end(&listing),
-        lacks_tasks ? "; start each missing task" : "",
-        lacks_one_at_its_own_pace(lane, round) ? LANE_SAME_PACE : "");
+        text, text_bytes, "%s%s", missing_tasks_end(&missing), missing_tasks_remedy(&missing, ""));
 }
 
 /* Is there one of that task that is over, for good as far as is known, and none that is open? The
@@ -247,7 +215,7 @@ static void end_or_propose(struct lane *lane, struct round *round, const struct 
 
 static void time_out(struct lane *lane, struct round *round)
 {
-    char missing[256];
+    char missing[384];
     struct sumac_error end;
 
     assert(lane->now_us >= round->until_us);
@@ -291,7 +259,7 @@ static void end_without(
         (void)fail(
             &end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STEP_DIFFERS,
             "round %" PRIu64 " of collective %.100s has failed: %s has left without it; its pushes "
-            "were asynchronous" LANE_SAME_PACE,
+            "were asynchronous" MISSING_SAME_PACE,
             round->collective->round, round->collective->name, session->task);
         end_or_propose(lane, round, &end);
         return;

@@ -80,8 +80,8 @@ void lane_collective_excuse(struct lane *lane, uint64_t slept_us);
  * RESOURCE_EXHAUSTED: it is not obeyed yet. */
 enum sumac_status lane_collective_obey(
     struct lane *lane, uint64_t number, const wire_collective_end *end, struct sumac_error *error);
-/* Whom an open round waits for: "worker 2 (no push or pull on ps 1 for 3.2 s) and worker 5 (which
- * has no session)". */
+/* Whom an open round waits for, and what to do: "worker 2 (at h:2222, never joined); start each
+ * missing task". */
 void lane_collective_missing(
     const struct lane *lane, const struct round *round, char *text, size_t text_bytes);
 
@@ -114,8 +114,6 @@ void lane_step_closing(struct lane *lane, struct lane_session *session, bool los
 void lane_step_watch(struct lane *lane);
 /* So many of those that begin with step 1 have not come. */
 uint32_t lane_step_yet_to_join(const struct lane *lane);
-/* What to do when some workers push synchronously, and others do not. */
-#define LANE_SAME_PACE "; start all workers with the same SUMAC_SYNCHRONOUS"
 /* For whom a contribution to the next step waits: "worker 2 (no push or pull on ps 1 for 3.2
  * s)", "" for nobody. Returns text. */
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes);

@@ -7,6 +7,7 @@
 
 #include "combine.h"
 #include "contribution.h"
+#include "missing_tasks.h"
 #include "operation.h"
 
 #define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
@@ -234,6 +235,15 @@ void step_say_late(
 void step_sum(struct lane *lane);
 /* It is over. */
 void step_end(struct lane *lane, uint64_t step);
+
+/* missing_sessions.c: for whom a step or a round waits */
+/* A task with an open session. */
+void lane_missing_add(
+    const struct lane *lane, const struct lane_session *session, bool own_pace,
+    struct missing_tasks *missing);
+/* A task without one. */
+void lane_missing_add_absent(
+    const struct lane *lane, const char *job, uint32_t index, struct missing_tasks *missing);
 
 /* cut_slices.c: its runs, cut at the ends of blocks and of chunks */
 /* Fill the batch from where the operation is, up to its end, to what depends on a slice of this

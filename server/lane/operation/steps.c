@@ -17,10 +17,7 @@
 #include <string.h>
 
 #include "error.h"
-#include "listing.h"
 #include "text.h"
-
-#define MISSING_NAMED 4u
 
 /* ---- members ---- */
 
@@ -446,54 +443,40 @@ enum sumac_status lane_step_check_readable(
     return SUMAC_OK;
 }
 
-static void name_missing(
-    const struct lane *lane, const struct lane_session *session, char *text, size_t text_bytes)
-{
-    const size_t used = strlen(text);
-
-    (void)text_print_line(
-        text + used, text_bytes - used, "%s%s (%s%s)", used == 0 ? "" : ", ", session->task,
-        lane_session_pushes_alone(session) ? "its pushes are asynchronous; " : "",
-        lane_session_silence(lane, session).text);
-}
-
-/* Members that the first step waits for, by name where this ps's configuration lists them. */
-static void name_absent(const struct lane *lane, char *text, size_t text_bytes)
+/* The tasks that the step waits for. The first step also waits for tasks yet to join, which
+ * are named where the configuration of this ps lists them. */
+static void
+find_missing(const struct lane *lane, uint64_t step, bool to_take, struct missing_tasks *missing)
 {
     const struct lane_config *config = &lane->config;
-    struct listing absent = {0};
+    const uint32_t absent = lane_step_yet_to_join(lane);
+    char some[32];
 
-    for (uint32_t i = 0; i < config->member_count && !config->members_partial; i++)
+    assert(step > 0);
+    for (uint32_t i = 0; absent > 0 && i < config->member_count && !config->members_partial; i++)
         if (!lane_session_has_joined(lane, config->members_jobs[i], config->members_indices[i]))
-            listing_add_task(&absent, config->members_jobs[i], config->members_indices[i]);
-    if (absent.count > 0)
-        (void)text_print_line(text, text_bytes, "%s (never joined)", listing_end(&absent));
-    else
-        (void)text_print_line(
-            text, text_bytes, "%u of %u members (never joined)", lane_step_yet_to_join(lane),
-            lane->step_members);
+            lane_missing_add_absent(
+                lane, config->members_jobs[i], config->members_indices[i], missing);
+    (void)text_print(some, sizeof some, "%u of %u members", absent, lane->step_members);
+    if (absent > 0 && !missing->never_joined)
+        missing_tasks_add(
+            missing, &(struct missing_task){.name = some, .state = MISSING_NEVER_JOINED});
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next)
+        if (is_member(session, step) && (to_take || step_takes(lane, session, step)) &&
+            !has_come(session, step))
+            lane_missing_add(lane, session, lane_session_pushes_alone(session), missing);
 }
 
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes)
 {
     const uint64_t step = lane->turns->last_step + 1;
-    uint32_t missing = 0;
     const bool to_take = lane->step_quorum != 0 && lane->turns->taken_step < step;
+    struct missing_tasks missing = {.never_joined = false};
 
     assert(text_bytes > 1);
-    text[0] = '\0';
-    if (lane_step_yet_to_join(lane) > 0)
-        name_absent(lane, text, text_bytes);
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        if (is_member(session, step) && (to_take || step_takes(lane, session, step)) &&
-            !has_come(session, step) && missing++ < MISSING_NAMED)
-            name_missing(lane, session, text, text_bytes);
-    }
-    size_t used = strlen(text);
-    if (missing > MISSING_NAMED)
-        (void)text_print_line(text + used, text_bytes - used, ", … %u in all", missing);
-    used = strlen(text);
+    find_missing(lane, step, to_take, &missing);
+    const size_t used = text_print_line(text, text_bytes, "%s", missing_tasks_end(&missing));
     if (to_take && lane_step_yet_to_join(lane) > 0)
         (void)text_print_line(
             text + used, text_bytes - used,
@@ -509,16 +492,10 @@ const char *lane_step_missing(const struct lane *lane, char *text, size_t text_b
 
 const char *lane_step_remedy(const struct lane *lane)
 {
-    const uint64_t step = lane->turns->last_step + 1;
+    struct missing_tasks missing = {.never_joined = false};
 
-    if (lane_step_yet_to_join(lane) > 0)
-        return "; start each missing task";
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
-        if (is_member(session, step) && !has_come(session, step) &&
-            lane_session_pushes_alone(session))
-            return LANE_SAME_PACE;
-    return "; see the log of each missing task";
+    find_missing(lane, lane->turns->last_step + 1, true, &missing);
+    return missing_tasks_remedy(&missing, "; see the log of each missing task");
 }
 
 /* How far the next step is, and since when its first contribution waits. */

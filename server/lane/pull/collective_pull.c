@@ -251,7 +251,7 @@ void lane_collective_pull_describe(
 {
     const struct collective_pull *wanted = pull->collective;
     const struct round *round = find(lane, wanted);
-    char missing[256];
+    char missing[384];
 
     assert(!pull->fixed);
     if (round == NULL) {

@@ -2,19 +2,21 @@
 /* listing.h -- names in one text that stays short: "worker 0, worker 1, … 40 in all"; and do two
  * lists contradict each other?
  *
- * Shared by the lane and the controller. A listing begins zeroed.
+ * A listing begins zeroed.
  */
-#ifndef LANE_LISTING_H
-#define LANE_LISTING_H
+#ifndef BASE_LISTING_H
+#define BASE_LISTING_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LISTING_BYTES 160u /* two of them fit into an error, with the words around */
+#define LISTING_BYTES 160u      /* two of them fit into an error, with the words around */
+#define LISTING_LONG_BYTES 256u /* of these, one */
 
 struct listing {
-    char text[LISTING_BYTES]; /* whole once listing_end was called */
+    char text[LISTING_LONG_BYTES]; /* whole once listing_end was called */
+    bool is_long;                  /* set before the first name: not just LISTING_BYTES are used */
     size_t used;
     uint32_t count, shown;
 };

@@ -11,17 +11,22 @@
 #define NAME_BYTES 128u
 #define END_BYTES 32u /* for how many there are */
 
+static size_t room(const struct listing *listing)
+{
+    return listing->is_long ? LISTING_LONG_BYTES : LISTING_BYTES;
+}
+
 void listing_add(struct listing *listing, const char *name)
 {
-    assert(listing->used < LISTING_BYTES);
+    assert(listing->used < room(listing));
     assert(listing->shown <= listing->count);
     const char *comma = listing->used == 0 ? "" : ", ";
     const size_t bytes = strlen(comma) + strlen(name);
     listing->count++;
-    if (listing->shown + 1 < listing->count || listing->used + bytes + END_BYTES > LISTING_BYTES)
+    if (listing->shown + 1 < listing->count || listing->used + bytes + END_BYTES > room(listing))
         return;
     listing->used += text_print_line(
-        listing->text + listing->used, LISTING_BYTES - listing->used, "%s%s", comma, name);
+        listing->text + listing->used, room(listing) - listing->used, "%s%s", comma, name);
     listing->shown++;
 }
 
@@ -35,11 +40,11 @@ void listing_add_task(struct listing *listing, const char *job, uint32_t index)
 
 const char *listing_end(struct listing *listing)
 {
-    assert(listing->used < LISTING_BYTES);
+    assert(listing->used < room(listing));
     assert(listing->shown <= listing->count);
     if (listing->shown < listing->count)
         (void)text_print(
-            listing->text + listing->used, LISTING_BYTES - listing->used, "%s… %u in all",
+            listing->text + listing->used, room(listing) - listing->used, "%s… %u in all",
             listing->used == 0 ? "" : ", ", listing->count);
     return listing->text;
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls.c -- calls that change the catalogue and wait: for what, until when, and which of them
+ * fail. */
+#include "define.h"
+
+#include <assert.h>
+
+#include "text.h"
+#include "controller_orders.h"
+#include "controller_members.h"
+#include "controller_creates.h"
+
+/* "create of w", … */
+static const char *
+call_text(const struct controller *controller, const struct controller_call *call)
+{
+    assert((call->function != NULL) == (call->kind == CONTROLLER_CALL_DEFINE));
+    if (call->kind == CONTROLLER_CALL_DEFINE)
+        return controller_text(
+            controller, "define of %s",
+            controller_function_known(controller, call->function)->row.name);
+    return controller_text(
+        controller, "%s of %s", call->kind == CONTROLLER_CALL_CREATE ? "create" : "delete",
+        call->variable->name);
+}
+
+void controller_list_give(struct controller *controller, struct controller_list *list)
+{
+    if (list != NULL)
+        memory_give(controller->memory, list, sizeof *list + list->count * sizeof list->ids[0]);
+}
+
+void controller_wait_call(
+    struct controller *controller, struct controller_call wanted, uint32_t timeout_ms)
+{
+    assert(wanted.call != 0);
+    assert((wanted.variable != NULL) == (wanted.kind != CONTROLLER_CALL_DEFINE));
+    if (controller->calls_pool.used >= CONTROLLER_CALLS_MAX) {
+        controller_fail(
+            controller, wanted.call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "%zu creates, deletes and defines wait already, at most %u do: the %s has to be asked "
+            "for again later",
+            controller->calls_pool.used, CONTROLLER_CALLS_MAX, call_text(controller, &wanted));
+        controller_list_give(controller, wanted.list);
+        return;
+    }
+    struct controller_call *call = pool_take(&controller->calls_pool);
+    if (call == NULL) {
+        controller_fail(
+            controller, wanted.call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps 0 has no memory to let the %s wait; it goes on without an answer: ask again",
+            call_text(controller, &wanted));
+        controller_list_give(controller, wanted.list);
+        return;
+    }
+    *call = wanted;
+    call->timeout_ms = timeout_ms == 0 ? CONTROLLER_CREATE_MS : timeout_ms;
+    call->until_us = controller->now_us + controller_ms(call->timeout_ms);
+    LIST_APPEND(&controller->calls, call, in_controller);
+    if (call->variable != NULL)
+        LIST_APPEND(&call->variable->waiting, call, of_variable);
+    controller_wake(controller, call->until_us);
+}
+
+struct controller_call *
+controller_call_drop(struct controller *controller, struct controller_call *call)
+{
+    assert(controller->calls_pool.used > 0);
+    assert(controller->calls.first != NULL);
+    struct controller_call *next = call->in_controller.next;
+    LIST_REMOVE(&controller->calls, call, in_controller);
+    if (call->variable != NULL)
+        LIST_REMOVE(&call->variable->waiting, call, of_variable);
+    controller_list_give(controller, call->list);
+    pool_give(&controller->calls_pool, call);
+    return next;
+}
+
+void controller_calls_fail(
+    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
+    const char *text)
+{
+    assert(status != SUMAC_OK);
+    struct controller_call *call = controller->calls.first;
+    while (call != NULL) {
+        controller_fail(controller, call->call, status, reason, "%s", text);
+        call = controller_call_drop(controller, call);
+    }
+}
+
+void controller_call_forget(struct controller *controller, uint64_t number)
+{
+    struct controller_call *call = controller->calls.first;
+
+    while (call != NULL)
+        call = call->call == number ? controller_call_drop(controller, call)
+                                    : call->in_controller.next;
+}
+
+void controller_calls_of_session_fail(
+    struct controller *controller, const struct controller_session *session)
+{
+    assert(session->state == CONTROLLER_SESSION_CLOSING);
+    for (struct controller_call *call = controller->calls.first; call != NULL;) {
+        if (call->session != session) {
+            call = call->in_controller.next;
+            continue;
+        }
+        controller_fail_closed(controller, call->call, session);
+        call = controller_call_drop(controller, call);
+    }
+}
+
+/* The first ps that owes an answer to this call's order. ps_count: all have answered. */
+static uint32_t
+find_slow_ps(const struct controller *controller, const struct controller_call *call)
+{
+    for (const struct controller_order *order = controller->orders.first; order != NULL;
+         order = order->in_controller.next)
+        for (uint32_t ps = 0; order->variable == call->variable &&
+                              order->function == call->function && ps < controller->ps_count;
+             ps++)
+            if (controller_mask_has(&order->pending, ps))
+                return ps;
+    return controller->ps_count;
+}
+
+const char *
+controller_call_wait(const struct controller *controller, const struct controller_call *call)
+{
+    const struct controller_variable *variable = call->variable;
+    const char *what = call_text(controller, call);
+    const uint32_t slow = find_slow_ps(controller, call);
+    const bool ordered = variable == NULL ? call->function->orders > 0 : variable->orders > 0;
+    const bool published = variable != NULL && variable->state == CONTROLLER_VARIABLE_PUBLISHED;
+
+    if (slow < controller->ps_count)
+        return controller_text(
+            controller, "%s waits for %s", what, controller_peer_text(controller, slow));
+    if (!ordered && !published)
+        return controller_text(
+            controller, "%s waits: ps 0 has no memory for its order to the ps", what);
+    if (variable != NULL && variable->creator != NULL)
+        return controller_text(
+            controller, "%s waits for %s to assign it, last heard from %s", what,
+            variable->creator->label, controller_ago(controller, variable->creator->heard_us));
+    return controller_text(controller, "%s waits", what);
+}
+
+/* A ps that is slow is still there. */
+static const char *remedy(const struct controller *controller, const struct controller_call *call)
+{
+    const uint32_t slow = find_slow_ps(controller, call);
+    const bool missing = slow < controller->ps_count && (!controller->peers[slow].met ||
+                                                         controller_peer_is_late(controller, slow));
+
+    return missing ? controller_peer_remedy(controller, slow)
+                   : "; call again, or allow the call more time";
+}
+
+void controller_calls_tick(struct controller *controller)
+{
+    for (struct controller_call *call = controller->calls.first; call != NULL;) {
+        if (controller->now_us < call->until_us) {
+            call = call->in_controller.next;
+            continue;
+        }
+        controller_fail(
+            controller, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "after %s %s%s", text_time_ms(call->timeout_ms).text,
+            controller_call_wait(controller, call), remedy(controller, call));
+        call = controller_call_drop(controller, call);
+    }
+}
+
+bool controller_may_change_catalogue(struct controller *controller, uint64_t call)
+{
+    if (controller->terminating)
+        controller_fail(
+            controller, call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+            "ps 0 was told to stop and changes the catalogue no more");
+    else if (controller->orders_pool.used >= CONTROLLER_ORDERS_MAX)
+        controller_fail(
+            controller, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "%zu orders wait for the ps already, and %u are the most: create, delete or define "
+            "later",
+            controller->orders_pool.used, CONTROLLER_ORDERS_MAX);
+    else
+        return true;
+    return false;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order_kinds.c -- the kinds of orders, a row each: what is sent, what an answer says, and what
+ * follows when every ps has answered. */
+#include "catalogue.h"
+#include "define.h"
+#include "controller_collectives.h"
+#include "controller_orders.h"
+#include "controller_members.h"
+#include "controller_creates.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "collective.h"
+
+/* ---- texts ---- */
+
+static const char *
+first_step_text(const struct controller *controller, const struct controller_order *order)
+{
+    return controller_text(
+        controller, "to count %s in synchronous steps from %" PRIu64 " on", order->session->label,
+        order->session->first_step);
+}
+
+static const char *
+decide_text(const struct controller *controller, const struct controller_order *order)
+{
+    return controller_text(
+        controller, "to settle the session of %s at push %" PRIu64, order->session->label,
+        order->session->final);
+}
+
+static const char *
+take_text(const struct controller *controller, const struct controller_order *order)
+{
+    (void)order;
+    return controller_text(controller, "to take synchronous step %" PRIu64, controller->step_taken);
+}
+
+static const char *
+collective_text(const struct controller *controller, const struct controller_order *order)
+{
+    const struct collective *collective = order->collective->collective;
+
+    return controller_text(
+        controller, "to hear how round %" PRIu64 " of collective %.100s ended", collective->round,
+        collective->name);
+}
+
+/* ---- messages ---- */
+
+/* Each of these makes its submessage. False: no memory, which `out` says. */
+static bool pack_open(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    const struct controller_session *session = order->session;
+    wire_open_session *open = arena_take(&controller->said->arena, sizeof *open);
+    wire_task_name *task = arena_take(&controller->said->arena, sizeof *task);
+
+    if (open == NULL || task == NULL)
+        return false;
+    *task = (wire_task_name)WIRE_TASK_NAME_INIT;
+    task->job = controller_text(controller, "%s", session->job);
+    task->index = session->index;
+    *open = (wire_open_session)WIRE_OPEN_SESSION_INIT;
+    open->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
+    open->role = session->role;
+    open->task = session->job[0] != '\0' ? task : NULL;
+    open->attempt = session->attempt;
+    open->membership_epoch = controller->membership_epoch;
+    open->initial = session->initial;
+    message->open = open;
+    return true;
+}
+
+static bool pack_first_step(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    const struct controller_session *session = order->session;
+    wire_first_step *first = arena_take(&controller->said->arena, sizeof *first);
+
+    assert(session->first_step != 0);
+    if (first == NULL)
+        return false;
+    *first = (wire_first_step)WIRE_FIRST_STEP_INIT;
+    first->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
+    first->step = session->first_step;
+    message->first_step = first;
+    return true;
+}
+
+/* Do the steps that lack its contribution fail? Not when its client said that it leaves, nor when a
+ * ps could not open it: they wait for its task's next attempt. */
+static bool is_lost(const struct controller *controller, const struct controller_session *session)
+{
+    return controller->config->loss_fails && session->opened && session->first_step != 0 &&
+           !session->left;
+}
+
+static bool pack_close(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    const struct controller_session *session = order->session;
+
+    assert(session->state >= CONTROLLER_SESSION_CLOSING);
+    wire_close_session *close = arena_take(&controller->said->arena, sizeof *close);
+    wire_close_cause *cause = arena_take(&controller->said->arena, sizeof *cause);
+    if (close == NULL || cause == NULL)
+        return false;
+    wire_close_cause_fill(&session->cause, cause);
+    *close = (wire_close_session)WIRE_CLOSE_SESSION_INIT;
+    close->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
+    close->cause = cause;
+    close->lost = is_lost(controller, session);
+    message->close = close;
+    return true;
+}
+
+static bool pack_decide(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    const struct controller_session *session = order->session;
+
+    assert(session->state >= CONTROLLER_SESSION_DECIDING);
+    wire_decide_session *decide = arena_take(&controller->said->arena, sizeof *decide);
+    if (decide == NULL)
+        return false;
+    *decide = (wire_decide_session)WIRE_DECIDE_SESSION_INIT;
+    decide->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
+    decide->final = session->final;
+    decide->done = controller_left_as_done(controller, session);
+    decide->acked_through = session->acked_through;
+    decide->lost = is_lost(controller, session);
+    decide->initial = session->initial;
+    if (session->voided != NULL) {
+        decide->n_voided = session->voided->count;
+        decide->voided = session->voided->sequence;
+    }
+    message->decide = decide;
+    return true;
+}
+
+static bool pack_membership(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    (void)order;
+    size_t count = 0;
+
+    for (const struct controller_task *task = controller->tasks.first; task != NULL;
+         task = task->in_controller.next)
+        count += task->member;
+    wire_membership *membership = arena_take(&controller->said->arena, sizeof *membership);
+    wire_task_name *names = arena_take(&controller->said->arena, count * sizeof *names + 1);
+    wire_task_name **pointers = arena_take(&controller->said->arena, count * sizeof *pointers + 1);
+    if (membership == NULL || names == NULL || pointers == NULL)
+        return false;
+    *membership = (wire_membership)WIRE_MEMBERSHIP_INIT;
+    membership->membership_epoch = controller->membership_epoch;
+    membership->members = pointers;
+    for (struct controller_task *task = controller->tasks.first; task != NULL;
+         task = task->in_controller.next) {
+        if (!task->member)
+            continue;
+        const size_t i = membership->n_members++;
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[i].job = task->job;
+        names[i].index = task->index;
+        pointers[i] = &names[i];
+    }
+    message->membership = membership;
+    return true;
+}
+
+static bool pack_take(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    (void)order;
+    size_t count = 0;
+
+    for (const struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next)
+        count += session->taken_step == controller->step_taken;
+    wire_take_step *take = arena_take(&controller->said->arena, sizeof *take);
+    wire_bytes *ids = arena_take(&controller->said->arena, count * sizeof *ids + 1);
+    if (take == NULL || ids == NULL)
+        return false;
+    *take = (wire_take_step)WIRE_TAKE_STEP_INIT;
+    take->step = controller->step_taken;
+    take->session_ids = ids;
+    for (struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next)
+        if (session->taken_step == controller->step_taken)
+            ids[take->n_session_ids++] = (wire_bytes){CONTROLLER_ID_BYTES, session->id};
+    message->take = take;
+    return true;
+}
+
+static bool pack_define(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    message->define = controller_function_message(controller, order->function);
+    return message->define != NULL;
+}
+
+static bool pack_collective(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    message->collective = controller_collective_message(controller, order->collective);
+    return message->collective != NULL;
+}
+
+static bool pack_add_shards(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    wire_add_shards *add = arena_take(&controller->said->arena, sizeof *add);
+    wire_variable *whole = controller_variable_message(controller, order->variable);
+
+    assert(order->variable->state == CONTROLLER_VARIABLE_ADDING);
+    if (add == NULL || whole == NULL)
+        return false;
+    *add = (wire_add_shards)WIRE_ADD_SHARDS_INIT;
+    add->variable = whole;
+    message->add_shards = add;
+    return true;
+}
+
+static bool pack_publish(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    wire_publish *publish = arena_take(&controller->said->arena, sizeof *publish);
+
+    assert(order->variable->state == CONTROLLER_VARIABLE_PUBLISHING);
+    if (publish == NULL)
+        return false;
+    *publish = (wire_publish)WIRE_PUBLISH_INIT;
+    publish->variable_id = order->variable->id;
+    message->publish = publish;
+    return true;
+}
+
+static bool pack_delete(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    wire_delete_variable *deleted = arena_take(&controller->said->arena, sizeof *deleted);
+
+    assert(order->variable->state == CONTROLLER_VARIABLE_DELETING);
+    if (deleted == NULL)
+        return false;
+    *deleted = (wire_delete_variable)WIRE_DELETE_VARIABLE_INIT;
+    deleted->variable_id = order->variable->id;
+    message->delete_ = deleted;
+    return true;
+}
+
+static bool pack_end(
+    struct controller *controller, const struct controller_order *order, wire_peer_order *message)
+{
+    (void)order;
+    assert(controller->phase != CONTROLLER_RUNNING);
+    wire_end *end = arena_take(&controller->said->arena, sizeof *end);
+    if (end == NULL)
+        return false;
+    *end = (wire_end)WIRE_END_INIT;
+    end->exit_code = (uint32_t)controller->exit_code;
+    end->message = controller->end_text;
+    end->reason = (Sumac__V1__Reason)controller->end_reason;
+    message->end = end;
+    return true;
+}
+
+/* ---- answers ---- */
+
+static bool log_refusal(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
+    const wire_peer_report *report)
+{
+    if (report->status != 0)
+        controller_log(
+            controller, "ps %u did not obey the order %s: %s", ps,
+            controller_order_text(controller, order), report->message);
+    return true;
+}
+
+static bool take_close(
+    struct controller *controller, const struct controller_order *order, uint32_t ps,
+    const wire_peer_report *report)
+{
+    return report->status != 0 ? log_refusal(controller, order, ps, report)
+                               : controller_close_reported(controller, order->session, report);
+}
+
+/* A settled session lets go what waited for it: the next attempt of its task, and the run's end. */
+static void decided(struct controller *controller, const struct controller_order *order)
+{
+    controller_decide_complete(controller, order->session);
+    controller_joins_go_on(controller);
+    controller_run_check(controller);
+    controller_sessions_forget_oldest(controller);
+}
+
+/* ---- the table ---- */
+
+static const struct {
+    const char *what; /* "to open the session of "; the object's name follows, if it has one */
+    const char *(*text)(const struct controller *controller, const struct controller_order *order);
+    bool (*pack)(/* makes the submessage. False: no memory */
+                 struct controller *controller, const struct controller_order *order,
+                 wire_peer_order *message);
+    bool (*answer)(/* takes the answer of one ps. False: no memory to keep it */
+                   struct controller *controller, const struct controller_order *order, uint32_t ps,
+                   const wire_peer_report *report);
+    /* Every ps has answered; the order is gone from the list. NULL: nothing follows. */
+    void (*complete)(struct controller *controller, const struct controller_order *order);
+    const char *settles; /* what an answer has that a settle must not decide without; NULL: none */
+} kinds[CONTROLLER_ORDER_KINDS] = {
+    [CONTROLLER_ORDER_OPEN] =
+        {.what = "to open the session of ",
+         .pack = pack_open,
+         .answer = controller_join_opened,
+         .complete = controller_join_complete},
+    [CONTROLLER_ORDER_FIRST_STEP] =
+        {.text = first_step_text,
+         .pack = pack_first_step,
+         .answer = log_refusal,
+         .complete = controller_join_complete},
+    [CONTROLLER_ORDER_CLOSE] =
+        {.what = "to close the session of ",
+         .pack = pack_close,
+         .answer = take_close,
+         .complete = controller_close_complete,
+         .settles = "the list of refused pushes"},
+    [CONTROLLER_ORDER_DECIDE] =
+        {.text = decide_text,
+         .pack = pack_decide,
+         .answer = log_refusal,
+         .complete = decided,
+         .settles = "the decision"},
+    [CONTROLLER_ORDER_MEMBERSHIP] =
+        {.what = "to hear who the members are", .pack = pack_membership, .answer = log_refusal},
+    [CONTROLLER_ORDER_TAKE] = {.text = take_text, .pack = pack_take, .answer = log_refusal},
+    [CONTROLLER_ORDER_DEFINE] =
+        {.what = "to take the function ",
+         .pack = pack_define,
+         .answer = controller_define_answered,
+         .complete = controller_define_complete},
+    [CONTROLLER_ORDER_COLLECTIVE] =
+        {.text = collective_text,
+         .pack = pack_collective,
+         .answer = log_refusal,
+         .complete = controller_collective_complete},
+    [CONTROLLER_ORDER_ADD_SHARDS] =
+        {.what = "to make its shards of ",
+         .pack = pack_add_shards,
+         .answer = controller_add_answered,
+         .complete = controller_add_complete},
+    [CONTROLLER_ORDER_PUBLISH] =
+        {.what = "to publish ",
+         .pack = pack_publish,
+         .answer = log_refusal,
+         .complete = controller_publish_complete},
+    [CONTROLLER_ORDER_DELETE] =
+        {.what = "to delete ",
+         .pack = pack_delete,
+         .answer = log_refusal,
+         .complete = controller_delete_complete},
+    [CONTROLLER_ORDER_END] =
+        {.what = "to end",
+         .pack = pack_end,
+         .answer = log_refusal,
+         .complete = controller_end_complete},
+};
+
+const char *
+controller_order_text(const struct controller *controller, const struct controller_order *order)
+{
+    assert(order->kind < CONTROLLER_ORDER_KINDS);
+    if (kinds[order->kind].text != NULL)
+        return kinds[order->kind].text(controller, order);
+    const char *const name = order->session != NULL    ? order->session->label
+                             : order->variable != NULL ? order->variable->name
+                             : order->function != NULL
+                                 ? controller_function_known(controller, order->function)->row.name
+                                 : "";
+    return controller_text(controller, "%s%.200s", kinds[order->kind].what, name);
+}
+
+const wire_peer_order *
+controller_order_pack(struct controller *controller, const struct controller_order *order)
+{
+    assert(!controller_mask_empty(&order->pending));
+    if (controller->packed_order == order)
+        return controller->packed;
+    wire_peer_order *message = arena_take(&controller->said->arena, sizeof *message);
+    if (message == NULL)
+        return NULL;
+    *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
+    message->number = order->number;
+    if (!kinds[order->kind].pack(controller, order, message) || controller->said->texts_short)
+        return NULL;
+    controller->packed_order = order;
+    controller->packed = message;
+    return message;
+}
+
+/* It stays pending, and is given to this ps again a little later. */
+static void put_off(struct controller *controller, struct controller_order *order, uint32_t ps)
+{
+    assert(order->session != NULL);
+    assert(controller_mask_has(&order->pending, ps));
+    if (order->again_us == 0)
+        controller_log(
+            controller,
+            "settle of %s waits for memory: %s of ps %u cannot be kept, and is asked for again "
+            "until it can",
+            order->session->label, kinds[order->kind].settles, ps);
+    controller_mask_add(&order->again, ps);
+    order->again_us = controller->now_us + controller_ms(CONTROLLER_AGAIN_MS);
+}
+
+void controller_order_answered(
+    struct controller *controller, struct controller_order *order, uint32_t ps,
+    const wire_peer_report *report)
+{
+    const bool short_of_memory =
+        report->status != 0 && (int)report->reason == SUMAC_REASON_OUT_OF_MEMORY;
+    struct controller_order done;
+
+    assert((order->session != NULL) == (order->kind <= CONTROLLER_ORDER_DECIDE));
+    assert(ps < controller->ps_count);
+    if (!controller_mask_has(&order->pending, ps))
+        return;
+    if ((short_of_memory && kinds[order->kind].settles != NULL) ||
+        !kinds[order->kind].answer(controller, order, ps, report)) {
+        put_off(controller, order, ps);
+        return;
+    }
+    if (controller_order_confirm(controller, order, ps, &done) && kinds[done.kind].complete != NULL)
+        kinds[done.kind].complete(controller, &done);
+}
