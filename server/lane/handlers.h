@@ -103,8 +103,8 @@ void lane_shutdown_probed(struct lane *lane, const struct lane_event *event);
 char *lane_shutdown_wait(struct lane *lane);
 void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Exit when nothing is in flight any more. */
-void lane_shutdown_check(struct lane *lane);
+/* Exit when nothing is in flight any more. True: it has something to say before that. */
+bool lane_shutdown_goes_on(struct lane *lane);
 
 /* bounds.c: what a lane keeps at most */
 /* The most that sessions keep beside their grants of staging and pulls: refused parts and why,

@@ -217,11 +217,7 @@ static void started(struct lane *lane, const struct lane_event *event)
     if (event->cluster_id != 0)
         lane->cluster_id = event->cluster_id;
     lane->records = lane->config.records;
-    for (struct lane_session *session = lane->sessions.first, *next; session != NULL;
-         session = next) {
-        next = session->in_lane.next; /* whose turn it was when the records ended */
-        lane_turn_take(lane, session);
-    }
+    lane_turn_start(lane);
 }
 
 /* Whoever joins at this ps takes it for ps 0: because its list of the ps is another one? */
@@ -314,10 +310,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
 {
     (void)event;
     assert(!lane->exited);
-    if (lane_operation_is_ending(lane)) /* first of all: others wait for it, … */
-        lane_turn_end_on(lane);
-    if (lane->turns_put_off) /* … and they have waited */
-        lane_turn_retry_waiting(lane);
+    lane_turn_go_on(lane);
     lane_orders_reclaim(lane);
     lane_orders_fill(lane);
     lane_reports_close_again(lane);
@@ -377,8 +370,7 @@ static void wake(struct lane *lane)
     due = earlier(earlier(due, lane->pulls_due_us), lane_place_due_us(lane));
     due = earlier(due, lane_collective_due_us(lane));
     if (lane->pulls_leaving.first != NULL || lane->store.unfilled.first != NULL ||
-        store_is_leaving(&lane->store) || lane->attended.first != NULL || lane->turns_put_off ||
-        lane_operation_is_ending(lane))
+        store_is_leaving(&lane->store) || lane->attended.first != NULL || lane_turn_has_more(lane))
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);
@@ -422,15 +414,14 @@ static void flush(struct lane *lane)
         }
     }
     lane->turns_taken = false;
-    const struct lane_stream *last = lane->attended.last; /* new ones come behind it */
-    struct lane_stream *next = lane->attended.first;
-    while (next != NULL) {
-        struct lane_stream *stream = next;
-        next = stream == last ? NULL : stream->among_attended.next;
+    struct lane_stream *left = NULL, *stream; /* the last one that waits for the next step */
+    while ((stream = left == NULL ? lane->attended.first : left->among_attended.next) != NULL) {
         assert(stream->attended);
         if (!lane_has_time(lane) && stream->kind != LANE_STREAM_PEER &&
-            stream->state != STREAM_ENDED)
+            stream->state != STREAM_ENDED) {
+            left = stream;
             continue;
+        }
         LIST_REMOVE(&lane->attended, stream, among_attended);
         stream->attended = false;
         lane->work++;
@@ -476,16 +467,11 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
         handlers[event->kind](lane, event);
     else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)
         handlers[event->kind](lane, event);
-    const bool ends = lane->terminating || lane->ended;
     if (lane->claims.waiting > 0)
         lane_room_share(lane);
-    flush(lane);
-    if (ends)
-        lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
-    if (lane->attended.first != NULL || ends)
+    do
         flush(lane);
-    if (ends)
-        lane_shutdown_check(lane); /* … and exits when that is out */
+    while ((lane->terminating || lane->ended) && lane_shutdown_goes_on(lane));
     if (lane->pulls_leaving.first != NULL)
         lane_pull_reclaim(lane);
     if (store_is_leaving(&lane->store))

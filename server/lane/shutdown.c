@@ -107,11 +107,8 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
  * here are in flight themselves, and no other comes. */
 static bool waits_for_members(const struct lane *lane, const struct lane_session *session)
 {
-    const struct lane_part *first = session->parts.first;
-
-    assert(first != NULL);
-    return first->step != 0 && session->applying == NULL && !lane->turns_put_off &&
-           first->previous == session->mark && first->sequence <= session->commit_through;
+    assert(session->parts.first != NULL);
+    return session->turn == TURN_CONTRIBUTED && !lane_turn_has_more(lane);
 }
 
 /* An end tells the clients to stop: what has no stream left to be committed on will not be
@@ -128,22 +125,17 @@ static bool may_be_applied(const struct lane *lane, const struct lane_session *s
 
 static bool session_in_flight(const struct lane *lane, const struct lane_session *session)
 {
-    return session->waits_in_line || may_be_applied(lane, session) || session->decide_number != 0;
+    return !lane_session_rests(session) || may_be_applied(lane, session) ||
+           session->decide_number != 0;
 }
 
 static bool some_session_in_flight(const struct lane *lane)
 {
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        if (session_in_flight(lane, session))
-            return true;
-    }
-    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        if (session_in_flight(lane, session))
-            return true;
-    }
-    return false;
+    const struct lane_session *session = lane_session_after(lane, NULL);
+
+    while (session != NULL && !session_in_flight(lane, session))
+        session = lane_session_after(lane, session);
+    return session != NULL;
 }
 
 /* Is a part arriving whose client waits for what becomes of it? */
@@ -170,18 +162,24 @@ static bool is_unserved(const struct lane *lane, const struct lane_stream *strea
     return stream->unserved || lane_claims_count(lane, stream->session) > 0;
 }
 
-static void end_unserved(struct lane *lane)
+/* True: it has ended a stream. */
+static bool end_unserved(struct lane *lane)
 {
+    bool any = false;
+
     if (lane->exit_reason == SUMAC_REASON_UNSPECIFIED) /* the order to end gave none */
-        return;
+        return false;
     for (struct lane_stream *stream = lane->streams.first; stream != NULL;
          stream = stream->in_lane.next) {
-        if (is_unserved(lane, stream) && !stream_in_flight(stream) &&
-            !session_in_flight(lane, stream->session))
-            lane_stream_fail(
-                lane, stream, status_of_end(lane->exit_reason), lane->exit_reason, "%s",
-                lane->exit_text);
+        if (!is_unserved(lane, stream) || stream_in_flight(stream) ||
+            session_in_flight(lane, stream->session))
+            continue;
+        lane_stream_fail(
+            lane, stream, status_of_end(lane->exit_reason), lane->exit_reason, "%s",
+            lane->exit_text);
+        any = true;
     }
+    return any;
 }
 
 static bool in_flight(const struct lane *lane)
@@ -213,24 +211,23 @@ static bool controller_ends_it(const struct lane *lane, bool late)
     return lane->index == 0 && !lane->ended && (!late || lane->event->kind != LANE_EVENT_TICK);
 }
 
-void lane_shutdown_check(struct lane *lane)
+bool lane_shutdown_goes_on(struct lane *lane)
 {
     assert(lane->terminating || lane->ended);
     if (lane->exited)
-        return;
+        return false;
     const bool late = lane->now_us >= lane->exit_by_us;
-    end_unserved(lane);
-    if (in_flight(lane) && !late)
-        return;
-    if (controller_ends_it(lane, late))
-        return;
-    if (lane->ended && !lane->end_answered) {
+    const bool ends_streams = end_unserved(lane);
+    if ((in_flight(lane) && !late) || controller_ends_it(lane, late))
+        return ends_streams;
+    const bool answers = lane->ended && !lane->end_answered;
+    if (answers) {
         lane->end_answered = true;
         lane_report_answer(lane, lane->end_number, NULL);
-        if (in_flight(lane) && !late)
-            return;
+    } else {
+        exit_now(lane, lane->exit_code, lane->exit_reason, lane->exit_text);
     }
-    exit_now(lane, lane->exit_code, lane->exit_reason, lane->exit_text);
+    return answers;
 }
 
 /* Told of others, a ps gives up after ps_lost_ms; told only itself, it waits for its first call. */

@@ -92,21 +92,18 @@ static bool pack_sessions(struct lane *lane, wire_stats_reply *reply)
     reply->sessions = arena_take(&lane->arena, SESSIONS_SAID_MAX * sizeof *reply->sessions);
     if (reply->sessions == NULL)
         return false;
-    struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        for (struct lane_session *session = lists[i]; session != NULL;
-             session = session->in_lane.next) {
-            lane->work += WORK_OF_A_SESSION;
-            if (reply->n_sessions == SESSIONS_SAID_MAX) {
-                reply->sessions_left_out++;
-                continue;
-            }
-            wire_session_stats *packed = pack_session(lane, session);
-            if (packed == NULL)
-                return false;
-            assert(reply->n_sessions < SESSIONS_SAID_MAX);
-            reply->sessions[reply->n_sessions++] = packed;
+    for (struct lane_session *session = NULL;
+         (session = lane_session_after(lane, session)) != NULL;) {
+        lane->work += WORK_OF_A_SESSION;
+        if (reply->n_sessions == SESSIONS_SAID_MAX) {
+            reply->sessions_left_out++;
+            continue;
         }
+        wire_session_stats *packed = pack_session(lane, session);
+        if (packed == NULL)
+            return false;
+        assert(reply->n_sessions < SESSIONS_SAID_MAX);
+        reply->sessions[reply->n_sessions++] = packed;
     }
     return true;
 }

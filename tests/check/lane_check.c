@@ -26,7 +26,7 @@ struct sums {
     uint64_t pull_bytes, refused_pull_bytes, reader_pull_bytes, common_pull_bytes;
     uint64_t step_contributions;
     uint64_t contributions, lent_contributions, rounds_bytes, beside_bytes;
-    uint64_t operations, applying, waiting, strangers, readers, views;
+    uint64_t operations, applying, running, waiting, strangers, readers, views;
     uint64_t users_mix, views_mix; /* of the shards that parts and pulls name */
     const struct variable *deleted[DELETED_MAX];
     uint32_t deleted_count;
@@ -269,6 +269,8 @@ static uint64_t check_parts(struct sums *sums, const struct lane_session *sessio
     if (session->applying != applying)
         check_object(
             sums->check, "%s: the push that is being applied is not known as such", session->task);
+    check_same(
+        sums->check, session->turn == TURN_RUNNING, applying != NULL, "running", session->task);
     if (session->parts.last != before)
         check_object(sums->check, "%s: the last part is not the last of the list", session->task);
     check_same(sums->check, session->part_count, count, "parts", session->task);
@@ -335,7 +337,8 @@ check_streams_of(struct sums *sums, const struct lane_session *session, uint64_t
 static void check_session(struct sums *sums, const struct lane_session *session, bool closed)
 {
     sums->sessions++;
-    sums->waiting += session->waits_in_line;
+    sums->waiting += session->turn >= TURN_READY;
+    sums->running += session->applying != NULL;
     if (session->closed != closed || (closed && !session->closing))
         check_object(
             sums->check, "%s is among the %s sessions and is not", session->task,
@@ -420,13 +423,14 @@ static void check_sessions(struct sums *sums)
         check_session(sums, session, true);
         closed++;
     }
-    for (const struct lane_session *session = lane->turns->waiting.first;
-         session != NULL && waiting <= sums->sessions; session = session->in_line.next)
-        waiting++;
+    for (uint64_t turn = TURN_READY; turn < TURN_STATES; turn++)
+        for (const struct lane_session *session = lane->turns->lines[turn].first;
+             session != NULL && waiting++ <= sums->sessions; session = session->in_line.next)
+            check_same(sums->check, session->turn, turn, "the line", session->task);
     check_slowest(sums);
     check_step_contributions(sums);
     check_same(sums->check, lane->peers->closed_count, closed, "closed sessions", "the lane");
-    check_same(sums->check, waiting, sums->waiting, "sessions that wait for shards", "the lane");
+    check_same(sums->check, waiting, sums->waiting, "sessions in line", "the lane");
     check_same(sums->check, lane->peers->sessions.used, sums->sessions, "sessions", "the lane");
 }
 
@@ -684,7 +688,7 @@ static void check_operation(struct sums *sums, const struct operation *operation
 static void check_operations(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
-    uint64_t stalled = 0, ending = 0, applying = 0;
+    uint64_t stalled = 0, ending = 0;
 
     for (const struct operation *operation = lane->turns->operations.first;
          operation != NULL && sums->operations <= sums->sessions;
@@ -695,16 +699,11 @@ static void check_operations(struct sums *sums)
         sums->held += operation->held_count;
         check_operation(sums, operation);
     }
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
-        applying += session->applying != NULL;
-    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
-         session = session->in_lane.next)
-        applying += session->applying != NULL;
     check_same(
         sums->check, lane->turns->stalled, stalled, "operations that are stalled", "the lane");
     check_same(sums->check, lane->turns->ending, ending, "operations that are ending", "the lane");
-    check_same(sums->check, applying, sums->applying, "pushes that are being applied", "the lane");
+    check_same(
+        sums->check, sums->running, sums->applying, "pushes that are being applied", "the lane");
 }
 
 /* A shard is busy while vector work is out for it, and no longer. */

@@ -352,7 +352,7 @@ same_variable(const struct pair *pair, const struct variable *a, const struct va
     same_text(pair, a->name, b->name, "name", whom);
     same(pair, a->id, b->id, "the number", whom);
     same(pair, a->published, b->published, "that it is published", whom);
-    if (!lane_operation_is_ending(pair->lane))
+    if (pair->lane->turns->ending == 0)
         same(pair, a->assigned, b->assigned, "that it is assigned", whom);
     same(pair, a->held_count, b->held_count, "how many shards", whom);
     if (definition_compare(whom, &a->definition, &b->definition, &error) != SUMAC_OK)

@@ -213,8 +213,9 @@ static void a_wrong_session_is_found(void **state)
     wrong(lane->peers->slowest_clock, 1, "the slowest clock of the lane");
     wrong(lane->peers->slowest_count, 1, "slowest members of the lane");
     wrong(lane->peers->closed_count, 2, "closed sessions of the lane");
-    wrong(session->waits_in_line, true, "sessions that wait for shards of the lane");
-    wrong(lane->turns->waiting.first, session, "sessions that wait for shards of the lane");
+    wrong(session->turn, TURN_READY, "sessions in line of the lane");
+    wrong(session->turn, TURN_RUNNING, "running parts of worker 1");
+    wrong(lane->turns->lines[TURN_BLOCKED].first, session, "the line of worker 1");
     wrong(lane->peers->sessions.used, 4, "sessions of the lane");
     expect_right(lane);
 }

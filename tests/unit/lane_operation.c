@@ -54,6 +54,7 @@ static void take(struct two *two, struct lane_session *session)
     session->commit_through = part->sequence;
     lane_part_move(part, PART_APPLYING);
     session->applying = part;
+    session->turn = TURN_RUNNING;
     lane_operation_add(two->operation, part);
 }
 
@@ -153,6 +154,7 @@ static void small_parts_are_applied_in_the_step(void **state)
         struct lane_part *part = sessions[i]->parts.first;
         lane_operation_remove(two.operation, part);
         sessions[i]->applying = NULL;
+        sessions[i]->turn = TURN_IDLE;
         lane_session_remove(lane, sessions[i], part);
         lane_part_destroy(lane, part);
     }

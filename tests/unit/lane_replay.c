@@ -396,7 +396,7 @@ static void of_two_sessions_each_goes_on_where_the_records_end(void **state)
     lane_step(again, &start, &effects); /* when */
 
     assert_non_null(again->sessions.first->applying); /* then */
-    assert_true(again->sessions.first->in_lane.next->waits_in_line);
+    assert_int_equal(again->sessions.first->in_lane.next->turn, TURN_BLOCKED);
     lane_destroy(again);
     talk_compute(talk);
     talk_compute(talk);

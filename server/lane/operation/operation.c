@@ -48,8 +48,6 @@ bool lane_operation_is_any(const struct lane *lane)
     return lane->turns->operations.first != NULL;
 }
 
-bool lane_operation_is_ending(const struct lane *lane) { return lane->turns->ending > 0; }
-
 const struct shard *lane_operation_blocking(const struct lane *lane, const struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count && lane_operation_is_any(lane); i++) {

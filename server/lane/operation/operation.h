@@ -24,9 +24,15 @@ bool lane_turn_init(struct lane *lane);
 void lane_turn_deinit(struct lane *lane);
 
 /* turn.c: whose turn it is */
+/* A session's parts may have their turn: they are taken, when those who waited for time have been.
+ */
 void lane_turn_take(struct lane *lane, struct lane_session *session);
-/* Shards are free again: those who waited, in their order. */
-void lane_turn_retry_waiting(struct lane *lane);
+/* Those of all sessions, when the records end. */
+void lane_turn_start(struct lane *lane);
+/* Is there more to take as soon as there is time? Then the next step comes at once. */
+bool lane_turn_has_more(const struct lane *lane);
+/* It is taken, and before that the operations that are ending go on: others wait for them. */
+void lane_turn_go_on(struct lane *lane);
 /* The clock counts here when all that was committed before it was said is applied. */
 void lane_turn_take_clock(struct lane *lane, struct lane_session *session);
 /* A turn that was over at that position (0: the part was passed over) is taken again. False: it was
@@ -35,8 +41,6 @@ bool lane_turn_replay(
     struct lane *lane, struct lane_session *session, uint64_t sequence, uint64_t position);
 /* A COMPUTE is done. */
 void lane_turn_computed(struct lane *lane, const struct lane_event *event);
-/* The operations that are ending go on, as far as the step has time. */
-void lane_turn_end_on(struct lane *lane);
 /* There may be memory for the operations that are stalled. */
 void lane_turn_retry_stalled(struct lane *lane);
 /* Where the push is that a pull, or a part, waits for. */
@@ -137,7 +141,5 @@ const struct shard *lane_operation_blocking(const struct lane *lane, const struc
 void lane_operation_drop_all(struct lane *lane);
 /* Is vector work out, or stalled, or an operation ending? */
 bool lane_operation_is_any(const struct lane *lane);
-/* Does one go on ending with the next step? */
-bool lane_operation_is_ending(const struct lane *lane);
 
 #endif

@@ -82,21 +82,19 @@ struct combining {
 };
 
 struct turns {
-    LIST(struct lane_session) waiting; /* for busy shards or for time, in their turn */
-    LIST(struct operation) operations; /* newest first */
-    uint32_t stalled, ending;          /* of them; RAISING or FREEING */
+    LIST(struct lane_session) lines[TURN_STATES]; /* the sessions of each state, in their order */
+    LIST(struct operation) operations;            /* newest first */
+    uint32_t stalled, ending;                     /* of them; RAISING or FREEING */
     uint64_t last_job, last_batch;
     struct operation step; /* of the synchronous step that is being applied */
     struct contributions contributions;
-    uint64_t last_step;  /* the last one that is over */
-    uint64_t taken_step; /* with a quorum: the last one that ps 0 has taken */
-    uint32_t step_begun; /* members that begin with step 1, so many have come */
-    bool step_over;     /* one is over, and those whose contributions it was made of wait in line */
-    bool takes_on;      /* they are being taken on */
-    bool lacks_memory;  /* to void a contribution: a tick tries again */
-    uint64_t told_step; /* the one whose wait is told of, the next time … */
-    uint64_t tell_us, tell_apart_us;       /* … then, and so long after that */
-    uint64_t fails_from;                   /* this step and those after it fail; 0: none does */
+    uint64_t last_step;              /* the last one that is over */
+    uint64_t taken_step;             /* with a quorum: the last one that ps 0 has taken */
+    uint32_t step_begun;             /* number of members that have come and begin with step 1 */
+    bool steps_due;                  /* the next step may be whole with what has come */
+    uint64_t told_step;              /* the log tells of its wait, the next time … */
+    uint64_t tell_us, tell_apart_us; /* … then, and so long after that */
+    uint64_t fails_from;             /* this step and those after it fail; 0: none does */
     char lost_task[STORE_TASK_TEXT_BYTES]; /* whose contribution they lack */
     uint64_t collective_due_us;            /* when a round's time may be over */
     uint64_t collective_order;             /* number of the last order that ended one */

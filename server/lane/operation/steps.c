@@ -42,14 +42,10 @@ static uint64_t seen_step(const struct lane *lane)
 {
     uint64_t seen = lane->turns->last_step;
 
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        if (session->contributed_step > seen)
-            seen = session->contributed_step;
-    }
-    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        if (session->parts.first != NULL && session->contributed_step > seen)
+    for (const struct lane_session *session = NULL;
+         (session = lane_session_after(lane, session)) != NULL;) {
+        const bool counts = !session->closed || session->parts.first != NULL;
+        if (counts && session->contributed_step > seen)
             seen = session->contributed_step;
     }
     return seen;
@@ -180,15 +176,11 @@ static void say_again(struct lane *lane, struct lane_session *session)
 
 void lane_step_say_again(struct lane *lane)
 {
-    struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
-
     if (lane->step_quorum == 0 || !rule_holds(lane->config.broken, RULE_quorum_says_again))
         return;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        for (struct lane_session *session = lists[i]; session != NULL;
-             session = session->in_lane.next)
-            say_again(lane, session);
-    }
+    for (struct lane_session *session = NULL;
+         (session = lane_session_after(lane, session)) != NULL;)
+        say_again(lane, session);
     lane_report_step_over(lane);
     lane_reports_come_again(lane);
 }
@@ -383,7 +375,6 @@ void step_end(struct lane *lane, uint64_t step)
     assert(step == lane->turns->last_step + 1);
     assert(lane->turns->step.parts.first == NULL);
     lane->turns->last_step = step;
-    lane->turns->step_over = true;
     lane->turns_taken = true; /* for pulls at it, though nothing is written */
     lane->step_over = step;
     lane_report_step_over(lane);

@@ -2,9 +2,17 @@
 /* turn.c -- whose turn it is: a session's parts are applied one after the other, each when the one
  * before it is.
  *
- * A part's turn has come when its `previous` is the mark and it is committed, or carries its own
- * commit. If a shard that it touches is busy, or the step is long enough, its session waits in a
- * queue, so that nobody waits for ever.
+ * A part has its turn when its `previous` is the session's mark, and the part is committed or
+ * carries its own commit. Each session is in a state (enum lane_turn), and `moves` says which state
+ * may follow. An event makes sessions READY:
+ *
+ *   a push, a commit or a decision      its session, if that rests
+ *   an operation is over                the BLOCKED ones, then those of the operation
+ *   a tick, or bytes are released       those that are SHORT of memory
+ *   a synchronous step is over, fails   those that have CONTRIBUTED in vain
+ *
+ * Each event ends with run(), which looks at the READY sessions in their order. Nothing that run()
+ * calls runs it again. When the step of the lane has no more time, the next one goes on.
  */
 #include "operation_state.h"
 
@@ -14,6 +22,19 @@
 
 #include "text.h"
 #include "step_contribution.h"
+
+#define TO(state) (1u << (state))
+
+static const uint32_t moves[] = {
+    [TURN_IDLE] = TO(TURN_READY),
+    [TURN_RUNNING] = TO(TURN_READY),
+    [TURN_READY] =
+        TO(TURN_IDLE) | TO(TURN_RUNNING) | TO(TURN_BLOCKED) | TO(TURN_SHORT) | TO(TURN_CONTRIBUTED),
+    [TURN_BLOCKED] = TO(TURN_READY),
+    [TURN_SHORT] = TO(TURN_READY),
+    [TURN_CONTRIBUTED] =
+        TO(TURN_IDLE) | TO(TURN_RUNNING) | TO(TURN_READY) | TO(TURN_BLOCKED) | TO(TURN_SHORT),
+};
 
 bool lane_turn_init(struct lane *lane)
 {
@@ -54,21 +75,35 @@ static bool is_committed(const struct lane_session *session, const struct lane_p
     return part->sequence <= session->commit_through || (part->eager && !session->closing);
 }
 
-static void wait_in_line(struct lane *lane, struct lane_session *session)
+/* A session that is in that state keeps its place in line. */
+static void move(struct lane *lane, struct lane_session *session, enum lane_turn to)
 {
-    assert(session->applying == NULL);
-    if (session->waits_in_line)
+    const enum lane_turn from = session->turn;
+
+    if (from == to)
         return;
-    session->waits_in_line = true;
-    LIST_APPEND(&lane->turns->waiting, session, in_line);
+    assert((size_t)from < sizeof moves / sizeof *moves);
+    assert((moves[from] & TO(to)) != 0);
+    if (from >= TURN_READY)
+        LIST_REMOVE(&lane->turns->lines[from], session, in_line);
+    session->turn = to;
+    if (to >= TURN_READY)
+        LIST_APPEND(&lane->turns->lines[to], session, in_line);
 }
 
-/* Until the next step, which comes at once. */
-static void put_off(struct lane *lane, struct lane_session *session)
+/* The sessions of a state need wait no longer. */
+static void wake(struct lane *lane, enum lane_turn from)
 {
-    assert(!lane_may_write(lane));
-    lane->turns_put_off = true;
-    wait_in_line(lane, session);
+    assert(from > TURN_READY);
+    for (struct lane_session *session; (session = lane->turns->lines[from].first) != NULL;)
+        move(lane, session, TURN_READY);
+}
+
+static void begin(struct operation *operation, struct lane_part *part)
+{
+    lane_part_move(part, PART_APPLYING);
+    part->session->applying = part;
+    lane_operation_add(operation, part);
 }
 
 /* The end of a part's turn: it is applied, or it is passed over. */
@@ -92,6 +127,7 @@ static void finish(struct lane *lane, struct lane_part *part)
     if (refused && !rule_holds(lane->config.broken, RULE_acked_through))
         lane_voided_forget(lane, session, part->sequence);
     session->applying = NULL;
+    lane->turns_taken = true;
     lane_session_remove(lane, session, part);
     lane_part_destroy(lane, part);
     lane_turn_take_clock(lane, session);
@@ -116,23 +152,22 @@ void_contribution(struct lane *lane, struct lane_part *part, const struct sumac_
     struct lane_session *session = part->session;
 
     assert(session->applying == NULL);
-    if (!lane_step_contribution_void(lane, part, error)) {
-        lane->turns->lacks_memory = true;
+    if (!lane_step_contribution_void(lane, part, error))
         return false;
-    }
     lane_answer_refused(lane, session, part->sequence);
     finish(lane, part);
     return true;
 }
 
-/* All of it is applied: its sessions go on, in line. */
+/* All of it is applied: its sessions go on. */
 static void release(struct lane *lane, struct operation *operation)
 {
     for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
         struct lane_session *session = part->session;
         lane_operation_remove(operation, part);
         finish(lane, part);
-        wait_in_line(lane, session);
+        if (session->turn == TURN_RUNNING) /* and not taken again from its record */
+            move(lane, session, TURN_READY);
     }
 }
 
@@ -153,9 +188,8 @@ static void add_contributions(struct lane *lane, uint64_t step)
     for (struct lane_part *part = step_first(lane, step); part != NULL; part = step_next(part)) {
         if (!step_counts(lane, part))
             continue;
-        lane_part_move(part, PART_APPLYING);
-        part->session->applying = part;
-        lane_operation_add(&lane->turns->step, part);
+        begin(&lane->turns->step, part);
+        move(lane, part->session, TURN_RUNNING);
     }
     if (lane->turns->step.parts.first != NULL)
         step_sum(lane);
@@ -173,26 +207,35 @@ static bool void_all(struct lane *lane, uint64_t step)
         step_say_zero_weight(part, &error);
         if (!step_counts(lane, part))
             continue;
-        const bool whole = void_contribution(lane, part, &error);
-        wait_in_line(lane, session);
-        if (!whole)
+        const bool voided = void_contribution(lane, part, &error);
+        move(lane, session, voided ? TURN_READY : TURN_SHORT);
+        if (!voided)
             return false;
     }
     return true;
 }
 
-/* It is over, and those whose contributions to it wait here have their turn again: they are late.
- */
+/* A contribution that is late, or whose step fails, has its turn again: it is voided. */
+static void wake_passed_over(struct lane *lane)
+{
+    struct lane_session *session = lane->turns->lines[TURN_CONTRIBUTED].first, *next;
+
+    for (; session != NULL; session = next) {
+        const struct lane_part *part = next_part(lane, session);
+        next = session->in_line.next;
+        assert(part->step != 0);
+        if (step_is_late(lane, part) || step_fails(lane, part->step))
+            move(lane, session, TURN_READY);
+    }
+}
+
 static void end_step(struct lane *lane, uint64_t step)
 {
     step_end(lane, step);
     assert(lane->step_over == step);
-    if (lane->step_quorum == 0)
-        return;
-    for (struct lane_part *part = step_first(lane, step); part != NULL; part = step_next(part)) {
-        if (part->session->applying == NULL)
-            wait_in_line(lane, part->session);
-    }
+    lane->turns->steps_due = true; /* those who have contributed to the next may be all */
+    if (lane->step_quorum != 0)
+        wake_passed_over(lane);
 }
 
 /* The next step, which is whole. False: it is not over yet. */
@@ -204,7 +247,7 @@ static bool take_step(struct lane *lane)
 
     assert(operation->state == OPERATION_OVER);
     if (first != NULL && lane_operation_blocking(lane, first) != NULL) { /* all touch the same */
-        wait_in_line(lane, first->session);
+        move(lane, first->session, TURN_BLOCKED);
         return false;
     }
     if (step_weight(lane, step) <= 0) {
@@ -223,83 +266,42 @@ static bool take_step(struct lane *lane)
     return true;
 }
 
-/* One after the other, as long as the step of the lane has time; the rest with the next. */
-static void take_steps(struct lane *lane)
+/* Those that are whole, one after the other. False: the step of the lane has no more time. */
+static bool take_steps(struct lane *lane)
 {
-    while (step_is_whole(lane)) {
+    while (lane->turns->steps_due && step_is_whole(lane)) {
         lane->work += lane->step_members / PIECES_PER_WORK;
-        if (!lane_may_write(lane)) {
-            lane->turns->step_over = true;
-            lane->turns_put_off = true;
-            return;
-        }
+        if (!lane_may_write(lane))
+            return false;
         lane->work += WORK_OF_A_PART;
-        if (!take_step(lane))
-            return;
+        lane->turns->steps_due = take_step(lane);
     }
+    lane->turns->steps_due = false;
+    return true;
 }
 
-/* A step is over: those who contributed to it may contribute to the next one. */
-static void take_on(struct lane *lane)
-{
-    if (!lane->turns->step_over || lane->turns->takes_on)
-        return;
-    if (lane_may_write(lane))
-        lane_turn_retry_waiting(lane);
-    else
-        lane->turns_put_off = true;
-}
+/* ---- one session: the parts that have their turn ---- */
 
-/* Contributions that wait for one that will not come have their turn again. */
-static void wake_failing(struct lane *lane)
-{
-    struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
-
-    if (lane->turns->fails_from == 0)
-        return;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        for (struct lane_session *session = lists[i]; session != NULL;
-             session = session->in_lane.next) {
-            if (session->parts.first == NULL || session->applying != NULL ||
-                !step_fails(lane, session->contributed_step))
-                continue;
-            wait_in_line(lane, session);
-            lane->turns->step_over = true;
-        }
-    }
-}
-
-void lane_turn_take_steps(struct lane *lane)
-{
-    wake_failing(lane);
-    take_steps(lane);
-    take_on(lane);
-}
-
-/* A contribution has its turn. False: it is not over yet. */
-static bool
+static enum lane_turn
 take_contribution(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     struct sumac_error error;
     const bool late = step_is_late(lane, part);
 
     assert(session->applying == NULL);
-    if (late || step_fails(lane, part->step)) {
-        if (late)
-            step_say_late(lane, part, &error);
-        else
-            step_say_lost(lane, part, &error);
-        if (!void_contribution(lane, part, &error)) {
-            wait_in_line(lane, session);
-            return false;
-        }
-        session->counts.late += late;
-        lane->counts.late += late;
-        return true;
+    if (!late && !step_fails(lane, part->step)) {
+        step_come(lane, part, false);
+        return TURN_CONTRIBUTED;
     }
-    step_come(lane, part, false);
-    take_steps(lane);
-    return false; /* what became of it goes on in line */
+    if (late)
+        step_say_late(lane, part, &error);
+    else
+        step_say_lost(lane, part, &error);
+    if (!void_contribution(lane, part, &error))
+        return TURN_SHORT;
+    session->counts.late += late;
+    lane->counts.late += late;
+    return TURN_READY;
 }
 
 /* A contribution to a collective has its turn, which is over with that. */
@@ -316,8 +318,8 @@ static void contribution(struct lane *lane, struct lane_session *session, struct
         lane, session, session->collectives_through); /* it may have given it up before */
 }
 
-/* Its turn has come. False: it is not over yet. */
-static bool take(struct lane *lane, struct lane_session *session, struct lane_part *part)
+/* The session's next state. READY: the part's turn is over. */
+static enum lane_turn take(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     assert(session->applying == NULL);
     assert(is_committed(session, part));
@@ -325,30 +327,26 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
         part->state == PART_VOID || lane_voided_find(session, part->sequence) != NULL;
     if (!voided && part->step != 0)
         return take_contribution(lane, session, part);
-    if (!voided && lane_operation_blocking(lane, part) != NULL) {
-        wait_in_line(lane, session);
-        return false;
-    }
+    if (!voided && lane_operation_blocking(lane, part) != NULL)
+        return TURN_BLOCKED;
     const bool own_commit = session->commit_through < part->sequence;
     if (own_commit) /* from here on: a settle counts it */
         session->commit_through = part->sequence;
     if (!voided && part->contribution != NULL) {
         contribution(lane, session, part);
-        return true;
+        return TURN_READY;
     }
     if (!voided) {
-        lane_part_move(part, PART_APPLYING);
-        session->applying = part;
-        lane_operation_add(operation_of(session), part);
+        begin(operation_of(session), part);
         if (!lane_operation_begin(lane, operation_of(session))) {
             if (own_commit)
                 record_own_commit(lane, session);
-            return false;
+            return TURN_RUNNING;
         }
         lane_operation_remove(operation_of(session), part);
     }
     finish(lane, part);
-    return true;
+    return TURN_READY;
 }
 
 void lane_turn_take_clock(struct lane *lane, struct lane_session *session)
@@ -371,17 +369,16 @@ static uint64_t keeps_through(const struct lane *lane, const struct lane_session
     return part != NULL && part->step != 0 && is_committed(session, part) ? session->final : 0;
 }
 
-static void answer_decided(struct lane *lane, struct lane_session *session)
+/* False: the step has no time to drop what does not count. */
+static bool answer_decided(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
-    if (session->applying != NULL || session->waits_in_line)
-        return;
     const uint64_t through = keeps_through(lane, session);
     const bool any = session->parts.last != NULL && session->parts.last->sequence > through;
-    if (!lane_session_drop_some(lane, session, through)) {
-        put_off(lane, session);
-        return;
-    }
+    if (!lane_session_drop_some(lane, session, through))
+        return false;
+    if (session->parts.first == NULL) /* so is its contribution */
+        move(lane, session, TURN_IDLE);
     const uint64_t number = session->decide_number;
     session->decide_number = 0;
     if (any || lane_collective_is_any(lane))
@@ -389,56 +386,97 @@ static void answer_decided(struct lane *lane, struct lane_session *session)
     lane_collective_settled(lane, session);
     if (number != 0)
         lane_report_answer(lane, number, NULL);
+    return true;
 }
 
-/* All that may be taken now, one after the other. */
-static bool take_all(struct lane *lane, struct lane_session *session)
+/* One after the other. The session's next state. READY: it is to be looked at again. */
+static enum lane_turn take_parts(struct lane *lane, struct lane_session *session)
 {
-    bool any = false;
-
-    while (session->applying == NULL && !session->waits_in_line) {
-        struct lane_part *part = next_part(lane, session);
-        if (part == NULL || !is_committed(session, part))
-            break;
-        if (!lane_may_write(lane)) {
-            put_off(lane, session);
-            break;
-        }
-        const bool contributes = part->step != 0;
-        if (!take(lane, session, part))
-            break;
-        any = true;
-        if (contributes) /* it was passed over, and the step may be whole with that */
-            take_steps(lane);
+    for (struct lane_part *part;
+         (part = next_part(lane, session)) != NULL && is_committed(session, part);) {
+        if (!lane_may_write(lane))
+            return TURN_READY;
+        const bool contributes = part->step != 0; /* the step may be whole with that */
+        const enum lane_turn next = take(lane, session, part);
+        lane->turns->steps_due |= contributes;
+        if (next != TURN_READY || contributes)
+            return next;
     }
-    return any;
+    return TURN_IDLE;
+}
+
+/* False: the step of the lane has no more time. */
+static bool look_at(struct lane *lane, struct lane_session *session)
+{
+    assert(session->turn == TURN_READY);
+    move(lane, session, take_parts(lane, session));
+    const bool took_steps = take_steps(lane);
+    if (session->closed && lane_session_rests(session) && !answer_decided(lane, session))
+        move(lane, session, TURN_READY);
+    return took_steps && (session->turn != TURN_READY || lane_may_write(lane));
+}
+
+/* All that may be taken now, as far as the step of the lane has time. */
+static void run(struct lane *lane)
+{
+    struct turns *turns = lane->turns;
+    bool has_time = take_steps(lane);
+
+    while (has_time && turns->lines[TURN_READY].first != NULL)
+        has_time = look_at(lane, turns->lines[TURN_READY].first);
 }
 
 void lane_turn_take(struct lane *lane, struct lane_session *session)
 {
-    if (take_all(lane, session))
-        lane->turns_taken = true;
-    if (session->closed)
-        answer_decided(lane, session);
-    take_on(lane);
+    if (!lane_session_rests(session))
+        return; /* it goes on by itself */
+    move(lane, session, TURN_READY);
+    run(lane);
 }
 
-bool lane_turn_replay(
-    struct lane *lane, struct lane_session *session, uint64_t sequence, uint64_t position)
+void lane_turn_take_steps(struct lane *lane)
+{
+    lane->turns->steps_due = true;
+    if (lane->turns->fails_from != 0)
+        wake_passed_over(lane);
+    run(lane);
+}
+
+/* ---- again, from their records ---- */
+
+void lane_turn_start(struct lane *lane)
+{
+    assert(lane->serving);
+    for (struct lane_session *session = NULL;
+         (session = lane_session_after(lane, session)) != NULL;)
+        move(lane, session, TURN_READY);
+    run(lane);
+}
+
+/* It has its turn, and had it before. NULL: it cannot have had it. */
+static struct lane_part *part_again(struct lane_session *session, uint64_t sequence)
 {
     struct lane_part *part = lane_session_part(session, sequence);
 
     assert(session->applying == NULL);
     if (part == NULL || part->previous != session->mark)
-        return false;
+        return NULL;
     if (session->commit_through < sequence)
         session->commit_through = sequence;
+    return part;
+}
+
+bool lane_turn_replay(
+    struct lane *lane, struct lane_session *session, uint64_t sequence, uint64_t position)
+{
+    struct lane_part *part = part_again(session, sequence);
+
+    if (part == NULL)
+        return false;
     if (position != 0) {
         if (part->state != PART_STAGED)
             return false;
-        lane_part_move(part, PART_APPLYING);
-        session->applying = part;
-        lane_operation_add(operation_of(session), part);
+        begin(operation_of(session), part);
         if (!lane_operation_replay(lane, operation_of(session), position))
             return false;
         lane_operation_remove(operation_of(session), part);
@@ -450,14 +488,10 @@ bool lane_turn_replay(
 bool lane_turn_replay_contribution(
     struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
-    struct lane_part *part = lane_session_part(session, sequence);
+    struct lane_part *part = part_again(session, sequence);
 
-    assert(session->applying == NULL);
-    if (part == NULL || part->previous != session->mark || part->state != PART_STAGED ||
-        part->contribution == NULL)
+    if (part == NULL || part->state != PART_STAGED || part->contribution == NULL)
         return false;
-    if (session->commit_through < sequence)
-        session->commit_through = sequence;
     contribution(lane, session, part);
     return true;
 }
@@ -487,9 +521,7 @@ bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint6
         struct lane_part *part = contribution_of(lane, &taken->session_ids[i], taken->step);
         if (part == NULL)
             return false;
-        lane_part_move(part, PART_APPLYING);
-        part->session->applying = part;
-        lane_operation_add(operation, part);
+        begin(operation, part);
     }
     if (position != 0) {
         step_sum(lane);
@@ -501,37 +533,7 @@ bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint6
     return true;
 }
 
-static void retry_once(struct lane *lane)
-{
-    const struct lane_session *last = lane->turns->waiting.last; /* who waits again is behind it */
-
-    for (struct lane_session *session = NULL; session != last;) {
-        session = lane->turns->waiting.first;
-        assert(session->waits_in_line);
-        LIST_REMOVE(&lane->turns->waiting, session, in_line);
-        session->waits_in_line = false;
-        lane_turn_take(lane, session);
-    }
-}
-
-/* A synchronous step that is over with that, in the same step of the lane, lets others go on. */
-void lane_turn_retry_waiting(struct lane *lane)
-{
-    struct turns *turns = lane->turns;
-
-    assert(!turns->takes_on);
-    lane->turns_put_off = false;
-    turns->takes_on = true;
-    do {
-        const bool over = turns->step_over;
-        turns->step_over = false;
-        retry_once(lane);
-        if (over) /* those who have contributed to the next one may be all that there are */
-            take_steps(lane);
-    } while (turns->step_over && lane_may_write(lane));
-    turns->takes_on = false;
-    lane->turns_put_off |= turns->step_over; /* the next step goes on with that */
-}
+/* ---- what others wait for is over ---- */
 
 /* Its shards are free: those who waited for them go on, then its sessions. */
 static void finish_operation(struct lane *lane, struct operation *operation)
@@ -539,20 +541,26 @@ static void finish_operation(struct lane *lane, struct operation *operation)
     const bool step = operation == &lane->turns->step;
 
     assert(operation->state == OPERATION_OVER);
+    wake(lane, TURN_BLOCKED);
     release(lane, operation);
     if (step)
         end_step(lane, lane->turns->last_step + 1);
-    lane_turn_retry_waiting(lane);
 }
 
-void lane_turn_end_on(struct lane *lane)
+bool lane_turn_has_more(const struct lane *lane)
 {
-    while (lane_operation_is_ending(lane)) {
-        struct operation *operation = lane_operation_end_on(lane);
-        if (operation == NULL)
-            return;
+    const struct turns *turns = lane->turns;
+
+    return turns->ending > 0 || turns->steps_due || turns->lines[TURN_READY].first != NULL;
+}
+
+void lane_turn_go_on(struct lane *lane)
+{
+    struct operation *operation = NULL;
+
+    while (lane->turns->ending > 0 && (operation = lane_operation_end_on(lane)) != NULL)
         finish_operation(lane, operation);
-    }
+    run(lane);
 }
 
 void lane_turn_computed(struct lane *lane, const struct lane_event *event)
@@ -563,20 +571,19 @@ void lane_turn_computed(struct lane *lane, const struct lane_event *event)
     struct operation *operation = lane_operation_computed(lane, event->job);
     if (operation != NULL)
         finish_operation(lane, operation);
+    run(lane);
 }
 
 void lane_turn_retry_stalled(struct lane *lane)
 {
-    if (lane->turns->lacks_memory) {
-        lane->turns->lacks_memory = false;
-        lane_turn_retry_waiting(lane);
-    }
+    wake(lane, TURN_SHORT);
     for (uint32_t tries = lane->shows_blocks ? 0 : lane->turns->stalled;
          tries > 0 && lane->turns->stalled > 0; tries--) {
         struct operation *operation = lane_operation_retry(lane);
         if (operation != NULL)
             finish_operation(lane, operation);
     }
+    run(lane);
 }
 
 const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t sequence)

@@ -362,15 +362,11 @@ void lane_report_step_over(struct lane *lane)
 
 void lane_reports_come_again(struct lane *lane)
 {
-    struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
-
     assert(lane->step_quorum != 0);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        for (struct lane_session *session = lists[i]; session != NULL;
-             session = session->in_lane.next) {
-            if (session->come_step != 0)
-                say_come(lane, session);
-        }
+    for (struct lane_session *session = NULL;
+         (session = lane_session_after(lane, session)) != NULL;) {
+        if (session->come_step != 0)
+            say_come(lane, session);
     }
     if (lane->peers->come.first != NULL)
         want_come(lane);

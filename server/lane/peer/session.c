@@ -8,13 +8,6 @@
 
 #include "text.h"
 
-static struct lane_session *find_from(struct lane_session *session, const uint8_t id[16])
-{
-    while (session != NULL && memcmp(session->id, id, sizeof session->id) != 0)
-        session = session->in_lane.next;
-    return session;
-}
-
 bool lane_peer_init(struct lane *lane)
 {
     struct peers *peers = memory_take(lane->memory, sizeof *peers);
@@ -55,9 +48,11 @@ void lane_peer_deinit(struct lane *lane)
  * look for one. A push and a pull have theirs by their stream. */
 struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16])
 {
-    struct lane_session *session = find_from(lane->sessions.first, id);
+    struct lane_session *session = lane_session_after(lane, NULL);
 
-    return session != NULL ? session : find_from(lane->closed_sessions.first, id);
+    while (session != NULL && memcmp(session->id, id, sizeof session->id) != 0)
+        session = lane_session_after(lane, session);
+    return session;
 }
 
 /* Do pulls wait for its clock? Not for an observer's, and not for a settled member's. */
@@ -199,7 +194,7 @@ static void forget_beyond_bounds(struct lane *lane)
         if (lane->peers->closed_count <= lane->config.closed_sessions_max &&
             bytes <= CLOSED_VOIDED_BYTES_MAX)
             return;
-        if (session->parts.first != NULL)
+        if (session->parts.first != NULL || session->turn != TURN_IDLE)
             continue;
         bytes -= voided_bytes(session);
         forget(lane, session);
@@ -306,14 +301,11 @@ lane_session_silence(const struct lane *lane, const struct lane_session *session
 
 bool lane_session_has_joined(const struct lane *lane, const char *job, uint32_t index)
 {
-    const struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
+    const struct lane_session *session = lane_session_after(lane, NULL);
 
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        for (const struct lane_session *session = lists[i]; session != NULL;
-             session = session->in_lane.next)
-            if (session->index == index && strcmp(session->job, job) == 0)
-                return true;
-    return false;
+    while (session != NULL && (session->index != index || strcmp(session->job, job) != 0))
+        session = lane_session_after(lane, session);
+    return session != NULL;
 }
 
 bool lane_session_pushes_alone(const struct lane_session *session)

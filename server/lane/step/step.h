@@ -73,6 +73,18 @@ _Static_assert(
     SHARD_OPERATION_WORDS + SHARD_PART_WORDS <= STORE_USER_WORDS,
     "a shard has room for what the lane keeps of it");
 
+/* Where a session stands, whose parts take their turns (operation/turn.c has the table of moves).
+ * From READY on, the sessions of a state are in a line. */
+enum lane_turn {
+    TURN_IDLE,        /* no part of the session has its turn */
+    TURN_RUNNING,     /* its part is `applying` */
+    TURN_READY,       /* it is to be looked at, in this step or in the next one */
+    TURN_BLOCKED,     /* a shard is busy that its part touches, or the step that it leads */
+    TURN_SHORT,       /* there is no memory to void its part */
+    TURN_CONTRIBUTED, /* its part waits for the others of its synchronous step */
+};
+#define TURN_STATES (TURN_CONTRIBUTED + 1)
+
 /* What a ps knows of a session. All may read it; below whose name a fact stands, they alone change
  * it (tests/house/layers.py). So it is with streams and parts. */
 struct lane_session {
@@ -118,7 +130,7 @@ struct lane_session {
     struct lane_part *applying; /* of its parts, the one whose turn it is */
     uint64_t mark;
     uint64_t of_operation[SESSION_OPERATION_WORDS]; /* operation keeps there that of `applying` */
-    bool waits_in_line; /* for shards that are busy, or for the next step */
+    enum lane_turn turn;
     LINKS(struct lane_session) in_line;
     double weight;
     uint64_t passed_step; /* the last synchronous one in which its turn is over */
@@ -195,8 +207,7 @@ struct lane {
     uint64_t pulls_due_us;                /* when a pull's time may be over */
     bool turns_taken;                     /* in this step: what pulls wait for may be there */
     uint64_t readable;                    /* how often shards became so */
-    bool shows_blocks;  /* what this step, or those that it follows, have said lies in blocks */
-    bool turns_put_off; /* some who wait in line had no time in this step */
+    bool shows_blocks; /* what this step, or those that it follows, have said lies in blocks */
     LIST(struct lane_session) sessions;         /* open ones */
     LIST(struct lane_session) closed_sessions;  /* newest first */
     struct step_place step_places[STEP_PLACES]; /* contributions that are staged */
@@ -262,6 +273,23 @@ static inline uint64_t lane_work_left(const struct lane *lane)
     const uint64_t done = lane_work_done(lane);
 
     return done < WORK_PER_STEP_MAX ? WORK_PER_STEP_MAX - done : 0;
+}
+
+/* Will it go on only when something else comes? */
+static inline bool lane_session_rests(const struct lane_session *session)
+{
+    return session->turn == TURN_IDLE || session->turn == TURN_CONTRIBUTED;
+}
+
+/* The open ones, from NULL on, then the closed ones. NULL: that was the last. */
+static inline struct lane_session *
+lane_session_after(const struct lane *lane, const struct lane_session *session)
+{
+    struct lane_session *const next =
+        session == NULL ? lane->sessions.first : session->in_lane.next;
+    const bool closed = session != NULL && session->closed;
+
+    return next == NULL && !closed ? lane->closed_sessions.first : next;
 }
 
 /* Is there no lease any more: the end settles all sessions, and so does an exit? */
