@@ -270,7 +270,8 @@ static uint64_t check_parts(struct sums *sums, const struct lane_session *sessio
         check_object(
             sums->check, "%s: the push that is being applied is not known as such", session->task);
     check_same(
-        sums->check, session->turn == TURN_RUNNING, applying != NULL, "running", session->task);
+        sums->check, session->turn == TURN_RUNNING, applying != NULL, "running parts",
+        session->task);
     if (session->parts.last != before)
         check_object(sums->check, "%s: the last part is not the last of the list", session->task);
     check_same(sums->check, session->part_count, count, "parts", session->task);
