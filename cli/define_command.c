@@ -124,13 +124,11 @@ static bool print_defined(const char *name, uint32_t number, const struct found_
 {
     if (!json)
         return printf("%s is function %" PRIu32 "\n", name, number) > 0;
-    struct value *value = value_object();
-    value_put(value, "name", value_text(name));
-    value_put(value, "number", value_number(number));
-    value_put(value, "run", found_run_to_json(run));
-    const bool printed = value_print(value, stdout);
-    value_free(value);
-    return printed;
+    json_t *value = json_object();
+    json_put(value, "name", json_string(name));
+    json_put(value, "number", json_number(number));
+    json_put(value, "run", found_run_to_json(run));
+    return json_print(value, false, stdout);
 }
 
 static int define_in_run(

@@ -153,64 +153,64 @@ static void print_defined(const struct cluster_function *function)
 
 /* ---- JSON */
 
-static struct value *dtypes_value(const struct update_function *function)
+static json_t *dtypes_value(const struct update_function *function)
 {
-    struct value *dtypes = value_array();
+    json_t *dtypes = json_array();
 
     for (unsigned dtype = 1; dtype <= DTYPES_MAX; dtype++)
         if (is_applied_to(function, (enum sumac_dtype)dtype))
-            value_add(dtypes, value_text(sumac_dtype_name((enum sumac_dtype)dtype)));
+            json_add(dtypes, json_string(sumac_dtype_name((enum sumac_dtype)dtype)));
     return dtypes;
 }
 
-static struct value *hyperparameters_value(const struct update_function *function)
+static json_t *hyperparameters_value(const struct update_function *function)
 {
-    struct value *all = value_object();
+    json_t *all = json_object();
 
     for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
         if (!takes(function, number))
             continue;
-        struct value *one = value_object();
-        value_put(one, "default", value_real(function->defaults[number]));
-        value_put(one, "range", value_text(update_hyperparameter_range(function, number)));
-        value_put(all, update_hyperparameter_of(function, number)->name, one);
+        json_t *one = json_object();
+        json_put(one, "default", json_finite(function->defaults[number]));
+        json_put(one, "range", json_string(update_hyperparameter_range(function, number)));
+        json_put(all, update_hyperparameter_of(function, number)->name, one);
     }
     return all;
 }
 
-static void put_properties(struct value *value, const struct update_function *function)
+static void put_properties(json_t *value, const struct update_function *function)
 {
-    struct value *slots = value_array();
+    json_t *slots = json_array();
 
     for (uint32_t i = 0; i < function->slot_count; i++)
-        value_add(slots, value_text(function->slot_names[i]));
-    value_put(value, "dtypes", dtypes_value(function));
-    value_put(value, "slots", slots);
-    value_put(value, "hyperparameters", hyperparameters_value(function));
+        json_add(slots, json_string(function->slot_names[i]));
+    json_put(value, "dtypes", dtypes_value(function));
+    json_put(value, "slots", slots);
+    json_put(value, "hyperparameters", hyperparameters_value(function));
 }
 
-static struct value *function_value(const struct update_function *function)
+static json_t *function_value(const struct update_function *function)
 {
-    struct value *value = value_object();
+    json_t *value = json_object();
 
-    value_put(value, "name", value_text(function->name));
-    value_put(value, "rule", value_text(function->rule));
+    json_put(value, "name", json_string(function->name));
+    json_put(value, "rule", json_string(function->rule));
     put_properties(value, function);
     return value;
 }
 
-static struct value *defined_value(const struct cluster_function *function)
+static json_t *defined_value(const struct cluster_function *function)
 {
-    struct value *value = value_object();
+    json_t *value = json_object();
 
-    value_put(value, "name", value_text(function->name));
-    value_put(value, "number", value_number(function->number));
+    json_put(value, "name", json_string(function->name));
+    json_put(value, "number", json_number(function->number));
     if (function->plugin[0] == '\0') {
-        value_put(value, "text", value_text(function->text));
+        json_put(value, "text", json_string(function->text));
     } else {
-        value_put(value, "plugin", value_text(function->plugin));
+        json_put(value, "plugin", json_string(function->plugin));
         if (function->row != NULL)
-            value_put(value, "rule", value_text(function->row->rule));
+            json_put(value, "rule", json_string(function->row->rule));
     }
     if (function->row != NULL)
         put_properties(value, function->row);
@@ -261,7 +261,7 @@ static bool is_wanted(const char *name, int count, char **names)
 
 static bool print_all(int count, char **names, const struct cluster_functions *defined, bool json)
 {
-    struct value *all = value_array();
+    json_t *all = json ? json_array() : NULL;
     const char *name = NULL;
     bool first = true;
 
@@ -271,18 +271,19 @@ static bool print_all(int count, char **names, const struct cluster_functions *d
             function == NULL ? cluster_functions_find_by_name(defined, name) : NULL;
         if (!is_wanted(name, count, names))
             continue;
-        value_add(all, one != NULL ? defined_value(one) : function_value(function));
-        if (!json && !first)
+        if (json) {
+            json_add(all, one != NULL ? defined_value(one) : function_value(function));
+            continue;
+        }
+        if (!first)
             putchar('\n');
-        if (!json && one != NULL)
+        if (one != NULL)
             print_defined(one);
-        else if (!json)
+        else
             print_function(function);
         first = false;
     }
-    const bool printed = !json || value_print(all, stdout);
-    value_free(all);
-    return printed;
+    return !json || json_print(all, false, stdout);
 }
 
 static enum sumac_status load(

@@ -359,56 +359,51 @@ static bool print_table(struct listing *listing, bool shards)
 
 /* ---- JSON */
 
-static struct value *shard_to_json(const wire_shard *shard, const wire_shard *held)
+static json_t *shard_to_json(const wire_shard *shard, const wire_shard *held)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
 
-    value_put(json, "ps", value_number(shard->ps));
-    value_put(json, "first_row", value_number(shard->first_row));
-    value_put(json, "rows", value_number(shard->rows));
-    value_put(json, "bytes", value_number(shard->bytes));
-    if (held != NULL) {
-        value_put(json, "version", value_number(held->version));
-        value_put(json, "last_worker", value_text(held->last_worker));
-    }
+    json_put_fields(json, &shard->base, (const char *[]){"ps", "first_row", "rows", "bytes"}, 4);
+    if (held != NULL)
+        json_put_fields(json, &held->base, (const char *[]){"version", "last_worker"}, 2);
     return json;
 }
 
 /* In the words of SCHEDULE's fields, those that its kind has. */
-static struct value *schedule_to_json(const wire_schedule *schedule)
+static json_t *schedule_to_json(const wire_schedule *schedule)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
 
-    value_put(json, "name", value_text(names_schedule((int)schedule->kind)));
+    json_put(json, "name", json_string(names_schedule((int)schedule->kind)));
     if (schedule->decay_steps > 0)
-        value_put(json, "decay_steps", value_number(schedule->decay_steps));
+        json_put(json, "decay_steps", json_number(schedule->decay_steps));
     if ((int)schedule->kind == UPDATE_SCHEDULE_EXPONENTIAL_DECAY) {
-        value_put(json, "decay_rate", value_real(schedule->decay_rate));
-        value_put(json, "staircase", value_bool(schedule->staircase));
+        json_put(json, "decay_rate", json_finite(schedule->decay_rate));
+        json_put(json, "staircase", json_boolean(schedule->staircase));
     }
     if ((int)schedule->kind == UPDATE_SCHEDULE_COSINE_DECAY)
-        value_put(json, "alpha", value_real(schedule->alpha));
+        json_put(json, "alpha", json_finite(schedule->alpha));
     if (schedule->warmup_steps > 0) {
-        value_put(json, "warmup_steps", value_number(schedule->warmup_steps));
-        value_put(json, "warmup_target", value_real(schedule->warmup_target));
+        json_put(json, "warmup_steps", json_number(schedule->warmup_steps));
+        json_put(json, "warmup_target", json_finite(schedule->warmup_target));
     }
-    value_put(json, "first_version", value_number(schedule->first_version));
+    json_put(json, "first_version", json_number(schedule->first_version));
     return json;
 }
 
-static struct value *function_to_json(const struct listing *listing, const wire_function *function)
+static json_t *function_to_json(const struct listing *listing, const wire_function *function)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
     char number[16];
 
-    value_put(json, "name", value_text(function_name(listing, function, number)));
+    json_put(json, "name", json_string(function_name(listing, function, number)));
     for (size_t i = 0; function != NULL && i < function->n_hyperparameters; i++)
-        value_put(
+        json_put(
             json,
             hyperparameter_name(listing, function, (uint32_t)function->hyperparameters[i]->name),
-            value_real(function->hyperparameters[i]->value));
+            json_finite(function->hyperparameters[i]->value));
     if (function != NULL && function->schedule != NULL)
-        value_put(json, "schedule", schedule_to_json(function->schedule));
+        json_put(json, "schedule", schedule_to_json(function->schedule));
     return json;
 }
 
@@ -429,57 +424,56 @@ static const wire_function *current_of(const struct page *page, size_t index)
 /* Where variables are put, and of what. */
 struct documents {
     const struct listing *listing;
-    struct value *variables;
+    json_t *variables;
 };
 
 static void variable_to_json(void *context, const struct page *page, size_t index)
 {
     const struct documents *const documents = context;
     const wire_variable *variable = page_first(page)->variables[index];
-    struct value *json = value_object();
-    struct value *shape = value_array();
-    struct value *shards = value_array();
+    json_t *json = json_object();
+    json_t *shape = json_array();
+    json_t *shards = json_array();
 
     for (size_t i = 0; i < variable->n_shape; i++)
-        value_add(shape, value_number(variable->shape[i]));
+        json_add(shape, json_number(variable->shape[i]));
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
-        value_add(shards, shard_to_json(shard, page_held_shard(page, index, shard)));
+        json_add(shards, shard_to_json(shard, page_held_shard(page, index, shard)));
     }
-    value_put(json, "name", value_text(variable->name));
-    value_put(json, "dtype", value_text(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
-    value_put(json, "shape", shape);
-    value_put(json, "elements", value_number(elements_of(variable)));
-    value_put(json, "bytes", value_number(bytes_of(variable)));
-    value_put(json, "aggregation", value_text(names_aggregation((int)variable->aggregation)));
-    value_put(
-        json, "synchronization", value_text(names_synchronization((int)variable->synchronization)));
-    value_put(json, "trainable", value_bool(variable->trainable));
-    value_put(json, "function", function_to_json(documents->listing, variable->function));
+    json_put(json, "name", json_string(variable->name));
+    json_put(json, "dtype", json_string(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
+    json_put(json, "shape", shape);
+    json_put(json, "elements", json_number(elements_of(variable)));
+    json_put(json, "bytes", json_number(bytes_of(variable)));
+    json_put(json, "aggregation", json_string(names_aggregation((int)variable->aggregation)));
+    json_put(
+        json, "synchronization",
+        json_string(names_synchronization((int)variable->synchronization)));
+    json_put(json, "trainable", json_boolean(variable->trainable));
+    json_put(json, "function", function_to_json(documents->listing, variable->function));
     const wire_function *current = current_of(page, index);
     if (current != NULL)
-        value_put(json, "current", function_to_json(documents->listing, current));
-    value_put(json, "shards", shards);
-    value_add(documents->variables, json);
+        json_put(json, "current", function_to_json(documents->listing, current));
+    json_put(json, "shards", shards);
+    json_add(documents->variables, json);
 }
 
 static bool print_json(struct listing *listing)
 {
-    struct value *json = value_object(), *variables = value_array(), *total = value_object();
+    json_t *json = json_object(), *variables = json_array(), *total = json_object();
 
     each(
         listing, variable_to_json, &(struct documents){.listing = listing, .variables = variables});
-    value_put(total, "variables", value_number(listing->variables));
-    value_put(total, "elements", value_number(listing->elements));
-    value_put(total, "bytes", value_number(listing->bytes));
-    value_put(json, "run", found_run_to_json(&listing->roster.run));
-    value_put(json, "epoch", value_number(page_first(&listing->catalogue.pages[0])->epoch));
-    value_put(json, "variables", variables);
-    value_put(json, "total", total);
-    value_put(json, "missing", roster_to_json(&listing->roster));
-    const bool printed = value_print(json, stdout);
-    value_free(json);
-    return printed;
+    json_put(total, "variables", json_number(listing->variables));
+    json_put(total, "elements", json_number(listing->elements));
+    json_put(total, "bytes", json_number(listing->bytes));
+    json_put(json, "run", found_run_to_json(&listing->roster.run));
+    json_put(json, "epoch", json_number(page_first(&listing->catalogue.pages[0])->epoch));
+    json_put(json, "variables", variables);
+    json_put(json, "total", total);
+    json_put(json, "missing", roster_to_json(&listing->roster));
+    return json_print(json, false, stdout);
 }
 
 /* ---- the command */

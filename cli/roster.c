@@ -94,20 +94,20 @@ int roster_report(const struct command *command, const struct roster *roster, co
     return code;
 }
 
-struct value *roster_to_json(const struct roster *roster)
+json_t *roster_to_json(const struct roster *roster)
 {
-    struct value *array = value_array();
+    json_t *array = json_array();
 
     for (uint32_t i = 0; i < roster->count; i++) {
         const struct roster_ps *ps = &roster->ps[i];
         char silence[256];
         if (!ps->missing)
             continue;
-        struct value *json = value_object();
-        value_put(json, "ps", value_number(i));
-        value_put(json, "address", value_text(ps->address));
-        value_put(json, "error", value_text(roster_silence(ps, silence, sizeof silence)));
-        value_add(array, json);
+        json_t *json = json_object();
+        json_put(json, "ps", json_number(i));
+        json_put(json, "address", json_string(ps->address));
+        json_put(json, "error", json_string(roster_silence(ps, silence, sizeof silence)));
+        json_add(array, json);
     }
     return array;
 }

@@ -70,6 +70,6 @@ const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_b
 int roster_report(const struct command *command, const struct roster *roster, const char *left_out);
 
 /* Who is missing, as an array of objects: ps, address, error. Gives  a value. */
-struct value *roster_to_json(const struct roster *roster);
+json_t *roster_to_json(const struct roster *roster);
 
 #endif

@@ -76,39 +76,38 @@ static uint64_t process_started(pid_t pid)
     return field != NULL ? strtoull(field, NULL, 10) : 0;
 }
 
-static struct value *to_json(const struct run_record *record)
+static json_t *to_json(const struct run_record *record)
 {
-    struct value *whole = value_object();
-    struct value *ps = value_array();
+    json_t *whole = json_object();
+    json_t *ps = json_array();
 
     for (uint32_t i = 0; i < record->ps_count; i++)
-        value_add(ps, value_text(record->ps[i]));
-    value_put(whole, "pid", value_number((uint64_t)record->pid));
-    value_put(whole, "started", value_number(record->started));
-    value_put(whole, "program", value_text(record->program));
-    value_put(whole, "ps", ps);
+        json_add(ps, json_string(record->ps[i]));
+    json_put(whole, "pid", json_number((uint64_t)record->pid));
+    json_put(whole, "started", json_number(record->started));
+    json_put(whole, "program", json_string(record->program));
+    json_put(whole, "ps", ps);
     return whole;
 }
 
 static bool from_json(const char *text, struct run_record *record)
 {
-    struct value *whole = value_parse(text);
-    const struct value *ps = value_get_array(whole, "ps");
-    const char *program = value_get_text(whole, "program");
-    const size_t count = value_count(ps);
+    json_t *const whole = json_loads(text, 0, NULL);
+    const json_t *const ps = json_object_get(whole, "ps");
+    const char *const program = json_string_value(json_object_get(whole, "program"));
 
     *record = (struct run_record){
-        .pid = (pid_t)value_get_number(whole, "pid", 0),
-        .started = value_get_number(whole, "started", 0),
+        .pid = (pid_t)json_integer_value(json_object_get(whole, "pid")),
+        .started = (uint64_t)json_integer_value(json_object_get(whole, "started")),
     };
     (void)snprintf(record->program, sizeof record->program, "%s", program != NULL ? program : "");
-    for (size_t i = 0; i < count && i < RUN_RECORD_PS_MAX; i++) {
-        const char *address = value_item_text(ps, i);
+    for (size_t i = 0; i < json_array_size(ps) && i < RUN_RECORD_PS_MAX; i++) {
+        const char *const address = json_string_value(json_array_get(ps, i));
         (void)snprintf(
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s",
             address != NULL ? address : "");
     }
-    value_free(whole);
+    json_decref(whole);
     return record->pid > 0 && record->ps_count > 0;
 }
 
@@ -129,9 +128,7 @@ enum sumac_status run_record_write(struct run_record *record, struct sumac_error
     (void)unlink(path); /* of a process that had our number */
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    struct value *json = to_json(record);
-    const bool written = file != NULL && value_print(json, file);
-    value_free(json);
+    const bool written = file != NULL && json_print(to_json(record), false, file);
     if (file == NULL || fclose(file) != 0 || !written)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "%s: %s", path, strerror(errno));

@@ -147,20 +147,18 @@ static bool
 print_json(const struct wanted_update *wanted, const struct page *page, const struct found_run *run)
 {
     const wire_variable *variable = page_first(page)->variables[0];
-    struct value *json = value_object(), *versions = value_array();
+    json_t *json = json_object(), *versions = json_array();
 
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *held = page_held_shard(page, 0, variable->shards[i]);
         if (held != NULL)
-            value_add(versions, value_number(held->version));
+            json_add(versions, json_number(held->version));
     }
-    value_put(json, "name", value_text(wanted->name));
-    value_put(json, "function", value_text(wanted->function.name));
-    value_put(json, "versions", versions);
-    value_put(json, "run", found_run_to_json(run));
-    const bool printed = value_print(json, stdout);
-    value_free(json);
-    return printed;
+    json_put(json, "name", json_string(wanted->name));
+    json_put(json, "function", json_string(wanted->function.name));
+    json_put(json, "versions", versions);
+    json_put(json, "run", found_run_to_json(run));
+    return json_print(json, false, stdout);
 }
 
 static bool print_versions(const struct wanted_update *wanted, const struct page *page)

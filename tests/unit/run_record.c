@@ -166,6 +166,26 @@ static void what_is_no_record_is_left_alone(void **state)
     }
 }
 
+/* Each has this process's number. */
+static void a_record_with_values_of_other_types_is_no_run(void **state)
+{
+    static const char *const ends[] = {
+        ", \"program\": 1, \"ps\": \"h:1\"}", ", \"ps\": {}}", ", \"ps\": [\"h:1\"", "}"};
+    const struct place *const place = *state;
+    const struct run_record written = write_one();
+    char text[256];
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        (void)snprintf(
+            text, sizeof text, "{\"pid\": %d, \"started\": %" PRIu64 "%s", (int)getpid(),
+            written.started, ends[i]);
+        write_text(place->record, text);
+        assert_int_equal(count_runs(), 0);
+    }
+    write_text(place->record, "{\"pid\": \"7\", \"started\": 1, \"ps\": [\"h:1\"]}");
+    assert_int_equal(count_runs(), 0);
+}
+
 /* A relative XDG_RUNTIME_DIR is ignored. */
 static void a_folder_below_the_present_one_is_not_the_users(void **state)
 {
@@ -274,6 +294,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_record_takes_the_place_of_what_is_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_record_is_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_record_with_values_of_other_types_is_no_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_folder_below_the_present_one_is_not_the_users, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
