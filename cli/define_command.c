@@ -110,14 +110,10 @@ text_failed(const struct command *command, const struct text *text, const struct
 static uint32_t number_of(struct roster *roster, const char *name)
 {
     struct cluster_functions functions = {.count = 0};
-    uint32_t number = 0;
 
-    if (cluster_functions_ask(roster, &functions, NULL) == SUMAC_OK) {
-        const struct cluster_function *made = cluster_functions_find_by_name(&functions, name);
-        number = made != NULL ? made->number : 0;
-    }
-    cluster_functions_deinit(&functions);
-    return number;
+    (void)cluster_functions_ask(roster, &functions, NULL);
+    const struct cluster_function *made = cluster_functions_find_by_name(&functions, name);
+    return made != NULL ? made->number : 0;
 }
 
 static bool print_defined(const char *name, uint32_t number, const struct found_run *run, bool json)
@@ -152,7 +148,6 @@ static int define_in_run(
         code = text_failed(command, text, &error);
     else if (!print_defined(name, number_of(&roster, name), &roster.run, options->json))
         code = EXIT_FAILED;
-    roster_deinit(&roster);
     return code;
 }
 

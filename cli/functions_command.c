@@ -295,7 +295,8 @@ static enum sumac_status load(
         if (status != SUMAC_OK)
             return status;
     }
-    return cluster_functions_of(&files->plugins, functions, error);
+    *functions = cluster_functions_of(&files->plugins);
+    return SUMAC_OK;
 }
 
 /* Only the run can have the others. */
@@ -321,7 +322,6 @@ static int ask_run(const struct functions_options *options, struct cluster_funct
         roster_tell(&roster, false);
     if (status == SUMAC_OK)
         status = cluster_functions_ask(&roster, functions, &error);
-    roster_deinit(&roster);
     if (status == SUMAC_OK)
         return EXIT_FINE;
     const int code = command_exit_code(&error);
@@ -364,7 +364,6 @@ static int list(const struct command *command, int argc, char **argv)
         (code == EXIT_FINE || code >= EXIT_RETRYABLE) &&
         !print_all(count, argv, &defined, options.json))
         code = EXIT_FAILED;
-    cluster_functions_deinit(&defined);
     plugin_files_close(&files);
     return code;
 }

@@ -2,10 +2,10 @@
 /* get_command.c -- `sumac get NAME…`: values of variables, printed, or as a NumPy file. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "array_file.h"
 #include "command.h"
 #include "error.h"
@@ -100,7 +100,7 @@ struct reading {
     struct roster roster;
     struct wanted_list list;
     struct row_list rows;        /* of each variable; none: all that the list says */
-    struct sumac_fetch *fetches; /* (list.count), owned; of what is not read, nothing */
+    struct sumac_fetch *fetches; /* (list.count); of what is not read, nothing */
     struct array_file *file;     /* NULL: it is printed */
     bool many;                   /* several are, or may be, asked for */
 };
@@ -148,16 +148,13 @@ static enum sumac_status make_room(struct reading *reading, size_t index, struct
 static enum sumac_status
 pull(struct reading *reading, struct sumac_client *client, struct sumac_error *error)
 {
-    struct sumac_fetch *wanted = calloc(reading->list.count + 1, sizeof *wanted);
+    struct sumac_fetch *wanted = cli_alloc(reading->list.count, sizeof *wanted);
     struct sumac_pull *under_way = NULL;
     struct sumac_pull_options options = {
         .at_step = reading->options->at_step, .timeout_ms = reading->options->timeout_ms};
     size_t count = 0;
     enum sumac_status status = SUMAC_OK;
 
-    if (wanted == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a pull");
     for (size_t i = 0; i < reading->list.count && status == SUMAC_OK; i++) {
         const struct wanted *item = &reading->list.items[i];
         struct sumac_fetch *fetch = &reading->fetches[i];
@@ -178,7 +175,6 @@ pull(struct reading *reading, struct sumac_client *client, struct sumac_error *e
         status = sumac_client_pull(client, wanted, count, &options, &under_way, error);
     if (under_way != NULL)
         status = sumac_pull_wait(under_way, options.timeout_ms + PATIENCE_MS, error);
-    free(wanted);
     return status;
 }
 
@@ -189,21 +185,14 @@ static enum sumac_status open_file(struct reading *reading, struct sumac_error *
     const char *path = reading->options->output;
     const char *end = strrchr(path, '.');
     const bool zip = reading->many || (end != NULL && strcmp(end, ".npz") == 0);
-    struct array_entry *entries = calloc(reading->list.count + 1, sizeof *entries);
+    struct array_entry *entries = cli_alloc(reading->list.count, sizeof *entries);
 
-    if (entries == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to write %s",
-            path);
     for (size_t i = 0; i < reading->list.count; i++) {
         const struct wanted *item = &reading->list.items[i];
         entries[i] =
             (struct array_entry){.name = item->label, .dtype = item->dtype, .shape = item->shape};
     }
-    const enum sumac_status status =
-        array_file_open(path, zip, entries, reading->list.count, &reading->file, error);
-    free(entries);
-    return status;
+    return array_file_open(path, zip, entries, reading->list.count, &reading->file, error);
 }
 
 static void print_text(const struct reading *reading)
@@ -306,13 +295,9 @@ static int read_and_show(struct reading *reading)
 
 static void reading_deinit(struct reading *reading)
 {
-    for (size_t i = 0; reading->fetches != NULL && i < reading->list.count; i++)
+    for (size_t i = 0; i < reading->list.count; i++)
         sumac_buffer_unref(reading->fetches[i].into.buffer);
-    free(reading->fetches);
     array_file_drop(reading->file);
-    row_list_deinit(&reading->rows);
-    wanted_deinit(&reading->list);
-    roster_deinit(&reading->roster);
 }
 
 /* ---- the command */
@@ -390,12 +375,7 @@ static int get(const struct command *command, int argc, char **argv)
         status = wanted_find(&reading.roster, argv, count, options.slice, &reading.list, &error);
     if (status == SUMAC_OK && options.rows != NULL)
         status = row_list_apply(&reading.rows, &reading.list, &error);
-    if (status == SUMAC_OK) {
-        reading.fetches = calloc(reading.list.count + 1, sizeof *reading.fetches);
-        if (reading.fetches == NULL)
-            status =
-                fail(&error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
-    }
+    reading.fetches = cli_alloc(reading.list.count, sizeof *reading.fetches);
     code = status == SUMAC_OK ? read_and_show(&reading) : command_failed(command, &error);
     reading_deinit(&reading);
     return code;

@@ -2,10 +2,10 @@
 /* ls_command.c -- `sumac ls`: the variables of a run, a line for each or for each of its shards. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "catalogue.h"
 #include "cluster_functions.h"
 #include "command.h"
@@ -81,9 +81,9 @@ struct listing {
     struct catalogue catalogue;
     struct cluster_functions functions; /* that were defined; asked for where a variable has one */
     bool has_defined;                   /* some variable that is meant has one */
-    char **words;                       /* borrowed; none: everything is meant */
+    char **words;                       /* none: everything is meant */
     size_t word_count;
-    bool *used; /* (word_count), owned: it names something */
+    bool *used; /* (word_count): it names something */
     uint64_t variables, elements, bytes;
 };
 
@@ -118,30 +118,26 @@ static uint64_t bytes_of(const wire_variable *variable)
     return bytes;
 }
 
-/* Do something with each variable that is meant. */
-static void each(
-    struct listing *listing, void (*visit)(void *context, const struct page *page, size_t index),
-    void *context)
+/* Move on to the next variable that is meant. */
+static bool next(const struct listing *listing, struct entry *entry)
 {
-    for (uint32_t i = 0; i < listing->catalogue.page_count; i++) {
-        const struct page *page = &listing->catalogue.pages[i];
-        for (size_t j = 0; j < page->count; j++)
-            if (is_meant(listing, page_first(page)->variables[j]->name))
-                visit(context, page, j);
-    }
+    while (catalogue_next(&listing->catalogue, entry))
+        if (is_meant(listing, entry->variable->name))
+            return true;
+    return false;
 }
 
-static void count(void *context, const struct page *page, size_t index)
+static void count(struct listing *listing)
 {
-    struct listing *listing = context;
-    const wire_variable *variable = page_first(page)->variables[index];
-
-    listing->variables++;
-    total_add(&listing->elements, elements_of(variable));
-    total_add(&listing->bytes, bytes_of(variable));
-    listing->has_defined =
-        listing->has_defined || (variable->function != NULL &&
-                                 (uint32_t)variable->function->function >= UPDATE_DEFINED_FIRST);
+    for (struct entry entry = {0}; next(listing, &entry);) {
+        const wire_function *const function = entry.variable->function;
+        listing->variables++;
+        total_add(&listing->elements, elements_of(entry.variable));
+        total_add(&listing->bytes, bytes_of(entry.variable));
+        listing->has_defined =
+            listing->has_defined ||
+            (function != NULL && (uint32_t)function->function >= UPDATE_DEFINED_FIRST);
+    }
 }
 
 /* Names alone are asked for as such; for a pattern everything is. */
@@ -152,9 +148,7 @@ read_listing(const struct ls_options *options, struct listing *listing, struct s
 
     for (size_t i = 0; i < listing->word_count; i++)
         patterns = patterns || pattern_is_one(listing->words[i]);
-    listing->used = calloc(listing->word_count + 1, sizeof *listing->used);
-    if (listing->used == NULL)
-        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+    listing->used = cli_alloc(listing->word_count, sizeof *listing->used);
     enum sumac_status status = roster_find(options->ps, &listing->roster, error);
     if (status == SUMAC_OK)
         roster_tell(&listing->roster, options->json);
@@ -164,7 +158,7 @@ read_listing(const struct ls_options *options, struct listing *listing, struct s
             &listing->catalogue, error);
     if (status != SUMAC_OK)
         return status;
-    each(listing, count, listing);
+    count(listing);
     if (listing->has_defined) /* without an answer they have numbers */
         (void)cluster_functions_ask(&listing->roster, &listing->functions, NULL);
     for (size_t i = 0; i < listing->word_count; i++)
@@ -173,14 +167,6 @@ read_listing(const struct ls_options *options, struct listing *listing, struct s
                 error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
                 "no variable is named %.300s", listing->words[i]);
     return SUMAC_OK;
-}
-
-static void listing_deinit(struct listing *listing)
-{
-    free(listing->used);
-    cluster_functions_deinit(&listing->functions);
-    catalogue_deinit(&listing->catalogue);
-    roster_deinit(&listing->roster);
 }
 
 /* ---- functions */
@@ -214,15 +200,9 @@ hyperparameter_name(const struct listing *listing, const wire_function *function
 
 /* ---- tables */
 
-/* What a line is added to, and for. */
-struct lines {
-    const struct listing *listing;
-    struct table table;
-};
-
-static void add_definition(struct lines *lines, const wire_variable *variable)
+static void
+add_definition(struct table *table, const struct listing *listing, const wire_variable *variable)
 {
-    struct table *const table = &lines->table;
     char text[160], number[16];
     struct sumac_shape shape = {0};
 
@@ -232,7 +212,7 @@ static void add_definition(struct lines *lines, const wire_variable *variable)
     table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
     table_add(table, "%s", sumac_shape_print(&shape, text, sizeof text));
     table_add(table, "%s", names_aggregation((int)variable->aggregation));
-    table_add(table, "%s", function_name(lines->listing, variable->function, number));
+    table_add(table, "%s", function_name(listing, variable->function, number));
 }
 
 static void add_bytes(struct table *table, uint64_t bytes)
@@ -264,49 +244,33 @@ static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES
     }
 }
 
-/* The versions of those shards whose ps answer. */
-static void add_versions(struct table *table, const struct page *page, size_t index)
+static void
+add_variable(struct table *table, const struct listing *listing, const struct entry *entry)
 {
-    const wire_variable *variable = page_first(page)->variables[index];
-    uint64_t lowest = UINT64_MAX, highest = 0;
+    uint64_t lowest = 0, highest = 0;
+    char holders[PS_TEXT_BYTES];
 
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_shard *held = page_held_shard(page, index, variable->shards[i]);
-        if (held == NULL)
-            continue;
-        lowest = held->version < lowest ? held->version : lowest;
-        highest = held->version > highest ? held->version : highest;
-    }
-    if (lowest > highest)
+    add_definition(table, listing, entry->variable);
+    if (!page_versions(entry->page, entry->index, &lowest, &highest))
         table_add(table, "-");
     else if (lowest == highest)
         table_add(table, "%" PRIu64, lowest);
     else
         table_add(table, "%" PRIu64 "-%" PRIu64, lowest, highest);
+    add_bytes(table, bytes_of(entry->variable));
+    print_holders(entry->variable, holders);
+    table_add(table, "%s", holders);
 }
 
-static void add_variable(void *context, const struct page *page, size_t index)
+static void
+add_shards(struct table *table, const struct listing *listing, const struct entry *entry)
 {
-    const wire_variable *variable = page_first(page)->variables[index];
-    struct lines *const lines = context;
-    char holders[PS_TEXT_BYTES];
-
-    add_definition(lines, variable);
-    add_versions(&lines->table, page, index);
-    add_bytes(&lines->table, bytes_of(variable));
-    print_holders(variable, holders);
-    table_add(&lines->table, "%s", holders);
-}
-
-static void add_shards(void *context, const struct page *page, size_t index)
-{
-    const wire_variable *variable = page_first(page)->variables[index];
-    struct table *const table = &((struct lines *)context)->table;
+    const wire_variable *variable = entry->variable;
 
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
-        const wire_shard *held = page_held_shard(page, index, shard);
-        add_definition(context, variable);
+        const wire_shard *held = page_held_shard(entry->page, entry->index, shard);
+        add_definition(table, listing, variable);
         if (held != NULL)
             table_add(table, "%" PRIu64, held->version);
         else
@@ -322,7 +286,7 @@ static void add_shards(void *context, const struct page *page, size_t index)
     }
 }
 
-static bool print_table(struct listing *listing, bool shards)
+static bool print_table(const struct listing *listing, bool shards)
 {
     static const struct table_column columns[] = {
         {.title = "NAME"},
@@ -336,16 +300,14 @@ static bool print_table(struct listing *listing, bool shards)
         {.title = "ROWS"},
         {.title = "LAST WORKER"}};
     const size_t column_count = sizeof columns / sizeof columns[0];
-    struct lines lines = {
-        .listing = listing,
-        .table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)}};
+    struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
     char bytes[32];
 
-    each(listing, shards ? add_shards : add_variable, &lines);
-    bool printed =
-        listing->variables == 0 ||
-        table_print(&lines.table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
-    table_deinit(&lines.table);
+    for (struct entry entry = {0}; next(listing, &entry);)
+        (shards ? add_shards : add_variable)(&table, listing, &entry);
+    bool printed = listing->variables == 0 ||
+                   table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
+    table_deinit(&table);
     if (listing->variables == 0)
         fprintf(stderr, "sumac ls: the run has no variables yet\n");
     else
@@ -409,37 +371,29 @@ static json_t *function_to_json(const struct listing *listing, const wire_functi
 
 /* What pushes have made of its hyperparameters, as the ps of the first shard that is answered for
  * says; NULL: nothing. */
-static const wire_function *current_of(const struct page *page, size_t index)
+static const wire_function *current_of(const struct entry *entry)
 {
-    const wire_variable *variable = page_first(page)->variables[index];
+    const wire_variable *variable = entry->variable;
 
     for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_variable *held = page_held_variable(page, index, variable->shards[i]->ps);
+        const wire_variable *held =
+            page_held_variable(entry->page, entry->index, variable->shards[i]->ps);
         if (held != NULL)
             return held->current;
     }
     return NULL;
 }
 
-/* Where variables are put, and of what. */
-struct documents {
-    const struct listing *listing;
-    json_t *variables;
-};
-
-static void variable_to_json(void *context, const struct page *page, size_t index)
+static json_t *variable_to_json(const struct listing *listing, const struct entry *entry)
 {
-    const struct documents *const documents = context;
-    const wire_variable *variable = page_first(page)->variables[index];
-    json_t *json = json_object();
-    json_t *shape = json_array();
-    json_t *shards = json_array();
+    const wire_variable *variable = entry->variable;
+    json_t *json = json_object(), *shape = json_array(), *shards = json_array();
 
     for (size_t i = 0; i < variable->n_shape; i++)
         json_add(shape, json_number(variable->shape[i]));
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
-        json_add(shards, shard_to_json(shard, page_held_shard(page, index, shard)));
+        json_add(shards, shard_to_json(shard, page_held_shard(entry->page, entry->index, shard)));
     }
     json_put(json, "name", json_string(variable->name));
     json_put(json, "dtype", json_string(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
@@ -451,20 +405,20 @@ static void variable_to_json(void *context, const struct page *page, size_t inde
         json, "synchronization",
         json_string(names_synchronization((int)variable->synchronization)));
     json_put(json, "trainable", json_boolean(variable->trainable));
-    json_put(json, "function", function_to_json(documents->listing, variable->function));
-    const wire_function *current = current_of(page, index);
+    json_put(json, "function", function_to_json(listing, variable->function));
+    const wire_function *current = current_of(entry);
     if (current != NULL)
-        json_put(json, "current", function_to_json(documents->listing, current));
+        json_put(json, "current", function_to_json(listing, current));
     json_put(json, "shards", shards);
-    json_add(documents->variables, json);
+    return json;
 }
 
-static bool print_json(struct listing *listing)
+static bool print_json(const struct listing *listing)
 {
     json_t *json = json_object(), *variables = json_array(), *total = json_object();
 
-    each(
-        listing, variable_to_json, &(struct documents){.listing = listing, .variables = variables});
+    for (struct entry entry = {0}; next(listing, &entry);)
+        json_add(variables, variable_to_json(listing, &entry));
     json_put(total, "variables", json_number(listing->variables));
     json_put(total, "elements", json_number(listing->elements));
     json_put(total, "bytes", json_number(listing->bytes));
@@ -499,6 +453,5 @@ static int list(const struct command *command, int argc, char **argv)
         code = roster_report(command, &listing.roster, "versions of its shards are not shown");
         code = printed ? code : EXIT_FAILED;
     }
-    listing_deinit(&listing);
     return code;
 }

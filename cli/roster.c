@@ -5,9 +5,9 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "error.h"
 #include "last_word.h"
 #include "loopback.h"
@@ -15,12 +15,16 @@
 
 #define SAID_FROM_US 1000000u /* a silence that is shorter was no wait */
 
-void roster_deinit(struct roster *roster)
+void roster_add(struct roster *roster, const char *address)
+{
+    roster->ps = cli_grow(roster->ps, roster->count, sizeof *roster->ps);
+    roster->ps[roster->count++].address = cli_copy(address, strlen(address));
+}
+
+void roster_leave_out_all_but(struct roster *roster, uint32_t one)
 {
     for (uint32_t i = 0; i < roster->count; i++)
-        free(roster->ps[i].address);
-    free(roster->ps);
-    *roster = (struct roster){0};
+        roster->ps[i].left_out = i != one;
 }
 
 const char *roster_remedy(const struct roster *roster, uint32_t index)

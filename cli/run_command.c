@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "command.h"
 #include "descriptors.h"
 #include "options.h"
@@ -104,17 +105,15 @@ const struct command run_command = {
     .run = run_cluster,
 };
 
-/* The options of every ps, those that were asked for last: they count. Gives  text to free, or
- * NULL. A ps that is told to terminate has lost its workers already: what is in flight is all there
- * is. */
+/* The options of every ps, those of the command line last: they count. When `sumac run` tells a ps
+ * to terminate, its workers have ended, and nothing more comes. */
 static char *ps_options(const struct run_options *options)
 {
     const char *asked = options->ps_options != NULL ? options->ps_options : "";
     const size_t bytes = strlen(asked) + 64;
-    char *text = malloc(bytes);
+    char *text = cli_alloc(bytes, 1);
 
-    if (text != NULL)
-        (void)snprintf(text, bytes, "--terminate-ms 1000 %s", asked);
+    (void)snprintf(text, bytes, "--terminate-ms 1000 %s", asked);
     return text;
 }
 
@@ -244,11 +243,9 @@ static void print_program(char *const *words, char *text, size_t bytes)
 /* Other commands find the run by it; a run without is a run all the same. */
 static void record(const struct run_plan *plan)
 {
-    struct run_record *record = calloc(1, sizeof *record);
-    struct sumac_error error = {.text = "no memory"};
+    struct run_record *record = cli_alloc(1, sizeof *record);
+    struct sumac_error error = {0};
 
-    if (record == NULL)
-        return;
     print_program(plan->program, record->program, sizeof record->program);
     for (uint32_t i = 0; i < plan->ps_count; i++)
         (void)snprintf(
@@ -258,7 +255,6 @@ static void record(const struct run_plan *plan)
         fprintf(
             stderr, "sumac run: other commands will need --ps %s:%u: %s\n", plan->host,
             plan->ports[0], error.text);
-    free(record);
 }
 
 static bool one_file(int left, int right)
@@ -307,10 +303,10 @@ static bool name_run(struct run_plan *plan)
 
 static int run_plan(struct run_plan *plan)
 {
-    struct run *run = calloc(1, sizeof *run);
+    struct run *run = cli_alloc(1, sizeof *run);
     const int signals = take_over_signals();
     int code = EXIT_FAILED;
-    bool again = run != NULL && signals >= 0 && name_run(plan);
+    bool again = signals >= 0 && name_run(plan);
 
     plan->adopts = run_keeper_adopt();
     if (!again)
@@ -321,7 +317,7 @@ static int run_plan(struct run_plan *plan)
                 stderr, "sumac run: a port that was free is taken; starting again with others\n");
         code = attempt(run, plan, signals, &again);
     }
-    if (run != NULL && again) {
+    if (again) {
         fprintf(
             stderr, "sumac run: free ports were taken %d times in a row; giving up\n",
             ATTEMPTS_MAX);
@@ -329,7 +325,6 @@ static int run_plan(struct run_plan *plan)
     }
     if (signals >= 0)
         (void)close(signals);
-    free(run);
     return code;
 }
 
@@ -341,25 +336,20 @@ static int run_cluster(const struct command *command, int argc, char **argv)
 
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    struct run_plan *plan = calloc(1, sizeof *plan);
-    char *ps_text = ps_options(&options);
-    int code = EXIT_FAILED;
-    if (plan != NULL && ps_text != NULL) {
-        argv[words] = NULL;
-        plan->ps_count = options.ps;
-        plan->worker_count = options.workers;
-        plan->replicas = options.replicas;
-        plan->devices = options.devices;
-        plan->synchronous = options.synchronous;
-        plan->trace = options.trace;
-        plan->program = argv;
-        const bool fits = split_words(ps_text, plan->ps_words, RUN_PS_WORDS_MAX);
-        descriptors_raise();
-        code = fits && check(&options, plan) ? check_program(plan->program[0]) : EXIT_MISUSED;
-        if (code == EXIT_FINE)
-            code = run_plan(plan);
-    }
-    free(ps_text);
-    free(plan);
-    return code;
+    struct run_plan *plan = cli_alloc(1, sizeof *plan);
+
+    argv[words] = NULL;
+    plan->ps_count = options.ps;
+    plan->worker_count = options.workers;
+    plan->replicas = options.replicas;
+    plan->devices = options.devices;
+    plan->synchronous = options.synchronous;
+    plan->trace = options.trace;
+    plan->program = argv;
+    if (!split_words(ps_options(&options), plan->ps_words, RUN_PS_WORDS_MAX) ||
+        !check(&options, plan))
+        return EXIT_MISUSED;
+    descriptors_raise();
+    const int code = check_program(plan->program[0]);
+    return code == EXIT_FINE ? run_plan(plan) : code;
 }

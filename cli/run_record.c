@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "error.h"
 #include "json.h"
 
@@ -90,9 +91,9 @@ static json_t *to_json(const struct run_record *record)
     return whole;
 }
 
-static bool from_json(const char *text, struct run_record *record)
+/* Takes  whole. */
+static bool from_json(json_t *whole, struct run_record *record)
 {
-    json_t *const whole = json_loads(text, 0, NULL);
     const json_t *const ps = json_object_get(whole, "ps");
     const char *const program = json_string_value(json_object_get(whole, "program"));
 
@@ -153,13 +154,10 @@ static bool read_record(const char *path, struct run_record *record)
         found.st_size > RECORD_BYTES_MAX)
         return false;
     FILE *file = fopen(path, "re");
-    char *text = calloc(1, RECORD_BYTES_MAX + 1);
-    if (file != NULL && text != NULL)
-        text[fread(text, 1, RECORD_BYTES_MAX, file)] = '\0';
-    const bool readable = file != NULL && text != NULL && from_json(text, record);
-    if (file != NULL)
-        (void)fclose(file);
-    free(text);
+    if (file == NULL)
+        return false;
+    const bool readable = from_json(json_loadf(file, 0, NULL), record);
+    (void)fclose(file);
     if (!readable)
         return false; /* it is being written */
     if (process_started(record->pid) == record->started)
@@ -180,11 +178,10 @@ run_record_list(struct run_record **records, uint32_t *count, struct sumac_error
     if (status != SUMAC_OK)
         return status == SUMAC_NOT_FOUND ? SUMAC_OK : status;
     DIR *listing = opendir(folder);
-    struct run_record *found = calloc(RUN_RECORDS_MAX, sizeof *found);
+    struct run_record *found = cli_alloc(RUN_RECORDS_MAX, sizeof *found);
     uint32_t used = 0;
     struct dirent *entry = NULL;
-    while (listing != NULL && found != NULL && used < RUN_RECORDS_MAX &&
-           (entry = readdir(listing)) != NULL) {
+    while (listing != NULL && used < RUN_RECORDS_MAX && (entry = readdir(listing)) != NULL) {
         char path[PATH_BYTES + 256];
         (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (strncmp(entry->d_name, "run-", 4) == 0 && read_record(path, &found[used]))

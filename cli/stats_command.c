@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "command.h"
 #include "error.h"
 #include "last_word.h"
@@ -100,7 +101,7 @@ struct sight {
     struct answers answers;
     struct sample before, now;
     struct last_word word;
-    /* (roster.count), owned: of each ps in the run, else 0; NULL: of none. */
+    /* (roster.count): of each ps in the run, else 0; NULL: of none. */
     uint64_t *incarnations;
     bool seen;   /* the run, once at least */
     bool told;   /* by a ps, why the run ends */
@@ -152,24 +153,11 @@ static enum sumac_status look(struct sight *sight, struct sumac_error *error)
         status = see_same_run(sight, error);
     if (status != SUMAC_OK)
         return status;
-    if (!sample_take(&sight->answers, now_us(), &sight->now))
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the statistics");
+    sample_take(&sight->answers, now_us(), &sight->now);
     sample_compare(&sight->before, &sight->now);
     found_run_learn(&sight->roster.run, stats_of(&sight->answers, sight->answers.first));
     sight->seen = true;
     return SUMAC_OK;
-}
-
-static enum sumac_status remember_incarnations(struct sight *sight, struct sumac_error *error)
-{
-    sight->incarnations = calloc(sight->roster.count, sizeof *sight->incarnations);
-    return sight->incarnations != NULL
-               ? SUMAC_OK
-               : fail(
-                     error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                     "no memory to watch %u ps", sight->roster.count);
 }
 
 static void sight_deinit(struct sight *sight)
@@ -178,8 +166,6 @@ static void sight_deinit(struct sight *sight)
     sample_deinit(&sight->before);
     sample_deinit(&sight->now);
     free(sight->drawn);
-    free(sight->incarnations);
-    roster_deinit(&sight->roster);
 }
 
 static struct picture picture_of(const struct sight *sight)
@@ -210,10 +196,8 @@ static bool draw(struct sight *sight)
     const struct picture picture = picture_of(sight);
     char *text = NULL, time_text[32];
     size_t bytes = 0;
-    FILE *file = open_memstream(&text, &bytes);
+    FILE *const file = cli_need(open_memstream(&text, &bytes));
 
-    if (file == NULL)
-        return false;
     fprintf(file, "%s  ", stats_time(time_text));
     bool printed = stats_print_tables(&picture, screen_columns(), screen_lines(), file);
     printed = fclose(file) == 0 && printed;
@@ -355,9 +339,9 @@ static int stats(const struct command *command, int argc, char **argv)
     struct sight sight = {0};
     struct sumac_error error = {0};
     int code = EXIT_FINE;
-    enum sumac_status status = roster_find(options.ps, &sight.roster, &error);
-    if (status == SUMAC_OK && options.watch)
-        status = remember_incarnations(&sight, &error);
+    const enum sumac_status status = roster_find(options.ps, &sight.roster, &error);
+    if (options.watch)
+        sight.incarnations = cli_alloc(sight.roster.count, sizeof *sight.incarnations);
     if (status != SUMAC_OK)
         code = command_failed(command, &error);
     else

@@ -163,16 +163,9 @@ print_json(const struct wanted_update *wanted, const struct page *page, const st
 
 static bool print_versions(const struct wanted_update *wanted, const struct page *page)
 {
-    const wire_variable *variable = page_first(page)->variables[0];
     uint64_t lowest = UINT64_MAX, highest = 0;
 
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_shard *held = page_held_shard(page, 0, variable->shards[i]);
-        if (held == NULL)
-            continue;
-        lowest = held->version < lowest ? held->version : lowest;
-        highest = held->version > highest ? held->version : highest;
-    }
+    (void)page_versions(page, 0, &lowest, &highest);
     if (lowest == highest)
         return printf("%s is at version %" PRIu64 "\n", wanted->name, highest) > 0;
     return printf("%s is at versions %" PRIu64 "-%" PRIu64 "\n", wanted->name, lowest, highest) > 0;
@@ -189,7 +182,6 @@ static enum sumac_status show(
     if (status == SUMAC_OK)
         *printed = wanted->options->json ? print_json(wanted, &catalogue.pages[0], &roster->run)
                                          : print_versions(wanted, &catalogue.pages[0]);
-    catalogue_deinit(&catalogue);
     return status;
 }
 
@@ -215,7 +207,6 @@ static int update_in_run(const struct command *command, const struct wanted_upda
     sumac_buffer_unref(value.buffer);
     if (status == SUMAC_OK)
         status = show(&roster, wanted, &printed, &error);
-    roster_deinit(&roster);
     if (status != SUMAC_OK)
         return command_failed(command, &error);
     return printed ? EXIT_FINE : EXIT_FAILED;

@@ -160,7 +160,7 @@ static struct sample take(const struct told *told, uint64_t now_us)
 {
     struct sample sample;
 
-    assert_true(sample_take(&told->answers, now_us, &sample));
+    sample_take(&told->answers, now_us, &sample);
     return sample;
 }
 
