@@ -50,7 +50,7 @@ static inline enum sumac_status ask_who(
     return ask(roster, &inquiry, answers, error);
 }
 
-/* That ps's answer; NULL: it has not answered. */
+/* That ps's answer; NULL: it gave none. */
 static inline const wire_list_reply *list_of(const struct answers *answers, uint32_t ps)
 {
     return (const wire_list_reply *)(const void *)answers->replies[ps];

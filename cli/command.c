@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nearest.h"
 #include "sumac/client.h"
 
 static const struct command *const commands[] = {
@@ -27,6 +28,26 @@ const struct command *command_find(const char *name)
         if (strcmp(command->name, name) == 0)
             return command;
     return NULL;
+}
+
+static const char *command_name(const void *context, size_t index)
+{
+    const struct command *const command = command_at(index);
+    (void)context;
+
+    return command == NULL ? NULL : command->name;
+}
+
+int command_unknown(const char *sayer, const char *word)
+{
+    const char *const nearest = nearest_word(word, command_name, NULL);
+
+    fprintf(stderr, "%s: there is no command %s; ", sayer, word);
+    if (nearest != NULL)
+        fprintf(stderr, "did you mean `%s %s`?\n", sayer, nearest);
+    else
+        fprintf(stderr, "`sumac --help` lists them\n");
+    return EXIT_MISUSED;
 }
 
 int command_exit_code(const struct sumac_error *error)

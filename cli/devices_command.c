@@ -19,30 +19,7 @@ struct devices_options {
 };
 
 static const struct option_row rows[] = {
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct devices_options, json)},
-};
-
-static int list(const struct command *command, int argc, char **argv);
-
-const struct command devices_command = {
-    .name = "devices",
-    .summary = "list the devices of this machine, and say what is missing for more",
-    .arguments = "",
-    .about = "The CPU, whose devices CPU:0, CPU:1, … are as many as are asked for; and each GPU "
-             "that programs see\n"
-             "here (CUDA_VISIBLE_DEVICES hides and orders them), with its memory, its compute "
-             "capability, and the\n"
-             "GPUs whose memory it reads and writes without the host. Then the driver's release, "
-             "the latest CUDA\n"
-             "that it knows, and NCCL, which several GPUs need. What is missing is said with the "
-             "remedy. No ps is\n"
-             "asked.",
-    .examples = "  sumac devices\n"
-                "  CUDA_VISIBLE_DEVICES=1 sumac devices --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = list,
+    OPTION_ROW_JSON(struct devices_options),
 };
 
 struct cpu {
@@ -234,22 +211,33 @@ static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
     return json_print(all, false, stdout);
 }
 
-static int list(const struct command *command, int argc, char **argv)
+static int list(const void *given, struct words words)
 {
-    struct devices_options options = {0};
-    struct gpus gpus;
-    int words = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (words > 0) {
-        fprintf(
-            stderr, "sumac devices: %s means nothing here; see `sumac devices --help`\n", argv[0]);
-        return EXIT_MISUSED;
-    }
+    const struct devices_options *const options = given;
     const struct cpu cpu = find_cpu();
+    struct gpus gpus;
+    (void)words;
+
     gpus_find(&gpus);
-    const bool printed = options.json ? print_json(&cpu, &gpus) : print_text(&cpu, &gpus);
+    const bool printed = options->json ? print_json(&cpu, &gpus) : print_text(&cpu, &gpus);
     return printed ? EXIT_FINE : EXIT_FAILED;
 }
+
+const struct command devices_command = {
+    .name = "devices",
+    .summary = "list the devices of this machine, and say what is missing for more",
+    .arguments = "",
+    .about =
+        "The CPU, whose devices CPU:0, CPU:1, … are as many as are asked for; and each GPU that "
+        "programs see here (CUDA_VISIBLE_DEVICES hides and orders them), with its memory, its "
+        "compute capability, and the GPUs whose memory it reads and writes without the host. Then "
+        "the driver's release, the latest CUDA that it knows, and NCCL, which several GPUs need. "
+        "Each missing part is named with its remedy. No ps is asked.",
+    .examples = "  sumac devices\n"
+                "  CUDA_VISIBLE_DEVICES=1 sumac devices --json\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct devices_options),
+    .no_words = "means nothing here; see `sumac devices --help`",
+    .run = list,
+};

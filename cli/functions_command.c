@@ -29,35 +29,7 @@ static const struct option_row rows[] = {
      OPTION_TEXT, .offset = offsetof(struct functions_options, ps)},
     {"plugin", "FILE", "a shared library whose functions are listed, too, as a ps would load them",
      OPTION_LIST, .offset = offsetof(struct functions_options, plugins)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct functions_options, json)},
-};
-
-static int list(const struct command *command, int argc, char **argv);
-
-const struct command functions_command = {
-    .name = "functions",
-    .summary = "list the update functions and their hyperparameters",
-    .arguments = "[NAME…]",
-    .about = "Each update function's rule (θ is the variable, g what is pushed), the data types "
-             "that it takes, its\n"
-             "slots, and its hyperparameters with their defaults and ranges. A variable is created "
-             "with one; a\n"
-             "push may name another that needs no slots beyond those. A learning_rate may go by a "
-             "schedule:\n"
-             "constant, exponential_decay or cosine_decay, with warm-up. With --ps, TF_CONFIG, or "
-             "a NAME that is\n"
-             "not built in, a ps is asked for the functions that the run has beside the built-in "
-             "ones: from a text\n"
-             "(`sumac define`), with the text, or from its plug-ins.",
-    .examples = "  sumac functions\n"
-                "  sumac functions adam\n"
-                "  sumac functions --ps 127.0.0.1:2222\n"
-                "  sumac functions --plugin libmine.so mine\n"
-                "  sumac functions --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = list,
+    OPTION_ROW_JSON(struct functions_options),
 };
 
 static bool takes(const struct update_function *function, uint32_t number)
@@ -233,14 +205,15 @@ static const char *function_name(const void *context, size_t index)
     return index - known < defined->count ? defined->items[index - known].name : NULL;
 }
 
-static bool check_names(int count, char **names, const struct cluster_functions *defined)
+static bool check_names(const struct words *names, const struct cluster_functions *defined)
 {
-    for (int i = 0; i < count; i++) {
-        if (update_find_by_name(names[i]) != NULL ||
-            cluster_functions_find_by_name(defined, names[i]) != NULL)
+    for (size_t i = 0; i < names->count; i++) {
+        const char *const name = names->items[i];
+        if (update_find_by_name(name) != NULL ||
+            cluster_functions_find_by_name(defined, name) != NULL)
             continue;
-        const char *nearest = nearest_word(names[i], function_name, defined);
-        fprintf(stderr, "sumac functions: there is no update function %s; ", names[i]);
+        const char *nearest = nearest_word(name, function_name, defined);
+        fprintf(stderr, "sumac functions: there is no update function %s; ", name);
         if (nearest != NULL)
             fprintf(stderr, "did you mean %s?\n", nearest);
         else
@@ -250,16 +223,16 @@ static bool check_names(int count, char **names, const struct cluster_functions 
     return true;
 }
 
-static bool is_wanted(const char *name, int count, char **names)
+static bool is_wanted(const char *name, const struct words *names)
 {
-    bool wanted = count == 0;
+    bool wanted = names->count == 0;
 
-    for (int i = 0; i < count; i++)
-        wanted = wanted || strcmp(names[i], name) == 0;
+    for (size_t i = 0; i < names->count; i++)
+        wanted = wanted || strcmp(names->items[i], name) == 0;
     return wanted;
 }
 
-static bool print_all(int count, char **names, const struct cluster_functions *defined, bool json)
+static bool print_all(const struct words *names, const struct cluster_functions *defined, bool json)
 {
     json_t *all = json ? json_array() : NULL;
     const char *name = NULL;
@@ -269,7 +242,7 @@ static bool print_all(int count, char **names, const struct cluster_functions *d
         const struct update_function *function = update_at(i);
         const struct cluster_function *one =
             function == NULL ? cluster_functions_find_by_name(defined, name) : NULL;
-        if (!is_wanted(name, count, names))
+        if (!is_wanted(name, names))
             continue;
         if (json) {
             json_add(all, one != NULL ? defined_value(one) : function_value(function));
@@ -300,12 +273,12 @@ static enum sumac_status load(
 }
 
 /* Only the run can have the others. */
-static bool are_built_in(int count, char **names)
+static bool are_built_in(const struct words *names)
 {
     bool all = true;
 
-    for (int i = 0; i < count; i++)
-        all = all && update_find_by_name(names[i]) != NULL;
+    for (size_t i = 0; i < names->count; i++)
+        all = all && update_find_by_name(names->items[i]) != NULL;
     return all;
 }
 
@@ -331,39 +304,57 @@ static int ask_run(const struct functions_options *options, struct cluster_funct
     return none_named ? EXIT_FINE : code;
 }
 
-static int list(const struct command *command, int argc, char **argv)
+static int list(const void *given, struct words words)
 {
-    struct functions_options options = {0};
+    const struct functions_options *const options = given;
+    const bool loads = options->plugins.count > 0;
     struct cluster_functions defined = {.count = 0};
     struct plugin_files files;
     struct sumac_error error = {0};
-    int count = 0, code = EXIT_FINE;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
+    int code = EXIT_FINE;
 
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    plugin_files_init(&files);
-    const bool loads = options.plugins.count > 0;
-    if (loads && options.ps != NULL) {
+    if (loads && options->ps != NULL) {
         fputs(
             "sumac functions: --ps lists those of a run and --plugin those of a library; give "
             "one of the two\n",
             stderr);
         return EXIT_MISUSED;
     }
-    const bool asks =
-        !loads && (options.ps != NULL || getenv("TF_CONFIG") != NULL || !are_built_in(count, argv));
-    if (loads && load(&options.plugins, &files, &defined, &error) != SUMAC_OK)
-        code = command_failed(command, &error);
-    else if (asks)
-        code = ask_run(&options, &defined);
+    plugin_files_init(&files);
+    if (loads && load(&options->plugins, &files, &defined, &error) != SUMAC_OK)
+        code = command_failed(&functions_command, &error);
+    else if (
+        !loads && (options->ps != NULL || getenv("TF_CONFIG") != NULL || !are_built_in(&words)))
+        code = ask_run(options, &defined);
     /* A name that is not built in may be one of those that were left out. */
-    if (code == EXIT_FINE && !check_names(count, argv, &defined))
+    if (code == EXIT_FINE && !check_names(&words, &defined))
         code = EXIT_MISUSED;
     else if (
         (code == EXIT_FINE || code >= EXIT_RETRYABLE) &&
-        !print_all(count, argv, &defined, options.json))
+        !print_all(&words, &defined, options->json))
         code = EXIT_FAILED;
     plugin_files_close(&files);
     return code;
 }
+
+const struct command functions_command = {
+    .name = "functions",
+    .summary = "list the update functions and their hyperparameters",
+    .arguments = "[NAME…]",
+    .about = "Each update function's rule (θ is the variable, g what is pushed), the data types "
+             "that it takes, its slots, and its hyperparameters with their defaults and ranges. A "
+             "variable is created with one; a push may name another that needs no slots beyond "
+             "those. A learning_rate may follow a schedule: constant, exponential_decay or "
+             "cosine_decay, with warm-up. With --ps, TF_CONFIG, or a NAME that is not built in, a "
+             "ps is asked for the functions that the run has beside the built-in ones: from a text "
+             "(`sumac define`), with the text, or from its plug-ins.",
+    .examples = "  sumac functions\n"
+                "  sumac functions adam\n"
+                "  sumac functions --ps 127.0.0.1:2222\n"
+                "  sumac functions --plugin libmine.so mine\n"
+                "  sumac functions --json\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct functions_options),
+    .run = list,
+};

@@ -42,57 +42,11 @@ static const struct option_row rows[] = {
      OPTION_COUNT, .offset = offsetof(struct get_options, at_step)},
     {"timeout-ms", "MS", "how long to wait for what is read (10000)", OPTION_MS,
      .offset = offsetof(struct get_options, timeout_ms), .max = TIMEOUT_MS_MAX},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
-     OPTION_TEXT, .offset = offsetof(struct get_options, ps)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct get_options, json)},
+    OPTION_ROW_PS(struct get_options),
+    OPTION_ROW_JSON(struct get_options),
 };
 
 static const struct option_letter letters[] = {{'o', "output"}, {0, NULL}};
-
-static int get(const struct command *command, int argc, char **argv);
-
-const struct command get_command = {
-    .name = "get",
-    .summary = "print or save the values of variables",
-    .arguments = "NAME[[FIRST:END]]|PATTERN…",
-    .about = "Reads variables while the run goes on, and holds nobody up. On each ps the values of "
-             "all of them are\n"
-             "of one moment, between two pushes. Without --output it prints dtype and shape, then "
-             "the values as\n"
-             "NumPy does. With --at-step all ps are at the same synchronous step: nothing of the "
-             "next is in what\n"
-             "is read; when a later one is over already, the error names the newest. Rows are "
-             "given as W1[0:4] or\n"
-             "with --slice; in a PATTERN * and ? stand for any characters (your shell looks for "
-             "files unless you\n"
-             "quote either). A file is written whole or not at all, and on a disk that is too "
-             "small not begun;\n"
-             "numpy.load of a .npz has each variable under its name, with its slice. Only the ps "
-             "that hold what is\n"
-             "asked for need to answer. What lies on one that does not answer within 5 s is left "
-             "out of what is\n"
-             "printed, standard error says which that is, and the exit code is 128 or more; no "
-             "file is written\n"
-             "then. A name that begins with - goes behind --. Without --ps, standard error says "
-             "whose run is read.\n\n"
-             "JSON: name, dtype, shape, values nested as the axes are, in the fewest digits that "
-             "read back as the\n"
-             "same; of a slice first_row; NaN and infinities are null. Of several variables, or of "
-             "a pattern, an\n"
-             "array of these.",
-    .examples = "  sumac get W1[0:4]\n"
-                "  sumac get embeddings --rows 3,1,7\n"
-                "  sumac get W1 -o w1.npy        then in Python: numpy.load('w1.npy')\n"
-                "  sumac get 'layer1/*' b2 -o some.npz\n"
-                "  sumac get W1 -o - | gzip > w1.npy.gz\n"
-                "  sumac get b1 --json\n"
-                "  sumac get W1 --at-step 1000 --timeout-ms 600000 -o w1.npy\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .letters = letters,
-    .run = get,
-};
 
 /* What is read, and where it goes. */
 struct reading {
@@ -293,13 +247,6 @@ static int read_and_show(struct reading *reading)
     return missing; /* main.c sees whether it was printed */
 }
 
-static void reading_deinit(struct reading *reading)
-{
-    for (size_t i = 0; i < reading->list.count; i++)
-        sumac_buffer_unref(reading->fetches[i].into.buffer);
-    array_file_drop(reading->file);
-}
-
 /* ---- the command */
 
 /* Has the name of the file an ending, and not a NumPy file's? */
@@ -348,35 +295,69 @@ static bool check(const struct get_options *options, size_t word_count, bool man
     return false;
 }
 
-static int get(const struct command *command, int argc, char **argv)
+static int get(const void *given, struct words words)
 {
-    struct get_options options = {.timeout_ms = PATIENCE_MS};
-    int words = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    const size_t count = pattern_drop_repeated(argv, (size_t)words);
-    struct reading reading = {.options = &options, .many = count > 1};
-    for (size_t i = 0; i < count; i++)
-        reading.many = reading.many || pattern_is_one(argv[i]);
-    if (!check(&options, count, reading.many))
-        return EXIT_MISUSED;
+    const struct get_options *const options = given;
+    const size_t count = pattern_drop_repeated(words.items, words.count);
+    struct reading reading = {.options = options, .many = count > 1};
     struct sumac_error error = {0};
-    int code = EXIT_FINE;
     enum sumac_status status = SUMAC_OK;
-    if (options.rows != NULL)
-        status = row_list_parse(options.rows, &reading.rows, &error);
+
+    for (size_t i = 0; i < count; i++)
+        reading.many = reading.many || pattern_is_one(words.items[i]);
+    if (!check(options, count, reading.many))
+        return EXIT_MISUSED;
+    if (options->rows != NULL)
+        status = row_list_parse(options->rows, &reading.rows, &error);
     if (status == SUMAC_OK)
-        status = roster_find(options.ps, &reading.roster, &error);
+        status = roster_find(options->ps, &reading.roster, &error);
     if (status == SUMAC_OK)
         roster_tell(&reading.roster, false);
     if (status == SUMAC_OK)
-        status = wanted_find(&reading.roster, argv, count, options.slice, &reading.list, &error);
-    if (status == SUMAC_OK && options.rows != NULL)
+        status =
+            wanted_find(&reading.roster, words.items, count, options->slice, &reading.list, &error);
+    if (status == SUMAC_OK && options->rows != NULL)
         status = row_list_apply(&reading.rows, &reading.list, &error);
+    if (status != SUMAC_OK)
+        return command_failed(&get_command, &error);
     reading.fetches = cli_alloc(reading.list.count, sizeof *reading.fetches);
-    code = status == SUMAC_OK ? read_and_show(&reading) : command_failed(command, &error);
-    reading_deinit(&reading);
+    const int code = read_and_show(&reading);
+    array_file_drop(reading.file);
+    for (size_t i = 0; i < reading.list.count; i++)
+        sumac_buffer_unref(reading.fetches[i].into.buffer);
     return code;
 }
+
+const struct command get_command = {
+    .name = "get",
+    .summary = "print or save the values of variables",
+    .arguments = "NAME[[FIRST:END]]|PATTERN…",
+    .about =
+        "Reads variables while the run goes on, and delays no worker. On each ps the values of all "
+        "of them are of one moment, between two pushes. Without --output it prints dtype and "
+        "shape, then the values as NumPy does. With --at-step all ps are at the same synchronous "
+        "step: nothing of the next is in what is read; when a later one is over already, the error "
+        "names the newest. Rows are given as W1[0:4] or with --slice; in a PATTERN * and ? stand "
+        "for any characters (your shell looks for files unless you quote either). A file is "
+        "written whole or not at all, and on a disk that is too small not begun; numpy.load of a "
+        ".npz has each variable under its name, with its slice. Only the ps that hold what is "
+        "asked for need to answer. Values on a ps that does not answer within 5 s are left out of "
+        "the output, standard error names the ps, and the exit code is 128 or more; no file is "
+        "written then. A name that begins with - goes behind --. Without --ps, standard error says "
+        "whose run is read.\n\nJSON: name, dtype, shape, values nested as the axes are, in the "
+        "fewest digits that read back as the same; of a slice first_row; NaN and infinities are "
+        "null. Several variables, or a pattern, give an array of these.",
+    .examples = "  sumac get W1[0:4]\n"
+                "  sumac get embeddings --rows 3,1,7\n"
+                "  sumac get W1 -o w1.npy        then in Python: numpy.load('w1.npy')\n"
+                "  sumac get 'layer1/*' b2 -o some.npz\n"
+                "  sumac get W1 -o - | gzip > w1.npy.gz\n"
+                "  sumac get b1 --json\n"
+                "  sumac get W1 --at-step 1000 --timeout-ms 600000 -o w1.npy\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .letters = letters,
+    .options_bytes = sizeof(struct get_options),
+    .defaults = &(const struct get_options){.timeout_ms = PATIENCE_MS},
+    .run = get,
+};

@@ -33,46 +33,8 @@ struct ls_options {
 static const struct option_row rows[] = {
     {"shards", NULL, "a line for each shard, with the worker whose push was applied last",
      OPTION_FLAG, .offset = offsetof(struct ls_options, shards)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
-     OPTION_TEXT, .offset = offsetof(struct ls_options, ps)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct ls_options, json)},
-};
-
-static int list(const struct command *command, int argc, char **argv);
-
-const struct command ls_command = {
-    .name = "ls",
-    .summary = "list the variables of a run",
-    .arguments = "[NAME|PATTERN…]",
-    .about =
-        "A line for each variable: name, dtype, shape, aggregation, update function, version "
-        "(updates\n"
-        "applied; of shards that differ, the lowest and the highest), bytes of its values, and the "
-        "ps that\n"
-        "hold it. A terminal that is too narrow lacks columns: aggregation first, then dtype, "
-        "bytes and\n"
-        "function. In a PATTERN * and ? stand for any characters, / too; quote it, or your shell "
-        "looks for\n"
-        "files. The last line has the sums. Every ps is asked, so versions of different ps are not "
-        "of one\n"
-        "moment. Of a ps that does not answer within 5 s the versions are left out, standard error "
-        "says which\n"
-        "it is, and the exit code is 128 or more. Without --ps, standard error says whose run this "
-        "is.\n\n"
-        "JSON: variables (name, dtype, shape, elements, bytes, aggregation, synchronization, "
-        "trainable,\n"
-        "function, shards with ps, first_row, rows, bytes and, where its ps answers, version and\n"
-        "last_worker), total (variables, elements, bytes), missing (ps, address, error), epoch, "
-        "run (program,\n"
-        "pid, ps, address, uptime_ms, name, host, ps_pid, user; as far as known).",
-    .examples = "  sumac ls\n"
-                "  sumac ls W1 W2 --shards\n"
-                "  sumac ls 'layer1/*'\n"
-                "  sumac ls --ps 127.0.0.1:2222 --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = list,
+    OPTION_ROW_PS(struct ls_options),
+    OPTION_ROW_JSON(struct ls_options),
 };
 
 /* What is listed. */
@@ -432,26 +394,47 @@ static bool print_json(const struct listing *listing)
 
 /* ---- the command */
 
-static int list(const struct command *command, int argc, char **argv)
+static int list(const void *given, struct words words)
 {
-    struct ls_options options = {0};
-    int word_count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &word_count);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    const struct ls_options *const options = given;
     struct listing listing = {
-        .words = argv, .word_count = pattern_drop_repeated(argv, (size_t)word_count)};
+        .words = words.items, .word_count = pattern_drop_repeated(words.items, words.count)};
     struct sumac_error error = {0};
-    int code = EXIT_FINE;
-    if (read_listing(&options, &listing, &error) != SUMAC_OK) {
+
+    if (read_listing(options, &listing, &error) != SUMAC_OK) {
         unknown_explain(&listing.roster, listing.words, listing.word_count, false, &error);
-        code = command_failed(command, &error);
-    } else {
-        const bool printed =
-            options.json ? print_json(&listing) : print_table(&listing, options.shards);
-        code = roster_report(command, &listing.roster, "versions of its shards are not shown");
-        code = printed ? code : EXIT_FAILED;
+        return command_failed(&ls_command, &error);
     }
-    return code;
+    const bool printed =
+        options->json ? print_json(&listing) : print_table(&listing, options->shards);
+    const int code =
+        roster_report(&ls_command, &listing.roster, "versions of its shards are not shown");
+    return printed ? code : EXIT_FAILED;
 }
+
+const struct command ls_command = {
+    .name = "ls",
+    .summary = "list the variables of a run",
+    .arguments = "[NAME|PATTERN…]",
+    .about =
+        "A line for each variable: name, dtype, shape, aggregation, update function, version "
+        "(updates applied; of shards that differ, the lowest and the highest), bytes of its "
+        "values, and the ps that hold it. A terminal that is too narrow lacks columns: aggregation "
+        "first, then dtype, bytes and function. In a PATTERN * and ? stand for any characters, / "
+        "too; quote it, or your shell looks for files. The last line has the sums. Every ps is "
+        "asked, so versions of different ps are not of one moment. If a ps does not answer within "
+        "5 s, its versions are left out, standard error names it, and the exit code is 128 or "
+        "more. Without --ps, standard error says whose run this is.\n\nJSON: variables (name, "
+        "dtype, shape, elements, bytes, aggregation, synchronization, trainable, function, shards "
+        "with ps, first_row, rows, bytes and, where its ps answers, version and last_worker), "
+        "total (variables, elements, bytes), missing (ps, address, error), epoch, run (program, "
+        "pid, ps, address, uptime_ms, name, host, ps_pid, user; as far as known).",
+    .examples = "  sumac ls\n"
+                "  sumac ls W1 W2 --shards\n"
+                "  sumac ls 'layer1/*'\n"
+                "  sumac ls --ps 127.0.0.1:2222 --json\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct ls_options),
+    .run = list,
+};

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "screen.h"
 #include "table.h"
 
 #define NAME_BYTES_MAX 64 /* of an option, as it is looked for */
@@ -304,28 +305,35 @@ const char *options_group(const struct command *command, size_t row)
 
 #define HELP_COLUMN 27
 #define HELP_COLUMNS 100
+#define HELP_COLUMNS_MIN 40 /* of a text, however narrow the terminal is */
 
-/* In lines of its own width, below the column where it begins. */
-static void print_wrapped(const char *text)
+/* In lines as wide as the terminal; each new one begins at `column`. */
+static void print_wrapped(const char *text, int column)
 {
-    while (strlen(text) > HELP_COLUMNS - HELP_COLUMN) {
-        const char *end = text + HELP_COLUMNS - HELP_COLUMN;
-        while (end > text && *end != ' ')
-            end--;
-        if (end == text)
-            break;
-        printf("%.*s\n%*s", (int)(end - text), text, HELP_COLUMN, "");
-        text = end + 1;
+    const int columns = screen_columns() < HELP_COLUMNS ? (int)screen_columns() : HELP_COLUMNS;
+    const int room = columns - column > HELP_COLUMNS_MIN ? columns - column : HELP_COLUMNS_MIN;
+
+    for (;;) {
+        const int line = (int)strcspn(text, "\n");
+        int bytes = line < room ? line : room;
+        while (bytes > 0 && bytes < line && text[bytes] != ' ')
+            bytes--;
+        if (bytes == 0) /* no text, or a word that is longer */
+            bytes = line;
+        printf("%.*s\n", bytes, text);
+        if (text[bytes] == '\0')
+            return;
+        text += bytes + 1;
+        printf("%*s", column, "");
     }
-    puts(text);
 }
 
 void options_print_help(const struct command *command)
 {
     printf(
-        "sumac %s -- %s\n\nUsage: sumac %s [options]%s%s\n\n%s\n", command->name, command->summary,
-        command->name, command->arguments[0] == '\0' ? "" : " ", command->arguments,
-        command->about);
+        "sumac %s -- %s\n\nUsage: sumac %s [options]%s%s\n\n", command->name, command->summary,
+        command->name, command->arguments[0] == '\0' ? "" : " ", command->arguments);
+    print_wrapped(command->about, 0);
     for (size_t i = 0; i < command->row_count; i++) {
         const struct option_row *row = &command->rows[i];
         const char *title = options_group(command, i);
@@ -337,7 +345,7 @@ void options_print_help(const struct command *command)
             printf("\n%s:\n", title);
         const int padding = HELP_COLUMN - 3 - (int)table_characters(left);
         printf("  %s%*s ", left, padding > 0 ? padding : 0, "");
-        print_wrapped(row->help);
+        print_wrapped(row->help, HELP_COLUMN);
     }
     if (command->row_count == 0 || command->groups != NULL)
         puts(command->groups != NULL ? "" : "\nOptions:");

@@ -138,41 +138,6 @@ _Static_assert(
     (int)EXIT_PORT_TAKEN == (int)PS_EXIT_PORT_TAKEN,
     "`sumac run` knows a taken port by its ps's code");
 
-static int serve(const struct command *command, int argc, char **argv);
-
-const struct command ps_command = {
-    .name = "ps",
-    .summary = "be a parameter server",
-    .arguments = "",
-    .about =
-        "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps and "
-        "workers and\n"
-        "says which ps this one is. It waits for the workers, in whatever order the processes "
-        "start, for the\n"
-        "first one without limit (only a scheduler knows when it will start one; SIGTERM ends it), "
-        "and ends\n"
-        "with the run: 0 when the workers are done; 143 when all of them are gone, or after "
-        "SIGTERM; 130\n"
-        "after SIGINT; 129 after SIGHUP; 128 and more when another ps is lost, the port is taken "
-        "(226), or\n"
-        "memory or threads are lacking (137); 2 when TF_CONFIG or an option is wrong.\n\n"
-        "Variables live in memory, bounded by: the process itself + variables with their slots "
-        "(state-max) +\n"
-        "view-max + staging-max + pulls-max + collectives-max + a fixed part for each session, "
-        "each\n"
-        "connection, each call, the message that is worked on, and unread answers (32 MiB) + "
-        "grpc-memory-max.\n"
-        "`sumac stats` prints each term, and as BOUND their sum with the variables that exist now.",
-    .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
-                "[\"h3:2222\"]},\n"
-                "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"
-                "  sumac ps --bind 10.0.0.1 --staging-max 512M\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .groups = groups,
-    .run = serve,
-};
-
 /* The cluster, with this process as one of its ps. */
 static enum sumac_status
 resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct sumac_error *error)
@@ -310,36 +275,59 @@ static bool load_plugins(const struct option_list *given, struct plugin_files *f
     return true;
 }
 
-static int serve(const struct command *command, int argc, char **argv)
+static int serve(const void *given, struct words words)
 {
-    struct ps_words words = {.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID};
-    int word_count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &words, &word_count);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (word_count > 0) {
-        fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
-        return EXIT_MISUSED;
-    }
-    if (!check(&words.server) || !check_bind(words.server.bind_host) || !take_placement(&words) ||
-        !take_on_loss(&words) || !take_step_deadline(&words))
-        return EXIT_MISUSED;
+    struct ps_words said = *(const struct ps_words *)given;
     struct sumac_cluster cluster;
     struct sumac_error error = {0};
-    if (resolve(&words, &cluster, &error) != SUMAC_OK) {
+    struct plugin_files files;
+    (void)words;
+
+    if (!check(&said.server) || !check_bind(said.server.bind_host) || !take_placement(&said) ||
+        !take_on_loss(&said) || !take_step_deadline(&said))
+        return EXIT_MISUSED;
+    if (resolve(&said, &cluster, &error) != SUMAC_OK) {
         fprintf(stderr, "sumac ps: %s\n", error.text);
         return EXIT_MISUSED;
     }
-    struct plugin_files files;
     plugin_files_init(&files);
-    words.server.cluster = &cluster;
-    words.server.plugins = &files.plugins;
-    words.server.port_given = words.port != UNSAID;
-    words.server.port = words.server.port_given ? words.port : 0;
+    said.server.cluster = &cluster;
+    said.server.plugins = &files.plugins;
+    said.server.port_given = said.port != UNSAID;
+    said.server.port = said.server.port_given ? said.port : 0;
     descriptors_raise();
-    const int code = load_plugins(&words.plugins, &files) ? ps_run(&words.server) : EXIT_MISUSED;
+    const int code = load_plugins(&said.plugins, &files) ? ps_run(&said.server) : EXIT_MISUSED;
     plugin_files_close(&files);
     sumac_cluster_deinit(&cluster);
     return code;
 }
+
+const struct command ps_command = {
+    .name = "ps",
+    .summary = "be a parameter server",
+    .arguments = "",
+    .about =
+        "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps and "
+        "workers and says which ps this one is. It waits for the workers, in whatever order the "
+        "processes start, for the first one without limit (only a scheduler knows when it will "
+        "start one; SIGTERM ends it), and ends with the run: 0 when the workers are done; 143 when "
+        "all of them are gone, or after SIGTERM; 130 after SIGINT; 129 after SIGHUP; 128 and more "
+        "when another ps is lost, the port is taken (226), or memory or threads are lacking (137); "
+        "2 when TF_CONFIG or an option is wrong.\n\nVariables live in memory, bounded by: the "
+        "process itself + variables with their slots (state-max) + view-max + staging-max + "
+        "pulls-max + collectives-max + a fixed part for each session, each connection, each call, "
+        "the message that is worked on, and unread answers (32 MiB) + grpc-memory-max. `sumac "
+        "stats` prints each term, and as BOUND their sum with the variables that exist now.",
+    .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
+                "[\"h3:2222\"]},\n"
+                "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"
+                "  sumac ps --bind 10.0.0.1 --staging-max 512M\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .groups = groups,
+    .options_bytes = sizeof(struct ps_words),
+    .defaults =
+        &(const struct ps_words){.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID},
+    .no_words = "is no option; `sumac ps --help` lists them",
+    .run = serve,
+};

@@ -69,42 +69,6 @@ static const struct option_row rows[] = {
 
 static const char *const own_ps_options[] = {"port", "index", NULL};
 
-static int run_cluster(const struct command *command, int argc, char **argv);
-
-const struct command run_command = {
-    .name = "run",
-    .summary = "start ps and workers on this machine, and end them",
-    .arguments = "-- PROGRAM [argument…]",
-    .about = "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a "
-             "TF_CONFIG of its own\n"
-             "in its environment. Every line that they print comes after the name of its process. "
-             "The first\n"
-             "failure ends the run with that process's exit code (128 + n: signal n; 126: PROGRAM "
-             "cannot be\n"
-             "executed; 127: it is not there); workers that exit with 0 but have not all left as "
-             "done end it with\n"
-             "1. Signals are forwarded to the workers; when they have ended the ps are, too; a "
-             "second one ends all\n"
-             "at once. With a worker ends whatever it has started, and nothing is left behind.\n\n"
-             "Every process has SUMAC_RUN, the random name of this run. ps 0 refuses a worker with "
-             "another name,\n"
-             "and accepts a worker without a name. SUMAC_PROGRESS=1 tells a worker that a line "
-             "which ends in a\n"
-             "carriage return is written over on a terminal, and shown once a second elsewhere.",
-    .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
-                "  sumac run --ps 2 --workers 2 --synchronous -- build/release/digits\n"
-                "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"
-                "  sumac run --trace steps.json -- build/release/digits\n"
-                "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .carrier = "ps-options",
-    .carries_to = &ps_command,
-    .carries_not = own_ps_options,
-    .program_follows = true,
-    .run = run_cluster,
-};
-
 /* The options of every ps, those of the command line last: they count. When `sumac run` tells a ps
  * to terminate, its workers have ended, and nothing more comes. */
 static char *ps_options(const struct run_options *options)
@@ -328,28 +292,53 @@ static int run_plan(struct run_plan *plan)
     return code;
 }
 
-static int run_cluster(const struct command *command, int argc, char **argv)
+static int run_cluster(const void *given, struct words words)
 {
-    struct run_options options = {.ps = 1, .workers = 1};
-    int words = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
+    const struct run_options *const options = given;
+    struct run_plan *const plan = cli_alloc(1, sizeof *plan);
 
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    struct run_plan *plan = cli_alloc(1, sizeof *plan);
-
-    argv[words] = NULL;
-    plan->ps_count = options.ps;
-    plan->worker_count = options.workers;
-    plan->replicas = options.replicas;
-    plan->devices = options.devices;
-    plan->synchronous = options.synchronous;
-    plan->trace = options.trace;
-    plan->program = argv;
-    if (!split_words(ps_options(&options), plan->ps_words, RUN_PS_WORDS_MAX) ||
-        !check(&options, plan))
+    plan->ps_count = options->ps;
+    plan->worker_count = options->workers;
+    plan->replicas = options->replicas;
+    plan->devices = options->devices;
+    plan->synchronous = options->synchronous;
+    plan->trace = options->trace;
+    plan->program = words.items;
+    if (!split_words(ps_options(options), plan->ps_words, RUN_PS_WORDS_MAX) ||
+        !check(options, plan))
         return EXIT_MISUSED;
     descriptors_raise();
     const int code = check_program(plan->program[0]);
     return code == EXIT_FINE ? run_plan(plan) : code;
 }
+
+const struct command run_command = {
+    .name = "run",
+    .summary = "start ps and workers on this machine, and end them",
+    .arguments = "-- PROGRAM [argument…]",
+    .about =
+        "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a TF_CONFIG "
+        "of its own in its environment. Every line that they print comes after the name of its "
+        "process. The first failure ends the run with that process's exit code (128 + n: signal n; "
+        "126: PROGRAM cannot be executed; 127: it is not there); workers that exit with 0 but have "
+        "not all left as done end it with 1. Signals are forwarded to the workers; when they have "
+        "ended the ps are, too; a second one ends all at once. With a worker ends whatever it has "
+        "started, and nothing is left behind.\n\nEvery process has SUMAC_RUN, the random name of "
+        "this run. ps 0 refuses a worker with another name, and accepts a worker without a name. "
+        "SUMAC_PROGRESS=1 tells a worker that a line which ends in a carriage return is written "
+        "over on a terminal, and shown once a second elsewhere.",
+    .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
+                "  sumac run --ps 2 --workers 2 --synchronous -- build/release/digits\n"
+                "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"
+                "  sumac run --trace steps.json -- build/release/digits\n"
+                "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .carrier = "ps-options",
+    .carries_to = &ps_command,
+    .carries_not = own_ps_options,
+    .program_follows = true,
+    .options_bytes = sizeof(struct run_options),
+    .defaults = &(const struct run_options){.ps = 1, .workers = 1},
+    .run = run_cluster,
+};

@@ -39,37 +39,8 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct update_options, allow_non_finite)},
     {"timeout-ms", "MS", "how long to wait until it is applied (10000)", OPTION_MS,
      .offset = offsetof(struct update_options, timeout_ms)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
-     OPTION_TEXT, .offset = offsetof(struct update_options, ps)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct update_options, json)},
-};
-
-static int update(const struct command *command, int argc, char **argv);
-
-const struct command update_command = {
-    .name = "update",
-    .summary = "apply an update function to a variable",
-    .arguments = "NAME FUNCTION",
-    .about = "Pushes the values of a file to a variable as a worker would, on all of its ps or on "
-             "none, with any\n"
-             "function: a built-in one, or one that was defined in the run (`sumac functions` "
-             "lists them); one\n"
-             "with slots needs a variable that was created with them. Joins as an observer, which "
-             "holds nobody up,\n"
-             "and is no part of synchronous steps. Prints the variable's version afterwards, of "
-             "shards that differ\n"
-             "the lowest and the highest; in JSON name, function, versions of each shard, and run. "
-             "The file is as\n"
-             "`sumac get -o` writes it. NaN and infinity are refused without --allow-non-finite. "
-             "Without --ps,\n"
-             "standard error says whose run this is. A run of another user needs --ps.",
-    .examples = "  sumac update W1 assign --value w1.npy\n"
-                "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
-                "  sumac update W1 lion --value - --json < gradient.npy\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = update,
+    OPTION_ROW_PS(struct update_options),
+    OPTION_ROW_JSON(struct update_options),
 };
 
 /* What is asked for. */
@@ -187,7 +158,7 @@ static enum sumac_status show(
 
 /* ---- the command */
 
-static int update_in_run(const struct command *command, const struct wanted_update *wanted)
+static int update_in_run(const struct wanted_update *wanted)
 {
     struct roster roster = {.count = 0};
     struct sumac_client *client = NULL;
@@ -208,28 +179,47 @@ static int update_in_run(const struct command *command, const struct wanted_upda
     if (status == SUMAC_OK)
         status = show(&roster, wanted, &printed, &error);
     if (status != SUMAC_OK)
-        return command_failed(command, &error);
+        return command_failed(&update_command, &error);
     return printed ? EXIT_FINE : EXIT_FAILED;
 }
 
-static int update(const struct command *command, int argc, char **argv)
+static int update(const void *given, struct words words)
 {
-    struct update_options options = {.timeout_ms = PATIENCE_MS};
-    struct wanted_update wanted = {.options = &options};
-    int count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
+    const struct update_options *const options = given;
+    struct wanted_update wanted = {.options = options};
 
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (count != 2 || options.value == NULL) {
+    if (words.count != 2 || options->value == NULL) {
         fprintf(
             stderr, "sumac update: give a variable, a function, and what is pushed: sumac update "
                     "NAME FUNCTION --value FILE\n");
         return EXIT_MISUSED;
     }
-    wanted.name = argv[0];
-    wanted.function.name = argv[1];
-    if (!read_sets(&options.set, wanted.function.hyperparameters))
+    wanted.name = words.items[0];
+    wanted.function.name = words.items[1];
+    if (!read_sets(&options->set, wanted.function.hyperparameters))
         return EXIT_MISUSED;
-    return update_in_run(command, &wanted);
+    return update_in_run(&wanted);
 }
+
+const struct command update_command = {
+    .name = "update",
+    .summary = "apply an update function to a variable",
+    .arguments = "NAME FUNCTION",
+    .about =
+        "Pushes the values of a file to a variable as a worker would, on all of its ps or on none, "
+        "with any function: a built-in one, or one that was defined in the run (`sumac functions` "
+        "lists them); one with slots needs a variable that was created with them. Joins as an "
+        "observer, which delays no worker, and is no part of synchronous steps. Prints the "
+        "variable's version afterwards, of shards that differ the lowest and the highest; in JSON "
+        "name, function, versions of each shard, and run. The file is as `sumac get -o` writes it. "
+        "NaN and infinity are refused without --allow-non-finite. Without --ps, standard error "
+        "says whose run this is. A run of another user needs --ps.",
+    .examples = "  sumac update W1 assign --value w1.npy\n"
+                "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
+                "  sumac update W1 lion --value - --json < gradient.npy\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct update_options),
+    .defaults = &(const struct update_options){.timeout_ms = PATIENCE_MS},
+    .run = update,
+};
