@@ -107,6 +107,10 @@ const struct command *command_find(const char *name);
  * wants the name of another. Returns the exit code. */
 int command_unknown(const char *sayer, const char *word);
 
+/* Say a line on standard error, after "sumac NAME: ". Returns the exit code that it is given. */
+int command_say(const struct command *command, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* sumac_exit_code, except that a command which the end of the run cut short has failed. */
 int command_exit_code(const struct sumac_error *error);
 /* Say what went wrong, and what to do about it. Returns the exit code. */

@@ -98,12 +98,11 @@ static int print(const void *given, struct words words)
     (void)given;
     if (words.count != 1 || strcmp(words.items[0], "bash") != 0) {
         const bool zsh = words.count == 1 && strcmp(words.items[0], "zsh") == 0;
-        fprintf(
-            stderr, "sumac completion: %s\n",
+        return command_say(
+            &completion_command, EXIT_MISUSED,
             zsh ? "zsh reads what is made for bash: autoload bashcompinit && bashcompinit; source "
                   "<(sumac completion bash)"
                 : "say for which shell: sumac completion bash");
-        return EXIT_MISUSED;
     }
     print_bash();
     return EXIT_FINE;

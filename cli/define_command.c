@@ -53,7 +53,8 @@ static bool read_text(const char *path, struct text *text)
     if (file != NULL && !standard)
         (void)fclose(file);
     if (!whole)
-        fprintf(stderr, "sumac define: cannot read %s: %s\n", text->name, strerror(why));
+        (void)command_say(
+            &define_command, EXIT_MISUSED, "cannot read %s: %s", text->name, strerror(why));
     else if (text->bytes > EXPRESSION_TEXT_BYTES_MAX) /* how many is not known */
         fprintf(
             stderr, "%s: the text has more than %u bytes, which are the most\n", text->name,
@@ -127,12 +128,10 @@ static int define(const void *given, struct words words)
     static struct text text;
     struct sumac_error error = {0};
 
-    if (words.count != 2) {
-        fprintf(
-            stderr,
-            "sumac define: give a name, and a file with its text: sumac define NAME FILE\n");
-        return EXIT_MISUSED;
-    }
+    if (words.count != 2)
+        return command_say(
+            &define_command, EXIT_MISUSED,
+            "give a name, and a file with its text: sumac define NAME FILE");
     const char *const name = words.items[0];
     if (!read_text(words.items[1], &text))
         return EXIT_MISUSED;

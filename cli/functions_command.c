@@ -213,11 +213,10 @@ static bool check_names(const struct words *names, const struct cluster_function
             cluster_functions_find_by_name(defined, name) != NULL)
             continue;
         const char *nearest = nearest_word(name, function_name, defined);
-        fprintf(stderr, "sumac functions: there is no update function %s; ", name);
-        if (nearest != NULL)
-            fprintf(stderr, "did you mean %s?\n", nearest);
-        else
-            fprintf(stderr, "`sumac functions` lists them\n");
+        (void)command_say(
+            &functions_command, EXIT_MISUSED, "there is no update function %s; %s%s%s", name,
+            nearest != NULL ? "did you mean " : "`sumac functions` lists them",
+            nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
         return false;
     }
     return true;
@@ -300,8 +299,9 @@ static int ask_run(const struct functions_options *options, struct cluster_funct
     const int code = command_exit_code(&error);
     if (options->ps != NULL && code < EXIT_RETRYABLE)
         return command_failed(&functions_command, &error);
-    fprintf(stderr, "sumac functions: a run's own functions are left out: %s\n", error.text);
-    return none_named ? EXIT_FINE : code;
+    return command_say(
+        &functions_command, none_named ? EXIT_FINE : code, "a run's own functions are left out: %s",
+        error.text);
 }
 
 static int list(const void *given, struct words words)
@@ -313,13 +313,10 @@ static int list(const void *given, struct words words)
     struct sumac_error error = {0};
     int code = EXIT_FINE;
 
-    if (loads && options->ps != NULL) {
-        fputs(
-            "sumac functions: --ps lists those of a run and --plugin those of a library; give "
-            "one of the two\n",
-            stderr);
-        return EXIT_MISUSED;
-    }
+    if (loads && options->ps != NULL)
+        return command_say(
+            &functions_command, EXIT_MISUSED,
+            "--ps lists those of a run and --plugin those of a library; give one of the two");
     plugin_files_init(&files);
     if (loads && load(&options->plugins, &files, &defined, &error) != SUMAC_OK)
         code = command_failed(&functions_command, &error);

@@ -198,10 +198,9 @@ static int report_missing(const struct reading *reading)
         if (item->missing < 0)
             continue;
         const struct roster_ps *ps = &reading->roster.ps[item->missing];
-        fprintf(
-            stderr, "sumac get: %s is held by ps %d at %s: %s\n", item->label, (int)item->missing,
-            ps->address, roster_silence(ps, silence, sizeof silence));
-        code = command_exit_code(&ps->why);
+        code = command_say(
+            &get_command, command_exit_code(&ps->why), "%s is held by ps %d at %s: %s", item->label,
+            (int)item->missing, ps->address, roster_silence(ps, silence, sizeof silence));
     }
     return code;
 }
@@ -259,40 +258,46 @@ static bool is_other_file(const char *path)
     return end != NULL && strcmp(end, ".npy") != 0 && strcmp(end, ".npz") != 0;
 }
 
-/* What contradicts itself is refused before anything is asked. */
-static bool check(const struct get_options *options, size_t word_count, bool many)
+/* The file that values are written to. The exit code. */
+static int check_output(const char *output, bool many)
 {
-    const char *output = options->output;
-    const size_t bytes = output != NULL ? strlen(output) : 0;
+    const char *const end = strrchr(output, '.');
+    const bool is_stream = strcmp(output, "-") == 0 || strncmp(output, "/dev/", 5) == 0;
+
+    if (output[0] == '\0')
+        return command_say(&get_command, EXIT_MISUSED, "--output wants the name of a file, or -");
+    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO) == 1)
+        return command_say(
+            &get_command, EXIT_MISUSED,
+            "a NumPy file is nothing for a terminal: send it to a file or a program, or leave "
+            "-o - out");
+    if (many && !is_stream && (end == NULL || strcmp(end, ".npz") != 0))
+        return command_say(
+            &get_command, EXIT_MISUSED, "several variables are a .npz file: call it %.*s.npz",
+            end != NULL && end > output && strcmp(end, ".npy") == 0 ? (int)(end - output)
+                                                                    : (int)strlen(output),
+            output);
+    if (is_other_file(output))
+        return command_say(
+            &get_command, EXIT_MISUSED,
+            "--output writes a NumPy file: let the name %s end with .npy", output);
+    return EXIT_FINE;
+}
+
+/* Options that contradict each other are refused before a ps is asked. The exit code. */
+static int check(const struct get_options *options, size_t word_count, bool many)
+{
+    const char *wrong = NULL;
 
     if (word_count == 0)
-        fprintf(stderr, "sumac get: name a variable, or several; `sumac ls` lists them\n");
-    else if (output != NULL && options->json)
-        fprintf(
-            stderr,
-            "sumac get: --output writes a NumPy file and --json prints: leave one of them out\n");
+        wrong = "name a variable, or several; `sumac ls` lists them";
+    else if (options->output != NULL && options->json)
+        wrong = "--output writes a NumPy file and --json prints: leave one of them out";
     else if (options->rows != NULL && options->slice != NULL)
-        fprintf(
-            stderr, "sumac get: --rows and --slice both say which rows: leave one of them out\n");
-    else if (output != NULL && output[0] == '\0')
-        fprintf(stderr, "sumac get: --output wants the name of a file, or -\n");
-    else if (output != NULL && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO) == 1)
-        fprintf(
-            stderr, "sumac get: a NumPy file is nothing for a terminal: send it to a file or a "
-                    "program, or leave -o - out\n");
-    else if (
-        many && output != NULL && strcmp(output, "-") != 0 && strncmp(output, "/dev/", 5) != 0 &&
-        (bytes < 4 || strcmp(output + bytes - 4, ".npz") != 0))
-        fprintf(
-            stderr, "sumac get: several variables are a .npz file: call it %.*s.npz\n",
-            (int)(bytes - (bytes > 4 && strcmp(output + bytes - 4, ".npy") == 0 ? 4 : 0)), output);
-    else if (output != NULL && is_other_file(output))
-        fprintf(
-            stderr, "sumac get: --output writes a NumPy file: let the name %s end with .npy\n",
-            output);
-    else
-        return true;
-    return false;
+        wrong = "--rows and --slice both say which rows: leave one of them out";
+    if (wrong != NULL)
+        return command_say(&get_command, EXIT_MISUSED, "%s", wrong);
+    return options->output != NULL ? check_output(options->output, many) : EXIT_FINE;
 }
 
 static int get(const void *given, struct words words)
@@ -305,7 +310,7 @@ static int get(const void *given, struct words words)
 
     for (size_t i = 0; i < count; i++)
         reading.many = reading.many || pattern_is_one(words.items[i]);
-    if (!check(options, count, reading.many))
+    if (check(options, count, reading.many) != EXIT_FINE)
         return EXIT_MISUSED;
     if (options->rows != NULL)
         status = row_list_parse(options->rows, &reading.rows, &error);

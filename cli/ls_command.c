@@ -271,7 +271,7 @@ static bool print_table(const struct listing *listing, bool shards)
                    table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
     table_deinit(&table);
     if (listing->variables == 0)
-        fprintf(stderr, "sumac ls: the run has no variables yet\n");
+        (void)command_say(&ls_command, EXIT_FINE, "the run has no variables yet");
     else
         printed = printf(
                       "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s\n", listing->variables,

@@ -44,10 +44,9 @@ static int printed(int code, const char *name)
     const int why = failed ? errno : 0;
     if (!failed && !failed_before)
         return code;
-    fprintf(
-        stderr, "sumac %s: standard output cannot be written%s%s\n", name, why != 0 ? ": " : "",
-        why != 0 ? strerror(why) : "");
-    return EXIT_FAILED;
+    return command_say(
+        &(const struct command){.name = name}, EXIT_FAILED, "standard output cannot be written%s%s",
+        why != 0 ? ": " : "", why != 0 ? strerror(why) : "");
 }
 
 /* argv[0] is the command's name. */
@@ -61,10 +60,8 @@ static int start(const struct command *command, int argc, char **argv)
     const enum options_outcome outcome = options_parse(command, argc, argv, options, &words);
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (words > 0 && command->no_words != NULL) {
-        fprintf(stderr, "sumac %s: %s %s\n", command->name, argv[0], command->no_words);
-        return EXIT_MISUSED;
-    }
+    if (words > 0 && command->no_words != NULL)
+        return command_say(command, EXIT_MISUSED, "%s %s", argv[0], command->no_words);
     argv[words] = NULL;
     return command->run(options, (struct words){.count = (size_t)words, .items = argv});
 }

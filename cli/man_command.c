@@ -104,10 +104,9 @@ static int print(const void *given, struct words words)
     static const char prefix[] = "sumac-"; /* the page's own name is meant as well */
     (void)given;
 
-    if (words.count > 1) {
-        fprintf(stderr, "sumac man: name one command; `sumac --help` lists them\n");
-        return EXIT_MISUSED;
-    }
+    if (words.count > 1)
+        return command_say(
+            &man_command, EXIT_MISUSED, "name one command; `sumac --help` lists them");
     if (words.count == 0) {
         print_sumac_page();
         return EXIT_FINE;

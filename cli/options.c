@@ -216,12 +216,11 @@ static const char *letter_name(const struct command *command, const char *word)
 
 static enum options_outcome unknown_letter(const struct command *command, const char *word)
 {
-    fprintf(
-        stderr, "sumac %s: unknown option %s; `sumac %s --help` lists them%s\n", command->name,
-        word, command->name,
-        command->arguments[0] == '\0' || command->program_follows
-            ? ""
-            : "; a name that begins with - goes behind --");
+    const bool names = command->arguments[0] != '\0' && !command->program_follows;
+
+    (void)command_say(
+        command, EXIT_MISUSED, "unknown option %s; `sumac %s --help` lists them%s", word,
+        command->name, names ? "; a name that begins with - goes behind --" : "");
     return OPTIONS_BAD;
 }
 
@@ -248,23 +247,18 @@ take_option(const struct command *command, char **argv, int argc, int *index, vo
         const char *next = *index + 1 < argc ? argv[*index + 1] : NULL;
         return unknown(command, name, value != NULL || (next && next[0] == '-') ? value : next);
     }
-    if (row->argument == NULL && value != NULL) {
-        fprintf(stderr, "sumac %s: --%s takes no value\n", command->name, name);
-        return OPTIONS_BAD;
-    }
-    if (row->argument != NULL && value == NULL && *index + 1 < argc)
+    const bool is_flag = row->argument == NULL;
+    if (!is_flag && value == NULL && *index + 1 < argc)
         value = argv[++*index];
-    if (row->argument != NULL && value == NULL) {
-        fprintf(stderr, "sumac %s: --%s wants %s\n", command->name, name, wanted(row, kind));
-        return OPTIONS_BAD;
-    }
-    if (!store(row, value, target)) {
-        fprintf(
-            stderr, "sumac %s: --%s wants %s, not %s\n", command->name, name, wanted(row, kind),
-            value);
-        return OPTIONS_BAD;
-    }
-    return OPTIONS_GO;
+    if (is_flag != (value != NULL) && store(row, value, target))
+        return OPTIONS_GO;
+    if (is_flag)
+        (void)command_say(command, EXIT_MISUSED, "--%s takes no value", name);
+    else
+        (void)command_say(
+            command, EXIT_MISUSED, "--%s wants %s%s%s", name, wanted(row, kind),
+            value != NULL ? ", not " : "", value != NULL ? value : "");
+    return OPTIONS_BAD;
 }
 
 enum options_outcome

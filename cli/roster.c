@@ -90,8 +90,8 @@ int roster_report(const struct command *command, const struct roster *roster, co
         char silence[256];
         if (!ps->missing)
             continue;
-        fprintf(
-            stderr, "sumac %s: ps %u at %s: %s; %s\n", command->name, i, ps->address,
+        (void)command_say(
+            command, EXIT_FAILED, "ps %u at %s: %s; %s", i, ps->address,
             roster_silence(ps, silence, sizeof silence), left_out);
         code = code == EXIT_FINE ? command_exit_code(&ps->why) : code;
     }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "command.h"
 #include "run_keeper.h"
 
 const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes)
@@ -168,8 +169,8 @@ bool run_start(struct run *run, const struct run_plan *plan)
         if (start(run, child))
             continue;
         char name[RUN_OUTPUT_LABEL_BYTES];
-        fprintf(
-            stderr, "sumac run: %s could not be started: %s\n",
+        (void)command_say(
+            &run_command, EXIT_FAILED, "%s could not be started: %s",
             run_child_name(child, name, sizeof name), strerror(errno));
         child->pid = 0;
         run->child_count = i + 1;

@@ -131,18 +131,16 @@ static int look_for_program(const char *name)
 /* As shells say it; 0: it can be started. */
 static int check_program(const char *name)
 {
-    if (name[0] == '\0') {
-        fputs("sumac run: the name of the program is empty\n", stderr);
-        return 127;
-    }
+    if (name[0] == '\0')
+        return command_say(&run_command, 127, "the name of the program is empty");
     const int why = look_for_program(name);
+    if (why == 0)
+        return EXIT_FINE;
     if (why == ENOENT && strchr(name, '/') == NULL && look_at_file(name) == 0)
-        fprintf(
-            stderr, "sumac run: %s is not in PATH; write ./%s for the one in this folder\n", name,
+        return command_say(
+            &run_command, 127, "%s is not in PATH; write ./%s for the one in this folder", name,
             name);
-    else if (why != 0)
-        fprintf(stderr, "sumac run: %s: %s\n", name, strerror(why));
-    return why == 0 ? 0 : why == ENOENT ? 127 : 126;
+    return command_say(&run_command, why == ENOENT ? 127 : 126, "%s: %s", name, strerror(why));
 }
 
 /* What one ps alone may have, whether its value is the next word or the same one's end. */
@@ -173,7 +171,7 @@ static bool check(const struct run_options *options, const struct run_plan *plan
         wrong = "--ps-options has --port or --index: run picks these for each ps itself; leave "
                 "them out";
     if (wrong != NULL)
-        fprintf(stderr, "sumac run: %s\n", wrong);
+        (void)command_say(&run_command, EXIT_MISUSED, "%s", wrong);
     return wrong == NULL;
 }
 
@@ -216,8 +214,8 @@ static void record(const struct run_plan *plan)
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s:%u", plan->host,
             plan->ports[i]);
     if (run_record_write(record, &error) != SUMAC_OK)
-        fprintf(
-            stderr, "sumac run: other commands will need --ps %s:%u: %s\n", plan->host,
+        (void)command_say(
+            &run_command, EXIT_FINE, "other commands will need --ps %s:%u: %s", plan->host,
             plan->ports[0], error.text);
 }
 
@@ -232,10 +230,8 @@ static bool one_file(int left, int right)
 static int attempt(struct run *run, struct run_plan *plan, int signals, bool *again)
 {
     *again = false;
-    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count, &plan->host)) {
-        fprintf(stderr, "sumac run: no free loopback port: %s\n", strerror(errno));
-        return EXIT_FAILED;
-    }
+    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count, &plan->host))
+        return command_say(&run_command, EXIT_FAILED, "no free loopback port: %s", strerror(errno));
     *run = (struct run){0};
     for (int i = 0; i < 2; i++) {
         run->screens[i] = run_screen_open(STDOUT_FILENO + i);
@@ -274,19 +270,18 @@ static int run_plan(struct run_plan *plan)
 
     plan->adopts = run_keeper_adopt();
     if (!again)
-        fprintf(stderr, "sumac run: cannot start: %s\n", strerror(errno));
+        (void)command_say(&run_command, EXIT_FAILED, "cannot start: %s", strerror(errno));
     for (int i = 0; again && i < ATTEMPTS_MAX; i++) {
         if (i > 0)
-            fprintf(
-                stderr, "sumac run: a port that was free is taken; starting again with others\n");
+            (void)command_say(
+                &run_command, EXIT_FINE,
+                "a port that was free is taken; starting again with others");
         code = attempt(run, plan, signals, &again);
     }
-    if (again) {
-        fprintf(
-            stderr, "sumac run: free ports were taken %d times in a row; giving up\n",
+    if (again)
+        code = command_say(
+            &run_command, EXIT_PORT_TAKEN, "free ports were taken %d times in a row; giving up",
             ATTEMPTS_MAX);
-        code = EXIT_PORT_TAKEN;
-    }
     if (signals >= 0)
         (void)close(signals);
     return code;

@@ -216,10 +216,9 @@ static int tell_end(const struct sight *sight, const struct sumac_error *error)
     char silence[256];
     const bool well = sight->told && error->reason == SUMAC_REASON_RUN_ENDED;
 
-    if (sight->told && !well) {
-        fprintf(stderr, "sumac stats: the run has failed: %s\n", error->text);
-        return command_exit_code(error);
-    }
+    if (sight->told && !well)
+        return command_say(
+            &stats_command, command_exit_code(error), "the run has failed: %s", error->text);
     if (sight->told || error->status != SUMAC_UNAVAILABLE) {
         const int code = command_failed(&stats_command, error);
         return well ? EXIT_FINE : code;

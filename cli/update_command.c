@@ -50,31 +50,27 @@ struct wanted_update {
     struct sumac_function function;
 };
 
-/* "learning_rate=0.1". The names are cut off in place. */
-static bool read_sets(const struct option_list *list, struct sumac_hyperparameter *set)
+/* "learning_rate=0.1". The names are cut off in place. The exit code. */
+static int read_sets(const struct option_list *list, struct sumac_hyperparameter *set)
 {
-    if (list->count > SUMAC_HYPERPARAMETERS_MAX) {
-        fprintf(
-            stderr, "sumac update: --set is given %" PRIu32 " times, and %u are the most\n",
+    if (list->count > SUMAC_HYPERPARAMETERS_MAX)
+        return command_say(
+            &update_command, EXIT_MISUSED, "--set is given %" PRIu32 " times, and %u are the most",
             list->count, SUMAC_HYPERPARAMETERS_MAX);
-        return false;
-    }
     for (uint32_t i = 0; i < list->count; i++) {
         char *const word = list->items[i];
         char *const equals = strchr(word, '=');
         char *end = NULL;
         const double value = equals != NULL ? strtod(equals + 1, &end) : 0;
         if (equals == NULL || equals == word || end == equals + 1 || *end != '\0' ||
-            !isfinite(value)) {
-            fprintf(
-                stderr, "sumac update: --set wants NAME=NUMBER, as learning_rate=0.1, not %s\n",
-                word);
-            return false;
-        }
+            !isfinite(value))
+            return command_say(
+                &update_command, EXIT_MISUSED,
+                "--set wants NAME=NUMBER, as learning_rate=0.1, not %s", word);
         *equals = '\0';
         set[i] = (struct sumac_hyperparameter){.name = word, .value = value};
     }
-    return true;
+    return EXIT_FINE;
 }
 
 static enum sumac_status read_value(
@@ -188,17 +184,15 @@ static int update(const void *given, struct words words)
     const struct update_options *const options = given;
     struct wanted_update wanted = {.options = options};
 
-    if (words.count != 2 || options->value == NULL) {
-        fprintf(
-            stderr, "sumac update: give a variable, a function, and what is pushed: sumac update "
-                    "NAME FUNCTION --value FILE\n");
-        return EXIT_MISUSED;
-    }
+    if (words.count != 2 || options->value == NULL)
+        return command_say(
+            &update_command, EXIT_MISUSED,
+            "give a variable, a function, and what is pushed: sumac update NAME FUNCTION --value "
+            "FILE");
     wanted.name = words.items[0];
     wanted.function.name = words.items[1];
-    if (!read_sets(&options->set, wanted.function.hyperparameters))
-        return EXIT_MISUSED;
-    return update_in_run(&wanted);
+    const int code = read_sets(&options->set, wanted.function.hyperparameters);
+    return code == EXIT_FINE ? update_in_run(&wanted) : code;
 }
 
 const struct command update_command = {
