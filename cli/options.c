@@ -301,6 +301,19 @@ const char *options_group(const struct command *command, size_t row)
 #define HELP_COLUMNS 100
 #define HELP_COLUMNS_MIN 40 /* of a text, however narrow the terminal is */
 
+/* Bytes of as many of the line's UTF-8 characters as have room. */
+static int fitting(const char *text, int line, int room)
+{
+    int bytes = 0;
+
+    for (int characters = 0; bytes < line; bytes++) {
+        characters += ((unsigned char)text[bytes] & 0xc0) != 0x80;
+        if (characters > room)
+            break;
+    }
+    return bytes;
+}
+
 /* In lines as wide as the terminal; each new one begins at `column`. */
 static void print_wrapped(const char *text, int column)
 {
@@ -309,7 +322,7 @@ static void print_wrapped(const char *text, int column)
 
     for (;;) {
         const int line = (int)strcspn(text, "\n");
-        int bytes = line < room ? line : room;
+        int bytes = fitting(text, line, room);
         while (bytes > 0 && bytes < line && text[bytes] != ' ')
             bytes--;
         if (bytes == 0) /* no text, or a word that is longer */
