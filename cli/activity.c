@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "text.h"
 #include "total.h"
 
@@ -125,14 +126,12 @@ static int order_clients(const void *a, const void *b)
     return (left->attempt > right->attempt) - (left->attempt < right->attempt);
 }
 
-/* What each client did at each ps. False: no memory. */
-static bool split_by_ps(const struct answers *answers, struct sample *sample)
+/* What each client did at each ps. */
+static void split_by_ps(const struct answers *answers, struct sample *sample)
 {
     const size_t count = (size_t)sample->client_count * sample->ps_count;
 
-    sample->on_ps = calloc(count + 1, sizeof *sample->on_ps);
-    if (sample->on_ps == NULL)
-        return false;
+    sample->on_ps = cli_need(calloc(count + 1, sizeof *sample->on_ps));
     for (uint32_t i = 0; i < sample->client_count; i++)
         sample->clients[i].on_ps = &sample->on_ps[(size_t)i * sample->ps_count];
     for (uint32_t ps = 0; ps < sample->ps_count; ps++) {
@@ -146,10 +145,9 @@ static bool split_by_ps(const struct answers *answers, struct sample *sample)
             total_add(&parts->pulls, session->pulls);
         }
     }
-    return true;
 }
 
-bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample)
+void sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample)
 {
     size_t sessions = 0;
 
@@ -158,13 +156,9 @@ bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *
     *sample = (struct sample){
         .at_us = now_us,
         .ps_count = answers->count,
-        .ps = calloc(answers->count, sizeof *sample->ps),
-        .clients = calloc(sessions + 1, sizeof *sample->clients),
+        .ps = cli_need(calloc(answers->count, sizeof *sample->ps)),
+        .clients = cli_need(calloc(sessions + 1, sizeof *sample->clients)),
     };
-    if (sample->ps == NULL || sample->clients == NULL) {
-        sample_deinit(sample);
-        return false;
-    }
     for (uint32_t i = 0; i < answers->count; i++) {
         const wire_stats_reply *reply = stats_of(answers, i);
         if (reply == NULL)
@@ -175,10 +169,7 @@ bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *
     }
     measure_lag(sample);
     qsort(sample->clients, sample->client_count, sizeof *sample->clients, order_clients);
-    if (split_by_ps(answers, sample))
-        return true;
-    sample_deinit(sample);
-    return false;
+    split_by_ps(answers, sample);
 }
 
 void sample_deinit(struct sample *sample)

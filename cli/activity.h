@@ -37,8 +37,8 @@ struct sample {
     struct parts_on_ps *on_ps; /* (client_count, ps_count), owned */
 };
 
-/* Gives  *sample; release with sample_deinit. False: no memory. */
-bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample);
+/* Gives  *sample; release with sample_deinit. */
+void sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample);
 void sample_deinit(struct sample *sample);
 
 /* Fill in the rates of `now`: what was added since `before`. */

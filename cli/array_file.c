@@ -7,6 +7,7 @@
  */
 #include "array_file.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 
 #include <zlib.h>
 
+#include "alloc.h"
 #include "error.h"
 #include "npy.h"
 #include "text.h"
@@ -35,21 +37,21 @@
 
 /* Where an entry is in the image. */
 struct place {
-    const char *name;
-    size_t name_bytes; /* with its suffix */
+    char *name; /* with its suffix */
+    size_t name_bytes;
     uint64_t local_at, header_at, values_at, end_at;
 };
 
 struct array_file {
     const char *said; /* what messages call it */
-    char *path;       /* owned: what it becomes; NULL: it is written to as it is */
-    char *temporary;  /* owned: what it is until then */
+    const char *path; /* what it becomes; NULL: it is written to as it is */
+    char *temporary;  /* what it is until then; NULL: nothing has to be removed */
     int opened;
     bool zip, mapped;
     uint8_t *image;
     uint64_t bytes, directory_at;
     size_t count;
-    struct place *places; /* (count), owned */
+    struct place *places; /* (count) */
 };
 
 /* Which status an errno is, with a sentence that names what was tried on which file. */
@@ -76,10 +78,16 @@ fail_system(struct sumac_error *error, int number, const char *deed, const char 
 
 static const char *volatile unfinished;
 
-static void leave_nothing(int number)
+/* At exit, too: a command without memory does not return here. */
+static void remove_unfinished(void)
 {
     if (unfinished != NULL)
         (void)unlink(unfinished);
+}
+
+static void leave_nothing(int number)
+{
+    remove_unfinished();
     (void)raise(number); /* with the handler that it had before, when this returns */
 }
 
@@ -120,8 +128,9 @@ static bool lay_out(struct array_file *file, const struct array_entry *entries)
 
     for (size_t i = 0; i < file->count; i++) {
         struct place *place = &file->places[i];
-        place->name = entries[i].name;
-        place->name_bytes = strlen(place->name) + strlen(SUFFIX);
+        place->name_bytes = strlen(entries[i].name) + strlen(SUFFIX);
+        place->name = cli_alloc(place->name_bytes + 1, 1);
+        (void)text_print(place->name, place->name_bytes + 1, "%s" SUFFIX, entries[i].name);
         place->local_at = file->bytes;
         if (!extend(file, file->zip ? LOCAL_BYTES + place->name_bytes : 0))
             return false;
@@ -154,48 +163,40 @@ static void write_headers(struct array_file *file, const struct array_entry *ent
 
 /* ---- ZIP */
 
+struct field {
+    size_t bytes; /* 0 ends a list of fields */
+    uint64_t value;
+};
+
 /* Little-endian; returns where the next field is. */
-static uint8_t *put(uint8_t *at, uint64_t value, size_t bytes)
+static uint8_t *put(uint8_t *at, const struct field *fields)
 {
-    for (size_t i = 0; i < bytes; i++, value >>= 8)
-        *at++ = (uint8_t)(value & 0xff);
+    for (; fields->bytes != 0; fields++) {
+        const uint64_t value = htole64(fields->value);
+        memcpy(at, &value, fields->bytes);
+        at += fields->bytes;
+    }
     return at;
 }
 
-static uint8_t *put_name(uint8_t *at, const struct place *place)
-{
-    const size_t bytes = strlen(place->name);
+#define PUT(at, ...) put(at, (const struct field[]){__VA_ARGS__, {0}})
 
-    memcpy(at, place->name, bytes);
-    memcpy(at + bytes, SUFFIX, strlen(SUFFIX));
-    return at + place->name_bytes;
-}
-
-/* What a local header and an entry of the directory have in common; sizes are in the 64-bit
- * field. */
+/* The fields that a local header and an entry of the directory share, up to the name. The entry is
+ * stored, and its sizes are in the 64-bit field. */
 static uint8_t *
 put_entry(uint8_t *at, const struct place *place, uint32_t checksum, size_t extra_bytes)
 {
-    at = put(at, VERSION_NEEDED, 2);
-    at = put(at, NAMES_ARE_UTF8, 2);
-    at = put(at, 0, 2); /* stored */
-    at = put(at, 0, 2);
-    at = put(at, FIRST_DAY, 2);
-    at = put(at, checksum, 4);
-    at = put(at, UINT32_MAX, 4);
-    at = put(at, UINT32_MAX, 4);
-    at = put(at, place->name_bytes, 2);
-    return put(at, extra_bytes, 2);
+    at = PUT(at, {2, VERSION_NEEDED}, {2, NAMES_ARE_UTF8}, {4, 0}, {2, FIRST_DAY}, {4, checksum});
+    return PUT(at, {4, UINT32_MAX}, {4, UINT32_MAX}, {2, place->name_bytes}, {2, extra_bytes});
 }
 
-static uint8_t *put_sizes(uint8_t *at, const struct place *place, size_t extra_bytes)
+/* The name and the 64-bit field. */
+static uint8_t *put_name(uint8_t *at, const struct place *place, size_t extra_bytes)
 {
     const uint64_t bytes = place->end_at - place->header_at;
 
-    at = put(at, 1, 2); /* the 64-bit field */
-    at = put(at, extra_bytes - 4, 2);
-    at = put(at, bytes, 8);
-    return put(at, bytes, 8);
+    memcpy(at, place->name, place->name_bytes);
+    return PUT(at + place->name_bytes, {2, 1}, {2, extra_bytes - 4}, {8, bytes}, {8, bytes});
 }
 
 /* The directory's entry begins at `at`; returns where the next one does. */
@@ -203,45 +204,30 @@ static uint8_t *write_entry(struct array_file *file, const struct place *place, 
 {
     const uint32_t checksum = (uint32_t)crc32_z(
         0, file->image + place->header_at, (size_t)(place->end_at - place->header_at));
-    uint8_t *local = put(file->image + place->local_at, 0x04034b50, 4);
+    uint8_t *local = PUT(file->image + place->local_at, {4, 0x04034b50});
 
     local = put_entry(local, place, checksum, 20);
-    local = put_name(local, place);
-    (void)put_sizes(local, place, 20);
-    at = put(at, 0x02014b50, 4);
-    at = put(at, VERSION_NEEDED, 2); /* made by */
+    (void)put_name(local, place, 20);
+    at = PUT(at, {4, 0x02014b50}, {2, VERSION_NEEDED}); /* made by */
     at = put_entry(at, place, checksum, 28);
-    at = put(at, 0, 2 + 2 + 2 + 4); /* no comment, the first disk, nothing about the file */
-    at = put(at, UINT32_MAX, 4);
-    at = put_name(at, place);
-    at = put_sizes(at, place, 28);
-    return put(at, place->local_at, 8);
+    /* No comment, the first disk, nothing about the file, and where it is in the 64-bit field. */
+    at = PUT(at, {2, 0}, {2, 0}, {2, 0}, {4, 0}, {4, UINT32_MAX});
+    at = put_name(at, place, 28);
+    return PUT(at, {8, place->local_at});
 }
 
+/* The 64-bit end, of 44 bytes behind its length; where it is, on the first of one disk; and the old
+ * end, which refers to it with each field that has its largest value. */
 static void write_end(struct array_file *file, uint8_t *at)
 {
-    const uint64_t end_at = (uint64_t)(at - file->image);
+    const uint64_t end_at = (uint64_t)(at - file->image), count = file->count;
 
-    at = put(at, 0x06064b50, 4);
-    at = put(at, 56 - 12, 8); /* of this record, from here */
-    at = put(at, VERSION_NEEDED, 2);
-    at = put(at, VERSION_NEEDED, 2);
-    at = put(at, 0, 4 + 4);
-    at = put(at, file->count, 8);
-    at = put(at, file->count, 8);
-    at = put(at, end_at - file->directory_at, 8);
-    at = put(at, file->directory_at, 8);
-    at = put(at, 0x07064b50, 4);
-    at = put(at, 0, 4);
-    at = put(at, end_at, 8);
-    at = put(at, 1, 4); /* disk */
-    at = put(at, 0x06054b50, 4);
-    at = put(at, 0, 2 + 2);
-    at = put(at, UINT16_MAX, 2);
-    at = put(at, UINT16_MAX, 2);
-    at = put(at, UINT32_MAX, 4);
-    at = put(at, UINT32_MAX, 4);
-    (void)put(at, 0, 2);
+    at = PUT(at, {4, 0x06064b50}, {8, 44}, {2, VERSION_NEEDED}, {2, VERSION_NEEDED}, {8, 0});
+    at = PUT(at, {8, count}, {8, count}, {8, end_at - file->directory_at});
+    at = PUT(at, {8, file->directory_at});
+    at = PUT(at, {4, 0x07064b50}, {4, 0}, {8, end_at}, {4, 1});
+    at = PUT(at, {4, 0x06054b50}, {4, 0}, {2, UINT16_MAX}, {2, UINT16_MAX});
+    (void)PUT(at, {4, UINT32_MAX}, {4, UINT32_MAX}, {2, 0});
 }
 
 static void write_directory(struct array_file *file)
@@ -273,9 +259,8 @@ open_beside(struct array_file *file, const struct stat *replaced, struct sumac_e
 {
     const size_t bytes = strlen(file->path) + 64;
 
-    file->temporary = malloc(bytes);
-    if (file->temporary == NULL)
-        return fail_system(error, ENOMEM, "write", file->said);
+    file->temporary = cli_alloc(bytes, 1);
+    (void)atexit(remove_unfinished);
     int number = EEXIST;
     for (int attempt = 0; attempt < ATTEMPTS_MAX && number == EEXIST; attempt++) {
         (void)text_print(
@@ -290,7 +275,6 @@ open_beside(struct array_file *file, const struct stat *replaced, struct sumac_e
         number = errno; /* before other calls change it */
         watch_signals(NULL);
     }
-    free(file->temporary);
     file->temporary = NULL;
     return fail_system(error, number, "create a file beside", file->said);
 }
@@ -311,7 +295,7 @@ open_path(struct array_file *file, const char *path, struct sumac_error *error)
         file->opened = open(path, O_WRONLY | O_CLOEXEC);
         return file->opened >= 0 ? SUMAC_OK : fail_system(error, errno, "write", path);
     }
-    file->path = is_there ? realpath(path, NULL) : strdup(path);
+    file->path = is_there ? realpath(path, NULL) : path;
     if (file->path == NULL)
         return fail_system(error, errno, "write", path);
     return open_beside(file, is_there ? &there : NULL, error);
@@ -365,30 +349,21 @@ static void destroy(struct array_file *file)
     if (file->temporary != NULL)
         (void)unlink(file->temporary);
     watch_signals(NULL);
-    free(file->temporary);
-    free(file->path);
-    free(file->places);
-    free(file);
 }
 
 enum sumac_status array_file_open(
     const char *path, bool zip, const struct array_entry *entries, size_t count,
     struct array_file **file, struct sumac_error *error)
 {
-    struct array_file *made = calloc(1, sizeof *made);
+    struct array_file *made = cli_alloc(1, sizeof *made);
 
-    if (made == NULL)
-        return fail_system(error, ENOMEM, "write", path);
     *made = (struct array_file){
         .said = path,
         .opened = -1,
         .zip = zip,
         .count = count,
-        .places = calloc(count + 1, sizeof *made->places)};
-    enum sumac_status status =
-        made->places != NULL ? SUMAC_OK : fail_system(error, ENOMEM, "write", path);
-    if (status == SUMAC_OK)
-        status = open_path(made, path, error);
+        .places = cli_alloc(count, sizeof *made->places)};
+    enum sumac_status status = open_path(made, path, error);
     if (status == SUMAC_OK)
         status = lay_out(made, entries) ? make_image(made, error)
                                         : fail_system(error, EFBIG, "write", made->said);
@@ -417,10 +392,8 @@ enum sumac_status array_file_keep(struct array_file *file, struct sumac_error *e
         status = fail_system(error, errno, "write", file->said);
     if (status == SUMAC_OK && file->temporary != NULL && rename(file->temporary, file->path) != 0)
         status = fail_system(error, errno, "replace", file->said);
-    if (status == SUMAC_OK) {
-        free(file->temporary);
+    if (status == SUMAC_OK)
         file->temporary = NULL; /* it has its name */
-    }
     destroy(file);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "alloc.h"
 #include "error.h"
 #include "last_word.h"
 #include "rpc.h"
@@ -263,26 +264,21 @@ ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answer
     if (rpc_check_threads(error) != SUMAC_OK)
         return SUMAC_RESOURCE_EXHAUSTED;
     arena_init(&made.arena, &memory_heap, (size_t)roster->count * WIRE_ARENA_BYTES_MAX);
-    made.replies = calloc(roster->count, sizeof *made.replies);
-    struct question *questions = calloc(roster->count, sizeof *questions);
+    made.replies = cli_need(calloc(roster->count + 1, sizeof *made.replies));
+    struct question *questions = cli_need(calloc(roster->count + 1, sizeof *questions));
     /* A nameserver that is silent is given up before the patience is over, and so is said. */
     (void)setenv("RES_OPTIONS", "timeout:2 attempts:2", 0);
     rpc_init();
-    enum sumac_status status = rpc_poller_create(&poller);
-    if (status != SUMAC_OK || made.replies == NULL || questions == NULL) {
-        status = fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to ask %u ps",
-            roster->count);
-    } else {
-        for (uint32_t i = 0; i < roster->count; i++)
-            questions[i] = (struct question){
-                .index = i,
-                .ps = &roster->ps[i],
-                .type = inquiry->service->methods[inquiry->method].output,
-                .answers = &made,
-            };
-        status = put(roster, poller, questions, inquiry, error);
-    }
+    (void)rpc_poller_create(&poller);
+    (void)cli_need(poller);
+    for (uint32_t i = 0; i < roster->count; i++)
+        questions[i] = (struct question){
+            .index = i,
+            .ps = &roster->ps[i],
+            .type = inquiry->service->methods[inquiry->method].output,
+            .answers = &made,
+        };
+    const enum sumac_status status = put(roster, poller, questions, inquiry, error);
     rpc_poller_destroy(poller);
     rpc_deinit();
     free(questions);

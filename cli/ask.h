@@ -34,4 +34,26 @@ ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answer
     struct sumac_error *error);
 void answers_deinit(struct answers *answers);
 
+/* The same question everywhere: which ps of which run is it? Each answer is a ListReply without a
+ * variable. */
+static inline enum sumac_status ask_who(
+    struct roster *roster, bool one_is_enough, struct answers *answers, struct sumac_error *error)
+{
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+
+    request.after_id = UINT64_MAX; /* no variable has a larger one */
+    const struct inquiry inquiry = {
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_LIST,
+        .request = &request.base,
+        .one_is_enough = one_is_enough};
+    return ask(roster, &inquiry, answers, error);
+}
+
+/* That ps's answer; NULL: it gave none. */
+static inline const wire_list_reply *list_of(const struct answers *answers, uint32_t ps)
+{
+    return (const wire_list_reply *)(const void *)answers->replies[ps];
+}
+
 #endif

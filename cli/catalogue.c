@@ -6,8 +6,7 @@
  */
 #include "catalogue.h"
 
-#include <stdlib.h>
-
+#include "alloc.h"
 #include "error.h"
 
 /* What is still to be asked for. */
@@ -32,7 +31,7 @@ static void measure(struct page *page, struct rest *rest)
     page->count = first->n_variables;
     rest->more = false;
     for (uint32_t ps = 0; ps < page->answers.count; ps++) {
-        const wire_list_reply *reply = page_of(page, ps);
+        const wire_list_reply *reply = list_of(&page->answers, ps);
         if (reply == NULL || !reply->more)
             continue;
         rest->more = true;
@@ -68,7 +67,8 @@ ask_page(struct roster *roster, struct rest *rest, struct page *page, struct sum
     bool sound = true;
     for (uint32_t ps = 0; ps < page->answers.count; ps++) {
         roster->ps[ps].left_out = roster->ps[ps].left_out || roster->ps[ps].missing;
-        sound = sound && (page_of(page, ps) == NULL || !says_nothing(page_of(page, ps)));
+        sound = sound &&
+                (list_of(&page->answers, ps) == NULL || !says_nothing(list_of(&page->answers, ps)));
     }
     if (sound)
         measure(page, rest);
@@ -91,22 +91,29 @@ enum sumac_status catalogue_ask(
     enum sumac_status status = SUMAC_OK;
 
     while (status == SUMAC_OK && rest.more) {
-        struct page *pages = realloc(made.pages, (made.page_count + 1) * sizeof *pages);
-        if (pages == NULL) {
-            status = fail(
-                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "no memory for the list of variables");
-            break;
-        }
-        made.pages = pages;
-        status = ask_page(roster, &rest, &pages[made.page_count], error);
+        made.pages = cli_grow(made.pages, made.page_count, sizeof *made.pages);
+        status = ask_page(roster, &rest, &made.pages[made.page_count], error);
         made.page_count += status == SUMAC_OK;
     }
     if (status == SUMAC_OK)
         *catalogue = made;
-    else
-        catalogue_deinit(&made);
     return status;
+}
+
+bool catalogue_next(const struct catalogue *catalogue, struct entry *entry)
+{
+    const struct page *const end = catalogue->pages + catalogue->page_count;
+
+    if (entry->page == NULL)
+        *entry = (struct entry){.page = catalogue->pages};
+    else
+        entry->index++;
+    for (; entry->page < end && entry->index == entry->page->count; entry->page++)
+        entry->index = 0;
+    if (entry->page >= end)
+        return false;
+    entry->variable = page_first(entry->page)->variables[entry->index];
+    return true;
 }
 
 /* The ps list the same variables in the same order, but for what was just created or deleted. */
@@ -123,10 +130,10 @@ find_same(const wire_list_reply *reply, size_t index, uint64_t variable_id)
 
 const wire_variable *page_held_variable(const struct page *page, size_t index, uint32_t ps)
 {
-    if (ps >= page->answers.count || page_of(page, ps) == NULL)
+    if (ps >= page->answers.count || list_of(&page->answers, ps) == NULL)
         return NULL;
     const uint64_t variable_id = page_first(page)->variables[index]->variable_id;
-    return find_same(page_of(page, ps), index, variable_id);
+    return find_same(list_of(&page->answers, ps), index, variable_id);
 }
 
 const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard)
@@ -139,10 +146,18 @@ const wire_shard *page_held_shard(const struct page *page, size_t index, const w
     return NULL;
 }
 
-void catalogue_deinit(struct catalogue *catalogue)
+bool page_versions(const struct page *page, size_t index, uint64_t *lowest, uint64_t *highest)
 {
-    for (uint32_t i = 0; i < catalogue->page_count; i++)
-        answers_deinit(&catalogue->pages[i].answers);
-    free(catalogue->pages);
-    *catalogue = (struct catalogue){0};
+    const wire_variable *variable = page_first(page)->variables[index];
+    bool some = false;
+
+    for (size_t i = 0; i < variable->n_shards; i++) {
+        const wire_shard *held = page_held_shard(page, index, variable->shards[i]);
+        if (held == NULL)
+            continue;
+        *lowest = some && *lowest < held->version ? *lowest : held->version;
+        *highest = some && *highest > held->version ? *highest : held->version;
+        some = true;
+    }
+    return some;
 }

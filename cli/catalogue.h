@@ -19,23 +19,26 @@ struct catalogue {
 /* Ask every ps of the roster for these variables (none named: all), page by page. Who does not
  * answer is missing from then on, and not asked again.
  *
- * Gives    *catalogue; release with catalogue_deinit.
+ * Gives    *catalogue.
  * Fails    as ask. */
 enum sumac_status catalogue_ask(
     struct roster *roster, char **names, size_t name_count, struct catalogue *catalogue,
     struct sumac_error *error);
-void catalogue_deinit(struct catalogue *catalogue);
 
-/* NULL: that ps has not answered. */
-static inline const wire_list_reply *page_of(const struct page *page, uint32_t ps)
-{
-    return (const wire_list_reply *)(const void *)page->answers.replies[ps];
-}
+/* One of its variables, as the first ps that answered knows it. */
+struct entry {
+    const struct page *page;
+    size_t index; /* in that page */
+    const wire_variable *variable;
+};
+
+/* Move on to the next variable, to the first of all from a zeroed entry. False: it was the last. */
+bool catalogue_next(const struct catalogue *catalogue, struct entry *entry);
 
 /* The first answer: its first `count` variables are the page. */
 static inline const wire_list_reply *page_first(const struct page *page)
 {
-    return page_of(page, page->answers.first);
+    return list_of(&page->answers, page->answers.first);
 }
 
 /* The variable as that ps knows it; NULL: it has not answered, or has not got the variable (any
@@ -44,5 +47,8 @@ const wire_variable *page_held_variable(const struct page *page, size_t index, u
 /* The shard as the ps that holds it knows it; NULL: that ps has not answered, or has not got the
  * variable (any more). `index` is the variable's in the first answer. */
 const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard);
+
+/* The lowest and the highest version of those shards whose ps answer. False: none does. */
+bool page_versions(const struct page *page, size_t index, uint64_t *lowest, uint64_t *highest);
 
 #endif

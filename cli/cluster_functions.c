@@ -2,9 +2,9 @@
 /* cluster_functions.c -- the update functions that a run has beside those of every release. */
 #include "cluster_functions.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "described.h"
 #include "error.h"
 #include "plugins.h"
@@ -26,16 +26,6 @@ ask_ps_0(const struct roster *roster, struct answers *answers, struct sumac_erro
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
         "another ps than ps 0 answers at %.200s, which the list of the ps calls ps 0: %s",
         first.address, roster_remedy(roster, 0));
-}
-
-static bool take_items(struct cluster_functions *functions, size_t count, struct sumac_error *error)
-{
-    functions->items = calloc(count + 1, sizeof *functions->items);
-    if (functions->items == NULL)
-        (void)fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for %zu functions", count);
-    return functions->items != NULL;
 }
 
 static void read_one(const wire_known_function *said, struct cluster_function *item)
@@ -64,15 +54,13 @@ enum sumac_status cluster_functions_ask(
     struct roster *roster, struct cluster_functions *functions, struct sumac_error *error)
 {
     struct cluster_functions made = {.count = 0};
-    const enum sumac_status status = ask_ps_0(roster, &made.answers, error);
+    struct answers *const answers = cli_alloc(1, sizeof *answers); /* the texts stay in it */
+    const enum sumac_status status = ask_ps_0(roster, answers, error);
 
     if (status != SUMAC_OK)
         return status;
-    const wire_functions_reply *reply = (const wire_functions_reply *)made.answers.replies[0];
-    if (!take_items(&made, reply->n_functions, error)) {
-        cluster_functions_deinit(&made);
-        return SUMAC_RESOURCE_EXHAUSTED;
-    }
+    const wire_functions_reply *reply = (const wire_functions_reply *)answers->replies[0];
+    made.items = cli_alloc(reply->n_functions, sizeof *made.items);
     for (size_t i = 0; i < reply->n_functions; i++)
         if (reply->functions[i]->number >= UPDATE_DEFINED_FIRST)
             read_one(reply->functions[i], &made.items[made.count++]);
@@ -80,13 +68,10 @@ enum sumac_status cluster_functions_ask(
     return SUMAC_OK;
 }
 
-enum sumac_status cluster_functions_of(
-    const struct plugins *plugins, struct cluster_functions *functions, struct sumac_error *error)
+struct cluster_functions cluster_functions_of(const struct plugins *plugins)
 {
-    struct cluster_functions made = {.count = 0};
+    struct cluster_functions made = {.items = cli_alloc(plugins->count, sizeof *made.items)};
 
-    if (!take_items(&made, plugins->count, error))
-        return SUMAC_RESOURCE_EXHAUSTED;
     for (uint32_t i = 0; i < plugins->count; i++) {
         const struct update_plugged *const row = &plugins->functions[i]->row;
         made.items[made.count++] = (struct cluster_function){
@@ -96,16 +81,7 @@ enum sumac_status cluster_functions_of(
             .plugin = row->plugin,
             .row = &row->function};
     }
-    *functions = made;
-    return SUMAC_OK;
-}
-
-void cluster_functions_deinit(struct cluster_functions *functions)
-{
-    free(functions->items);
-    if (functions->answers.replies != NULL)
-        answers_deinit(&functions->answers);
-    *functions = (struct cluster_functions){.count = 0};
+    return made;
 }
 
 const struct cluster_function *

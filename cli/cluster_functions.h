@@ -22,21 +22,18 @@ struct cluster_function {
 
 struct cluster_functions {
     uint32_t count;
-    struct cluster_function *items; /* (count), owned, in the order of their numbers */
-    struct answers answers;         /* what the texts are of */
+    struct cluster_function *items; /* (count), in the order of their numbers */
 };
 
 /* Ask ps 0 of the roster.
  *
- * Gives    *functions; release with cluster_functions_deinit.
- * Fails    as ask; RESOURCE_EXHAUSTED. */
+ * Gives    *functions.
+ * Fails    as ask. */
 enum sumac_status cluster_functions_ask(
     struct roster *roster, struct cluster_functions *functions, struct sumac_error *error);
-/* The same of plug-ins that are loaded here. Lends  plugins. Fails  RESOURCE_EXHAUSTED. */
+/* The same of plug-ins that are loaded here. Borrows  plugins. */
 struct plugins;
-enum sumac_status cluster_functions_of(
-    const struct plugins *plugins, struct cluster_functions *functions, struct sumac_error *error);
-void cluster_functions_deinit(struct cluster_functions *functions);
+struct cluster_functions cluster_functions_of(const struct plugins *plugins);
 
 /* NULL: there is none of that number, or name. */
 const struct cluster_function *

@@ -3,9 +3,11 @@
  * its exit code. */
 #include "command.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "nearest.h"
 #include "sumac/client.h"
 
 static const struct command *const commands[] = {
@@ -29,6 +31,38 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+static const char *command_name(const void *context, size_t index)
+{
+    const struct command *const command = command_at(index);
+    (void)context;
+
+    return command == NULL ? NULL : command->name;
+}
+
+int command_unknown(const char *sayer, const char *word)
+{
+    const char *const nearest = nearest_word(word, command_name, NULL);
+
+    fprintf(stderr, "%s: there is no command %s; ", sayer, word);
+    if (nearest != NULL)
+        fprintf(stderr, "did you mean `%s %s`?\n", sayer, nearest);
+    else
+        fprintf(stderr, "`sumac --help` lists them\n");
+    return EXIT_MISUSED;
+}
+
+int command_say(const struct command *command, int code, const char *format, ...)
+{
+    va_list values;
+
+    fprintf(stderr, "sumac %s: ", command->name);
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    fputc('\n', stderr);
+    return code;
+}
+
 int command_exit_code(const struct sumac_error *error)
 {
     return error->reason == SUMAC_REASON_RUN_ENDED ? EXIT_RETRYABLE : sumac_exit_code(error);
@@ -40,6 +74,5 @@ int command_failed(const struct command *command, const struct sumac_error *erro
         error->reason == SUMAC_REASON_UNKNOWN_VARIABLE ? "; `sumac ls` lists the variables" : "";
     const char *ended = error->reason == SUMAC_REASON_RUN_ENDED ? "the run has ended: " : "";
 
-    fprintf(stderr, "sumac %s: %s%s%s\n", command->name, ended, error->text, remedy);
-    return command_exit_code(error);
+    return command_say(command, command_exit_code(error), "%s%s%s", ended, error->text, remedy);
 }

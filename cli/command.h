@@ -69,11 +69,17 @@ struct option_letter {
     const char *name;
 };
 
+/* The words of the command line that are no options; NULL ends them. */
+struct words {
+    size_t count;
+    char **items;
+};
+
 struct command {
     const char *name;
     const char *summary;   /* one line, for `sumac --help` */
     const char *arguments; /* after the options: "NAME" */
-    const char *about;     /* a paragraph */
+    const char *about;     /* paragraphs, with a blank line between them */
     const char *examples;  /* lines */
     const struct option_row *rows;
     size_t row_count;
@@ -86,13 +92,24 @@ struct command {
     const char *const *carries_not;
     bool program_follows; /* the first word that is no option begins another program's command line
                            */
-    /* Returns the exit code. argv[0] is the command's name. */
-    int (*run)(const struct command *command, int argc, char **argv);
+    size_t options_bytes;
+    const void *defaults; /* its options as they are when none is given; NULL: zeroed */
+    const char *no_words; /* why a word that is no option is refused; NULL: words are taken */
+    /* `options` has those of the command line. Returns the exit code. */
+    int (*run)(const void *options, struct words words);
 };
 
 /* The subcommands in the order of `sumac --help`; NULL at the end. By name; NULL: none. */
 const struct command *command_at(size_t index);
 const struct command *command_find(const char *name);
+
+/* Say that no command has that name, and which was meant. `sayer`: "sumac", or the command that
+ * wants the name of another. Returns the exit code. */
+int command_unknown(const char *sayer, const char *word);
+
+/* Say a line on standard error, after "sumac NAME: ". Returns the exit code that it is given. */
+int command_say(const struct command *command, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* sumac_exit_code, except that a command which the end of the run cut short has failed. */
 int command_exit_code(const struct sumac_error *error);

@@ -9,23 +9,6 @@
 #include "sumac/client.h"
 #include "update.h"
 
-static int print(const struct command *command, int argc, char **argv);
-
-const struct command completion_command = {
-    .name = "completion",
-    .summary = "print what bash needs to complete sumac's commands and options",
-    .arguments = "bash",
-    .about =
-        "Commands, their options, the names of functions, and files where an option takes one. An\n"
-        "installation puts it where bash-completion finds it; zsh reads it after `autoload "
-        "bashcompinit &&\n"
-        "bashcompinit`.",
-    .examples = "  source <(sumac completion bash)\n",
-    .rows = NULL,
-    .row_count = 0,
-    .run = print,
-};
-
 static void print_commands(void)
 {
     const struct command *command = NULL;
@@ -110,22 +93,28 @@ static void print_bash(void)
          "complete -F _sumac sumac");
 }
 
-static int print(const struct command *command, int argc, char **argv)
+static int print(const void *given, struct words words)
 {
-    int count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, NULL, &count);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (count != 1 || strcmp(argv[0], "bash") != 0) {
-        const bool zsh = count == 1 && strcmp(argv[0], "zsh") == 0;
-        fprintf(
-            stderr, "sumac completion: %s\n",
+    (void)given;
+    if (words.count != 1 || strcmp(words.items[0], "bash") != 0) {
+        const bool zsh = words.count == 1 && strcmp(words.items[0], "zsh") == 0;
+        return command_say(
+            &completion_command, EXIT_MISUSED,
             zsh ? "zsh reads what is made for bash: autoload bashcompinit && bashcompinit; source "
                   "<(sumac completion bash)"
                 : "say for which shell: sumac completion bash");
-        return EXIT_MISUSED;
     }
     print_bash();
     return EXIT_FINE;
 }
+
+const struct command completion_command = {
+    .name = "completion",
+    .summary = "print what bash needs to complete sumac's commands and options",
+    .arguments = "bash",
+    .about = "Commands, their options, the names of functions, and files where an option takes "
+             "one. An installation puts it where bash-completion finds it; zsh reads it after "
+             "`autoload bashcompinit && bashcompinit`.",
+    .examples = "  source <(sumac completion bash)\n",
+    .run = print,
+};

@@ -23,36 +23,8 @@ struct define_options {
 static const struct option_row rows[] = {
     {"timeout-ms", "MS", "how long to wait for every ps to have it (10000)", OPTION_MS,
      .offset = offsetof(struct define_options, timeout_ms)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
-     OPTION_TEXT, .offset = offsetof(struct define_options, ps)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct define_options, json)},
-};
-
-static int define(const struct command *command, int argc, char **argv);
-
-const struct command define_command = {
-    .name = "define",
-    .summary = "make a text an update function of a run",
-    .arguments = "NAME FILE",
-    .about = "Every worker of the run may then use it like a built-in function, by its name. The "
-             "FILE, - for\n"
-             "standard input, has an expression: a line of hyperparameters, a line of slots, and "
-             "what becomes of\n"
-             "an element of the variable (value) when one of a gradient (g) comes; "
-             "docs/EXPRESSIONS.md has the\n"
-             "language. The same text under the same name is the same function; another text is "
-             "refused. What is\n"
-             "wrong in the text is said as FILE:line:column. A run has 64 such functions at most, "
-             "and keeps them\n"
-             "to its end. Without --ps, standard error says whose run this is. A run of another "
-             "user needs --ps.",
-    .examples = "  sumac define lion2 lion.txt\n"
-                "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
-                "  sumac functions --ps 127.0.0.1:2222\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = define,
+    OPTION_ROW_PS(struct define_options),
+    OPTION_ROW_JSON(struct define_options),
 };
 
 /* What is read, and what of. */
@@ -81,7 +53,8 @@ static bool read_text(const char *path, struct text *text)
     if (file != NULL && !standard)
         (void)fclose(file);
     if (!whole)
-        fprintf(stderr, "sumac define: cannot read %s: %s\n", text->name, strerror(why));
+        (void)command_say(
+            &define_command, EXIT_MISUSED, "cannot read %s: %s", text->name, strerror(why));
     else if (text->bytes > EXPRESSION_TEXT_BYTES_MAX) /* how many is not known */
         fprintf(
             stderr, "%s: the text has more than %u bytes, which are the most\n", text->name,
@@ -90,14 +63,13 @@ static bool read_text(const char *path, struct text *text)
 }
 
 /* As compilers do, where the error has a place. The exit code. */
-static int
-text_failed(const struct command *command, const struct text *text, const struct sumac_error *error)
+static int text_failed(const struct text *text, const struct sumac_error *error)
 {
     unsigned line = 0, column = 0;
     int used = 0;
 
     if (error->reason != SUMAC_REASON_BAD_EXPRESSION)
-        return command_failed(command, error);
+        return command_failed(&define_command, error);
     (void)sscanf(error->text, "line %u, column %u: %n", &line, &column, &used);
     if (used > 0)
         fprintf(stderr, "%s:%u:%u: %s\n", text->name, line, column, error->text + used);
@@ -110,32 +82,25 @@ text_failed(const struct command *command, const struct text *text, const struct
 static uint32_t number_of(struct roster *roster, const char *name)
 {
     struct cluster_functions functions = {.count = 0};
-    uint32_t number = 0;
 
-    if (cluster_functions_ask(roster, &functions, NULL) == SUMAC_OK) {
-        const struct cluster_function *made = cluster_functions_find_by_name(&functions, name);
-        number = made != NULL ? made->number : 0;
-    }
-    cluster_functions_deinit(&functions);
-    return number;
+    (void)cluster_functions_ask(roster, &functions, NULL);
+    const struct cluster_function *made = cluster_functions_find_by_name(&functions, name);
+    return made != NULL ? made->number : 0;
 }
 
 static bool print_defined(const char *name, uint32_t number, const struct found_run *run, bool json)
 {
     if (!json)
         return printf("%s is function %" PRIu32 "\n", name, number) > 0;
-    struct value *value = value_object();
-    value_put(value, "name", value_text(name));
-    value_put(value, "number", value_number(number));
-    value_put(value, "run", found_run_to_json(run));
-    const bool printed = value_print(value, stdout);
-    value_free(value);
-    return printed;
+    json_t *value = json_object();
+    json_put(value, "name", json_string(name));
+    json_put(value, "number", json_number(number));
+    json_put(value, "run", found_run_to_json(run));
+    return json_print(value, false, stdout);
 }
 
-static int define_in_run(
-    const struct command *command, const struct define_options *options, const char *name,
-    const struct text *text)
+static int
+define_in_run(const struct define_options *options, const char *name, const struct text *text)
 {
     struct roster roster = {.count = 0};
     struct sumac_client *client = NULL;
@@ -151,34 +116,48 @@ static int define_in_run(
     observer_leave(client);
     int code = EXIT_FINE;
     if (status != SUMAC_OK)
-        code = text_failed(command, text, &error);
+        code = text_failed(text, &error);
     else if (!print_defined(name, number_of(&roster, name), &roster.run, options->json))
         code = EXIT_FAILED;
-    roster_deinit(&roster);
     return code;
 }
 
-static int define(const struct command *command, int argc, char **argv)
+static int define(const void *given, struct words words)
 {
     static struct update_defined read;
     static struct text text;
-    struct define_options options = {.timeout_ms = PATIENCE_MS};
     struct sumac_error error = {0};
-    int count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
 
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (count != 2) {
-        fprintf(
-            stderr,
-            "sumac define: give a name, and a file with its text: sumac define NAME FILE\n");
+    if (words.count != 2)
+        return command_say(
+            &define_command, EXIT_MISUSED,
+            "give a name, and a file with its text: sumac define NAME FILE");
+    const char *const name = words.items[0];
+    if (!read_text(words.items[1], &text))
         return EXIT_MISUSED;
-    }
-    if (!read_text(argv[1], &text))
-        return EXIT_MISUSED;
-    if (update_define(UPDATE_DEFINED_FIRST, argv[0], text.data, text.bytes, &read, &error) !=
-        SUMAC_OK)
-        return text_failed(command, &text, &error);
-    return define_in_run(command, &options, argv[0], &text);
+    if (update_define(UPDATE_DEFINED_FIRST, name, text.data, text.bytes, &read, &error) != SUMAC_OK)
+        return text_failed(&text, &error);
+    return define_in_run(given, name, &text);
 }
+
+const struct command define_command = {
+    .name = "define",
+    .summary = "make a text an update function of a run",
+    .arguments = "NAME FILE",
+    .about =
+        "Every worker of the run may then use it like a built-in function, by its name. The FILE, "
+        "- for standard input, has an expression: a line of hyperparameters, a line of slots, and "
+        "what becomes of an element of the variable (value) when one of a gradient (g) comes; "
+        "docs/EXPRESSIONS.md has the language. The same text under the same name is the same "
+        "function; another text is refused. An error in the text is reported as FILE:line:column. "
+        "A run has 64 such functions at most, and keeps them to its end. Without --ps, standard "
+        "error says whose run this is. A run of another user needs --ps.",
+    .examples = "  sumac define lion2 lion.txt\n"
+                "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
+                "  sumac functions --ps 127.0.0.1:2222\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct define_options),
+    .defaults = &(const struct define_options){.timeout_ms = PATIENCE_MS},
+    .run = define,
+};

@@ -19,30 +19,7 @@ struct devices_options {
 };
 
 static const struct option_row rows[] = {
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct devices_options, json)},
-};
-
-static int list(const struct command *command, int argc, char **argv);
-
-const struct command devices_command = {
-    .name = "devices",
-    .summary = "list the devices of this machine, and say what is missing for more",
-    .arguments = "",
-    .about = "The CPU, whose devices CPU:0, CPU:1, … are as many as are asked for; and each GPU "
-             "that programs see\n"
-             "here (CUDA_VISIBLE_DEVICES hides and orders them), with its memory, its compute "
-             "capability, and the\n"
-             "GPUs whose memory it reads and writes without the host. Then the driver's release, "
-             "the latest CUDA\n"
-             "that it knows, and NCCL, which several GPUs need. What is missing is said with the "
-             "remedy. No ps is\n"
-             "asked.",
-    .examples = "  sumac devices\n"
-                "  CUDA_VISIBLE_DEVICES=1 sumac devices --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = list,
+    OPTION_ROW_JSON(struct devices_options),
 };
 
 struct cpu {
@@ -171,87 +148,96 @@ static bool print_text(const struct cpu *cpu, const struct gpus *gpus)
 
 /* ---- JSON */
 
-static struct value *cpu_value(const struct cpu *cpu)
+static json_t *cpu_value(const struct cpu *cpu)
 {
-    struct value *value = value_object();
+    json_t *value = json_object();
 
-    value_put(value, "name", value_text(cpu->name));
-    value_put(value, "cores", value_number(cpu->cores));
-    value_put(value, "memory_bytes", value_number(cpu->memory_bytes));
+    json_put(value, "name", json_string(cpu->name));
+    json_put(value, "cores", json_number(cpu->cores));
+    json_put(value, "memory_bytes", json_number(cpu->memory_bytes));
     return value;
 }
 
-static struct value *gpu_value(const struct gpus *gpus, uint32_t index)
+static json_t *gpu_value(const struct gpus *gpus, uint32_t index)
 {
     const struct gpu *gpu = &gpus->items[index];
-    struct value *value = value_object(), *others = value_array();
+    json_t *value = json_object(), *others = json_array();
     char text[32];
 
     for (uint32_t other = 0; other < gpus->count; other++)
         if (reaches(gpu, other))
-            value_add(others, value_number(other));
-    value_put(value, "index", value_number(index));
-    value_put(value, "name", value_text(gpu->name));
-    value_put(value, "memory_bytes", value_number(gpu->memory_bytes));
+            json_add(others, json_number(other));
+    json_put(value, "index", json_number(index));
+    json_put(value, "name", json_string(gpu->name));
+    json_put(value, "memory_bytes", json_number(gpu->memory_bytes));
     (void)text_print(
         text, sizeof text, "%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor);
-    value_put(value, "compute_capability", value_text(text));
-    value_put(value, "reaches", others);
+    json_put(value, "compute_capability", json_string(text));
+    json_put(value, "reaches", others);
     return value;
 }
 
 /* What is not there has no key. */
-static void put_versions(struct value *all, const struct gpus *gpus)
+static void put_versions(json_t *all, const struct gpus *gpus)
 {
     char text[64];
 
     if (gpus->driver[0] != '\0')
-        value_put(all, "driver", value_text(gpus->driver));
+        json_put(all, "driver", json_string(gpus->driver));
     (void)text_print(text, sizeof text, "%" PRIu32 ".%" PRIu32, gpus->cuda_major, gpus->cuda_minor);
     if (gpus->cuda_major > 0)
-        value_put(all, "cuda", value_text(text));
+        json_put(all, "cuda", json_string(text));
     (void)text_print(
         text, sizeof text, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, gpus->nccl_major, gpus->nccl_minor,
         gpus->nccl_patch);
     if (gpus->nccl_major > 0)
-        value_put(all, "nccl", value_text(text));
+        json_put(all, "nccl", json_string(text));
 }
 
 static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
 {
-    struct value *all = value_object(), *items = value_array(), *missing = value_array();
+    json_t *all = json_object(), *items = json_array(), *missing = json_array();
 
     for (uint32_t i = 0; i < gpus->count; i++)
-        value_add(items, gpu_value(gpus, i));
+        json_add(items, gpu_value(gpus, i));
     if (gpus->missing.status != SUMAC_OK)
-        value_add(missing, value_text(gpus->missing.text));
+        json_add(missing, json_string(gpus->missing.text));
     if (nccl_missing(gpus) != NULL)
-        value_add(missing, value_text(nccl_missing(gpus)->text));
-    value_put(all, "cpu", cpu_value(cpu));
-    value_put(all, "gpus", items);
+        json_add(missing, json_string(nccl_missing(gpus)->text));
+    json_put(all, "cpu", cpu_value(cpu));
+    json_put(all, "gpus", items);
     put_versions(all, gpus);
-    value_put(all, "missing", missing);
-    const bool printed = value_print(all, stdout);
-    value_free(all);
-    return printed;
+    json_put(all, "missing", missing);
+    return json_print(all, false, stdout);
 }
 
-static int list(const struct command *command, int argc, char **argv)
+static int list(const void *given, struct words words)
 {
-    struct devices_options options = {0};
-    struct gpus gpus;
-    int words = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (words > 0) {
-        fprintf(
-            stderr, "sumac devices: %s means nothing here; see `sumac devices --help`\n", argv[0]);
-        return EXIT_MISUSED;
-    }
+    const struct devices_options *const options = given;
     const struct cpu cpu = find_cpu();
+    struct gpus gpus;
+    (void)words;
+
     gpus_find(&gpus);
-    const bool printed = options.json ? print_json(&cpu, &gpus) : print_text(&cpu, &gpus);
+    const bool printed = options->json ? print_json(&cpu, &gpus) : print_text(&cpu, &gpus);
     return printed ? EXIT_FINE : EXIT_FAILED;
 }
+
+const struct command devices_command = {
+    .name = "devices",
+    .summary = "list the devices of this machine, and say what is missing for more",
+    .arguments = "",
+    .about =
+        "The CPU, whose devices CPU:0, CPU:1, … are as many as are asked for; and each GPU that "
+        "programs see here (CUDA_VISIBLE_DEVICES hides and orders them), with its memory, its "
+        "compute capability, and the GPUs whose memory it reads and writes without the host. Then "
+        "the driver's release, the latest CUDA that it knows, and NCCL, which several GPUs need. "
+        "Each missing part is named with its remedy. No ps is asked.",
+    .examples = "  sumac devices\n"
+                "  CUDA_VISIBLE_DEVICES=1 sumac devices --json\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct devices_options),
+    .no_words = "means nothing here; see `sumac devices --help`",
+    .run = list,
+};

@@ -1,94 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* find_cluster.c -- three places to look for a run, in the order of how plainly they were said. */
-#include "find_cluster.h"
-
+#define _DEFAULT_SOURCE /* strsep */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "address.h"
+#include "alloc.h"
 #include "error.h"
+#include "roster.h"
+#include "run_record.h"
 #include "sumac/cluster.h"
 
 #define REMEDY                                                                                     \
     "name a ps with --ps HOST:PORT (for another user's run, too), set TF_CONFIG, or start one "    \
     "here with `sumac run`"
 
-enum sumac_status ps_list_add(struct ps_list *list, const char *address, struct sumac_error *error)
-{
-    char **grown = realloc(list->addresses, (list->count + 1) * sizeof *grown);
-
-    if (grown != NULL) {
-        list->addresses = grown;
-        grown[list->count] = strdup(address);
-    }
-    if (grown == NULL || grown[list->count] == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a list of ps");
-    list->count++;
-    return SUMAC_OK;
-}
-
-void ps_list_deinit(struct ps_list *list)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        free(list->addresses[i]);
-    free(list->addresses);
-    *list = (struct ps_list){0};
-}
-
 /* Who is named twice is asked once. */
-static bool is_listed(const struct ps_list *list, const char *address)
+static bool is_listed(const struct roster *roster, const char *address)
 {
     uint32_t i = 0;
 
-    while (i < list->count && strcmp(list->addresses[i], address) != 0)
+    while (i < roster->count && strcmp(roster->ps[i].address, address) != 0)
         i++;
-    return i < list->count;
+    return i < roster->count;
 }
 
 static enum sumac_status
-from_option(const char *option, struct ps_list *list, struct sumac_error *error)
+from_option(const char *option, struct roster *roster, struct sumac_error *error)
 {
-    enum sumac_status status = SUMAC_OK;
-    char *words = strdup(option);
-    char *rest = NULL;
+    char *rest = cli_copy(option, strlen(option));
 
-    for (char *word = words ? strtok_r(words, ",", &rest) : NULL;
-         word != NULL && status == SUMAC_OK; word = strtok_r(NULL, ",", &rest)) {
-        const char *flaw = address_flaw(word, strlen(word));
+    for (char *word = strsep(&rest, ","); word != NULL; word = strsep(&rest, ",")) {
+        const char *const flaw = word[0] == '\0' ? NULL : address_flaw(word, strlen(word));
         if (flaw != NULL)
-            status = fail(
+            return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
                 "--ps wants HOST:PORT, not %.300s: %s", word, flaw);
-        else if (!is_listed(list, word))
-            status = ps_list_add(list, word, error);
+        if (word[0] != '\0' && !is_listed(roster, word))
+            roster_add(roster, word);
     }
-    free(words);
-    if (status == SUMAC_OK && list->count == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "--ps wants HOST:PORT, not an empty word");
-    return status;
+    if (roster->count > 0)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "--ps wants HOST:PORT, not an empty word");
 }
 
-static enum sumac_status from_tf_config(struct ps_list *list, struct sumac_error *error)
+static enum sumac_status from_tf_config(struct roster *roster, struct sumac_error *error)
 {
     struct sumac_cluster cluster;
-    enum sumac_status status = sumac_cluster_from_environment(NULL, &cluster, error);
+    const enum sumac_status status = sumac_cluster_from_environment(NULL, &cluster, error);
 
     if (status != SUMAC_OK)
         return status;
     const struct sumac_job *ps = sumac_cluster_job(&cluster, "ps");
-    for (uint32_t i = 0; ps != NULL && status == SUMAC_OK && i < ps->task_count; i++)
-        status = ps_list_add(list, ps->tasks[i].address, error);
-    if (status == SUMAC_OK && list->count == 0)
-        status = fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG names no ps; " REMEDY);
+    for (uint32_t i = 0; ps != NULL && i < ps->task_count; i++)
+        roster_add(roster, ps->tasks[i].address);
     sumac_cluster_deinit(&cluster);
-    return status;
+    if (roster->count > 0)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "TF_CONFIG names no ps; " REMEDY);
 }
 
 static enum sumac_status
@@ -106,32 +79,31 @@ several(const struct run_record *records, uint32_t count, struct sumac_error *er
         "%u runs are going on on this machine; choose one: %s", count, runs);
 }
 
-static enum sumac_status from_record(struct ps_list *list, struct sumac_error *error)
+static enum sumac_status from_record(struct roster *roster, struct sumac_error *error)
 {
     struct run_record *records = NULL;
     uint32_t count = 0;
-    enum sumac_status status = run_record_list(&records, &count, error);
+    const enum sumac_status status = run_record_list(&records, &count, error);
 
-    if (status == SUMAC_OK && count == 0)
-        status = fail(
+    if (status != SUMAC_OK)
+        return status;
+    if (count == 0)
+        return fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
             "you have no `sumac run` on this machine; " REMEDY);
-    if (status == SUMAC_OK && count > 1)
-        status = several(records, count, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < records[0].ps_count; i++)
-        status = ps_list_add(list, records[0].ps[i], error);
-    if (status == SUMAC_OK) {
-        list->pid = records[0].pid;
-        (void)snprintf(list->program, sizeof list->program, "%s", records[0].program);
-    }
-    free(records);
-    return status;
+    if (count > 1)
+        return several(records, count, error);
+    for (uint32_t i = 0; i < records[0].ps_count; i++)
+        roster_add(roster, records[0].ps[i]);
+    roster->run.pid = records[0].pid;
+    (void)snprintf(roster->run.program, sizeof roster->run.program, "%s", records[0].program);
+    return SUMAC_OK;
 }
 
 enum sumac_status
-find_cluster(const char *ps_option, struct ps_list *list, struct sumac_error *error)
+find_cluster(const char *ps_option, struct roster *roster, struct sumac_error *error)
 {
-    struct ps_list found = {.named = ps_option != NULL};
+    struct roster found = {.run = {.named = ps_option != NULL}};
     const char *config = getenv("TF_CONFIG");
     enum sumac_status status = SUMAC_OK;
 
@@ -141,10 +113,7 @@ find_cluster(const char *ps_option, struct ps_list *list, struct sumac_error *er
         status = from_tf_config(&found, error);
     else
         status = from_record(&found, error);
-    if (status != SUMAC_OK) {
-        ps_list_deinit(&found);
-        return status;
-    }
-    *list = found;
-    return SUMAC_OK;
+    if (status == SUMAC_OK)
+        *roster = found;
+    return status;
 }

@@ -5,31 +5,12 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ask.h"
 #include "error.h"
-#include "find_cluster.h"
 #include "wire.h"
-
-static enum sumac_status
-make(struct roster *roster, char *const *addresses, size_t count, struct sumac_error *error)
-{
-    *roster = (struct roster){.ps = calloc(count + 1, sizeof *roster->ps)};
-    for (size_t i = 0; roster->ps != NULL && i < count; i++) {
-        roster->ps[i].address = strdup(addresses[i]);
-        if (roster->ps[i].address == NULL)
-            break;
-        roster->count++;
-    }
-    if (roster->count == count)
-        return SUMAC_OK;
-    roster_deinit(roster);
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a list of ps");
-}
 
 /* The ps that answered may list itself under another index. */
 static enum sumac_status check_own_index(
@@ -46,36 +27,24 @@ static enum sumac_status check_own_index(
 /* Whoever of `some` answers first knows all. */
 static enum sumac_status learn(struct roster *some, struct roster *all, struct sumac_error *error)
 {
-    wire_list_request request = WIRE_LIST_REQUEST_INIT;
-
-    request.after_id = UINT64_MAX; /* no variables */
-    const struct inquiry inquiry = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_LIST,
-        .request = &request.base,
-        .one_is_enough = true};
     struct answers answers = {0};
-    enum sumac_status status = ask(some, &inquiry, &answers, error);
+    enum sumac_status status = ask_who(some, true, &answers, error);
+
     if (status != SUMAC_OK)
         return status;
-    const wire_list_reply *reply =
-        (const wire_list_reply *)(const void *)answers.replies[answers.first];
+    const wire_list_reply *const reply = list_of(&answers, answers.first);
+    const char *const address = some->ps[answers.first].address;
     if (reply->n_ps_addresses == 0 || reply->ps >= reply->n_ps_addresses)
         status = fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            "what answers at %s names no ps: is it one of this release?",
-            some->ps[answers.first].address);
-    else
-        status = make(all, reply->ps_addresses, reply->n_ps_addresses, error);
-    if (status == SUMAC_OK) {
-        all->first = reply->ps;
-        all->cluster_id = reply->cluster_id;
-        all->by_index = true;
-        some->first = answers.first;
-        status = check_own_index(all, some->ps[answers.first].address, reply->ps, error);
-        if (status != SUMAC_OK)
-            roster_deinit(all);
-    }
+            "what answers at %s names no ps: is it one of this release?", address);
+    *all = (struct roster){
+        .first = reply->ps, .cluster_id = reply->cluster_id, .by_index = true, .run = some->run};
+    for (size_t i = 0; i < reply->n_ps_addresses; i++)
+        roster_add(all, reply->ps_addresses[i]);
+    some->first = answers.first;
+    if (status == SUMAC_OK)
+        status = check_own_index(all, address, reply->ps, error);
     answers_deinit(&answers);
     return status;
 }
@@ -93,7 +62,7 @@ static enum sumac_status compare(
     struct sumac_error *error)
 {
     for (uint32_t i = 0; i < answers->count; i++) {
-        const wire_list_reply *reply = (const wire_list_reply *)(const void *)answers->replies[i];
+        const wire_list_reply *reply = list_of(answers, i);
         if (reply == NULL || reply->cluster_id == 0 || reply->cluster_id == all->cluster_id)
             continue;
         return fail(
@@ -110,20 +79,16 @@ static enum sumac_status compare(
 static enum sumac_status
 check_named(struct roster *some, const struct roster *all, struct sumac_error *error)
 {
-    wire_list_request request = WIRE_LIST_REQUEST_INIT;
     struct answers answers = {0};
     struct sumac_error nobody;
     uint32_t asked = 0;
 
-    request.after_id = UINT64_MAX; /* no variables */
-    const struct inquiry inquiry = {
-        .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &request.base};
     for (uint32_t i = 0; i < some->count; i++) {
         struct roster_ps *ps = &some->ps[i];
         ps->left_out = i == some->first || has_address(all, ps->address);
         asked += !ps->left_out;
     }
-    if (asked == 0 || all->cluster_id == 0 || ask(some, &inquiry, &answers, &nobody) != SUMAC_OK)
+    if (asked == 0 || all->cluster_id == 0 || ask_who(some, false, &answers, &nobody) != SUMAC_OK)
         return SUMAC_OK;
     const enum sumac_status status = compare(some, all, &answers, error);
     answers_deinit(&answers);
@@ -131,41 +96,31 @@ check_named(struct roster *some, const struct roster *all, struct sumac_error *e
 }
 
 /* The user did not type the address: say where it came from. */
-static enum sumac_status say_record(const struct ps_list *list, struct sumac_error *error)
+static enum sumac_status say_record(const struct found_run *run, struct sumac_error *error)
 {
     const struct sumac_error why = *error;
 
-    assert(list->pid != 0);
+    assert(run->pid != 0);
     return fail(
         error, why.status, why.reason, "%s; `sumac run` of %.128s, process %d, gave that address",
-        why.text, list->program, (int)list->pid);
+        why.text, run->program, (int)run->pid);
 }
 
 enum sumac_status
 roster_find(const char *ps_option, struct roster *roster, struct sumac_error *error)
 {
-    struct ps_list list = {0};
-    struct roster some = {0};
-    enum sumac_status status = find_cluster(ps_option, &list, error);
+    struct roster some = {0}, all = {0};
+    enum sumac_status status = find_cluster(ps_option, &some, error);
 
     if (status != SUMAC_OK)
         return status;
-    status = make(&some, list.addresses, list.count, error);
+    status = learn(&some, &all, error);
+    if (status != SUMAC_OK && some.run.pid != 0)
+        return say_record(&some.run, error);
     if (status == SUMAC_OK)
-        status = learn(&some, roster, error);
-    if (status != SUMAC_OK && list.pid != 0)
-        status = say_record(&list, error);
-    if (status == SUMAC_OK && check_named(&some, roster, error) != SUMAC_OK) {
-        status = error->status;
-        roster_deinit(roster);
-    }
-    if (status == SUMAC_OK) {
-        roster->run.named = list.named;
-        roster->run.pid = list.pid;
-        memcpy(roster->run.program, list.program, sizeof list.program);
-    }
-    ps_list_deinit(&list);
-    roster_deinit(&some);
+        status = check_named(&some, &all, error);
+    if (status == SUMAC_OK)
+        *roster = all;
     return status;
 }
 
@@ -177,8 +132,7 @@ static void ask_whose(struct roster *roster)
         .service = WIRE_OBSERVE, .method = WIRE_OBSERVE_STATS, .request = &request.base};
     struct answers answers = {0};
 
-    for (uint32_t i = 0; i < roster->count; i++)
-        roster->ps[i].left_out = i != roster->first;
+    roster_leave_out_all_but(roster, roster->first);
     if (ask(roster, &inquiry, &answers, NULL) == SUMAC_OK)
         found_run_learn(
             &roster->run, (const wire_stats_reply *)(const void *)answers.replies[answers.first]);

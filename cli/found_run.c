@@ -89,24 +89,24 @@ const char *found_run_print(const struct found_run *run, char text[FOUND_RUN_TEX
     return text;
 }
 
-struct value *found_run_to_json(const struct found_run *run)
+json_t *found_run_to_json(const struct found_run *run)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
 
     if (run->pid != 0) {
-        value_put(json, "program", value_text(run->program));
-        value_put(json, "pid", value_number((uint64_t)run->pid));
+        json_put(json, "program", json_string(run->program));
+        json_put(json, "pid", json_number((uint64_t)run->pid));
     }
     if (run->answered) {
-        value_put(json, "ps", value_number(run->ps));
-        value_put(json, "address", value_text(run->address));
-        value_put(json, "uptime_ms", value_number(run->uptime_ms));
+        json_put(json, "ps", json_number(run->ps));
+        json_put(json, "address", json_string(run->address));
+        json_put(json, "uptime_ms", json_number(run->uptime_ms));
     }
     if (run->answered && run->identity.pid != 0) {
-        value_put(json, "name", value_text(run->identity.run));
-        value_put(json, "host", value_text(run->identity.host));
-        value_put(json, "ps_pid", value_number(run->identity.pid));
-        value_put(json, "user", value_number(run->user));
+        json_put(json, "name", json_string(run->identity.run));
+        json_put(json, "host", json_string(run->identity.host));
+        json_put(json, "ps_pid", json_number(run->identity.pid));
+        json_put(json, "user", json_number(run->user));
     }
     return json;
 }

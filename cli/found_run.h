@@ -36,7 +36,7 @@ void found_run_learn(struct found_run *run, const wire_stats_reply *stats);
 const char *found_run_print(const struct found_run *run, char text[FOUND_RUN_TEXT_BYTES]);
 
 /* The same as an object, with the fields that are known. Gives  a value. */
-struct value *found_run_to_json(const struct found_run *run);
+json_t *found_run_to_json(const struct found_run *run);
 
 /* May a command change this run?
  * Fails    FAILED_PRECONDITION: it is another user's, and no --ps named it. */

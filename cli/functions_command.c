@@ -29,35 +29,7 @@ static const struct option_row rows[] = {
      OPTION_TEXT, .offset = offsetof(struct functions_options, ps)},
     {"plugin", "FILE", "a shared library whose functions are listed, too, as a ps would load them",
      OPTION_LIST, .offset = offsetof(struct functions_options, plugins)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct functions_options, json)},
-};
-
-static int list(const struct command *command, int argc, char **argv);
-
-const struct command functions_command = {
-    .name = "functions",
-    .summary = "list the update functions and their hyperparameters",
-    .arguments = "[NAME…]",
-    .about = "Each update function's rule (θ is the variable, g what is pushed), the data types "
-             "that it takes, its\n"
-             "slots, and its hyperparameters with their defaults and ranges. A variable is created "
-             "with one; a\n"
-             "push may name another that needs no slots beyond those. A learning_rate may go by a "
-             "schedule:\n"
-             "constant, exponential_decay or cosine_decay, with warm-up. With --ps, TF_CONFIG, or "
-             "a NAME that is\n"
-             "not built in, a ps is asked for the functions that the run has beside the built-in "
-             "ones: from a text\n"
-             "(`sumac define`), with the text, or from its plug-ins.",
-    .examples = "  sumac functions\n"
-                "  sumac functions adam\n"
-                "  sumac functions --ps 127.0.0.1:2222\n"
-                "  sumac functions --plugin libmine.so mine\n"
-                "  sumac functions --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = list,
+    OPTION_ROW_JSON(struct functions_options),
 };
 
 static bool takes(const struct update_function *function, uint32_t number)
@@ -153,64 +125,64 @@ static void print_defined(const struct cluster_function *function)
 
 /* ---- JSON */
 
-static struct value *dtypes_value(const struct update_function *function)
+static json_t *dtypes_value(const struct update_function *function)
 {
-    struct value *dtypes = value_array();
+    json_t *dtypes = json_array();
 
     for (unsigned dtype = 1; dtype <= DTYPES_MAX; dtype++)
         if (is_applied_to(function, (enum sumac_dtype)dtype))
-            value_add(dtypes, value_text(sumac_dtype_name((enum sumac_dtype)dtype)));
+            json_add(dtypes, json_string(sumac_dtype_name((enum sumac_dtype)dtype)));
     return dtypes;
 }
 
-static struct value *hyperparameters_value(const struct update_function *function)
+static json_t *hyperparameters_value(const struct update_function *function)
 {
-    struct value *all = value_object();
+    json_t *all = json_object();
 
     for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
         if (!takes(function, number))
             continue;
-        struct value *one = value_object();
-        value_put(one, "default", value_real(function->defaults[number]));
-        value_put(one, "range", value_text(update_hyperparameter_range(function, number)));
-        value_put(all, update_hyperparameter_of(function, number)->name, one);
+        json_t *one = json_object();
+        json_put(one, "default", json_finite(function->defaults[number]));
+        json_put(one, "range", json_string(update_hyperparameter_range(function, number)));
+        json_put(all, update_hyperparameter_of(function, number)->name, one);
     }
     return all;
 }
 
-static void put_properties(struct value *value, const struct update_function *function)
+static void put_properties(json_t *value, const struct update_function *function)
 {
-    struct value *slots = value_array();
+    json_t *slots = json_array();
 
     for (uint32_t i = 0; i < function->slot_count; i++)
-        value_add(slots, value_text(function->slot_names[i]));
-    value_put(value, "dtypes", dtypes_value(function));
-    value_put(value, "slots", slots);
-    value_put(value, "hyperparameters", hyperparameters_value(function));
+        json_add(slots, json_string(function->slot_names[i]));
+    json_put(value, "dtypes", dtypes_value(function));
+    json_put(value, "slots", slots);
+    json_put(value, "hyperparameters", hyperparameters_value(function));
 }
 
-static struct value *function_value(const struct update_function *function)
+static json_t *function_value(const struct update_function *function)
 {
-    struct value *value = value_object();
+    json_t *value = json_object();
 
-    value_put(value, "name", value_text(function->name));
-    value_put(value, "rule", value_text(function->rule));
+    json_put(value, "name", json_string(function->name));
+    json_put(value, "rule", json_string(function->rule));
     put_properties(value, function);
     return value;
 }
 
-static struct value *defined_value(const struct cluster_function *function)
+static json_t *defined_value(const struct cluster_function *function)
 {
-    struct value *value = value_object();
+    json_t *value = json_object();
 
-    value_put(value, "name", value_text(function->name));
-    value_put(value, "number", value_number(function->number));
+    json_put(value, "name", json_string(function->name));
+    json_put(value, "number", json_number(function->number));
     if (function->plugin[0] == '\0') {
-        value_put(value, "text", value_text(function->text));
+        json_put(value, "text", json_string(function->text));
     } else {
-        value_put(value, "plugin", value_text(function->plugin));
+        json_put(value, "plugin", json_string(function->plugin));
         if (function->row != NULL)
-            value_put(value, "rule", value_text(function->row->rule));
+            json_put(value, "rule", json_string(function->row->rule));
     }
     if (function->row != NULL)
         put_properties(value, function->row);
@@ -233,35 +205,35 @@ static const char *function_name(const void *context, size_t index)
     return index - known < defined->count ? defined->items[index - known].name : NULL;
 }
 
-static bool check_names(int count, char **names, const struct cluster_functions *defined)
+static bool check_names(const struct words *names, const struct cluster_functions *defined)
 {
-    for (int i = 0; i < count; i++) {
-        if (update_find_by_name(names[i]) != NULL ||
-            cluster_functions_find_by_name(defined, names[i]) != NULL)
+    for (size_t i = 0; i < names->count; i++) {
+        const char *const name = names->items[i];
+        if (update_find_by_name(name) != NULL ||
+            cluster_functions_find_by_name(defined, name) != NULL)
             continue;
-        const char *nearest = nearest_word(names[i], function_name, defined);
-        fprintf(stderr, "sumac functions: there is no update function %s; ", names[i]);
-        if (nearest != NULL)
-            fprintf(stderr, "did you mean %s?\n", nearest);
-        else
-            fprintf(stderr, "`sumac functions` lists them\n");
+        const char *nearest = nearest_word(name, function_name, defined);
+        (void)command_say(
+            &functions_command, EXIT_MISUSED, "there is no update function %s; %s%s%s", name,
+            nearest != NULL ? "did you mean " : "`sumac functions` lists them",
+            nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
         return false;
     }
     return true;
 }
 
-static bool is_wanted(const char *name, int count, char **names)
+static bool is_wanted(const char *name, const struct words *names)
 {
-    bool wanted = count == 0;
+    bool wanted = names->count == 0;
 
-    for (int i = 0; i < count; i++)
-        wanted = wanted || strcmp(names[i], name) == 0;
+    for (size_t i = 0; i < names->count; i++)
+        wanted = wanted || strcmp(names->items[i], name) == 0;
     return wanted;
 }
 
-static bool print_all(int count, char **names, const struct cluster_functions *defined, bool json)
+static bool print_all(const struct words *names, const struct cluster_functions *defined, bool json)
 {
-    struct value *all = value_array();
+    json_t *all = json ? json_array() : NULL;
     const char *name = NULL;
     bool first = true;
 
@@ -269,20 +241,21 @@ static bool print_all(int count, char **names, const struct cluster_functions *d
         const struct update_function *function = update_at(i);
         const struct cluster_function *one =
             function == NULL ? cluster_functions_find_by_name(defined, name) : NULL;
-        if (!is_wanted(name, count, names))
+        if (!is_wanted(name, names))
             continue;
-        value_add(all, one != NULL ? defined_value(one) : function_value(function));
-        if (!json && !first)
+        if (json) {
+            json_add(all, one != NULL ? defined_value(one) : function_value(function));
+            continue;
+        }
+        if (!first)
             putchar('\n');
-        if (!json && one != NULL)
+        if (one != NULL)
             print_defined(one);
-        else if (!json)
+        else
             print_function(function);
         first = false;
     }
-    const bool printed = !json || value_print(all, stdout);
-    value_free(all);
-    return printed;
+    return !json || json_print(all, false, stdout);
 }
 
 static enum sumac_status load(
@@ -294,16 +267,17 @@ static enum sumac_status load(
         if (status != SUMAC_OK)
             return status;
     }
-    return cluster_functions_of(&files->plugins, functions, error);
+    *functions = cluster_functions_of(&files->plugins);
+    return SUMAC_OK;
 }
 
 /* Only the run can have the others. */
-static bool are_built_in(int count, char **names)
+static bool are_built_in(const struct words *names)
 {
     bool all = true;
 
-    for (int i = 0; i < count; i++)
-        all = all && update_find_by_name(names[i]) != NULL;
+    for (size_t i = 0; i < names->count; i++)
+        all = all && update_find_by_name(names->items[i]) != NULL;
     return all;
 }
 
@@ -320,50 +294,64 @@ static int ask_run(const struct functions_options *options, struct cluster_funct
         roster_tell(&roster, false);
     if (status == SUMAC_OK)
         status = cluster_functions_ask(&roster, functions, &error);
-    roster_deinit(&roster);
     if (status == SUMAC_OK)
         return EXIT_FINE;
     const int code = command_exit_code(&error);
     if (options->ps != NULL && code < EXIT_RETRYABLE)
         return command_failed(&functions_command, &error);
-    fprintf(stderr, "sumac functions: a run's own functions are left out: %s\n", error.text);
-    return none_named ? EXIT_FINE : code;
+    return command_say(
+        &functions_command, none_named ? EXIT_FINE : code, "a run's own functions are left out: %s",
+        error.text);
 }
 
-static int list(const struct command *command, int argc, char **argv)
+static int list(const void *given, struct words words)
 {
-    struct functions_options options = {0};
+    const struct functions_options *const options = given;
+    const bool loads = options->plugins.count > 0;
     struct cluster_functions defined = {.count = 0};
     struct plugin_files files;
     struct sumac_error error = {0};
-    int count = 0, code = EXIT_FINE;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
+    int code = EXIT_FINE;
 
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    if (loads && options->ps != NULL)
+        return command_say(
+            &functions_command, EXIT_MISUSED,
+            "--ps lists those of a run and --plugin those of a library; give one of the two");
     plugin_files_init(&files);
-    const bool loads = options.plugins.count > 0;
-    if (loads && options.ps != NULL) {
-        fputs(
-            "sumac functions: --ps lists those of a run and --plugin those of a library; give "
-            "one of the two\n",
-            stderr);
-        return EXIT_MISUSED;
-    }
-    const bool asks =
-        !loads && (options.ps != NULL || getenv("TF_CONFIG") != NULL || !are_built_in(count, argv));
-    if (loads && load(&options.plugins, &files, &defined, &error) != SUMAC_OK)
-        code = command_failed(command, &error);
-    else if (asks)
-        code = ask_run(&options, &defined);
+    if (loads && load(&options->plugins, &files, &defined, &error) != SUMAC_OK)
+        code = command_failed(&functions_command, &error);
+    else if (
+        !loads && (options->ps != NULL || getenv("TF_CONFIG") != NULL || !are_built_in(&words)))
+        code = ask_run(options, &defined);
     /* A name that is not built in may be one of those that were left out. */
-    if (code == EXIT_FINE && !check_names(count, argv, &defined))
+    if (code == EXIT_FINE && !check_names(&words, &defined))
         code = EXIT_MISUSED;
     else if (
         (code == EXIT_FINE || code >= EXIT_RETRYABLE) &&
-        !print_all(count, argv, &defined, options.json))
+        !print_all(&words, &defined, options->json))
         code = EXIT_FAILED;
-    cluster_functions_deinit(&defined);
     plugin_files_close(&files);
     return code;
 }
+
+const struct command functions_command = {
+    .name = "functions",
+    .summary = "list the update functions and their hyperparameters",
+    .arguments = "[NAME…]",
+    .about = "Each update function's rule (θ is the variable, g what is pushed), the data types "
+             "that it takes, its slots, and its hyperparameters with their defaults and ranges. A "
+             "variable is created with one; a push may name another that needs no slots beyond "
+             "those. A learning_rate may follow a schedule: constant, exponential_decay or "
+             "cosine_decay, with warm-up. With --ps, TF_CONFIG, or a NAME that is not built in, a "
+             "ps is asked for the functions that the run has beside the built-in ones: from a text "
+             "(`sumac define`), with the text, or from its plug-ins.",
+    .examples = "  sumac functions\n"
+                "  sumac functions adam\n"
+                "  sumac functions --ps 127.0.0.1:2222\n"
+                "  sumac functions --plugin libmine.so mine\n"
+                "  sumac functions --json\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct functions_options),
+    .run = list,
+};

@@ -2,10 +2,10 @@
 /* get_command.c -- `sumac get NAME…`: values of variables, printed, or as a NumPy file. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "array_file.h"
 #include "command.h"
 #include "error.h"
@@ -42,57 +42,11 @@ static const struct option_row rows[] = {
      OPTION_COUNT, .offset = offsetof(struct get_options, at_step)},
     {"timeout-ms", "MS", "how long to wait for what is read (10000)", OPTION_MS,
      .offset = offsetof(struct get_options, timeout_ms), .max = TIMEOUT_MS_MAX},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
-     OPTION_TEXT, .offset = offsetof(struct get_options, ps)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct get_options, json)},
+    OPTION_ROW_PS(struct get_options),
+    OPTION_ROW_JSON(struct get_options),
 };
 
 static const struct option_letter letters[] = {{'o', "output"}, {0, NULL}};
-
-static int get(const struct command *command, int argc, char **argv);
-
-const struct command get_command = {
-    .name = "get",
-    .summary = "print or save the values of variables",
-    .arguments = "NAME[[FIRST:END]]|PATTERN…",
-    .about = "Reads variables while the run goes on, and holds nobody up. On each ps the values of "
-             "all of them are\n"
-             "of one moment, between two pushes. Without --output it prints dtype and shape, then "
-             "the values as\n"
-             "NumPy does. With --at-step all ps are at the same synchronous step: nothing of the "
-             "next is in what\n"
-             "is read; when a later one is over already, the error names the newest. Rows are "
-             "given as W1[0:4] or\n"
-             "with --slice; in a PATTERN * and ? stand for any characters (your shell looks for "
-             "files unless you\n"
-             "quote either). A file is written whole or not at all, and on a disk that is too "
-             "small not begun;\n"
-             "numpy.load of a .npz has each variable under its name, with its slice. Only the ps "
-             "that hold what is\n"
-             "asked for need to answer. What lies on one that does not answer within 5 s is left "
-             "out of what is\n"
-             "printed, standard error says which that is, and the exit code is 128 or more; no "
-             "file is written\n"
-             "then. A name that begins with - goes behind --. Without --ps, standard error says "
-             "whose run is read.\n\n"
-             "JSON: name, dtype, shape, values nested as the axes are, in the fewest digits that "
-             "read back as the\n"
-             "same; of a slice first_row; NaN and infinities are null. Of several variables, or of "
-             "a pattern, an\n"
-             "array of these.",
-    .examples = "  sumac get W1[0:4]\n"
-                "  sumac get embeddings --rows 3,1,7\n"
-                "  sumac get W1 -o w1.npy        then in Python: numpy.load('w1.npy')\n"
-                "  sumac get 'layer1/*' b2 -o some.npz\n"
-                "  sumac get W1 -o - | gzip > w1.npy.gz\n"
-                "  sumac get b1 --json\n"
-                "  sumac get W1 --at-step 1000 --timeout-ms 600000 -o w1.npy\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .letters = letters,
-    .run = get,
-};
 
 /* What is read, and where it goes. */
 struct reading {
@@ -100,7 +54,7 @@ struct reading {
     struct roster roster;
     struct wanted_list list;
     struct row_list rows;        /* of each variable; none: all that the list says */
-    struct sumac_fetch *fetches; /* (list.count), owned; of what is not read, nothing */
+    struct sumac_fetch *fetches; /* (list.count); of what is not read, nothing */
     struct array_file *file;     /* NULL: it is printed */
     bool many;                   /* several are, or may be, asked for */
 };
@@ -148,16 +102,13 @@ static enum sumac_status make_room(struct reading *reading, size_t index, struct
 static enum sumac_status
 pull(struct reading *reading, struct sumac_client *client, struct sumac_error *error)
 {
-    struct sumac_fetch *wanted = calloc(reading->list.count + 1, sizeof *wanted);
+    struct sumac_fetch *wanted = cli_alloc(reading->list.count, sizeof *wanted);
     struct sumac_pull *under_way = NULL;
     struct sumac_pull_options options = {
         .at_step = reading->options->at_step, .timeout_ms = reading->options->timeout_ms};
     size_t count = 0;
     enum sumac_status status = SUMAC_OK;
 
-    if (wanted == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a pull");
     for (size_t i = 0; i < reading->list.count && status == SUMAC_OK; i++) {
         const struct wanted *item = &reading->list.items[i];
         struct sumac_fetch *fetch = &reading->fetches[i];
@@ -178,7 +129,6 @@ pull(struct reading *reading, struct sumac_client *client, struct sumac_error *e
         status = sumac_client_pull(client, wanted, count, &options, &under_way, error);
     if (under_way != NULL)
         status = sumac_pull_wait(under_way, options.timeout_ms + PATIENCE_MS, error);
-    free(wanted);
     return status;
 }
 
@@ -189,21 +139,14 @@ static enum sumac_status open_file(struct reading *reading, struct sumac_error *
     const char *path = reading->options->output;
     const char *end = strrchr(path, '.');
     const bool zip = reading->many || (end != NULL && strcmp(end, ".npz") == 0);
-    struct array_entry *entries = calloc(reading->list.count + 1, sizeof *entries);
+    struct array_entry *entries = cli_alloc(reading->list.count, sizeof *entries);
 
-    if (entries == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to write %s",
-            path);
     for (size_t i = 0; i < reading->list.count; i++) {
         const struct wanted *item = &reading->list.items[i];
         entries[i] =
             (struct array_entry){.name = item->label, .dtype = item->dtype, .shape = item->shape};
     }
-    const enum sumac_status status =
-        array_file_open(path, zip, entries, reading->list.count, &reading->file, error);
-    free(entries);
-    return status;
+    return array_file_open(path, zip, entries, reading->list.count, &reading->file, error);
 }
 
 static void print_text(const struct reading *reading)
@@ -255,10 +198,9 @@ static int report_missing(const struct reading *reading)
         if (item->missing < 0)
             continue;
         const struct roster_ps *ps = &reading->roster.ps[item->missing];
-        fprintf(
-            stderr, "sumac get: %s is held by ps %d at %s: %s\n", item->label, (int)item->missing,
-            ps->address, roster_silence(ps, silence, sizeof silence));
-        code = command_exit_code(&ps->why);
+        code = command_say(
+            &get_command, command_exit_code(&ps->why), "%s is held by ps %d at %s: %s", item->label,
+            (int)item->missing, ps->address, roster_silence(ps, silence, sizeof silence));
     }
     return code;
 }
@@ -304,17 +246,6 @@ static int read_and_show(struct reading *reading)
     return missing; /* main.c sees whether it was printed */
 }
 
-static void reading_deinit(struct reading *reading)
-{
-    for (size_t i = 0; reading->fetches != NULL && i < reading->list.count; i++)
-        sumac_buffer_unref(reading->fetches[i].into.buffer);
-    free(reading->fetches);
-    array_file_drop(reading->file);
-    row_list_deinit(&reading->rows);
-    wanted_deinit(&reading->list);
-    roster_deinit(&reading->roster);
-}
-
 /* ---- the command */
 
 /* Has the name of the file an ending, and not a NumPy file's? */
@@ -327,76 +258,111 @@ static bool is_other_file(const char *path)
     return end != NULL && strcmp(end, ".npy") != 0 && strcmp(end, ".npz") != 0;
 }
 
-/* What contradicts itself is refused before anything is asked. */
-static bool check(const struct get_options *options, size_t word_count, bool many)
+/* The file that values are written to. The exit code. */
+static int check_output(const char *output, bool many)
 {
-    const char *output = options->output;
-    const size_t bytes = output != NULL ? strlen(output) : 0;
+    const char *const end = strrchr(output, '.');
+    const bool is_stream = strcmp(output, "-") == 0 || strncmp(output, "/dev/", 5) == 0;
 
-    if (word_count == 0)
-        fprintf(stderr, "sumac get: name a variable, or several; `sumac ls` lists them\n");
-    else if (output != NULL && options->json)
-        fprintf(
-            stderr,
-            "sumac get: --output writes a NumPy file and --json prints: leave one of them out\n");
-    else if (options->rows != NULL && options->slice != NULL)
-        fprintf(
-            stderr, "sumac get: --rows and --slice both say which rows: leave one of them out\n");
-    else if (output != NULL && output[0] == '\0')
-        fprintf(stderr, "sumac get: --output wants the name of a file, or -\n");
-    else if (output != NULL && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO) == 1)
-        fprintf(
-            stderr, "sumac get: a NumPy file is nothing for a terminal: send it to a file or a "
-                    "program, or leave -o - out\n");
-    else if (
-        many && output != NULL && strcmp(output, "-") != 0 && strncmp(output, "/dev/", 5) != 0 &&
-        (bytes < 4 || strcmp(output + bytes - 4, ".npz") != 0))
-        fprintf(
-            stderr, "sumac get: several variables are a .npz file: call it %.*s.npz\n",
-            (int)(bytes - (bytes > 4 && strcmp(output + bytes - 4, ".npy") == 0 ? 4 : 0)), output);
-    else if (output != NULL && is_other_file(output))
-        fprintf(
-            stderr, "sumac get: --output writes a NumPy file: let the name %s end with .npy\n",
+    if (output[0] == '\0')
+        return command_say(&get_command, EXIT_MISUSED, "--output wants the name of a file, or -");
+    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO) == 1)
+        return command_say(
+            &get_command, EXIT_MISUSED,
+            "a NumPy file is nothing for a terminal: send it to a file or a program, or leave "
+            "-o - out");
+    if (many && !is_stream && (end == NULL || strcmp(end, ".npz") != 0))
+        return command_say(
+            &get_command, EXIT_MISUSED, "several variables are a .npz file: call it %.*s.npz",
+            end != NULL && end > output && strcmp(end, ".npy") == 0 ? (int)(end - output)
+                                                                    : (int)strlen(output),
             output);
-    else
-        return true;
-    return false;
+    if (is_other_file(output))
+        return command_say(
+            &get_command, EXIT_MISUSED,
+            "--output writes a NumPy file: let the name %s end with .npy", output);
+    return EXIT_FINE;
 }
 
-static int get(const struct command *command, int argc, char **argv)
+/* Options that contradict each other are refused before a ps is asked. The exit code. */
+static int check(const struct get_options *options, size_t word_count, bool many)
 {
-    struct get_options options = {.timeout_ms = PATIENCE_MS};
-    int words = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
+    const char *wrong = NULL;
 
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    const size_t count = pattern_drop_repeated(argv, (size_t)words);
-    struct reading reading = {.options = &options, .many = count > 1};
-    for (size_t i = 0; i < count; i++)
-        reading.many = reading.many || pattern_is_one(argv[i]);
-    if (!check(&options, count, reading.many))
-        return EXIT_MISUSED;
+    if (word_count == 0)
+        wrong = "name a variable, or several; `sumac ls` lists them";
+    else if (options->output != NULL && options->json)
+        wrong = "--output writes a NumPy file and --json prints: leave one of them out";
+    else if (options->rows != NULL && options->slice != NULL)
+        wrong = "--rows and --slice both say which rows: leave one of them out";
+    if (wrong != NULL)
+        return command_say(&get_command, EXIT_MISUSED, "%s", wrong);
+    return options->output != NULL ? check_output(options->output, many) : EXIT_FINE;
+}
+
+static int get(const void *given, struct words words)
+{
+    const struct get_options *const options = given;
+    const size_t count = pattern_drop_repeated(words.items, words.count);
+    struct reading reading = {.options = options, .many = count > 1};
     struct sumac_error error = {0};
-    int code = EXIT_FINE;
     enum sumac_status status = SUMAC_OK;
-    if (options.rows != NULL)
-        status = row_list_parse(options.rows, &reading.rows, &error);
+
+    for (size_t i = 0; i < count; i++)
+        reading.many = reading.many || pattern_is_one(words.items[i]);
+    if (check(options, count, reading.many) != EXIT_FINE)
+        return EXIT_MISUSED;
+    if (options->rows != NULL)
+        status = row_list_parse(options->rows, &reading.rows, &error);
     if (status == SUMAC_OK)
-        status = roster_find(options.ps, &reading.roster, &error);
+        status = roster_find(options->ps, &reading.roster, &error);
     if (status == SUMAC_OK)
         roster_tell(&reading.roster, false);
     if (status == SUMAC_OK)
-        status = wanted_find(&reading.roster, argv, count, options.slice, &reading.list, &error);
-    if (status == SUMAC_OK && options.rows != NULL)
+        status =
+            wanted_find(&reading.roster, words.items, count, options->slice, &reading.list, &error);
+    if (status == SUMAC_OK && options->rows != NULL)
         status = row_list_apply(&reading.rows, &reading.list, &error);
-    if (status == SUMAC_OK) {
-        reading.fetches = calloc(reading.list.count + 1, sizeof *reading.fetches);
-        if (reading.fetches == NULL)
-            status =
-                fail(&error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
-    }
-    code = status == SUMAC_OK ? read_and_show(&reading) : command_failed(command, &error);
-    reading_deinit(&reading);
+    if (status != SUMAC_OK)
+        return command_failed(&get_command, &error);
+    reading.fetches = cli_alloc(reading.list.count, sizeof *reading.fetches);
+    const int code = read_and_show(&reading);
+    array_file_drop(reading.file);
+    for (size_t i = 0; i < reading.list.count; i++)
+        sumac_buffer_unref(reading.fetches[i].into.buffer);
     return code;
 }
+
+const struct command get_command = {
+    .name = "get",
+    .summary = "print or save the values of variables",
+    .arguments = "NAME[[FIRST:END]]|PATTERN…",
+    .about =
+        "Reads variables while the run goes on, and delays no worker. On each ps the values of all "
+        "of them are of one moment, between two pushes. Without --output it prints dtype and "
+        "shape, then the values as NumPy does. With --at-step all ps are at the same synchronous "
+        "step: nothing of the next is in what is read; when a later one is over already, the error "
+        "names the newest. Rows are given as W1[0:4] or with --slice; in a PATTERN * and ? stand "
+        "for any characters (your shell looks for files unless you quote either). A file is "
+        "written whole or not at all, and on a disk that is too small not begun; numpy.load of a "
+        ".npz has each variable under its name, with its slice. Only the ps that hold what is "
+        "asked for need to answer. Values on a ps that does not answer within 5 s are left out of "
+        "the output, standard error names the ps, and the exit code is 128 or more; no file is "
+        "written then. A name that begins with - goes behind --. Without --ps, standard error says "
+        "whose run is read.\n\nJSON: name, dtype, shape, values nested as the axes are, in the "
+        "fewest digits that read back as the same; of a slice first_row; NaN and infinities are "
+        "null. Several variables, or a pattern, give an array of these.",
+    .examples = "  sumac get W1[0:4]\n"
+                "  sumac get embeddings --rows 3,1,7\n"
+                "  sumac get W1 -o w1.npy        then in Python: numpy.load('w1.npy')\n"
+                "  sumac get 'layer1/*' b2 -o some.npz\n"
+                "  sumac get W1 -o - | gzip > w1.npy.gz\n"
+                "  sumac get b1 --json\n"
+                "  sumac get W1 --at-step 1000 --timeout-ms 600000 -o w1.npy\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .letters = letters,
+    .options_bytes = sizeof(struct get_options),
+    .defaults = &(const struct get_options){.timeout_ms = PATIENCE_MS},
+    .run = get,
+};

@@ -62,7 +62,7 @@ bool json_array_print(
     uint64_t next = 0;
 
     fputs("{\n  \"name\": ", file);
-    bool printed = value_print_text(name, file);
+    const bool printed = json_print_text(name, file);
     fprintf(file, ",\n  \"dtype\": \"%s\",\n  \"shape\": [", sumac_dtype_name(tensor->dtype));
     for (uint32_t axis = 0; axis < tensor->shape.rank; axis++)
         fprintf(file, axis > 0 ? ", %" PRIu64 : "%" PRIu64, tensor->shape.extent[axis]);

@@ -2,10 +2,10 @@
 /* ls_command.c -- `sumac ls`: the variables of a run, a line for each or for each of its shards. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "catalogue.h"
 #include "cluster_functions.h"
 #include "command.h"
@@ -33,46 +33,8 @@ struct ls_options {
 static const struct option_row rows[] = {
     {"shards", NULL, "a line for each shard, with the worker whose push was applied last",
      OPTION_FLAG, .offset = offsetof(struct ls_options, shards)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
-     OPTION_TEXT, .offset = offsetof(struct ls_options, ps)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct ls_options, json)},
-};
-
-static int list(const struct command *command, int argc, char **argv);
-
-const struct command ls_command = {
-    .name = "ls",
-    .summary = "list the variables of a run",
-    .arguments = "[NAME|PATTERN…]",
-    .about =
-        "A line for each variable: name, dtype, shape, aggregation, update function, version "
-        "(updates\n"
-        "applied; of shards that differ, the lowest and the highest), bytes of its values, and the "
-        "ps that\n"
-        "hold it. A terminal that is too narrow lacks columns: aggregation first, then dtype, "
-        "bytes and\n"
-        "function. In a PATTERN * and ? stand for any characters, / too; quote it, or your shell "
-        "looks for\n"
-        "files. The last line has the sums. Every ps is asked, so versions of different ps are not "
-        "of one\n"
-        "moment. Of a ps that does not answer within 5 s the versions are left out, standard error "
-        "says which\n"
-        "it is, and the exit code is 128 or more. Without --ps, standard error says whose run this "
-        "is.\n\n"
-        "JSON: variables (name, dtype, shape, elements, bytes, aggregation, synchronization, "
-        "trainable,\n"
-        "function, shards with ps, first_row, rows, bytes and, where its ps answers, version and\n"
-        "last_worker), total (variables, elements, bytes), missing (ps, address, error), epoch, "
-        "run (program,\n"
-        "pid, ps, address, uptime_ms, name, host, ps_pid, user; as far as known).",
-    .examples = "  sumac ls\n"
-                "  sumac ls W1 W2 --shards\n"
-                "  sumac ls 'layer1/*'\n"
-                "  sumac ls --ps 127.0.0.1:2222 --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = list,
+    OPTION_ROW_PS(struct ls_options),
+    OPTION_ROW_JSON(struct ls_options),
 };
 
 /* What is listed. */
@@ -81,9 +43,9 @@ struct listing {
     struct catalogue catalogue;
     struct cluster_functions functions; /* that were defined; asked for where a variable has one */
     bool has_defined;                   /* some variable that is meant has one */
-    char **words;                       /* borrowed; none: everything is meant */
+    char **words;                       /* none: everything is meant */
     size_t word_count;
-    bool *used; /* (word_count), owned: it names something */
+    bool *used; /* (word_count): it names something */
     uint64_t variables, elements, bytes;
 };
 
@@ -118,30 +80,26 @@ static uint64_t bytes_of(const wire_variable *variable)
     return bytes;
 }
 
-/* Do something with each variable that is meant. */
-static void each(
-    struct listing *listing, void (*visit)(void *context, const struct page *page, size_t index),
-    void *context)
+/* Move on to the next variable that is meant. */
+static bool next(const struct listing *listing, struct entry *entry)
 {
-    for (uint32_t i = 0; i < listing->catalogue.page_count; i++) {
-        const struct page *page = &listing->catalogue.pages[i];
-        for (size_t j = 0; j < page->count; j++)
-            if (is_meant(listing, page_first(page)->variables[j]->name))
-                visit(context, page, j);
-    }
+    while (catalogue_next(&listing->catalogue, entry))
+        if (is_meant(listing, entry->variable->name))
+            return true;
+    return false;
 }
 
-static void count(void *context, const struct page *page, size_t index)
+static void count(struct listing *listing)
 {
-    struct listing *listing = context;
-    const wire_variable *variable = page_first(page)->variables[index];
-
-    listing->variables++;
-    total_add(&listing->elements, elements_of(variable));
-    total_add(&listing->bytes, bytes_of(variable));
-    listing->has_defined =
-        listing->has_defined || (variable->function != NULL &&
-                                 (uint32_t)variable->function->function >= UPDATE_DEFINED_FIRST);
+    for (struct entry entry = {0}; next(listing, &entry);) {
+        const wire_function *const function = entry.variable->function;
+        listing->variables++;
+        total_add(&listing->elements, elements_of(entry.variable));
+        total_add(&listing->bytes, bytes_of(entry.variable));
+        listing->has_defined =
+            listing->has_defined ||
+            (function != NULL && (uint32_t)function->function >= UPDATE_DEFINED_FIRST);
+    }
 }
 
 /* Names alone are asked for as such; for a pattern everything is. */
@@ -152,9 +110,7 @@ read_listing(const struct ls_options *options, struct listing *listing, struct s
 
     for (size_t i = 0; i < listing->word_count; i++)
         patterns = patterns || pattern_is_one(listing->words[i]);
-    listing->used = calloc(listing->word_count + 1, sizeof *listing->used);
-    if (listing->used == NULL)
-        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+    listing->used = cli_alloc(listing->word_count, sizeof *listing->used);
     enum sumac_status status = roster_find(options->ps, &listing->roster, error);
     if (status == SUMAC_OK)
         roster_tell(&listing->roster, options->json);
@@ -164,7 +120,7 @@ read_listing(const struct ls_options *options, struct listing *listing, struct s
             &listing->catalogue, error);
     if (status != SUMAC_OK)
         return status;
-    each(listing, count, listing);
+    count(listing);
     if (listing->has_defined) /* without an answer they have numbers */
         (void)cluster_functions_ask(&listing->roster, &listing->functions, NULL);
     for (size_t i = 0; i < listing->word_count; i++)
@@ -173,14 +129,6 @@ read_listing(const struct ls_options *options, struct listing *listing, struct s
                 error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
                 "no variable is named %.300s", listing->words[i]);
     return SUMAC_OK;
-}
-
-static void listing_deinit(struct listing *listing)
-{
-    free(listing->used);
-    cluster_functions_deinit(&listing->functions);
-    catalogue_deinit(&listing->catalogue);
-    roster_deinit(&listing->roster);
 }
 
 /* ---- functions */
@@ -214,15 +162,9 @@ hyperparameter_name(const struct listing *listing, const wire_function *function
 
 /* ---- tables */
 
-/* What a line is added to, and for. */
-struct lines {
-    const struct listing *listing;
-    struct table table;
-};
-
-static void add_definition(struct lines *lines, const wire_variable *variable)
+static void
+add_definition(struct table *table, const struct listing *listing, const wire_variable *variable)
 {
-    struct table *const table = &lines->table;
     char text[160], number[16];
     struct sumac_shape shape = {0};
 
@@ -232,7 +174,7 @@ static void add_definition(struct lines *lines, const wire_variable *variable)
     table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
     table_add(table, "%s", sumac_shape_print(&shape, text, sizeof text));
     table_add(table, "%s", names_aggregation((int)variable->aggregation));
-    table_add(table, "%s", function_name(lines->listing, variable->function, number));
+    table_add(table, "%s", function_name(listing, variable->function, number));
 }
 
 static void add_bytes(struct table *table, uint64_t bytes)
@@ -264,49 +206,33 @@ static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES
     }
 }
 
-/* The versions of those shards whose ps answer. */
-static void add_versions(struct table *table, const struct page *page, size_t index)
+static void
+add_variable(struct table *table, const struct listing *listing, const struct entry *entry)
 {
-    const wire_variable *variable = page_first(page)->variables[index];
-    uint64_t lowest = UINT64_MAX, highest = 0;
+    uint64_t lowest = 0, highest = 0;
+    char holders[PS_TEXT_BYTES];
 
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_shard *held = page_held_shard(page, index, variable->shards[i]);
-        if (held == NULL)
-            continue;
-        lowest = held->version < lowest ? held->version : lowest;
-        highest = held->version > highest ? held->version : highest;
-    }
-    if (lowest > highest)
+    add_definition(table, listing, entry->variable);
+    if (!page_versions(entry->page, entry->index, &lowest, &highest))
         table_add(table, "-");
     else if (lowest == highest)
         table_add(table, "%" PRIu64, lowest);
     else
         table_add(table, "%" PRIu64 "-%" PRIu64, lowest, highest);
+    add_bytes(table, bytes_of(entry->variable));
+    print_holders(entry->variable, holders);
+    table_add(table, "%s", holders);
 }
 
-static void add_variable(void *context, const struct page *page, size_t index)
+static void
+add_shards(struct table *table, const struct listing *listing, const struct entry *entry)
 {
-    const wire_variable *variable = page_first(page)->variables[index];
-    struct lines *const lines = context;
-    char holders[PS_TEXT_BYTES];
-
-    add_definition(lines, variable);
-    add_versions(&lines->table, page, index);
-    add_bytes(&lines->table, bytes_of(variable));
-    print_holders(variable, holders);
-    table_add(&lines->table, "%s", holders);
-}
-
-static void add_shards(void *context, const struct page *page, size_t index)
-{
-    const wire_variable *variable = page_first(page)->variables[index];
-    struct table *const table = &((struct lines *)context)->table;
+    const wire_variable *variable = entry->variable;
 
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
-        const wire_shard *held = page_held_shard(page, index, shard);
-        add_definition(context, variable);
+        const wire_shard *held = page_held_shard(entry->page, entry->index, shard);
+        add_definition(table, listing, variable);
         if (held != NULL)
             table_add(table, "%" PRIu64, held->version);
         else
@@ -322,7 +248,7 @@ static void add_shards(void *context, const struct page *page, size_t index)
     }
 }
 
-static bool print_table(struct listing *listing, bool shards)
+static bool print_table(const struct listing *listing, bool shards)
 {
     static const struct table_column columns[] = {
         {.title = "NAME"},
@@ -336,18 +262,16 @@ static bool print_table(struct listing *listing, bool shards)
         {.title = "ROWS"},
         {.title = "LAST WORKER"}};
     const size_t column_count = sizeof columns / sizeof columns[0];
-    struct lines lines = {
-        .listing = listing,
-        .table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)}};
+    struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
     char bytes[32];
 
-    each(listing, shards ? add_shards : add_variable, &lines);
-    bool printed =
-        listing->variables == 0 ||
-        table_print(&lines.table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
-    table_deinit(&lines.table);
+    for (struct entry entry = {0}; next(listing, &entry);)
+        (shards ? add_shards : add_variable)(&table, listing, &entry);
+    bool printed = listing->variables == 0 ||
+                   table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
+    table_deinit(&table);
     if (listing->variables == 0)
-        fprintf(stderr, "sumac ls: the run has no variables yet\n");
+        (void)command_say(&ls_command, EXIT_FINE, "the run has no variables yet");
     else
         printed = printf(
                       "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s\n", listing->variables,
@@ -359,152 +283,158 @@ static bool print_table(struct listing *listing, bool shards)
 
 /* ---- JSON */
 
-static struct value *shard_to_json(const wire_shard *shard, const wire_shard *held)
+static json_t *shard_to_json(const wire_shard *shard, const wire_shard *held)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
 
-    value_put(json, "ps", value_number(shard->ps));
-    value_put(json, "first_row", value_number(shard->first_row));
-    value_put(json, "rows", value_number(shard->rows));
-    value_put(json, "bytes", value_number(shard->bytes));
-    if (held != NULL) {
-        value_put(json, "version", value_number(held->version));
-        value_put(json, "last_worker", value_text(held->last_worker));
-    }
+    json_put_fields(json, &shard->base, (const char *[]){"ps", "first_row", "rows", "bytes"}, 4);
+    if (held != NULL)
+        json_put_fields(json, &held->base, (const char *[]){"version", "last_worker"}, 2);
     return json;
 }
 
 /* In the words of SCHEDULE's fields, those that its kind has. */
-static struct value *schedule_to_json(const wire_schedule *schedule)
+static json_t *schedule_to_json(const wire_schedule *schedule)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
 
-    value_put(json, "name", value_text(names_schedule((int)schedule->kind)));
+    json_put(json, "name", json_string(names_schedule((int)schedule->kind)));
     if (schedule->decay_steps > 0)
-        value_put(json, "decay_steps", value_number(schedule->decay_steps));
+        json_put(json, "decay_steps", json_number(schedule->decay_steps));
     if ((int)schedule->kind == UPDATE_SCHEDULE_EXPONENTIAL_DECAY) {
-        value_put(json, "decay_rate", value_real(schedule->decay_rate));
-        value_put(json, "staircase", value_bool(schedule->staircase));
+        json_put(json, "decay_rate", json_finite(schedule->decay_rate));
+        json_put(json, "staircase", json_boolean(schedule->staircase));
     }
     if ((int)schedule->kind == UPDATE_SCHEDULE_COSINE_DECAY)
-        value_put(json, "alpha", value_real(schedule->alpha));
+        json_put(json, "alpha", json_finite(schedule->alpha));
     if (schedule->warmup_steps > 0) {
-        value_put(json, "warmup_steps", value_number(schedule->warmup_steps));
-        value_put(json, "warmup_target", value_real(schedule->warmup_target));
+        json_put(json, "warmup_steps", json_number(schedule->warmup_steps));
+        json_put(json, "warmup_target", json_finite(schedule->warmup_target));
     }
-    value_put(json, "first_version", value_number(schedule->first_version));
+    json_put(json, "first_version", json_number(schedule->first_version));
     return json;
 }
 
-static struct value *function_to_json(const struct listing *listing, const wire_function *function)
+static json_t *function_to_json(const struct listing *listing, const wire_function *function)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
     char number[16];
 
-    value_put(json, "name", value_text(function_name(listing, function, number)));
+    json_put(json, "name", json_string(function_name(listing, function, number)));
     for (size_t i = 0; function != NULL && i < function->n_hyperparameters; i++)
-        value_put(
+        json_put(
             json,
             hyperparameter_name(listing, function, (uint32_t)function->hyperparameters[i]->name),
-            value_real(function->hyperparameters[i]->value));
+            json_finite(function->hyperparameters[i]->value));
     if (function != NULL && function->schedule != NULL)
-        value_put(json, "schedule", schedule_to_json(function->schedule));
+        json_put(json, "schedule", schedule_to_json(function->schedule));
     return json;
 }
 
 /* What pushes have made of its hyperparameters, as the ps of the first shard that is answered for
  * says; NULL: nothing. */
-static const wire_function *current_of(const struct page *page, size_t index)
+static const wire_function *current_of(const struct entry *entry)
 {
-    const wire_variable *variable = page_first(page)->variables[index];
+    const wire_variable *variable = entry->variable;
 
     for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_variable *held = page_held_variable(page, index, variable->shards[i]->ps);
+        const wire_variable *held =
+            page_held_variable(entry->page, entry->index, variable->shards[i]->ps);
         if (held != NULL)
             return held->current;
     }
     return NULL;
 }
 
-/* Where variables are put, and of what. */
-struct documents {
-    const struct listing *listing;
-    struct value *variables;
-};
-
-static void variable_to_json(void *context, const struct page *page, size_t index)
+static json_t *variable_to_json(const struct listing *listing, const struct entry *entry)
 {
-    const struct documents *const documents = context;
-    const wire_variable *variable = page_first(page)->variables[index];
-    struct value *json = value_object();
-    struct value *shape = value_array();
-    struct value *shards = value_array();
+    const wire_variable *variable = entry->variable;
+    json_t *json = json_object(), *shape = json_array(), *shards = json_array();
 
     for (size_t i = 0; i < variable->n_shape; i++)
-        value_add(shape, value_number(variable->shape[i]));
+        json_add(shape, json_number(variable->shape[i]));
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
-        value_add(shards, shard_to_json(shard, page_held_shard(page, index, shard)));
+        json_add(shards, shard_to_json(shard, page_held_shard(entry->page, entry->index, shard)));
     }
-    value_put(json, "name", value_text(variable->name));
-    value_put(json, "dtype", value_text(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
-    value_put(json, "shape", shape);
-    value_put(json, "elements", value_number(elements_of(variable)));
-    value_put(json, "bytes", value_number(bytes_of(variable)));
-    value_put(json, "aggregation", value_text(names_aggregation((int)variable->aggregation)));
-    value_put(
-        json, "synchronization", value_text(names_synchronization((int)variable->synchronization)));
-    value_put(json, "trainable", value_bool(variable->trainable));
-    value_put(json, "function", function_to_json(documents->listing, variable->function));
-    const wire_function *current = current_of(page, index);
+    json_put(json, "name", json_string(variable->name));
+    json_put(json, "dtype", json_string(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
+    json_put(json, "shape", shape);
+    json_put(json, "elements", json_number(elements_of(variable)));
+    json_put(json, "bytes", json_number(bytes_of(variable)));
+    json_put(json, "aggregation", json_string(names_aggregation((int)variable->aggregation)));
+    json_put(
+        json, "synchronization",
+        json_string(names_synchronization((int)variable->synchronization)));
+    json_put(json, "trainable", json_boolean(variable->trainable));
+    json_put(json, "function", function_to_json(listing, variable->function));
+    const wire_function *current = current_of(entry);
     if (current != NULL)
-        value_put(json, "current", function_to_json(documents->listing, current));
-    value_put(json, "shards", shards);
-    value_add(documents->variables, json);
+        json_put(json, "current", function_to_json(listing, current));
+    json_put(json, "shards", shards);
+    return json;
 }
 
-static bool print_json(struct listing *listing)
+static bool print_json(const struct listing *listing)
 {
-    struct value *json = value_object(), *variables = value_array(), *total = value_object();
+    json_t *json = json_object(), *variables = json_array(), *total = json_object();
 
-    each(
-        listing, variable_to_json, &(struct documents){.listing = listing, .variables = variables});
-    value_put(total, "variables", value_number(listing->variables));
-    value_put(total, "elements", value_number(listing->elements));
-    value_put(total, "bytes", value_number(listing->bytes));
-    value_put(json, "run", found_run_to_json(&listing->roster.run));
-    value_put(json, "epoch", value_number(page_first(&listing->catalogue.pages[0])->epoch));
-    value_put(json, "variables", variables);
-    value_put(json, "total", total);
-    value_put(json, "missing", roster_to_json(&listing->roster));
-    const bool printed = value_print(json, stdout);
-    value_free(json);
-    return printed;
+    for (struct entry entry = {0}; next(listing, &entry);)
+        json_add(variables, variable_to_json(listing, &entry));
+    json_put(total, "variables", json_number(listing->variables));
+    json_put(total, "elements", json_number(listing->elements));
+    json_put(total, "bytes", json_number(listing->bytes));
+    json_put(json, "run", found_run_to_json(&listing->roster.run));
+    json_put(json, "epoch", json_number(page_first(&listing->catalogue.pages[0])->epoch));
+    json_put(json, "variables", variables);
+    json_put(json, "total", total);
+    json_put(json, "missing", roster_to_json(&listing->roster));
+    return json_print(json, false, stdout);
 }
 
 /* ---- the command */
 
-static int list(const struct command *command, int argc, char **argv)
+static int list(const void *given, struct words words)
 {
-    struct ls_options options = {0};
-    int word_count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &word_count);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    const struct ls_options *const options = given;
     struct listing listing = {
-        .words = argv, .word_count = pattern_drop_repeated(argv, (size_t)word_count)};
+        .words = words.items, .word_count = pattern_drop_repeated(words.items, words.count)};
     struct sumac_error error = {0};
-    int code = EXIT_FINE;
-    if (read_listing(&options, &listing, &error) != SUMAC_OK) {
+
+    if (read_listing(options, &listing, &error) != SUMAC_OK) {
         unknown_explain(&listing.roster, listing.words, listing.word_count, false, &error);
-        code = command_failed(command, &error);
-    } else {
-        const bool printed =
-            options.json ? print_json(&listing) : print_table(&listing, options.shards);
-        code = roster_report(command, &listing.roster, "versions of its shards are not shown");
-        code = printed ? code : EXIT_FAILED;
+        return command_failed(&ls_command, &error);
     }
-    listing_deinit(&listing);
-    return code;
+    const bool printed =
+        options->json ? print_json(&listing) : print_table(&listing, options->shards);
+    const int code =
+        roster_report(&ls_command, &listing.roster, "versions of its shards are not shown");
+    return printed ? code : EXIT_FAILED;
 }
+
+const struct command ls_command = {
+    .name = "ls",
+    .summary = "list the variables of a run",
+    .arguments = "[NAME|PATTERN…]",
+    .about =
+        "A line for each variable: name, dtype, shape, aggregation, update function, version "
+        "(updates applied; of shards that differ, the lowest and the highest), bytes of its "
+        "values, and the ps that hold it. A terminal that is too narrow lacks columns: aggregation "
+        "first, then dtype, bytes and function. In a PATTERN * and ? stand for any characters, / "
+        "too; quote it, or your shell looks for files. The last line has the sums. Every ps is "
+        "asked, so versions of different ps are not of one moment. If a ps does not answer within "
+        "5 s, its versions are left out, standard error names it, and the exit code is 128 or "
+        "more. Without --ps, standard error says whose run this is.\n\nJSON: variables (name, "
+        "dtype, shape, elements, bytes, aggregation, synchronization, trainable, function, shards "
+        "with ps, first_row, rows, bytes and, where its ps answers, version and last_worker), "
+        "total (variables, elements, bytes), missing (ps, address, error), epoch, run (program, "
+        "pid, ps, address, uptime_ms, name, host, ps_pid, user; as far as known).",
+    .examples = "  sumac ls\n"
+                "  sumac ls W1 W2 --shards\n"
+                "  sumac ls 'layer1/*'\n"
+                "  sumac ls --ps 127.0.0.1:2222 --json\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct ls_options),
+    .run = list,
+};

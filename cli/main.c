@@ -5,20 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "command.h"
 #include "descriptors.h"
-#include "nearest.h"
 #include "options.h"
 #include "sumac/client.h"
 #include "sumac/status.h"
-
-static const char *command_name(const void *context, size_t index)
-{
-    (void)context;
-    const struct command *command = command_at(index);
-
-    return command == NULL ? NULL : command->name;
-}
 
 static void print_help(FILE *file)
 {
@@ -52,22 +44,26 @@ static int printed(int code, const char *name)
     const int why = failed ? errno : 0;
     if (!failed && !failed_before)
         return code;
-    fprintf(
-        stderr, "sumac %s: standard output cannot be written%s%s\n", name, why != 0 ? ": " : "",
-        why != 0 ? strerror(why) : "");
-    return EXIT_FAILED;
+    return command_say(
+        &(const struct command){.name = name}, EXIT_FAILED, "standard output cannot be written%s%s",
+        why != 0 ? ": " : "", why != 0 ? strerror(why) : "");
 }
 
-static int unknown_command(const char *word)
+/* argv[0] is the command's name. */
+static int start(const struct command *command, int argc, char **argv)
 {
-    const char *nearest = nearest_word(word, command_name, NULL);
+    void *const options = cli_alloc(1, command->options_bytes);
+    int words = 0;
 
-    fprintf(stderr, "sumac: there is no command %s; ", word);
-    if (nearest != NULL)
-        fprintf(stderr, "did you mean `sumac %s`?\n", nearest);
-    else
-        fprintf(stderr, "`sumac --help` lists them\n");
-    return EXIT_MISUSED;
+    if (command->defaults != NULL)
+        memcpy(options, command->defaults, command->options_bytes);
+    const enum options_outcome outcome = options_parse(command, argc, argv, options, &words);
+    if (outcome != OPTIONS_GO)
+        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    if (words > 0 && command->no_words != NULL)
+        return command_say(command, EXIT_MISUSED, "%s %s", argv[0], command->no_words);
+    argv[words] = NULL;
+    return command->run(options, (struct words){.count = (size_t)words, .items = argv});
 }
 
 int main(int argc, char **argv)
@@ -82,7 +78,7 @@ int main(int argc, char **argv)
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         const struct command *about = argc > 2 ? command_find(argv[2]) : NULL;
         if (argc > 2 && about == NULL && strcmp(argv[2], "help") != 0 && argv[2][0] != '-')
-            return unknown_command(argv[2]);
+            return command_unknown("sumac", argv[2]);
         if (about != NULL)
             options_print_help(about);
         else
@@ -95,6 +91,6 @@ int main(int argc, char **argv)
     }
     const struct command *command = command_find(word);
     if (command != NULL)
-        return printed(command->run(command, argc - 1, argv + 1), command->name);
-    return unknown_command(word);
+        return printed(start(command, argc - 1, argv + 1), command->name);
+    return command_unknown("sumac", word);
 }

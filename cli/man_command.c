@@ -5,24 +5,8 @@
 #include <string.h>
 
 #include "command.h"
-#include "nearest.h"
 #include "options.h"
 #include "sumac/client.h"
-
-static int print(const struct command *command, int argc, char **argv);
-
-const struct command man_command = {
-    .name = "man",
-    .summary = "print a manual page, as man reads it",
-    .arguments = "[COMMAND]",
-    .about =
-        "The page of one command, or of sumac itself. An installation puts them where man finds "
-        "them.",
-    .examples = "  sumac man ps | man -l -\n",
-    .rows = NULL,
-    .row_count = 0,
-    .run = print,
-};
 
 /* roff interprets backslashes and hyphens. No line of a text may begin with a point or a quote. */
 static void print_text(const char *text)
@@ -115,46 +99,33 @@ static void print_sumac_page(void)
     putchar('\n');
 }
 
-static const char *command_name(const void *context, size_t index)
+static int print(const void *given, struct words words)
 {
-    (void)context;
-    const struct command *command = command_at(index);
-
-    return command == NULL ? NULL : command->name;
-}
-
-static int unknown_page(const char *name)
-{
-    const char *nearest = nearest_word(name, command_name, NULL);
-
-    fprintf(stderr, "sumac man: there is no command %s; ", name);
-    if (nearest != NULL)
-        fprintf(stderr, "did you mean `sumac man %s`?\n", nearest);
-    else
-        fprintf(stderr, "`sumac --help` lists them\n");
-    return EXIT_MISUSED;
-}
-
-static int print(const struct command *command, int argc, char **argv)
-{
-    int count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, NULL, &count);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     static const char prefix[] = "sumac-"; /* the page's own name is meant as well */
-    const bool whole = count == 1 && strncmp(argv[0], prefix, sizeof prefix - 1) == 0;
-    const struct command *about =
-        count == 1 ? command_find(argv[0] + (whole ? sizeof prefix - 1 : 0)) : NULL;
-    if (count > 1) {
-        fprintf(stderr, "sumac man: name one command; `sumac --help` lists them\n");
-        return EXIT_MISUSED;
-    }
-    if (count == 1 && about == NULL)
-        return unknown_page(argv[0]);
-    if (about != NULL)
-        print_command_page(about);
-    else
+    (void)given;
+
+    if (words.count > 1)
+        return command_say(
+            &man_command, EXIT_MISUSED, "name one command; `sumac --help` lists them");
+    if (words.count == 0) {
         print_sumac_page();
+        return EXIT_FINE;
+    }
+    const char *const name = words.items[0];
+    const bool whole = strncmp(name, prefix, sizeof prefix - 1) == 0;
+    const struct command *const about = command_find(name + (whole ? sizeof prefix - 1 : 0));
+    if (about == NULL)
+        return command_unknown("sumac man", name);
+    print_command_page(about);
     return EXIT_FINE;
 }
+
+const struct command man_command = {
+    .name = "man",
+    .summary = "print a manual page, as man reads it",
+    .arguments = "[COMMAND]",
+    .about = "The page of one command, or of sumac itself. An installation puts them where man "
+             "finds them.",
+    .examples = "  sumac man ps | man -l -\n",
+    .run = print,
+};

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "screen.h"
 #include "table.h"
 
 #define NAME_BYTES_MAX 64 /* of an option, as it is looked for */
@@ -215,12 +216,11 @@ static const char *letter_name(const struct command *command, const char *word)
 
 static enum options_outcome unknown_letter(const struct command *command, const char *word)
 {
-    fprintf(
-        stderr, "sumac %s: unknown option %s; `sumac %s --help` lists them%s\n", command->name,
-        word, command->name,
-        command->arguments[0] == '\0' || command->program_follows
-            ? ""
-            : "; a name that begins with - goes behind --");
+    const bool names = command->arguments[0] != '\0' && !command->program_follows;
+
+    (void)command_say(
+        command, EXIT_MISUSED, "unknown option %s; `sumac %s --help` lists them%s", word,
+        command->name, names ? "; a name that begins with - goes behind --" : "");
     return OPTIONS_BAD;
 }
 
@@ -247,23 +247,18 @@ take_option(const struct command *command, char **argv, int argc, int *index, vo
         const char *next = *index + 1 < argc ? argv[*index + 1] : NULL;
         return unknown(command, name, value != NULL || (next && next[0] == '-') ? value : next);
     }
-    if (row->argument == NULL && value != NULL) {
-        fprintf(stderr, "sumac %s: --%s takes no value\n", command->name, name);
-        return OPTIONS_BAD;
-    }
-    if (row->argument != NULL && value == NULL && *index + 1 < argc)
+    const bool is_flag = row->argument == NULL;
+    if (!is_flag && value == NULL && *index + 1 < argc)
         value = argv[++*index];
-    if (row->argument != NULL && value == NULL) {
-        fprintf(stderr, "sumac %s: --%s wants %s\n", command->name, name, wanted(row, kind));
-        return OPTIONS_BAD;
-    }
-    if (!store(row, value, target)) {
-        fprintf(
-            stderr, "sumac %s: --%s wants %s, not %s\n", command->name, name, wanted(row, kind),
-            value);
-        return OPTIONS_BAD;
-    }
-    return OPTIONS_GO;
+    if (is_flag != (value != NULL) && store(row, value, target))
+        return OPTIONS_GO;
+    if (is_flag)
+        (void)command_say(command, EXIT_MISUSED, "--%s takes no value", name);
+    else
+        (void)command_say(
+            command, EXIT_MISUSED, "--%s wants %s%s%s", name, wanted(row, kind),
+            value != NULL ? ", not " : "", value != NULL ? value : "");
+    return OPTIONS_BAD;
 }
 
 enum options_outcome
@@ -304,28 +299,48 @@ const char *options_group(const struct command *command, size_t row)
 
 #define HELP_COLUMN 27
 #define HELP_COLUMNS 100
+#define HELP_COLUMNS_MIN 40 /* of a text, however narrow the terminal is */
 
-/* In lines of its own width, below the column where it begins. */
-static void print_wrapped(const char *text)
+/* Bytes of as many of the line's UTF-8 characters as have room. */
+static int fitting(const char *text, int line, int room)
 {
-    while (strlen(text) > HELP_COLUMNS - HELP_COLUMN) {
-        const char *end = text + HELP_COLUMNS - HELP_COLUMN;
-        while (end > text && *end != ' ')
-            end--;
-        if (end == text)
+    int bytes = 0;
+
+    for (int characters = 0; bytes < line; bytes++) {
+        characters += ((unsigned char)text[bytes] & 0xc0) != 0x80;
+        if (characters > room)
             break;
-        printf("%.*s\n%*s", (int)(end - text), text, HELP_COLUMN, "");
-        text = end + 1;
     }
-    puts(text);
+    return bytes;
+}
+
+/* In lines as wide as the terminal; each new one begins at `column`. */
+static void print_wrapped(const char *text, int column)
+{
+    const int columns = screen_columns() < HELP_COLUMNS ? (int)screen_columns() : HELP_COLUMNS;
+    const int room = columns - column > HELP_COLUMNS_MIN ? columns - column : HELP_COLUMNS_MIN;
+
+    for (;;) {
+        const int line = (int)strcspn(text, "\n");
+        int bytes = fitting(text, line, room);
+        while (bytes > 0 && bytes < line && text[bytes] != ' ')
+            bytes--;
+        if (bytes == 0) /* no text, or a word that is longer */
+            bytes = line;
+        printf("%.*s\n", bytes, text);
+        if (text[bytes] == '\0')
+            return;
+        text += bytes + 1;
+        printf("%*s", column, "");
+    }
 }
 
 void options_print_help(const struct command *command)
 {
     printf(
-        "sumac %s -- %s\n\nUsage: sumac %s [options]%s%s\n\n%s\n", command->name, command->summary,
-        command->name, command->arguments[0] == '\0' ? "" : " ", command->arguments,
-        command->about);
+        "sumac %s -- %s\n\nUsage: sumac %s [options]%s%s\n\n", command->name, command->summary,
+        command->name, command->arguments[0] == '\0' ? "" : " ", command->arguments);
+    print_wrapped(command->about, 0);
     for (size_t i = 0; i < command->row_count; i++) {
         const struct option_row *row = &command->rows[i];
         const char *title = options_group(command, i);
@@ -337,7 +352,7 @@ void options_print_help(const struct command *command)
             printf("\n%s:\n", title);
         const int padding = HELP_COLUMN - 3 - (int)table_characters(left);
         printf("  %s%*s ", left, padding > 0 ? padding : 0, "");
-        print_wrapped(row->help);
+        print_wrapped(row->help, HELP_COLUMN);
     }
     if (command->row_count == 0 || command->groups != NULL)
         puts(command->groups != NULL ? "" : "\nOptions:");

@@ -5,6 +5,17 @@
 
 #include "command.h"
 
+/* Rows that several commands have; `options` is the type of theirs. */
+#define OPTION_ROW_PS(options)                                                                     \
+    {                                                                                              \
+        "ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",  \
+            OPTION_TEXT, .offset = offsetof(options, ps)                                           \
+    }
+#define OPTION_ROW_JSON(options)                                                                   \
+    {                                                                                              \
+        "json", NULL, "print one JSON document", OPTION_FLAG, .offset = offsetof(options, json)    \
+    }
+
 enum options_outcome {
     OPTIONS_GO,   /* all read */
     OPTIONS_HELP, /* --help was asked for, and printed: exit 0 */

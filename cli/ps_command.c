@@ -19,7 +19,8 @@ struct ps_words {
     struct ps_options server;
     struct option_list plugins;
     uint32_t port, index;
-    const char *placement, *on_loss, *step_deadline; /* NULL: not given */
+    const char *placement, *on_loss;
+    const char *step_deadline; /* NULL: not given */
 };
 
 #define STAGING_BYTES_MIN 65536u
@@ -138,41 +139,6 @@ _Static_assert(
     (int)EXIT_PORT_TAKEN == (int)PS_EXIT_PORT_TAKEN,
     "`sumac run` knows a taken port by its ps's code");
 
-static int serve(const struct command *command, int argc, char **argv);
-
-const struct command ps_command = {
-    .name = "ps",
-    .summary = "be a parameter server",
-    .arguments = "",
-    .about =
-        "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps and "
-        "workers and\n"
-        "says which ps this one is. It waits for the workers, in whatever order the processes "
-        "start, for the\n"
-        "first one without limit (only a scheduler knows when it will start one; SIGTERM ends it), "
-        "and ends\n"
-        "with the run: 0 when the workers are done; 143 when all of them are gone, or after "
-        "SIGTERM; 130\n"
-        "after SIGINT; 129 after SIGHUP; 128 and more when another ps is lost, the port is taken "
-        "(226), or\n"
-        "memory or threads are lacking (137); 2 when TF_CONFIG or an option is wrong.\n\n"
-        "Variables live in memory, bounded by: the process itself + variables with their slots "
-        "(state-max) +\n"
-        "view-max + staging-max + pulls-max + collectives-max + a fixed part for each session, "
-        "each\n"
-        "connection, each call, the message that is worked on, and unread answers (32 MiB) + "
-        "grpc-memory-max.\n"
-        "`sumac stats` prints each term, and as BOUND their sum with the variables that exist now.",
-    .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
-                "[\"h3:2222\"]},\n"
-                "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"
-                "  sumac ps --bind 10.0.0.1 --staging-max 512M\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .groups = groups,
-    .run = serve,
-};
-
 /* The cluster, with this process as one of its ps. */
 static enum sumac_status
 resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct sumac_error *error)
@@ -203,143 +169,165 @@ resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct suma
     return status;
 }
 
-/* What would start, and serve nobody. */
-static bool check(const struct ps_options *options)
+/* With less, a ps would start, and serve no client. */
+static const struct {
+    size_t offset; /* in struct ps_options; a uint64_t, 0: not given */
+    uint64_t bytes_min;
+    const char *said, *why;
+} bounds[] = {
+    {offsetof(struct ps_options, staging_bytes_max), STAGING_BYTES_MIN, "--staging-max",
+     "takes no push; give at least 128K for each session"},
+    {offsetof(struct ps_options, pulls_bytes_max), PULLS_BYTES_MIN, "--pulls-max",
+     "answers no pull; give at least 1M"},
+    {offsetof(struct ps_options, collective_bytes_max), COLLECTIVE_BYTES_MIN, "--collectives-max",
+     "takes no contribution; give at least 64K"},
+    {offsetof(struct ps_options, grpc_memory_bytes_max), GRPC_MEMORY_BYTES_MIN,
+     "with --grpc-memory-max", "no call is answered; give at least 8M"},
+};
+
+static int check_bounds(const struct ps_options *options)
 {
-    if (options->staging_bytes_max != 0 && options->staging_bytes_max < STAGING_BYTES_MIN)
-        fprintf(
-            stderr,
-            "sumac ps: --staging-max %" PRIu64
-            " takes no push; give at least 128K for each session\n",
-            options->staging_bytes_max);
-    else if (options->pulls_bytes_max != 0 && options->pulls_bytes_max < PULLS_BYTES_MIN)
-        fprintf(
-            stderr, "sumac ps: --pulls-max %" PRIu64 " answers no pull; give at least 1M\n",
-            options->pulls_bytes_max);
-    else if (
-        options->collective_bytes_max != 0 && options->collective_bytes_max < COLLECTIVE_BYTES_MIN)
-        fprintf(
-            stderr,
-            "sumac ps: --collectives-max %" PRIu64 " takes no contribution; give at least 64K\n",
-            options->collective_bytes_max);
-    else if (
-        options->grpc_memory_bytes_max != 0 &&
-        options->grpc_memory_bytes_max < GRPC_MEMORY_BYTES_MIN)
-        fprintf(
-            stderr,
-            "sumac ps: with --grpc-memory-max %" PRIu64 " no call is answered; give at least 8M\n",
-            options->grpc_memory_bytes_max);
-    else
-        return true;
-    return false;
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        uint64_t bytes = 0;
+        memcpy(&bytes, (const char *)options + bounds[i].offset, sizeof bytes);
+        if (bytes != 0 && bytes < bounds[i].bytes_min)
+            return command_say(
+                &ps_command, EXIT_MISUSED, "%s %" PRIu64 " %s", bounds[i].said, bytes,
+                bounds[i].why);
+    }
+    return EXIT_FINE;
 }
 
 /* An IPv6 address has two colons at least, and may be in brackets. */
-static bool check_bind(const char *host)
+static int check_bind(const char *host)
 {
     const char *const colon = host == NULL ? NULL : strchr(host, ':');
     const char *const bracket = host == NULL ? NULL : strchr(host, ']');
 
     if (colon == NULL || (strchr(colon + 1, ':') != NULL && strchr(host, '/') == NULL &&
                           (bracket == NULL || bracket[1] == '\0')))
-        return true;
-    fprintf(stderr, "sumac ps: --bind wants a host alone, not %s; its port is --port's\n", host);
-    return false;
+        return EXIT_FINE;
+    return command_say(
+        &ps_command, EXIT_MISUSED, "--bind wants a host alone, not %s; its port is --port's", host);
 }
 
-static bool take_placement(struct ps_words *words)
+/* An option whose value is one of two words. */
+static int take_choice(
+    const char *option, const char *given, const char *one, const char *other, bool *is_other)
 {
-    const char *const given = words->placement == NULL ? "round-robin" : words->placement;
-
-    words->server.places_by_bytes = strcmp(given, "bytes") == 0;
-    if (words->server.places_by_bytes || strcmp(given, "round-robin") == 0)
-        return true;
-    fprintf(stderr, "sumac ps: --placement %s is neither round-robin nor bytes\n", given);
-    return false;
+    *is_other = strcmp(given, other) == 0;
+    return *is_other || strcmp(given, one) == 0
+               ? EXIT_FINE
+               : command_say(
+                     &ps_command, EXIT_MISUSED, "--%s %s is neither %s nor %s", option, given, one,
+                     other);
 }
 
-static bool take_on_loss(struct ps_words *words)
+static int take_choices(struct ps_words *words)
 {
-    const char *const given = words->on_loss == NULL ? "continue" : words->on_loss;
+    bool goes_on = false;
+    int code = take_choice(
+        "placement", words->placement, "round-robin", "bytes", &words->server.places_by_bytes);
 
-    words->server.loss_fails = strcmp(given, "fail") == 0;
-    if (words->server.loss_fails || strcmp(given, "continue") == 0)
-        return true;
-    fprintf(stderr, "sumac ps: --on-loss %s is neither fail nor continue\n", given);
-    return false;
+    if (code == EXIT_FINE)
+        code = take_choice("on-loss", words->on_loss, "fail", "continue", &goes_on);
+    words->server.loss_fails = !goes_on;
+    return code;
 }
 
 /* 0: as soon as there are enough. */
-static bool take_step_deadline(struct ps_words *words)
+static int take_step_deadline(struct ps_words *words)
 {
     const char *const given = words->step_deadline == NULL ? "auto" : words->step_deadline;
     char *end = NULL;
 
     words->server.step_deadline_ms = PS_STEP_DEADLINE_AUTO;
-    if (words->step_deadline != NULL && words->server.quorum == 0) {
-        fprintf(
-            stderr,
-            "sumac ps: --step-deadline %s is of steps with a quorum; give --quorum K, too\n",
-            given);
-        return false;
-    }
+    if (words->step_deadline != NULL && words->server.quorum == 0)
+        return command_say(
+            &ps_command, EXIT_MISUSED,
+            "--step-deadline %s is of steps with a quorum; give --quorum K, too", given);
     if (strcmp(given, "auto") == 0)
-        return true;
+        return EXIT_FINE;
     const unsigned long ms = strtoul(given, &end, 10);
     words->server.step_deadline_ms = (uint32_t)ms;
     if (given[0] >= '0' && given[0] <= '9' && *end == '\0' && ms <= STEP_DEADLINE_MS_MAX)
-        return true;
-    fprintf(
-        stderr,
-        "sumac ps: --step-deadline %s is neither auto nor a whole number of milliseconds, 0 to "
-        "%u\n",
-        given, STEP_DEADLINE_MS_MAX);
-    return false;
+        return EXIT_FINE;
+    return command_say(
+        &ps_command, EXIT_MISUSED,
+        "--step-deadline %s is neither auto nor a whole number of milliseconds, 0 to %u", given,
+        STEP_DEADLINE_MS_MAX);
 }
 
-static bool load_plugins(const struct option_list *given, struct plugin_files *files)
+static int load_plugins(const struct option_list *given, struct plugin_files *files)
 {
     struct sumac_error error = {0};
 
     for (uint32_t i = 0; i < given->count; i++) {
         if (plugin_files_open(files, given->items[i], &error) == SUMAC_OK)
             continue;
-        fprintf(stderr, "sumac ps: %s\n", error.text);
-        return false;
+        return command_say(&ps_command, EXIT_MISUSED, "%s", error.text);
     }
-    return true;
+    return EXIT_FINE;
 }
 
-static int serve(const struct command *command, int argc, char **argv)
+static int serve(const void *given, struct words words)
 {
-    struct ps_words words = {.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID};
-    int word_count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &words, &word_count);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (word_count > 0) {
-        fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
-        return EXIT_MISUSED;
-    }
-    if (!check(&words.server) || !check_bind(words.server.bind_host) || !take_placement(&words) ||
-        !take_on_loss(&words) || !take_step_deadline(&words))
-        return EXIT_MISUSED;
+    struct ps_words said = *(const struct ps_words *)given;
     struct sumac_cluster cluster;
     struct sumac_error error = {0};
-    if (resolve(&words, &cluster, &error) != SUMAC_OK) {
-        fprintf(stderr, "sumac ps: %s\n", error.text);
-        return EXIT_MISUSED;
-    }
     struct plugin_files files;
+    (void)words;
+
+    if (check_bounds(&said.server) != EXIT_FINE || check_bind(said.server.bind_host) != EXIT_FINE ||
+        take_choices(&said) != EXIT_FINE || take_step_deadline(&said) != EXIT_FINE)
+        return EXIT_MISUSED;
+    if (resolve(&said, &cluster, &error) != SUMAC_OK)
+        return command_say(&ps_command, EXIT_MISUSED, "%s", error.text);
     plugin_files_init(&files);
-    words.server.cluster = &cluster;
-    words.server.plugins = &files.plugins;
-    words.server.port_given = words.port != UNSAID;
-    words.server.port = words.server.port_given ? words.port : 0;
+    said.server.cluster = &cluster;
+    said.server.plugins = &files.plugins;
+    said.server.port_given = said.port != UNSAID;
+    said.server.port = said.server.port_given ? said.port : 0;
     descriptors_raise();
-    const int code = load_plugins(&words.plugins, &files) ? ps_run(&words.server) : EXIT_MISUSED;
+    int code = load_plugins(&said.plugins, &files);
+    if (code == EXIT_FINE)
+        code = ps_run(&said.server);
     plugin_files_close(&files);
     sumac_cluster_deinit(&cluster);
     return code;
 }
+
+const struct command ps_command = {
+    .name = "ps",
+    .summary = "be a parameter server",
+    .arguments = "",
+    .about =
+        "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps and "
+        "workers and says which ps this one is. It waits for the workers, in whatever order the "
+        "processes start, for the first one without limit (only a scheduler knows when it will "
+        "start one; SIGTERM ends it), and ends with the run: 0 when the workers are done; 143 when "
+        "all of them are gone, or after SIGTERM; 130 after SIGINT; 129 after SIGHUP; 128 and more "
+        "when another ps is lost, the port is taken (226), or memory or threads are lacking (137); "
+        "2 when TF_CONFIG or an option is wrong.\n\nVariables live in memory, bounded by: the "
+        "process itself + variables with their slots (state-max) + view-max + staging-max + "
+        "pulls-max + collectives-max + a fixed part for each session, each connection, each call, "
+        "the message that is worked on, and unread answers (32 MiB) + grpc-memory-max. `sumac "
+        "stats` prints each term, and as BOUND their sum with the variables that exist now.",
+    .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
+                "[\"h3:2222\"]},\n"
+                "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"
+                "  sumac ps --bind 10.0.0.1 --staging-max 512M\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .groups = groups,
+    .options_bytes = sizeof(struct ps_words),
+    .defaults =
+        &(const struct ps_words){
+            .server = PS_OPTIONS_INIT,
+            .port = UNSAID,
+            .index = UNSAID,
+            .placement = "round-robin",
+            .on_loss = "continue"},
+    .no_words = "is no option; `sumac ps --help` lists them",
+    .run = serve,
+};

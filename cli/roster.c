@@ -5,9 +5,9 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "error.h"
 #include "last_word.h"
 #include "loopback.h"
@@ -15,12 +15,16 @@
 
 #define SAID_FROM_US 1000000u /* a silence that is shorter was no wait */
 
-void roster_deinit(struct roster *roster)
+void roster_add(struct roster *roster, const char *address)
+{
+    roster->ps = cli_grow(roster->ps, roster->count, sizeof *roster->ps);
+    roster->ps[roster->count++].address = cli_copy(address, strlen(address));
+}
+
+void roster_leave_out_all_but(struct roster *roster, uint32_t one)
 {
     for (uint32_t i = 0; i < roster->count; i++)
-        free(roster->ps[i].address);
-    free(roster->ps);
-    *roster = (struct roster){0};
+        roster->ps[i].left_out = i != one;
 }
 
 const char *roster_remedy(const struct roster *roster, uint32_t index)
@@ -86,28 +90,28 @@ int roster_report(const struct command *command, const struct roster *roster, co
         char silence[256];
         if (!ps->missing)
             continue;
-        fprintf(
-            stderr, "sumac %s: ps %u at %s: %s; %s\n", command->name, i, ps->address,
+        (void)command_say(
+            command, EXIT_FAILED, "ps %u at %s: %s; %s", i, ps->address,
             roster_silence(ps, silence, sizeof silence), left_out);
         code = code == EXIT_FINE ? command_exit_code(&ps->why) : code;
     }
     return code;
 }
 
-struct value *roster_to_json(const struct roster *roster)
+json_t *roster_to_json(const struct roster *roster)
 {
-    struct value *array = value_array();
+    json_t *array = json_array();
 
     for (uint32_t i = 0; i < roster->count; i++) {
         const struct roster_ps *ps = &roster->ps[i];
         char silence[256];
         if (!ps->missing)
             continue;
-        struct value *json = value_object();
-        value_put(json, "ps", value_number(i));
-        value_put(json, "address", value_text(ps->address));
-        value_put(json, "error", value_text(roster_silence(ps, silence, sizeof silence)));
-        value_add(array, json);
+        json_t *json = json_object();
+        json_put(json, "ps", json_number(i));
+        json_put(json, "address", json_string(ps->address));
+        json_put(json, "error", json_string(roster_silence(ps, silence, sizeof silence)));
+        json_add(array, json);
     }
     return array;
 }

@@ -12,7 +12,7 @@
 #include "sumac/status.h"
 
 struct roster_ps {
-    char *address; /* owned; "" when nobody knows it */
+    char *address; /* "": unknown */
     bool left_out; /* it is not asked */
     bool missing;  /* it did not answer when it was asked last */
     uint64_t
@@ -26,18 +26,32 @@ struct roster {
     uint32_t first;       /* one that answered */
     uint64_t cluster_id;  /* as that one said it; 0: it knows none yet */
     bool by_index;        /* the i-th is listed as ps i: who answers there as another is refused */
-    struct roster_ps *ps; /* (count), owned */
+    struct roster_ps *ps; /* (count) */
     struct found_run run; /* what is known of it so far */
 };
 
-/* The ps of the run that `ps_option`, the environment or this machine tells of: as the first of
- * them that answers knows them.
- * Gives    *roster; release with roster_deinit.
+/* The addresses of some ps of a run: of the one that `ps_option` names ("HOST:PORT" or several with
+ * commas between them; NULL: it was not given), else of TF_CONFIG's, else of the only run on this
+ * machine. One ps is enough: it knows the others.
+ *
+ * Gives    *roster, by no index.
+ * Fails    INVALID_ARGUMENT: an address without a port, or a TF_CONFIG that is wrong. NOT_FOUND:
+ *          there is no run; FAILED_PRECONDITION: there are several, and the text lists them. */
+enum sumac_status
+find_cluster(const char *ps_option, struct roster *roster, struct sumac_error *error);
+
+/* All ps of that run: as the first of them that answers knows them.
+ * Gives    *roster.
  * Fails    as find_cluster; UNAVAILABLE (PS_MISSING): none of them answers; FAILED_PRECONDITION
  *          (WRONG_CLUSTER): some of them are of another run. */
 enum sumac_status
 roster_find(const char *ps_option, struct roster *roster, struct sumac_error *error);
-void roster_deinit(struct roster *roster);
+
+/* Add a ps with a copy of that address. */
+void roster_add(struct roster *roster, const char *address);
+
+/* Ask ps `one` alone from now on; roster->count: ask none. */
+void roster_leave_out_all_but(struct roster *roster, uint32_t one);
 
 /* Learn whose run it is, and say it on standard error unless --ps named it. `json`: a document will
  * have it, too. A ps that does not tell is no failure. */
@@ -70,6 +84,6 @@ const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_b
 int roster_report(const struct command *command, const struct roster *roster, const char *left_out);
 
 /* Who is missing, as an array of objects: ps, address, error. Gives  a value. */
-struct value *roster_to_json(const struct roster *roster);
+json_t *roster_to_json(const struct roster *roster);
 
 #endif

@@ -7,24 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "error.h"
 #include "plural.h"
 
-static enum sumac_status no_memory(struct sumac_error *error)
-{
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for the rows");
-}
-
 enum sumac_status row_list_parse(const char *text, struct row_list *list, struct sumac_error *error)
 {
-    size_t most = 1;
-
-    for (const char *at = text; *at != '\0'; at++)
-        most += *at == ',';
-    *list = (struct row_list){.rows = calloc(most, sizeof *list->rows)};
-    if (list->rows == NULL)
-        return no_memory(error);
+    *list = (struct row_list){.count = 0};
     for (const char *at = text;;) {
         char *end = NULL;
         errno = 0;
@@ -34,6 +23,7 @@ enum sumac_status row_list_parse(const char *text, struct row_list *list, struct
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
                 "--rows is row numbers with commas between them, such as 3,1,7 or -1, not %.100s%s",
                 at, strchr(at, ':') != NULL ? "; --slice FIRST:END is a range" : "");
+        list->rows = cli_grow(list->rows, list->count, sizeof *list->rows);
         list->rows[list->count++] = row;
         if (*end == '\0')
             return SUMAC_OK;
@@ -73,10 +63,8 @@ static enum sumac_status apply_to(
 enum sumac_status
 row_list_apply(struct row_list *list, struct wanted_list *wanted, struct sumac_error *error)
 {
-    list->indices = calloc(wanted->count * list->count + 1, sizeof *list->indices);
-    list->tensors = calloc(wanted->count + 1, sizeof *list->tensors);
-    if (list->indices == NULL || list->tensors == NULL)
-        return no_memory(error);
+    list->indices = cli_alloc(wanted->count * list->count, sizeof *list->indices);
+    list->tensors = cli_alloc(wanted->count, sizeof *list->tensors);
     for (size_t i = 0; i < wanted->count; i++) {
         int64_t *const indices = list->indices + i * list->count;
         const enum sumac_status status = apply_to(list, &wanted->items[i], indices, error);
@@ -85,12 +73,4 @@ row_list_apply(struct row_list *list, struct wanted_list *wanted, struct sumac_e
         list->tensors[i] = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(list->count));
     }
     return SUMAC_OK;
-}
-
-void row_list_deinit(struct row_list *list)
-{
-    free(list->rows);
-    free(list->indices);
-    free(list->tensors);
-    *list = (struct row_list){0};
 }

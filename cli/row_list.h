@@ -9,14 +9,14 @@
 
 struct row_list {
     size_t count;
-    int64_t *rows;    /* (count), owned: as given; negative ones from the end */
-    int64_t *indices; /* (variables, count), owned: of each variable the rows that they are */
-    struct sumac_tensor *tensors; /* (variables), owned: the indices of each */
+    int64_t *rows;                /* (count): as given; negative ones from the end */
+    int64_t *indices;             /* (variables, count): of each variable the rows that they are */
+    struct sumac_tensor *tensors; /* (variables): the indices of each */
 };
 
 /* Rows with commas between them, and nothing else.
  *
- * Gives    *list; release with row_list_deinit, also after a failure.
+ * Gives    *list.
  * Fails    INVALID_ARGUMENT, with what is no row. */
 enum sumac_status
 row_list_parse(const char *text, struct row_list *list, struct sumac_error *error);
@@ -26,6 +26,5 @@ row_list_parse(const char *text, struct row_list *list, struct sumac_error *erro
  *          that it has not, with those that it has. */
 enum sumac_status
 row_list_apply(struct row_list *list, struct wanted_list *wanted, struct sumac_error *error);
-void row_list_deinit(struct row_list *list);
 
 #endif

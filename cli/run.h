@@ -66,7 +66,7 @@ void run_signal(struct run *run, bool ps, int signal_number);
 /* Notice which processes have ended, end what ps left in their groups, and note the codes. */
 void run_reap(struct run *run);
 
-/* Close pipes and screens, free outputs. Every process has ended. */
+/* Close pipes and screens. Every process has ended. */
 void run_deinit(struct run *run);
 
 enum run_verdict { RUN_ENDED, RUN_PORT_TAKEN };

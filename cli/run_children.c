@@ -2,7 +2,6 @@
 /* run_children.c -- start the processes of a run, and bury them. */
 #define _GNU_SOURCE /* pipe2 */
 #include "run.h"
-#include "run_keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "alloc.h"
+#include "command.h"
+#include "run_keeper.h"
+
 const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes)
 {
     (void)snprintf(text, text_bytes, "%s %u", child->is_ps ? "ps" : "worker", child->index);
@@ -21,15 +24,13 @@ const char *run_child_name(const struct run_child *child, char *text, size_t tex
 }
 
 /* The cluster as every process's TF_CONFIG tells it, and which task this one is. Gives  text to
- * free, or NULL. */
+ * free. */
 static char *tf_config(const struct run_plan *plan, const struct run_child *child)
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *file = open_memstream(&text, &bytes);
+    FILE *const file = cli_need(open_memstream(&text, &bytes));
 
-    if (file == NULL)
-        return NULL;
     fputs("{\"cluster\": {\"ps\": [", file);
     for (uint32_t i = 0; i < plan->ps_count + plan->worker_count; i++)
         fprintf(
@@ -41,7 +42,7 @@ static char *tf_config(const struct run_plan *plan, const struct run_child *chil
     fprintf(
         file, "]}, \"task\": {\"type\": \"%s\", \"index\": %u}}", child->is_ps ? "ps" : "worker",
         child->index);
-    return fclose(file) == 0 ? text : NULL;
+    return cli_need(fclose(file) == 0 ? text : NULL);
 }
 
 /* In the child, up to exec: only what may be called after a fork. */
@@ -72,36 +73,37 @@ become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
     _exit(errno == ENOENT ? 127 : 126); /* as shells say it */
 }
 
+/* NULL: the variable stays as it is in this process's environment. */
+static bool set(const char *name, const char *value)
+{
+    return value == NULL || setenv(name, value, 1) == 0;
+}
+
 static bool set_environment(const struct run_plan *plan, const struct run_child *child)
 {
     char number[16];
-    char *config = tf_config(plan, child);
+    char *const config = tf_config(plan, child);
 
     (void)snprintf(number, sizeof number, "%u", plan->replicas);
-    const bool set = config != NULL && setenv("TF_CONFIG", config, 1) == 0 &&
-                     setenv("SUMAC_RUN", plan->run, 1) == 0 &&
-                     (plan->replicas == 0 || setenv("SUMAC_REPLICAS", number, 1) == 0) &&
-                     (plan->devices == NULL || setenv("SUMAC_DEVICES", plan->devices, 1) == 0) &&
-                     (!plan->synchronous || setenv("SUMAC_SYNCHRONOUS", "1", 1) == 0) &&
-                     (plan->trace == NULL || setenv("SUMAC_TRACE", plan->trace, 1) == 0) &&
-                     setenv("SUMAC_PROGRESS", "1", 1) == 0;
+    const bool all_set = set("TF_CONFIG", config) && set("SUMAC_RUN", plan->run) &&
+                         set("SUMAC_REPLICAS", plan->replicas != 0 ? number : NULL) &&
+                         set("SUMAC_DEVICES", plan->devices) &&
+                         set("SUMAC_SYNCHRONOUS", plan->synchronous ? "1" : NULL) &&
+                         set("SUMAC_TRACE", plan->trace) && set("SUMAC_PROGRESS", "1");
     free(config);
-    return set;
+    return all_set;
 }
 
-static bool make_outputs(struct run *run, struct run_child *child)
+static void make_outputs(struct run *run, struct run_child *child)
 {
     char name[RUN_OUTPUT_LABEL_BYTES];
 
     (void)run_child_name(child, name, sizeof name);
     for (int i = 0; i < 2; i++) {
-        child->output[i] = calloc(1, sizeof *child->output[i]);
-        if (child->output[i] == NULL)
-            return false;
+        child->output[i] = cli_alloc(1, sizeof *child->output[i]);
         child->output[i]->screen = &run->screens[i];
         (void)snprintf(child->output[i]->label, sizeof child->output[i]->label, "%-9.20s| ", name);
     }
-    return true;
 }
 
 /* In the child: a ps goes on as itself, a worker in a child of its keeper. */
@@ -124,7 +126,8 @@ static bool start(struct run *run, struct run_child *child)
     child->pipe[0] = child->pipe[1] = -1;
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const pid_t parent = getpid();
-    bool started = nothing >= 0 && make_outputs(run, child) && pipe2(out, O_CLOEXEC) == 0 &&
+    make_outputs(run, child);
+    bool started = nothing >= 0 && pipe2(out, O_CLOEXEC) == 0 &&
                    (run->one_screen || pipe2(err, O_CLOEXEC) == 0) &&
                    set_environment(run->plan, child);
     if (started) {
@@ -166,8 +169,8 @@ bool run_start(struct run *run, const struct run_plan *plan)
         if (start(run, child))
             continue;
         char name[RUN_OUTPUT_LABEL_BYTES];
-        fprintf(
-            stderr, "sumac run: %s could not be started: %s\n",
+        (void)command_say(
+            &run_command, EXIT_FAILED, "%s could not be started: %s",
             run_child_name(child, name, sizeof name), strerror(errno));
         child->pid = 0;
         run->child_count = i + 1;
@@ -215,9 +218,8 @@ void run_deinit(struct run *run)
     for (uint32_t i = 0; i < run->child_count; i++)
         for (int j = 0; j < 2; j++) {
             struct run_child *child = &run->children[i];
-            if (child->pipe[j] >= 0 && child->output[j] != NULL)
+            if (child->pipe[j] >= 0)
                 (void)close(child->pipe[j]);
-            free(child->output[j]);
         }
     run->child_count = 0;
     for (int i = 0; i < 2; i++)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "command.h"
 #include "descriptors.h"
 #include "options.h"
@@ -68,53 +69,15 @@ static const struct option_row rows[] = {
 
 static const char *const own_ps_options[] = {"port", "index", NULL};
 
-static int run_cluster(const struct command *command, int argc, char **argv);
-
-const struct command run_command = {
-    .name = "run",
-    .summary = "start ps and workers on this machine, and end them",
-    .arguments = "-- PROGRAM [argument…]",
-    .about = "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a "
-             "TF_CONFIG of its own\n"
-             "in its environment. Every line that they print comes after the name of its process. "
-             "The first\n"
-             "failure ends the run with that process's exit code (128 + n: signal n; 126: PROGRAM "
-             "cannot be\n"
-             "executed; 127: it is not there); workers that exit with 0 but have not all left as "
-             "done end it with\n"
-             "1. Signals are forwarded to the workers; when they have ended the ps are, too; a "
-             "second one ends all\n"
-             "at once. With a worker ends whatever it has started, and nothing is left behind.\n\n"
-             "Every process has SUMAC_RUN, the random name of this run. ps 0 refuses a worker with "
-             "another name,\n"
-             "and accepts a worker without a name. SUMAC_PROGRESS=1 tells a worker that a line "
-             "which ends in a\n"
-             "carriage return is written over on a terminal, and shown once a second elsewhere.",
-    .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
-                "  sumac run --ps 2 --workers 2 --synchronous -- build/release/digits\n"
-                "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"
-                "  sumac run --trace steps.json -- build/release/digits\n"
-                "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .carrier = "ps-options",
-    .carries_to = &ps_command,
-    .carries_not = own_ps_options,
-    .program_follows = true,
-    .run = run_cluster,
-};
-
-/* The options of every ps, those that were asked for last: they count. Gives  text to free, or
- * NULL. A ps that is told to terminate has lost its workers already: what is in flight is all there
- * is. */
+/* The options of every ps, those of the command line last: they count. When `sumac run` tells a ps
+ * to terminate, its workers have ended, and nothing more comes. */
 static char *ps_options(const struct run_options *options)
 {
     const char *asked = options->ps_options != NULL ? options->ps_options : "";
     const size_t bytes = strlen(asked) + 64;
-    char *text = malloc(bytes);
+    char *text = cli_alloc(bytes, 1);
 
-    if (text != NULL)
-        (void)snprintf(text, bytes, "--terminate-ms 1000 %s", asked);
+    (void)snprintf(text, bytes, "--terminate-ms 1000 %s", asked);
     return text;
 }
 
@@ -168,18 +131,16 @@ static int look_for_program(const char *name)
 /* As shells say it; 0: it can be started. */
 static int check_program(const char *name)
 {
-    if (name[0] == '\0') {
-        fputs("sumac run: the name of the program is empty\n", stderr);
-        return 127;
-    }
+    if (name[0] == '\0')
+        return command_say(&run_command, 127, "the name of the program is empty");
     const int why = look_for_program(name);
+    if (why == 0)
+        return EXIT_FINE;
     if (why == ENOENT && strchr(name, '/') == NULL && look_at_file(name) == 0)
-        fprintf(
-            stderr, "sumac run: %s is not in PATH; write ./%s for the one in this folder\n", name,
+        return command_say(
+            &run_command, 127, "%s is not in PATH; write ./%s for the one in this folder", name,
             name);
-    else if (why != 0)
-        fprintf(stderr, "sumac run: %s: %s\n", name, strerror(why));
-    return why == 0 ? 0 : why == ENOENT ? 127 : 126;
+    return command_say(&run_command, why == ENOENT ? 127 : 126, "%s: %s", name, strerror(why));
 }
 
 /* What one ps alone may have, whether its value is the next word or the same one's end. */
@@ -210,7 +171,7 @@ static bool check(const struct run_options *options, const struct run_plan *plan
         wrong = "--ps-options has --port or --index: run picks these for each ps itself; leave "
                 "them out";
     if (wrong != NULL)
-        fprintf(stderr, "sumac run: %s\n", wrong);
+        (void)command_say(&run_command, EXIT_MISUSED, "%s", wrong);
     return wrong == NULL;
 }
 
@@ -244,21 +205,18 @@ static void print_program(char *const *words, char *text, size_t bytes)
 /* Other commands find the run by it; a run without is a run all the same. */
 static void record(const struct run_plan *plan)
 {
-    struct run_record *record = calloc(1, sizeof *record);
-    struct sumac_error error = {.text = "no memory"};
+    struct run_record *record = cli_alloc(1, sizeof *record);
+    struct sumac_error error = {0};
 
-    if (record == NULL)
-        return;
     print_program(plan->program, record->program, sizeof record->program);
     for (uint32_t i = 0; i < plan->ps_count; i++)
         (void)snprintf(
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s:%u", plan->host,
             plan->ports[i]);
     if (run_record_write(record, &error) != SUMAC_OK)
-        fprintf(
-            stderr, "sumac run: other commands will need --ps %s:%u: %s\n", plan->host,
+        (void)command_say(
+            &run_command, EXIT_FINE, "other commands will need --ps %s:%u: %s", plan->host,
             plan->ports[0], error.text);
-    free(record);
 }
 
 static bool one_file(int left, int right)
@@ -272,10 +230,8 @@ static bool one_file(int left, int right)
 static int attempt(struct run *run, struct run_plan *plan, int signals, bool *again)
 {
     *again = false;
-    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count, &plan->host)) {
-        fprintf(stderr, "sumac run: no free loopback port: %s\n", strerror(errno));
-        return EXIT_FAILED;
-    }
+    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count, &plan->host))
+        return command_say(&run_command, EXIT_FAILED, "no free loopback port: %s", strerror(errno));
     *run = (struct run){0};
     for (int i = 0; i < 2; i++) {
         run->screens[i] = run_screen_open(STDOUT_FILENO + i);
@@ -307,59 +263,77 @@ static bool name_run(struct run_plan *plan)
 
 static int run_plan(struct run_plan *plan)
 {
-    struct run *run = calloc(1, sizeof *run);
+    struct run *run = cli_alloc(1, sizeof *run);
     const int signals = take_over_signals();
     int code = EXIT_FAILED;
-    bool again = run != NULL && signals >= 0 && name_run(plan);
+    bool again = signals >= 0 && name_run(plan);
 
     plan->adopts = run_keeper_adopt();
     if (!again)
-        fprintf(stderr, "sumac run: cannot start: %s\n", strerror(errno));
+        (void)command_say(&run_command, EXIT_FAILED, "cannot start: %s", strerror(errno));
     for (int i = 0; again && i < ATTEMPTS_MAX; i++) {
         if (i > 0)
-            fprintf(
-                stderr, "sumac run: a port that was free is taken; starting again with others\n");
+            (void)command_say(
+                &run_command, EXIT_FINE,
+                "a port that was free is taken; starting again with others");
         code = attempt(run, plan, signals, &again);
     }
-    if (run != NULL && again) {
-        fprintf(
-            stderr, "sumac run: free ports were taken %d times in a row; giving up\n",
+    if (again)
+        code = command_say(
+            &run_command, EXIT_PORT_TAKEN, "free ports were taken %d times in a row; giving up",
             ATTEMPTS_MAX);
-        code = EXIT_PORT_TAKEN;
-    }
     if (signals >= 0)
         (void)close(signals);
-    free(run);
     return code;
 }
 
-static int run_cluster(const struct command *command, int argc, char **argv)
+static int run_cluster(const void *given, struct words words)
 {
-    struct run_options options = {.ps = 1, .workers = 1};
-    int words = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
+    const struct run_options *const options = given;
+    struct run_plan *const plan = cli_alloc(1, sizeof *plan);
 
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    struct run_plan *plan = calloc(1, sizeof *plan);
-    char *ps_text = ps_options(&options);
-    int code = EXIT_FAILED;
-    if (plan != NULL && ps_text != NULL) {
-        argv[words] = NULL;
-        plan->ps_count = options.ps;
-        plan->worker_count = options.workers;
-        plan->replicas = options.replicas;
-        plan->devices = options.devices;
-        plan->synchronous = options.synchronous;
-        plan->trace = options.trace;
-        plan->program = argv;
-        const bool fits = split_words(ps_text, plan->ps_words, RUN_PS_WORDS_MAX);
-        descriptors_raise();
-        code = fits && check(&options, plan) ? check_program(plan->program[0]) : EXIT_MISUSED;
-        if (code == EXIT_FINE)
-            code = run_plan(plan);
-    }
-    free(ps_text);
-    free(plan);
-    return code;
+    plan->ps_count = options->ps;
+    plan->worker_count = options->workers;
+    plan->replicas = options->replicas;
+    plan->devices = options->devices;
+    plan->synchronous = options->synchronous;
+    plan->trace = options->trace;
+    plan->program = words.items;
+    if (!split_words(ps_options(options), plan->ps_words, RUN_PS_WORDS_MAX) ||
+        !check(options, plan))
+        return EXIT_MISUSED;
+    descriptors_raise();
+    const int code = check_program(plan->program[0]);
+    return code == EXIT_FINE ? run_plan(plan) : code;
 }
+
+const struct command run_command = {
+    .name = "run",
+    .summary = "start ps and workers on this machine, and end them",
+    .arguments = "-- PROGRAM [argument…]",
+    .about =
+        "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a TF_CONFIG "
+        "of its own in its environment. Every line that they print comes after the name of its "
+        "process. The first failure ends the run with that process's exit code (128 + n: signal n; "
+        "126: PROGRAM cannot be executed; 127: it is not there); workers that exit with 0 but have "
+        "not all left as done end it with 1. Signals are forwarded to the workers; when they have "
+        "ended the ps are, too; a second one ends all at once. With a worker ends whatever it has "
+        "started, and nothing is left behind.\n\nEvery process has SUMAC_RUN, the random name of "
+        "this run. ps 0 refuses a worker with another name, and accepts a worker without a name. "
+        "SUMAC_PROGRESS=1 tells a worker that a line which ends in a carriage return is written "
+        "over on a terminal, and shown once a second elsewhere.",
+    .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
+                "  sumac run --ps 2 --workers 2 --synchronous -- build/release/digits\n"
+                "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"
+                "  sumac run --trace steps.json -- build/release/digits\n"
+                "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .carrier = "ps-options",
+    .carries_to = &ps_command,
+    .carries_not = own_ps_options,
+    .program_follows = true,
+    .options_bytes = sizeof(struct run_options),
+    .defaults = &(const struct run_options){.ps = 1, .workers = 1},
+    .run = run_cluster,
+};

@@ -5,9 +5,10 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "alloc.h"
 
 static int bound_socket(sa_family_t family, uint16_t *port)
 {
@@ -37,16 +38,14 @@ static int bound_socket(sa_family_t family, uint16_t *port)
 
 static bool pick(sa_family_t family, uint16_t *ports, uint32_t count)
 {
-    int *held = calloc(count + 1, sizeof *held);
+    int *held = cli_alloc(count, sizeof *held);
     uint32_t picked = 0;
 
-    while (held != NULL && picked < count &&
-           (held[picked] = bound_socket(family, &ports[picked])) >= 0)
+    while (picked < count && (held[picked] = bound_socket(family, &ports[picked])) >= 0)
         picked++;
     const int why = errno;
     for (uint32_t i = 0; i < picked; i++)
         (void)close(held[i]);
-    free(held);
     errno = why;
     return picked == count;
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "error.h"
 #include "json.h"
 
@@ -76,39 +77,38 @@ static uint64_t process_started(pid_t pid)
     return field != NULL ? strtoull(field, NULL, 10) : 0;
 }
 
-static struct value *to_json(const struct run_record *record)
+static json_t *to_json(const struct run_record *record)
 {
-    struct value *whole = value_object();
-    struct value *ps = value_array();
+    json_t *whole = json_object();
+    json_t *ps = json_array();
 
     for (uint32_t i = 0; i < record->ps_count; i++)
-        value_add(ps, value_text(record->ps[i]));
-    value_put(whole, "pid", value_number((uint64_t)record->pid));
-    value_put(whole, "started", value_number(record->started));
-    value_put(whole, "program", value_text(record->program));
-    value_put(whole, "ps", ps);
+        json_add(ps, json_string(record->ps[i]));
+    json_put(whole, "pid", json_number((uint64_t)record->pid));
+    json_put(whole, "started", json_number(record->started));
+    json_put(whole, "program", json_string(record->program));
+    json_put(whole, "ps", ps);
     return whole;
 }
 
-static bool from_json(const char *text, struct run_record *record)
+/* Takes  whole. */
+static bool from_json(json_t *whole, struct run_record *record)
 {
-    struct value *whole = value_parse(text);
-    const struct value *ps = value_get_array(whole, "ps");
-    const char *program = value_get_text(whole, "program");
-    const size_t count = value_count(ps);
+    const json_t *const ps = json_object_get(whole, "ps");
+    const char *const program = json_string_value(json_object_get(whole, "program"));
 
     *record = (struct run_record){
-        .pid = (pid_t)value_get_number(whole, "pid", 0),
-        .started = value_get_number(whole, "started", 0),
+        .pid = (pid_t)json_integer_value(json_object_get(whole, "pid")),
+        .started = (uint64_t)json_integer_value(json_object_get(whole, "started")),
     };
     (void)snprintf(record->program, sizeof record->program, "%s", program != NULL ? program : "");
-    for (size_t i = 0; i < count && i < RUN_RECORD_PS_MAX; i++) {
-        const char *address = value_item_text(ps, i);
+    for (size_t i = 0; i < json_array_size(ps) && i < RUN_RECORD_PS_MAX; i++) {
+        const char *const address = json_string_value(json_array_get(ps, i));
         (void)snprintf(
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s",
             address != NULL ? address : "");
     }
-    value_free(whole);
+    json_decref(whole);
     return record->pid > 0 && record->ps_count > 0;
 }
 
@@ -129,9 +129,7 @@ enum sumac_status run_record_write(struct run_record *record, struct sumac_error
     (void)unlink(path); /* of a process that had our number */
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    struct value *json = to_json(record);
-    const bool written = file != NULL && value_print(json, file);
-    value_free(json);
+    const bool written = file != NULL && json_print(to_json(record), false, file);
     if (file == NULL || fclose(file) != 0 || !written)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "%s: %s", path, strerror(errno));
@@ -156,13 +154,10 @@ static bool read_record(const char *path, struct run_record *record)
         found.st_size > RECORD_BYTES_MAX)
         return false;
     FILE *file = fopen(path, "re");
-    char *text = calloc(1, RECORD_BYTES_MAX + 1);
-    if (file != NULL && text != NULL)
-        text[fread(text, 1, RECORD_BYTES_MAX, file)] = '\0';
-    const bool readable = file != NULL && text != NULL && from_json(text, record);
-    if (file != NULL)
-        (void)fclose(file);
-    free(text);
+    if (file == NULL)
+        return false;
+    const bool readable = from_json(json_loadf(file, 0, NULL), record);
+    (void)fclose(file);
     if (!readable)
         return false; /* it is being written */
     if (process_started(record->pid) == record->started)
@@ -183,11 +178,10 @@ run_record_list(struct run_record **records, uint32_t *count, struct sumac_error
     if (status != SUMAC_OK)
         return status == SUMAC_NOT_FOUND ? SUMAC_OK : status;
     DIR *listing = opendir(folder);
-    struct run_record *found = calloc(RUN_RECORDS_MAX, sizeof *found);
+    struct run_record *found = cli_alloc(RUN_RECORDS_MAX, sizeof *found);
     uint32_t used = 0;
     struct dirent *entry = NULL;
-    while (listing != NULL && found != NULL && used < RUN_RECORDS_MAX &&
-           (entry = readdir(listing)) != NULL) {
+    while (listing != NULL && used < RUN_RECORDS_MAX && (entry = readdir(listing)) != NULL) {
         char path[PATH_BYTES + 256];
         (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (strncmp(entry->d_name, "run-", 4) == 0 && read_record(path, &found[used]))

@@ -37,7 +37,7 @@ void run_record_remove(void);
 
 /* The runs going on now; records whose process is gone are removed. At most RUN_RECORDS_MAX.
  * Fails    as run_record_write; no folder is no run, and no failure.
- * Gives    *records, to free. */
+ * Gives    *records. */
 enum sumac_status
 run_record_list(struct run_record **records, uint32_t *count, struct sumac_error *error);
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,6 +98,7 @@ void screen_open(void)
     handle(SIGHUP, give_back, (int)SA_RESETHAND);
     handle(SIGTSTP, stop_and_go_on, 0);
     is_open = true;
+    (void)atexit(screen_close);
     say(enter, sizeof enter - 1);
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "command.h"
 #include "error.h"
 #include "last_word.h"
@@ -30,66 +31,9 @@ static const struct option_row rows[] = {
      OPTION_FLAG, .offset = offsetof(struct stats_options, watch)},
     {"interval-ms", "MS", "rates are of so long, and --watch waits for it (500)", OPTION_MS,
      .offset = offsetof(struct stats_options, interval_ms)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
-     OPTION_TEXT, .offset = offsetof(struct stats_options, ps)},
+    OPTION_ROW_PS(struct stats_options),
     {"json", NULL, "print one JSON document; with --watch one in each line", OPTION_FLAG,
      .offset = offsetof(struct stats_options, json)},
-};
-
-static int stats(const struct command *command, int argc, char **argv);
-
-const struct command stats_command = {
-    .name = "stats",
-    .summary = "steps, pushes, pulls, latencies, staleness, memory, and waits",
-    .arguments = "",
-    .about = "The first line says whose run it is: its program and process, one of its ps, its "
-             "age. The next line\n"
-             "has the workers' steps a second (pushes, where a program counts no steps), and the "
-             "staleness; then\n"
-             "come the slowest worker, if it does less than 80 % of the fastest, and what is "
-             "waited for. A push or\n"
-             "pull counts once at every ps that it concerns; in a client's /S it counts once. "
-             "Rates are of the\n"
-             "last --interval-ms. P50 and P99 are the ps's latencies since the start: of a push "
-             "from its first\n"
-             "byte to its being applied, of a pull from the request to the answer; what a ps does "
-             "in one step of\n"
-             "its loop counts as 0: waits are seen, work is not. Staleness counts the updates of a "
-             "shard between\n"
-             "the pull that a gradient was computed from and the gradient's push. LAG: the steps "
-             "that a worker is\n"
-             "ahead of the slowest. AGO: since its latest push or pull. Memory in bytes (K, M, G "
-             "as in options):\n"
-             "BOUND is the largest value of RESIDENT with the present variables: BASE + state USED "
-             "+ all MAX but\n"
-             "state's. It grows with each new variable, and state MAX bounds that. Columns that do "
-             "not fit into\n"
-             "the terminal's width are left out, and with --watch clients that do not fit into its "
-             "height; JSON\n"
-             "has all of them. A ps that does not answer within 5 s is shown as such, and the exit "
-             "code is 128 or\n"
-             "more. --watch ends with the run: with 0 when a ps says that it ended well; else, and "
-             "when all ps are\n"
-             "gone without a word or one was started again, with 128 or more.\n"
-             "\n"
-             "JSON: time, run (program, pid, ps, address, uptime_ms, name, host, ps_pid, user; as "
-             "far as known),\n"
-             "ps (counters, rates per second, push_us, pull_us and staleness with count, mean, "
-             "p50, p90, p99;\n"
-             "address, uptime_ms, run, host, pid, user, position, variables, shards, connections, "
-             "version, memory,\n"
-             "waits), clients (the same counters; attempt, state, steps, lag, steps_per_s, weight, "
-             "last_heard_ms),\n"
-             "missing (ps, address, error). A rate that is not known is null, and so is the lag of "
-             "who is no open\n"
-             "worker.",
-    .examples = "  sumac stats\n"
-                "  sumac stats --watch\n"
-                "  sumac stats --watch --json --interval-ms 10000 >> run.jsonl\n"
-                "  sumac stats --ps 127.0.0.1:2222 --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = stats,
 };
 
 /* ---- one moment after another */
@@ -100,7 +44,7 @@ struct sight {
     struct answers answers;
     struct sample before, now;
     struct last_word word;
-    /* (roster.count), owned: of each ps in the run, else 0; NULL: of none. */
+    /* (roster.count): of each ps in the run, else 0; NULL: of none. */
     uint64_t *incarnations;
     bool seen;   /* the run, once at least */
     bool told;   /* by a ps, why the run ends */
@@ -152,34 +96,11 @@ static enum sumac_status look(struct sight *sight, struct sumac_error *error)
         status = see_same_run(sight, error);
     if (status != SUMAC_OK)
         return status;
-    if (!sample_take(&sight->answers, now_us(), &sight->now))
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the statistics");
+    sample_take(&sight->answers, now_us(), &sight->now);
     sample_compare(&sight->before, &sight->now);
     found_run_learn(&sight->roster.run, stats_of(&sight->answers, sight->answers.first));
     sight->seen = true;
     return SUMAC_OK;
-}
-
-static enum sumac_status remember_incarnations(struct sight *sight, struct sumac_error *error)
-{
-    sight->incarnations = calloc(sight->roster.count, sizeof *sight->incarnations);
-    return sight->incarnations != NULL
-               ? SUMAC_OK
-               : fail(
-                     error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                     "no memory to watch %u ps", sight->roster.count);
-}
-
-static void sight_deinit(struct sight *sight)
-{
-    answers_deinit(&sight->answers);
-    sample_deinit(&sight->before);
-    sample_deinit(&sight->now);
-    free(sight->drawn);
-    free(sight->incarnations);
-    roster_deinit(&sight->roster);
 }
 
 static struct picture picture_of(const struct sight *sight)
@@ -210,10 +131,8 @@ static bool draw(struct sight *sight)
     const struct picture picture = picture_of(sight);
     char *text = NULL, time_text[32];
     size_t bytes = 0;
-    FILE *file = open_memstream(&text, &bytes);
+    FILE *const file = cli_need(open_memstream(&text, &bytes));
 
-    if (file == NULL)
-        return false;
     fprintf(file, "%s  ", stats_time(time_text));
     bool printed = stats_print_tables(&picture, screen_columns(), screen_lines(), file);
     printed = fclose(file) == 0 && printed;
@@ -291,19 +210,17 @@ static enum sumac_status watch(
 }
 
 /* What was watched is there no more. The exit code: 0 only on the word of a ps. */
-static int
-tell_end(const struct command *command, const struct sight *sight, const struct sumac_error *error)
+static int tell_end(const struct sight *sight, const struct sumac_error *error)
 {
     const struct roster_ps *ps = sight->roster.ps;
     char silence[256];
     const bool well = sight->told && error->reason == SUMAC_REASON_RUN_ENDED;
 
-    if (sight->told && !well) {
-        fprintf(stderr, "sumac stats: the run has failed: %s\n", error->text);
-        return command_exit_code(error);
-    }
+    if (sight->told && !well)
+        return command_say(
+            &stats_command, command_exit_code(error), "the run has failed: %s", error->text);
     if (sight->told || error->status != SUMAC_UNAVAILABLE) {
-        const int code = command_failed(command, error);
+        const int code = command_failed(&stats_command, error);
         return well ? EXIT_FINE : code;
     }
     fprintf(
@@ -315,8 +232,7 @@ tell_end(const struct command *command, const struct sight *sight, const struct 
 }
 
 /* The exit code. */
-static int
-show(const struct command *command, struct sight *sight, const struct stats_options *options)
+static int show(struct sight *sight, const struct stats_options *options)
 {
     const bool in_place = options->watch && !options->json && isatty(STDOUT_FILENO) == 1;
     struct sumac_error error = {0};
@@ -331,37 +247,70 @@ show(const struct command *command, struct sight *sight, const struct stats_opti
     if (sight->drawn != NULL) /* stays on the page that the terminal shows otherwise */
         fputs(sight->drawn, stdout);
     if (options->watch && sight->seen && status != SUMAC_OK) {
-        const int code = tell_end(command, sight, &error);
+        const int code = tell_end(sight, &error);
         return printed ? code : EXIT_FAILED;
     }
     if (status != SUMAC_OK)
-        return command_failed(command, &error);
-    const int code = roster_report(command, &sight->roster, "all else is shown");
+        return command_failed(&stats_command, &error);
+    const int code = roster_report(&stats_command, &sight->roster, "all else is shown");
     return printed ? code : EXIT_FAILED;
 }
 
-static int stats(const struct command *command, int argc, char **argv)
+static int stats(const void *given, struct words words)
 {
-    struct stats_options options = {.interval_ms = INTERVAL_MS};
-    int words = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
-
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (words > 0) {
-        fprintf(stderr, "sumac stats: %s means nothing here; see `sumac stats --help`\n", argv[0]);
-        return EXIT_MISUSED;
-    }
+    const struct stats_options *const options = given;
     struct sight sight = {0};
     struct sumac_error error = {0};
-    int code = EXIT_FINE;
-    enum sumac_status status = roster_find(options.ps, &sight.roster, &error);
-    if (status == SUMAC_OK && options.watch)
-        status = remember_incarnations(&sight, &error);
-    if (status != SUMAC_OK)
-        code = command_failed(command, &error);
-    else
-        code = show(command, &sight, &options);
-    sight_deinit(&sight);
+    (void)words;
+
+    if (roster_find(options->ps, &sight.roster, &error) != SUMAC_OK)
+        return command_failed(&stats_command, &error);
+    if (options->watch)
+        sight.incarnations = cli_alloc(sight.roster.count, sizeof *sight.incarnations);
+    const int code = show(&sight, options);
+    answers_deinit(&sight.answers);
+    sample_deinit(&sight.before);
+    sample_deinit(&sight.now);
+    free(sight.drawn);
     return code;
 }
+
+const struct command stats_command = {
+    .name = "stats",
+    .summary = "steps, pushes, pulls, latencies, staleness, memory, and waits",
+    .arguments = "",
+    .about =
+        "The first line says whose run it is: its program and process, one of its ps, its age. The "
+        "next line has the workers' steps a second (pushes, where a program counts no steps), and "
+        "the staleness; then come the slowest worker, if it does less than 80 % of the fastest, "
+        "and what is waited for. A push or pull counts once at every ps that it concerns; in a "
+        "client's /S it counts once. Rates are of the last --interval-ms. P50 and P99 are the ps's "
+        "latencies since the start: of a push from its first byte to its being applied, of a pull "
+        "from the request to the answer; what a ps does in one step of its loop counts as 0: waits "
+        "are seen, work is not. Staleness counts the updates of a shard between the pull that a "
+        "gradient was computed from and the gradient's push. LAG: the steps that a worker is ahead "
+        "of the slowest. AGO: since its latest push or pull. Memory in bytes (K, M, G as in "
+        "options): BOUND is the largest value of RESIDENT with the present variables: BASE + state "
+        "USED + all MAX but state's. It grows with each new variable, and state MAX bounds that. "
+        "Columns that do not fit into the terminal's width are left out, and with --watch clients "
+        "that do not fit into its height; JSON has all of them. A ps that does not answer within 5 "
+        "s is shown as such, and the exit code is 128 or more. --watch ends with the run: with 0 "
+        "when a ps says that it ended well; else, and when all ps are gone without a word or one "
+        "was started again, with 128 or more.\n\nJSON: time, run (program, pid, ps, address, "
+        "uptime_ms, name, host, ps_pid, user; as far as known), ps (counters, rates per second, "
+        "push_us, pull_us and staleness with count, mean, p50, p90, p99; address, uptime_ms, run, "
+        "host, pid, user, position, variables, shards, connections, version, memory, waits), "
+        "clients (the same counters; attempt, state, steps, lag, steps_per_s, weight, "
+        "last_heard_ms), missing (ps, address, error). A rate that is not known is null, and so is "
+        "the lag of who is no open worker.",
+    .examples = "  sumac stats\n"
+                "  sumac stats --watch\n"
+                "  sumac stats --watch --json --interval-ms 10000 >> run.jsonl\n"
+                "  sumac stats --ps 127.0.0.1:2222 --json\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct stats_options),
+    .defaults = &(const struct stats_options){.interval_ms = INTERVAL_MS},
+    .no_words = "means nothing here; see `sumac stats --help`",
+    .run = stats,
+};

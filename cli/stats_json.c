@@ -16,128 +16,111 @@ const char *stats_time(char text[32])
     return text;
 }
 
-static struct value *histogram_to_json(const struct histogram *histogram)
+static json_t *histogram_to_json(const struct histogram *histogram)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
 
-    value_put(json, "count", value_number(histogram->count));
-    value_put(json, "mean", value_real(histogram_mean(histogram)));
-    value_put(json, "p50", value_real(histogram_percentile(histogram, 0.5)));
-    value_put(json, "p90", value_real(histogram_percentile(histogram, 0.9)));
-    value_put(json, "p99", value_real(histogram_percentile(histogram, 0.99)));
+    json_put(json, "count", json_number(histogram->count));
+    json_put(json, "mean", json_finite(histogram_mean(histogram)));
+    json_put(json, "p50", json_finite(histogram_percentile(histogram, 0.5)));
+    json_put(json, "p90", json_finite(histogram_percentile(histogram, 0.9)));
+    json_put(json, "p99", json_finite(histogram_percentile(histogram, 0.99)));
     return json;
 }
 
-static struct value *activity_to_json(const struct activity *activity)
+static json_t *activity_to_json(const struct activity *activity)
 {
-    struct value *json = value_object();
+    json_t *json = json_object();
 
-    value_put(json, "name", value_text(activity->name));
-    value_put(json, "pushes", value_number(activity->pushes));
-    value_put(json, "push_bytes", value_number(activity->push_bytes));
-    value_put(json, "pushes_per_s", value_real(activity->push_rate));
-    value_put(json, "push_bytes_per_s", value_real(activity->push_bytes_rate));
-    value_put(json, "pulls", value_number(activity->pulls));
-    value_put(json, "pull_bytes", value_number(activity->pull_bytes));
-    value_put(json, "pulls_per_s", value_real(activity->pull_rate));
-    value_put(json, "pull_bytes_per_s", value_real(activity->pull_bytes_rate));
-    value_put(json, "refused", value_number(activity->refused));
-    value_put(json, "non_finite", value_number(activity->non_finite));
-    value_put(json, "late", value_number(activity->late));
-    value_put(json, "duplicates", value_number(activity->duplicates));
-    value_put(json, "push_us", histogram_to_json(&activity->push_us));
-    value_put(json, "pull_us", histogram_to_json(&activity->pull_us));
-    value_put(json, "staleness", histogram_to_json(&activity->staleness));
+    json_put(json, "name", json_string(activity->name));
+    json_put(json, "pushes", json_number(activity->pushes));
+    json_put(json, "push_bytes", json_number(activity->push_bytes));
+    json_put(json, "pushes_per_s", json_finite(activity->push_rate));
+    json_put(json, "push_bytes_per_s", json_finite(activity->push_bytes_rate));
+    json_put(json, "pulls", json_number(activity->pulls));
+    json_put(json, "pull_bytes", json_number(activity->pull_bytes));
+    json_put(json, "pulls_per_s", json_finite(activity->pull_rate));
+    json_put(json, "pull_bytes_per_s", json_finite(activity->pull_bytes_rate));
+    json_put(json, "refused", json_number(activity->refused));
+    json_put(json, "non_finite", json_number(activity->non_finite));
+    json_put(json, "late", json_number(activity->late));
+    json_put(json, "duplicates", json_number(activity->duplicates));
+    json_put(json, "push_us", histogram_to_json(&activity->push_us));
+    json_put(json, "pull_us", histogram_to_json(&activity->pull_us));
+    json_put(json, "staleness", histogram_to_json(&activity->staleness));
     return json;
 }
 
-static struct value *memory_to_json(const wire_memory_stats *memory)
+static json_t *memory_to_json(const wire_memory_stats *memory)
 {
-    struct value *json = value_object();
+    static const char *const names[] = {"resident_bytes",     "base_bytes",
+                                        "state_bytes",        "view_bytes",
+                                        "view_bytes_max",     "staged_bytes",
+                                        "staging_bytes_max",  "state_bytes_max",
+                                        "pull_bytes",         "pulls_bytes_max",
+                                        "collective_bytes",   "collective_bytes_max",
+                                        "sessions_bytes_max", "connections_bytes_max",
+                                        "calls_bytes_max",    "unread_answers_bytes_max",
+                                        "step_bytes_max",     "grpc_memory_bytes_max"};
+    json_t *json = json_object();
 
     if (memory == NULL)
         return json;
-    value_put(json, "resident_bytes", value_number(memory->resident_bytes));
-    value_put(json, "base_bytes", value_number(memory->base_bytes));
-    value_put(json, "state_bytes", value_number(memory->state_bytes));
-    value_put(json, "view_bytes", value_number(memory->view_bytes));
-    value_put(json, "view_bytes_max", value_number(memory->view_bytes_max));
-    value_put(json, "staged_bytes", value_number(memory->staged_bytes));
-    value_put(json, "staging_bytes_max", value_number(memory->staging_bytes_max));
-    value_put(json, "state_bytes_max", value_number(memory->state_bytes_max));
-    value_put(json, "pull_bytes", value_number(memory->pull_bytes));
-    value_put(json, "pulls_bytes_max", value_number(memory->pulls_bytes_max));
-    value_put(json, "collective_bytes", value_number(memory->collective_bytes));
-    value_put(json, "collective_bytes_max", value_number(memory->collective_bytes_max));
-    value_put(json, "sessions_bytes_max", value_number(memory->sessions_bytes_max));
-    value_put(json, "connections_bytes_max", value_number(memory->connections_bytes_max));
-    value_put(json, "calls_bytes_max", value_number(memory->calls_bytes_max));
-    value_put(json, "unread_answers_bytes_max", value_number(memory->unread_answers_bytes_max));
-    value_put(json, "step_bytes_max", value_number(memory->step_bytes_max));
-    value_put(json, "grpc_memory_bytes_max", value_number(memory->grpc_memory_bytes_max));
-    value_put(json, "bound_bytes", value_number(stats_memory_bound(memory)));
+    json_put_fields(json, &memory->base, names, sizeof names / sizeof names[0]);
+    json_put(json, "bound_bytes", json_number(stats_memory_bound(memory)));
     return json;
 }
 
-static struct value *ps_to_json(const wire_stats_reply *reply, const struct activity *activity)
+static json_t *ps_to_json(const wire_stats_reply *reply, const struct activity *activity)
 {
-    struct value *json = activity_to_json(activity);
-    struct value *waits = value_array();
+    static const char *const counts[] = {"position",    "variables",       "shards",
+                                         "connections", "connections_max", "connections_refused",
+                                         "version"};
+    json_t *json = activity_to_json(activity);
+    json_t *waits = json_array();
 
     for (size_t i = 0; i < reply->n_waits; i++)
-        value_add(waits, value_text(reply->waits[i]));
-    value_put(json, "address", value_text(reply->address));
-    value_put(json, "uptime_ms", value_number(reply->uptime_ms));
+        json_add(waits, json_string(reply->waits[i]));
+    json_put_fields(json, &reply->base, (const char *[]){"address", "uptime_ms"}, 2);
     if (reply->identity != NULL && reply->identity->pid != 0) {
-        value_put(json, "run", value_text(reply->identity->run));
-        value_put(json, "host", value_text(reply->identity->host));
-        value_put(json, "pid", value_number(reply->identity->pid));
-        value_put(json, "user", value_number(reply->user));
+        json_put_fields(json, &reply->identity->base, (const char *[]){"run", "host", "pid"}, 3);
+        json_put(json, "user", json_number(reply->user));
     }
-    value_put(json, "position", value_number(reply->position));
-    value_put(json, "variables", value_number(reply->variables));
-    value_put(json, "shards", value_number(reply->shards));
-    value_put(json, "connections", value_number(reply->connections));
-    value_put(json, "connections_max", value_number(reply->connections_max));
-    value_put(json, "connections_refused", value_number(reply->connections_refused));
-    value_put(json, "version", value_text(reply->version));
-    value_put(json, "memory", memory_to_json(reply->memory));
-    value_put(json, "waits", waits);
-    value_put(json, "waits_left_out", value_number(reply->waits_left_out));
-    value_put(json, "sessions_left_out", value_number(reply->sessions_left_out));
+    json_put_fields(json, &reply->base, counts, sizeof counts / sizeof counts[0]);
+    json_put(json, "memory", memory_to_json(reply->memory));
+    json_put(json, "waits", waits);
+    json_put_fields(json, &reply->base, (const char *[]){"waits_left_out", "sessions_left_out"}, 2);
     return json;
 }
 
-static struct value *client_to_json(const struct activity *client)
+static json_t *client_to_json(const struct activity *client)
 {
-    struct value *json = activity_to_json(client);
+    json_t *json = activity_to_json(client);
 
-    value_put(json, "attempt", value_number(client->attempt));
-    value_put(json, "state", value_text(client->state));
-    value_put(json, "steps", value_number(client->steps));
-    value_put(json, "lag", client->is_member ? value_number(client->lag) : value_real((double)NAN));
-    value_put(json, "steps_per_s", value_real(client->step_rate));
-    value_put(json, "weight", value_real(client->weight));
-    value_put(json, "last_heard_ms", value_number(client->heard_ms));
+    json_put(json, "attempt", json_number(client->attempt));
+    json_put(json, "state", json_string(client->state));
+    json_put(json, "steps", json_number(client->steps));
+    json_put(json, "lag", client->is_member ? json_number(client->lag) : json_finite((double)NAN));
+    json_put(json, "steps_per_s", json_finite(client->step_rate));
+    json_put(json, "weight", json_finite(client->weight));
+    json_put(json, "last_heard_ms", json_number(client->heard_ms));
     return json;
 }
 
 bool stats_print_json(const struct picture *picture, bool line, FILE *file)
 {
-    struct value *json = value_object(), *ps = value_array(), *clients = value_array();
+    json_t *json = json_object(), *ps = json_array(), *clients = json_array();
     char time_text[32];
 
     for (uint32_t i = 0; i < picture->sample->ps_count; i++)
         if (stats_of(picture->answers, i) != NULL)
-            value_add(ps, ps_to_json(stats_of(picture->answers, i), &picture->sample->ps[i]));
+            json_add(ps, ps_to_json(stats_of(picture->answers, i), &picture->sample->ps[i]));
     for (uint32_t i = 0; i < picture->sample->client_count; i++)
-        value_add(clients, client_to_json(&picture->sample->clients[i]));
-    value_put(json, "time", value_text(stats_time(time_text)));
-    value_put(json, "run", found_run_to_json(&picture->roster->run));
-    value_put(json, "ps", ps);
-    value_put(json, "clients", clients);
-    value_put(json, "missing", roster_to_json(picture->roster));
-    const bool printed = line ? value_print_line(json, file) : value_print(json, file);
-    value_free(json);
-    return printed;
+        json_add(clients, client_to_json(&picture->sample->clients[i]));
+    json_put(json, "time", json_string(stats_time(time_text)));
+    json_put(json, "run", found_run_to_json(&picture->roster->run));
+    json_put(json, "ps", ps);
+    json_put(json, "clients", clients);
+    json_put(json, "missing", roster_to_json(picture->roster));
+    return json_print(json, line, file);
 }

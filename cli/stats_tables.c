@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats.h"
+#include "alloc.h"
 #include "plural.h"
+#include "stats.h"
 #include "table.h"
 #include "text.h"
 
@@ -381,10 +382,8 @@ bool stats_print_tables(const struct picture *picture, uint32_t width, uint32_t 
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *above = open_memstream(&text, &bytes);
+    FILE *const above = cli_need(open_memstream(&text, &bytes));
 
-    if (above == NULL)
-        return false;
     bool printed = print_above(picture, width, above);
     printed = fclose(above) == 0 && printed && fputs(text, file) >= 0;
     if (printed && picture->sample->client_count > 0) {

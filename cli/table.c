@@ -2,44 +2,40 @@
 /* table.c -- columns as wide as their widest cell. Widths count UTF-8 characters, not bytes. */
 #include "table.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "text.h"
 
 #define GAP 2 /* blanks between columns */
 
 /* ---- cells */
 
+/* The next cell, zeroed. */
 static struct table_cell *grow(struct table *table)
 {
     if (table->cell_count == table->cell_capacity) {
-        const size_t capacity = table->cell_capacity * 2 + 64;
-        struct table_cell *grown = realloc(table->cells, capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        table->cells = grown;
-        table->cell_capacity = capacity;
+        table->cell_capacity = table->cell_capacity * 2 + 64;
+        table->cells = cli_need(realloc(table->cells, table->cell_capacity * sizeof *table->cells));
     }
-    return &table->cells[table->cell_count];
+    table->cells[table->cell_count] = (struct table_cell){0};
+    return &table->cells[table->cell_count++];
 }
 
 static void __attribute__((format(printf, 3, 0)))
 add(struct table *table, bool goes_on, const char *format, va_list values)
 {
+    struct table_cell *const cell = grow(table);
     va_list again;
 
     va_copy(again, values);
     const size_t bytes = text_print_bytes(format, values) + 1;
-    struct table_cell *cell = grow(table);
-    char *text = cell != NULL ? malloc(bytes) : NULL;
-    if (text != NULL) {
-        (void)text_print_line_values(text, bytes, format, again);
-        *cell = (struct table_cell){.text = text, .goes_on = goes_on};
-        table->cell_count++;
-    }
-    table->failed = table->failed || text == NULL;
+    cell->text = cli_need(malloc(bytes));
+    cell->goes_on = goes_on;
+    (void)text_print_line_values(cell->text, bytes, format, again);
     va_end(again);
 }
 
@@ -59,14 +55,8 @@ void table_add_rest(struct table *table, const char *format, ...)
     va_start(values, format);
     add(table, true, format, values);
     va_end(values);
-    while (!table->failed && table->cell_count % table->column_count != 0) {
-        struct table_cell *cell = grow(table);
-        table->failed = cell == NULL;
-        if (cell != NULL) {
-            *cell = (struct table_cell){0};
-            table->cell_count++;
-        }
-    }
+    while (table->cell_count % table->column_count != 0)
+        (void)grow(table);
 }
 
 void table_deinit(struct table *table)
@@ -280,8 +270,7 @@ bool table_print(const struct table *table, uint32_t width, FILE *file)
     const bool whole = table->lines_max == 0 || rows <= table->lines_max;
     const size_t shown = whole ? rows : table->lines_max - 1, first = shown - shown / 2;
 
-    if (table->failed || table->column_count > TABLE_COLUMNS_MAX)
-        return false;
+    assert(table->column_count <= TABLE_COLUMNS_MAX);
     lay_out(table, width, &layout);
     print_groups(table, &layout, file);
     for (size_t i = 0; i < table->column_count; i++)

@@ -27,7 +27,6 @@ struct table {
     size_t column_count;
     struct table_cell *cells; /* (rows, columns), owned */
     size_t cell_count, cell_capacity;
-    bool failed; /* there was no memory for a cell */
     /* The most lines of rows, at least 3: when there are more rows, a line counts those left out of
      * the middle. 0: all rows are printed. */
     uint32_t lines_max;
@@ -40,7 +39,7 @@ void table_add_rest(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Titles and rows, two blanks between columns, in lines of `width` characters if spare columns can
- * give way (0: all of them are shown). False: not all could be kept or written. */
+ * give way (0: all of them are shown). False: not all could be written. */
 bool table_print(const struct table *table, uint32_t width, FILE *file);
 void table_deinit(struct table *table);
 

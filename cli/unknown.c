@@ -56,20 +56,20 @@ static bool is_start(const char *name, const char *text, size_t bytes)
 
 static void look(struct search *search, const struct catalogue *catalogue)
 {
-    for (uint32_t i = 0; i < catalogue->page_count; i++) {
-        const struct page *page = &catalogue->pages[i];
-        for (size_t j = 0; j < page->count; j++) {
-            const char *name = page_first(page)->variables[j]->name;
-            search->variables++;
-            search->found = search->found || pattern_matches(search->name, name);
-            search->base_found =
-                search->base_found || is_start(name, search->name, search->base_bytes);
-            search->shard_base_found =
-                search->shard_base_found || is_start(name, search->name, search->shard_base_bytes);
-            nearest_try(&search->nearest, search->name, name);
-        }
+    for (struct entry entry = {0}; catalogue_next(catalogue, &entry);) {
+        const char *name = entry.variable->name;
+        search->variables++;
+        search->found = search->found || pattern_matches(search->name, name);
+        search->base_found = search->base_found || is_start(name, search->name, search->base_bytes);
+        search->shard_base_found =
+            search->shard_base_found || is_start(name, search->name, search->shard_base_bytes);
+        nearest_try(&search->nearest, search->name, name);
     }
 }
+
+/* Only the user can repair the name. */
+#define not_found(error, ...)                                                                      \
+    ((void)fail(error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED, __VA_ARGS__))
 
 /* "W1[3]" is meant as W1[3:4], "W1[-1]" as W1[-1:]. */
 static void say_rows(const struct search *search, struct sumac_error *error)
@@ -87,10 +87,10 @@ static void say_rows(const struct search *search, struct sumac_error *error)
         (void)text_print(rows, sizeof rows, "-1:");
     else
         (void)text_print(rows, sizeof rows, "%" PRId64 ":%" PRId64, row, row + 1);
-    (void)fail(
-        error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-        "no variable is named %.*s; rows are given as FIRST:END, such as %.*s[%s]", NAME_SAID_MAX,
-        search->name, base < NAME_SAID_MAX ? base : NAME_SAID_MAX, search->name, rows);
+    not_found(
+        error, "no variable is named %.*s; rows are given as FIRST:END, such as %.*s[%s]",
+        NAME_SAID_MAX, search->name, base < NAME_SAID_MAX ? base : NAME_SAID_MAX, search->name,
+        rows);
 }
 
 /* The whole word is cut where a name would be, so that what it is a shard of can be said twice. */
@@ -99,10 +99,9 @@ static void say_shard(const struct search *search, struct sumac_error *error)
     const size_t bytes = search->shard_base_bytes;
     const int base = bytes < NAME_SAID_MAX ? (int)bytes : NAME_SAID_MAX;
 
-    (void)fail(
-        error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-        "%.*s is a shard of %.*s: get %.*s, or ls %.*s --shards", NAME_SAID_MAX, search->name, base,
-        search->name, base, search->name, base, search->name);
+    not_found(
+        error, "%.*s is a shard of %.*s: get %.*s, or ls %.*s --shards", NAME_SAID_MAX,
+        search->name, base, search->name, base, search->name, base, search->name);
 }
 
 static bool is_rows(const char *name)
@@ -117,8 +116,8 @@ static void say_apart(const struct search *search, struct sumac_error *error)
     const char *const rows = search->name + (search->name[0] == '[');
     const int bytes = (int)strnlen(rows, NAME_SAID_MAX) - (strchr(rows, ']') != NULL);
 
-    (void)fail(
-        error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+    not_found(
+        error,
         strchr(rows, ':') != NULL ? "no variable is named %.*s; its rows are %.*s[%.*s]"
                                   : "no variable is named %.*s; its rows are %.*s --rows %.*s",
         NAME_SAID_MAX, search->name, base, search->beside, bytes, rows);
@@ -138,26 +137,24 @@ static void say(const struct search *search, bool takes_rows, struct sumac_error
     else if (search->shard_base_found)
         say_shard(search, error);
     else if (search->variables == 0)
-        (void)fail(
-            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-            "no variable %s %.*s: there are no variables yet", verb, NAME_SAID_MAX, search->name);
+        not_found(
+            error, "no variable %s %.*s: there are no variables yet", verb, NAME_SAID_MAX,
+            search->name);
     else if (takes_rows && search->nearest.count == 0 && is_rows(search->name))
         say_apart(search, error);
     else if (search->base_found && takes_rows)
         say_rows(search, error);
     else if (search->base_found)
-        (void)fail(
-            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-            "no variable is named %.*s; did you mean %.*s?", NAME_SAID_MAX, search->name,
+        not_found(
+            error, "no variable is named %.*s; did you mean %.*s?", NAME_SAID_MAX, search->name,
             (int)search->base_bytes, search->name);
     else if (search->nearest.count > 0)
-        (void)fail(
-            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-            "no variable %s %.*s; did you mean %s?", verb, NAME_SAID_MAX, search->name, near);
+        not_found(
+            error, "no variable %s %.*s; did you mean %s?", verb, NAME_SAID_MAX, search->name,
+            near);
     else
-        (void)fail(
-            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-            "no variable %s %.*s; there %s %" PRIu64 " other%s: `sumac ls` lists %s", verb,
+        not_found(
+            error, "no variable %s %.*s; there %s %" PRIu64 " other%s: `sumac ls` lists %s", verb,
             NAME_SAID_MAX, search->name, one ? "is" : "are", search->variables, one ? "" : "s",
             one ? "it" : "them");
 }
@@ -171,8 +168,7 @@ void unknown_explain(
 
     if (error->reason != SUMAC_REASON_UNKNOWN_VARIABLE)
         return;
-    for (uint32_t i = 0; i < roster->count; i++)
-        roster->ps[i].left_out = i != roster->first;
+    roster_leave_out_all_but(roster, roster->first);
     if (catalogue_ask(roster, NULL, 0, &catalogue, &unread) != SUMAC_OK)
         return;
     for (size_t i = 0; i < count; i++) {
@@ -187,5 +183,4 @@ void unknown_explain(
         say(&search, takes_rows, error);
         break;
     }
-    catalogue_deinit(&catalogue);
 }

@@ -39,37 +39,8 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct update_options, allow_non_finite)},
     {"timeout-ms", "MS", "how long to wait until it is applied (10000)", OPTION_MS,
      .offset = offsetof(struct update_options, timeout_ms)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
-     OPTION_TEXT, .offset = offsetof(struct update_options, ps)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG,
-     .offset = offsetof(struct update_options, json)},
-};
-
-static int update(const struct command *command, int argc, char **argv);
-
-const struct command update_command = {
-    .name = "update",
-    .summary = "apply an update function to a variable",
-    .arguments = "NAME FUNCTION",
-    .about = "Pushes the values of a file to a variable as a worker would, on all of its ps or on "
-             "none, with any\n"
-             "function: a built-in one, or one that was defined in the run (`sumac functions` "
-             "lists them); one\n"
-             "with slots needs a variable that was created with them. Joins as an observer, which "
-             "holds nobody up,\n"
-             "and is no part of synchronous steps. Prints the variable's version afterwards, of "
-             "shards that differ\n"
-             "the lowest and the highest; in JSON name, function, versions of each shard, and run. "
-             "The file is as\n"
-             "`sumac get -o` writes it. NaN and infinity are refused without --allow-non-finite. "
-             "Without --ps,\n"
-             "standard error says whose run this is. A run of another user needs --ps.",
-    .examples = "  sumac update W1 assign --value w1.npy\n"
-                "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
-                "  sumac update W1 lion --value - --json < gradient.npy\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .run = update,
+    OPTION_ROW_PS(struct update_options),
+    OPTION_ROW_JSON(struct update_options),
 };
 
 /* What is asked for. */
@@ -79,31 +50,27 @@ struct wanted_update {
     struct sumac_function function;
 };
 
-/* "learning_rate=0.1". The names are cut off in place. */
-static bool read_sets(const struct option_list *list, struct sumac_hyperparameter *set)
+/* "learning_rate=0.1". The names are cut off in place. The exit code. */
+static int read_sets(const struct option_list *list, struct sumac_hyperparameter *set)
 {
-    if (list->count > SUMAC_HYPERPARAMETERS_MAX) {
-        fprintf(
-            stderr, "sumac update: --set is given %" PRIu32 " times, and %u are the most\n",
+    if (list->count > SUMAC_HYPERPARAMETERS_MAX)
+        return command_say(
+            &update_command, EXIT_MISUSED, "--set is given %" PRIu32 " times, and %u are the most",
             list->count, SUMAC_HYPERPARAMETERS_MAX);
-        return false;
-    }
     for (uint32_t i = 0; i < list->count; i++) {
         char *const word = list->items[i];
         char *const equals = strchr(word, '=');
         char *end = NULL;
         const double value = equals != NULL ? strtod(equals + 1, &end) : 0;
         if (equals == NULL || equals == word || end == equals + 1 || *end != '\0' ||
-            !isfinite(value)) {
-            fprintf(
-                stderr, "sumac update: --set wants NAME=NUMBER, as learning_rate=0.1, not %s\n",
-                word);
-            return false;
-        }
+            !isfinite(value))
+            return command_say(
+                &update_command, EXIT_MISUSED,
+                "--set wants NAME=NUMBER, as learning_rate=0.1, not %s", word);
         *equals = '\0';
         set[i] = (struct sumac_hyperparameter){.name = word, .value = value};
     }
-    return true;
+    return EXIT_FINE;
 }
 
 static enum sumac_status read_value(
@@ -147,34 +114,25 @@ static bool
 print_json(const struct wanted_update *wanted, const struct page *page, const struct found_run *run)
 {
     const wire_variable *variable = page_first(page)->variables[0];
-    struct value *json = value_object(), *versions = value_array();
+    json_t *json = json_object(), *versions = json_array();
 
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *held = page_held_shard(page, 0, variable->shards[i]);
         if (held != NULL)
-            value_add(versions, value_number(held->version));
+            json_add(versions, json_number(held->version));
     }
-    value_put(json, "name", value_text(wanted->name));
-    value_put(json, "function", value_text(wanted->function.name));
-    value_put(json, "versions", versions);
-    value_put(json, "run", found_run_to_json(run));
-    const bool printed = value_print(json, stdout);
-    value_free(json);
-    return printed;
+    json_put(json, "name", json_string(wanted->name));
+    json_put(json, "function", json_string(wanted->function.name));
+    json_put(json, "versions", versions);
+    json_put(json, "run", found_run_to_json(run));
+    return json_print(json, false, stdout);
 }
 
 static bool print_versions(const struct wanted_update *wanted, const struct page *page)
 {
-    const wire_variable *variable = page_first(page)->variables[0];
     uint64_t lowest = UINT64_MAX, highest = 0;
 
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_shard *held = page_held_shard(page, 0, variable->shards[i]);
-        if (held == NULL)
-            continue;
-        lowest = held->version < lowest ? held->version : lowest;
-        highest = held->version > highest ? held->version : highest;
-    }
+    (void)page_versions(page, 0, &lowest, &highest);
     if (lowest == highest)
         return printf("%s is at version %" PRIu64 "\n", wanted->name, highest) > 0;
     return printf("%s is at versions %" PRIu64 "-%" PRIu64 "\n", wanted->name, lowest, highest) > 0;
@@ -191,13 +149,12 @@ static enum sumac_status show(
     if (status == SUMAC_OK)
         *printed = wanted->options->json ? print_json(wanted, &catalogue.pages[0], &roster->run)
                                          : print_versions(wanted, &catalogue.pages[0]);
-    catalogue_deinit(&catalogue);
     return status;
 }
 
 /* ---- the command */
 
-static int update_in_run(const struct command *command, const struct wanted_update *wanted)
+static int update_in_run(const struct wanted_update *wanted)
 {
     struct roster roster = {.count = 0};
     struct sumac_client *client = NULL;
@@ -217,30 +174,46 @@ static int update_in_run(const struct command *command, const struct wanted_upda
     sumac_buffer_unref(value.buffer);
     if (status == SUMAC_OK)
         status = show(&roster, wanted, &printed, &error);
-    roster_deinit(&roster);
     if (status != SUMAC_OK)
-        return command_failed(command, &error);
+        return command_failed(&update_command, &error);
     return printed ? EXIT_FINE : EXIT_FAILED;
 }
 
-static int update(const struct command *command, int argc, char **argv)
+static int update(const void *given, struct words words)
 {
-    struct update_options options = {.timeout_ms = PATIENCE_MS};
-    struct wanted_update wanted = {.options = &options};
-    int count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
+    const struct update_options *const options = given;
+    struct wanted_update wanted = {.options = options};
 
-    if (outcome != OPTIONS_GO)
-        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (count != 2 || options.value == NULL) {
-        fprintf(
-            stderr, "sumac update: give a variable, a function, and what is pushed: sumac update "
-                    "NAME FUNCTION --value FILE\n");
-        return EXIT_MISUSED;
-    }
-    wanted.name = argv[0];
-    wanted.function.name = argv[1];
-    if (!read_sets(&options.set, wanted.function.hyperparameters))
-        return EXIT_MISUSED;
-    return update_in_run(command, &wanted);
+    if (words.count != 2 || options->value == NULL)
+        return command_say(
+            &update_command, EXIT_MISUSED,
+            "give a variable, a function, and what is pushed: sumac update NAME FUNCTION --value "
+            "FILE");
+    wanted.name = words.items[0];
+    wanted.function.name = words.items[1];
+    const int code = read_sets(&options->set, wanted.function.hyperparameters);
+    return code == EXIT_FINE ? update_in_run(&wanted) : code;
 }
+
+const struct command update_command = {
+    .name = "update",
+    .summary = "apply an update function to a variable",
+    .arguments = "NAME FUNCTION",
+    .about =
+        "Pushes the values of a file to a variable as a worker would, on all of its ps or on none, "
+        "with any function: a built-in one, or one that was defined in the run (`sumac functions` "
+        "lists them); one with slots needs a variable that was created with them. Joins as an "
+        "observer, which delays no worker, and is no part of synchronous steps. Prints the "
+        "variable's version afterwards, of shards that differ the lowest and the highest; in JSON "
+        "name, function, versions of each shard, and run. The file is as `sumac get -o` writes it. "
+        "NaN and infinity are refused without --allow-non-finite. Without --ps, standard error "
+        "says whose run this is. A run of another user needs --ps.",
+    .examples = "  sumac update W1 assign --value w1.npy\n"
+                "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
+                "  sumac update W1 lion --value - --json < gradient.npy\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .options_bytes = sizeof(struct update_options),
+    .defaults = &(const struct update_options){.timeout_ms = PATIENCE_MS},
+    .run = update,
+};

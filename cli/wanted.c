@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "error.h"
 #include "pattern.h"
 #include "text.h"
@@ -63,59 +64,50 @@ enum sumac_status wanted_parse_slice(
 
 /* A word of the command line, taken apart. */
 struct term {
-    char *name;        /* owned: a name or a pattern */
-    const char *slice; /* within the word, or the one for all; NULL: all rows */
-    size_t slice_bytes;
+    char *name;        /* a name or a pattern */
+    const char *slice; /* the word's own, or the one for all; NULL: all rows */
     bool used;
 };
 
 /* "W1[0:4]" is rows of W1; brackets without a colon belong to the name. */
-static bool take_apart(const char *word, const char *slice, struct term *term)
+static struct term take_apart(const char *word, const char *slice)
 {
     const size_t bytes = strlen(word);
     const char *open = strrchr(word, '[');
 
-    *term = (struct term){.slice = slice, .slice_bytes = slice != NULL ? strlen(slice) : 0};
-    if (open != NULL && open > word && word[bytes - 1] == ']' && strchr(open, ':') != NULL) {
-        term->slice = open + 1;
-        term->slice_bytes = bytes - (size_t)(open - word) - 2;
-        term->name = strndup(word, (size_t)(open - word));
-    } else {
-        term->name = strdup(word);
-    }
-    return term->name != NULL;
+    if (open == NULL || open == word || word[bytes - 1] != ']' || strchr(open, ':') == NULL)
+        return (struct term){.name = cli_copy(word, bytes), .slice = slice};
+    const size_t name_bytes = (size_t)(open - word);
+    return (struct term){
+        .name = cli_copy(word, name_bytes), .slice = cli_copy(open + 1, bytes - name_bytes - 2)};
 }
 
-static void free_terms(struct term *terms, size_t count)
-{
-    for (size_t i = 0; terms != NULL && i < count; i++)
-        free(terms[i].name);
-    free(terms);
-}
+/* The words, and their names as an array: what a ps is asked for. */
+struct terms {
+    size_t count;
+    struct term *items;
+    char **names;
+    bool patterns; /* one of them is a pattern at least */
+};
 
-static struct term *
-take_all_apart(char **words, size_t count, const char *slice, struct sumac_error *error)
+static enum sumac_status take_all_apart(
+    char **words, size_t count, const char *slice, struct terms *terms, struct sumac_error *error)
 {
-    struct term *terms = calloc(count + 1, sizeof *terms);
-
+    *terms = (struct terms){
+        .count = count,
+        .items = cli_alloc(count, sizeof *terms->items),
+        .names = cli_alloc(count, sizeof *terms->names)};
     for (size_t i = 0; i < count; i++) {
-        if (terms == NULL || !take_apart(words[i], slice, &terms[i])) {
-            free_terms(terms, count);
-            (void)fail(
-                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "no memory for the names");
-            return NULL;
-        }
-        if (slice == NULL || terms[i].slice == slice)
-            continue;
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%.200s has its rows, and --slice %.100s says other ones: give them once", words[i],
-            slice);
-        free_terms(terms, count);
-        return NULL;
+        terms->items[i] = take_apart(words[i], slice);
+        terms->names[i] = terms->items[i].name;
+        terms->patterns = terms->patterns || pattern_is_one(terms->names[i]);
+        if (slice != NULL && terms->items[i].slice != slice)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "%.200s has its rows, and --slice %.100s says other ones: give them once", words[i],
+                slice);
     }
-    return terms;
+    return SUMAC_OK;
 }
 
 /* ---- what is read */
@@ -123,58 +115,58 @@ take_all_apart(char **words, size_t count, const char *slice, struct sumac_error
 static enum sumac_status
 set_rows(struct wanted *item, const struct term *term, struct sumac_error *error)
 {
-    char slice[128];
-
     if (term->slice == NULL)
         return SUMAC_OK;
     if (item->shape.rank == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%.300s is a scalar: it has no rows to slice", item->name);
-    (void)text_print(slice, sizeof slice, "%.*s", (int)term->slice_bytes, term->slice);
     item->has_rows = true;
     const enum sumac_status status =
-        wanted_parse_slice(slice, item->name, item->shape.extent[0], &item->rows, error);
+        wanted_parse_slice(term->slice, item->name, item->shape.extent[0], &item->rows, error);
     item->shape.extent[0] = item->rows.count;
     return status;
+}
+
+/* Has the shard some of what is read? */
+static bool
+has_some(const struct roster *roster, const struct wanted *item, const wire_shard *shard)
+{
+    const uint64_t first = item->has_rows ? item->rows.first : 0;
+    const uint64_t end = item->has_rows ? first + item->rows.count : UINT64_MAX;
+
+    return shard->ps < roster->count && shard->first_row < end &&
+           shard->first_row + shard->rows > first;
 }
 
 /* Mark the ps that hold some of it. */
 static void
 mark_holders(struct roster *roster, const struct wanted *item, const wire_variable *variable)
 {
-    const uint64_t first = item->has_rows ? item->rows.first : 0;
-    const uint64_t end = item->has_rows ? first + item->rows.count : UINT64_MAX;
-
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_shard *shard = variable->shards[i];
-        if (shard->ps < roster->count && shard->first_row < end &&
-            shard->first_row + shard->rows > first)
-            roster->ps[shard->ps].left_out = false;
-    }
+    for (size_t i = 0; i < variable->n_shards; i++)
+        if (has_some(roster, item, variable->shards[i]))
+            roster->ps[variable->shards[i]->ps].left_out = false;
 }
 
 static int32_t
 find_missing(const struct roster *roster, const struct wanted *item, const wire_variable *variable)
 {
-    const uint64_t first = item->has_rows ? item->rows.first : 0;
-    const uint64_t end = item->has_rows ? first + item->rows.count : UINT64_MAX;
-
     for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_shard *shard = variable->shards[i];
-        if (shard->ps < roster->count && shard->first_row < end &&
-            shard->first_row + shard->rows > first && roster->ps[shard->ps].missing)
-            return (int32_t)shard->ps;
+        const uint32_t ps = variable->shards[i]->ps;
+        if (has_some(roster, item, variable->shards[i]) && roster->ps[ps].missing)
+            return (int32_t)ps;
     }
     return -1;
 }
 
-static void drop_last(struct wanted_list *list)
+/* "W1[0:4]" */
+static const char *label_of(const char *name, const char *slice)
 {
-    struct wanted *last = &list->items[--list->count];
+    const size_t bytes = strlen(name) + strlen(slice) + 3;
+    char *const label = cli_alloc(bytes, 1);
 
-    free(last->name);
-    free(last->label);
+    (void)text_print(label, bytes, "%s[%s]", name, slice);
+    return label;
 }
 
 static enum sumac_status
@@ -182,34 +174,18 @@ add(struct wanted_list *list, const wire_variable *variable, const struct term *
     struct sumac_error *error)
 {
     uint64_t elements = 0;
-    struct wanted *grown = realloc(list->items, (list->count + 1) * sizeof *grown);
+    const char *const name = cli_copy(variable->name, strlen(variable->name));
+    const char *const label = term->slice != NULL ? label_of(name, term->slice) : name;
 
-    if (grown != NULL) {
-        list->items = grown;
-        grown[list->count] = (struct wanted){
-            .name = strdup(variable->name), .dtype = (enum sumac_dtype)variable->data_type};
-    }
-    if (grown == NULL || grown[list->count].name == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for the names");
-    struct wanted *item = &grown[list->count++];
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].label, label) == 0)
+            return SUMAC_OK; /* a pattern names what a word named before */
+    list->items = cli_grow(list->items, list->count, sizeof *list->items);
+    struct wanted *const item = &list->items[list->count++];
+    *item = (struct wanted){
+        .name = name, .label = label, .dtype = (enum sumac_dtype)variable->data_type};
     for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
         item->shape.extent[item->shape.rank++] = variable->shape[i];
-    const size_t label_bytes = strlen(item->name) + term->slice_bytes + 3;
-    item->label = malloc(label_bytes);
-    if (item->label == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for the names");
-    if (term->slice != NULL)
-        (void)text_print(
-            item->label, label_bytes, "%s[%.*s]", item->name, (int)term->slice_bytes, term->slice);
-    else
-        (void)text_print(item->label, label_bytes, "%s", item->name);
-    for (size_t i = 0; i + 1 < list->count; i++)
-        if (strcmp(list->items[i].label, item->label) == 0) {
-            drop_last(list); /* a pattern names what a word named before */
-            return SUMAC_OK;
-        }
     const enum sumac_status status = set_rows(item, term, error);
     if (status != SUMAC_OK)
         return status;
@@ -227,15 +203,11 @@ static enum sumac_status add_matching(
 {
     enum sumac_status status = SUMAC_OK;
 
-    for (uint32_t i = 0; i < catalogue->page_count && status == SUMAC_OK; i++) {
-        const struct page *page = &catalogue->pages[i];
-        for (size_t j = 0; j < page->count && status == SUMAC_OK; j++) {
-            const wire_variable *variable = page_first(page)->variables[j];
-            if (!pattern_matches(term->name, variable->name))
-                continue;
-            term->used = true;
-            status = add(list, variable, term, error);
-        }
+    for (struct entry entry = {0}; status == SUMAC_OK && catalogue_next(catalogue, &entry);) {
+        if (!pattern_matches(term->name, entry.variable->name))
+            continue;
+        term->used = true;
+        status = add(list, entry.variable, term, error);
     }
     if (status == SUMAC_OK && !term->used)
         return fail(
@@ -246,10 +218,9 @@ static enum sumac_status add_matching(
 
 static const wire_variable *find_variable(const struct catalogue *catalogue, const char *name)
 {
-    for (uint32_t i = 0; i < catalogue->page_count; i++)
-        for (size_t j = 0; j < catalogue->pages[i].count; j++)
-            if (strcmp(page_first(&catalogue->pages[i])->variables[j]->name, name) == 0)
-                return page_first(&catalogue->pages[i])->variables[j];
+    for (struct entry entry = {0}; catalogue_next(catalogue, &entry);)
+        if (strcmp(entry.variable->name, name) == 0)
+            return entry.variable;
     return NULL;
 }
 
@@ -260,25 +231,15 @@ static const wire_variable *find_variable(const struct catalogue *catalogue, con
  * nothing. */
 static void look_for_another_ps(struct roster *roster, struct sumac_error *error)
 {
-    wire_list_request request = WIRE_LIST_REQUEST_INIT;
-
-    request.after_id = UINT64_MAX; /* no variables */
-    const struct inquiry inquiry = {
-        .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &request.base};
     struct answers answers = {0};
     struct sumac_error found = {0};
+
     for (uint32_t i = 0; i < roster->count; i++)
         roster->ps[i].left_out = false;
-    if (ask(roster, &inquiry, &answers, &found) == SUMAC_OK)
+    if (ask_who(roster, false, &answers, &found) == SUMAC_OK)
         answers_deinit(&answers);
     else if (found.reason == SUMAC_REASON_WRONG_CLUSTER)
         *error = found;
-}
-
-static void leave_all_out_but(struct roster *roster, uint32_t one)
-{
-    for (uint32_t i = 0; i < roster->count; i++)
-        roster->ps[i].left_out = i != one;
 }
 
 /* Ask those that hold something whether they are there; who is not is missing from then on, and
@@ -287,17 +248,12 @@ static enum sumac_status call_holders(
     struct roster *roster, const struct catalogue *catalogue, struct wanted_list *list,
     struct sumac_error *error)
 {
-    wire_list_request request = WIRE_LIST_REQUEST_INIT;
-
-    request.after_id = UINT64_MAX; /* no variables */
-    const struct inquiry inquiry = {
-        .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &request.base};
     struct answers answers = {0};
-    const uint32_t answered = roster->first;
-    leave_all_out_but(roster, answered);
+
+    roster_leave_out_all_but(roster, roster->first);
     for (size_t i = 0; i < list->count; i++)
         mark_holders(roster, &list->items[i], find_variable(catalogue, list->items[i].name));
-    const enum sumac_status status = ask(roster, &inquiry, &answers, error);
+    const enum sumac_status status = ask_who(roster, false, &answers, error);
     if (status == SUMAC_OK)
         answers_deinit(&answers);
     for (size_t i = 0; i < list->count; i++)
@@ -308,39 +264,17 @@ static enum sumac_status call_holders(
 
 /* ---- all of it */
 
+/* One ps knows every variable. */
 static enum sumac_status read_catalogue(
-    struct roster *roster, const struct term *terms, size_t count, struct catalogue *catalogue,
+    struct roster *roster, const struct terms *terms, struct catalogue *catalogue,
     struct sumac_error *error)
 {
-    char **names = calloc(count + 1, sizeof *names);
-    bool patterns = false;
+    char **const names = cli_alloc(terms->count, sizeof *names);
 
-    if (names == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for the names");
-    for (size_t i = 0; i < count; i++) {
-        names[i] = terms[i].name;
-        patterns = patterns || pattern_is_one(terms[i].name);
-    }
-    leave_all_out_but(roster, roster->first);
-    const size_t different = pattern_drop_repeated(names, count);
-    const enum sumac_status status =
-        catalogue_ask(roster, names, patterns ? 0 : different, catalogue, error);
-    free(names);
-    return status;
-}
-
-/* Of an unknown variable, and nothing else. */
-static void
-explain(struct roster *roster, const struct term *terms, size_t count, struct sumac_error *error)
-{
-    char **names = calloc(count + 1, sizeof *names);
-
-    for (size_t i = 0; names != NULL && i < count; i++)
-        names[i] = terms[i].name;
-    if (names != NULL)
-        unknown_explain(roster, names, count, true, error);
-    free(names);
+    memcpy(names, terms->names, terms->count * sizeof *names);
+    const size_t different = pattern_drop_repeated(names, terms->count);
+    roster_leave_out_all_but(roster, roster->first);
+    return catalogue_ask(roster, names, terms->patterns ? 0 : different, catalogue, error);
 }
 
 enum sumac_status wanted_find(
@@ -349,34 +283,21 @@ enum sumac_status wanted_find(
 {
     struct catalogue catalogue = {0};
     struct wanted_list made = {0};
-    struct term *terms = take_all_apart(words, word_count, slice, error);
+    struct terms terms;
+    enum sumac_status status = take_all_apart(words, word_count, slice, &terms, error);
 
-    if (terms == NULL)
-        return error->status;
-    enum sumac_status status = read_catalogue(roster, terms, word_count, &catalogue, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = read_catalogue(roster, &terms, &catalogue, error);
     for (size_t i = 0; i < word_count && status == SUMAC_OK; i++)
-        status = add_matching(&catalogue, &terms[i], &made, error);
+        status = add_matching(&catalogue, &terms.items[i], &made, error);
     if (status == SUMAC_OK)
         status = call_holders(roster, &catalogue, &made, error);
-    catalogue_deinit(&catalogue);
-    if (status != SUMAC_OK && error->reason == SUMAC_REASON_UNKNOWN_VARIABLE)
-        look_for_another_ps(roster, error);
-    if (status != SUMAC_OK)
-        explain(roster, terms, word_count, error);
-    free_terms(terms, word_count);
     if (status == SUMAC_OK)
         *list = made;
-    else
-        wanted_deinit(&made);
+    else if (error->reason == SUMAC_REASON_UNKNOWN_VARIABLE)
+        look_for_another_ps(roster, error);
+    if (status != SUMAC_OK)
+        unknown_explain(roster, terms.names, word_count, true, error);
     return status;
-}
-
-void wanted_deinit(struct wanted_list *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->items[i].name);
-        free(list->items[i].label);
-    }
-    free(list->items);
-    *list = (struct wanted_list){0};
 }

@@ -9,8 +9,8 @@
 
 /* One variable, whole or some rows. */
 struct wanted {
-    char *name;  /* owned */
-    char *label; /* owned: the name, and the slice as it was written */
+    const char *name;
+    const char *label; /* the name, and the slice as it was written */
     bool has_rows;
     struct sumac_range rows;
     enum sumac_dtype dtype;
@@ -21,19 +21,18 @@ struct wanted {
 
 struct wanted_list {
     size_t count;
-    struct wanted *items; /* (count), owned */
+    struct wanted *items; /* (count) */
 };
 
 /* What the words ask for, as the ps that answered last knows it; `slice` is for all of them, or
  * NULL. Each ps that is needed for it is asked whether it answers.
  *
- * Gives    *list; release with wanted_deinit.
+ * Gives    *list.
  * Fails    INVALID_ARGUMENT: no slice, one without rows, rows of a scalar. NOT_FOUND: no such
  *          variable. As ask. */
 enum sumac_status wanted_find(
     struct roster *roster, char **words, size_t word_count, const char *slice,
     struct wanted_list *list, struct sumac_error *error);
-void wanted_deinit(struct wanted_list *list);
 
 /* "0:4" of the `rows_all` rows of the variable `name`, with Python's negative numbers and cuts.
  * Fails  INVALID_ARGUMENT, saying how. */

@@ -59,7 +59,7 @@ MAY_INCLUDE = {
 DOORS = {
     r"grpc/(?!.*pb-c)": ["lib/rpc/"],
     r"protobuf-c/|.*\.pb-c\.h|sumac/v1/names\.h": ["lib/wire/wire.h", "lib/rpc/schema.c", "lib/rpc/health.c", "lib/rpc/reflection.c"],
-    r"jansson\.h": ["lib/cluster/tf_config.c", "cli/json.c"],
+    r"jansson\.h": ["lib/cluster/tf_config.c", "cli/json.h"],
     r"xxhash\.h": ["server/lane/part/checksum.c"],
     r"zlib\.h": ["examples/digits_data.c", "cli/array_file.c"],
     r"cuda(?:_(?:runtime\w*|fp16|bf16))?\.h": ["worker/cuda/driver.h"],

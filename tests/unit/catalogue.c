@@ -110,7 +110,6 @@ static void every_variable_is_read_once_wherever_the_pages_end(void **state)
                 assert_int_equal(found->variable_id, ++seen);
             }
         assert_int_equal(seen, VARIABLES);
-        catalogue_deinit(&catalogue);
     }
 }
 
@@ -137,7 +136,6 @@ static void what_is_named_is_read_in_the_order_of_the_names(void **state)
                 assert_int_equal(found->variable_id, names[seen++][0] - '0');
             }
         assert_int_equal(seen, 4);
-        catalogue_deinit(&catalogue);
     }
 }
 
@@ -158,7 +156,6 @@ static void more_names_than_a_request_holds_are_asked_for_in_several(void **stat
     assert_int_equal(
         catalogue_ask(&roster, names, WIRE_LIST_NAMES_MAX + 1, &catalogue, &error), SUMAC_OK);
     assert_int_equal(run.asked, (WIRE_LIST_NAMES_MAX + VARIABLES) / VARIABLES);
-    catalogue_deinit(&catalogue);
 }
 
 /* It would be waited for with each page. */
@@ -178,7 +175,6 @@ static void a_ps_that_is_silent_is_not_asked_for_the_next_page(void **state)
 
     assert_int_equal(run.asked, 2);
     assert_true(run.left_out);
-    catalogue_deinit(&catalogue);
 }
 
 static void a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another(void **state)
@@ -198,7 +194,6 @@ static void a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another(void 
     assert_int_equal(catalogue.pages[0].count, VARIABLES);
     assert_null(page_held_variable(&catalogue.pages[0], 0, 1));
     assert_int_equal(page_held_variable(&catalogue.pages[0], 1, 1)->variable_id, 2);
-    catalogue_deinit(&catalogue);
 }
 
 static void a_list_that_does_not_go_on_is_refused(void **state)

@@ -12,22 +12,21 @@
 
 #include <cmocka.h>
 
-#include "find_cluster.h"
+#include "roster.h"
 #include "run_record.h"
 
 static void who_is_named_twice_is_asked_once(void **state)
 {
     (void)state;
-    struct ps_list list = {0};
+    struct roster list = {0};
     struct sumac_error error = {0};
 
     assert_int_equal(find_cluster("a:1,b:2,a:1,a:2", &list, &error), SUMAC_OK);
 
     assert_int_equal(list.count, 3);
-    assert_string_equal(list.addresses[0], "a:1");
-    assert_string_equal(list.addresses[1], "b:2");
-    assert_string_equal(list.addresses[2], "a:2");
-    ps_list_deinit(&list);
+    assert_string_equal(list.ps[0].address, "a:1");
+    assert_string_equal(list.ps[1].address, "b:2");
+    assert_string_equal(list.ps[2].address, "a:2");
 }
 
 struct refused {
@@ -50,13 +49,12 @@ static void an_address_is_a_host_and_a_port_that_there_is(void **state)
     };
 
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        struct ps_list list = {0};
+        struct roster list = {0};
         assert_int_equal(find_cluster(good[i], &list, NULL), SUMAC_OK);
-        assert_string_equal(list.addresses[0], good[i]);
-        ps_list_deinit(&list);
+        assert_string_equal(list.ps[0].address, good[i]);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct ps_list list = {0};
+        struct roster list = {0};
         struct sumac_error error = {0};
         assert_int_equal(find_cluster(bad[i].word, &list, &error), SUMAC_INVALID_ARGUMENT);
         assert_string_equal(error.text, bad[i].said);
@@ -103,7 +101,7 @@ static void every_ps_of_a_record_is_asked(void **state)
     char runtime[] = "/tmp/sumac-found-XXXXXX", folder[64]; /* given */
     struct run_record record = {
         .program = "train", .ps_count = 2, .ps = {"127.0.0.1:1", "127.0.0.1:2"}};
-    struct ps_list list = {0};
+    struct roster list = {0};
     struct sumac_error error = {0};
 
     assert_non_null(mkdtemp(runtime));
@@ -115,31 +113,29 @@ static void every_ps_of_a_record_is_asked(void **state)
     assert_int_equal(find_cluster(NULL, &list, &error), SUMAC_OK); /* when */
 
     assert_int_equal(list.count, 2); /* then */
-    assert_string_equal(list.addresses[1], "127.0.0.1:2");
-    assert_int_equal(list.pid, getpid());
-    assert_string_equal(list.program, "train");
-    ps_list_deinit(&list);
+    assert_string_equal(list.ps[1].address, "127.0.0.1:2");
+    assert_int_equal(list.run.pid, getpid());
+    assert_string_equal(list.run.program, "train");
     run_record_remove();
     assert_int_equal(rmdir(folder) | rmdir(runtime), 0);
 }
 
 static void assert_found(const char *option, const char *address)
 {
-    struct ps_list list = {0};
+    struct roster list = {0};
     struct sumac_error error = {0};
 
     if (find_cluster(option, &list, &error) != SUMAC_OK)
         fail_msg("%s", error.text);
     assert_int_equal(list.count, 1);
-    assert_string_equal(list.addresses[0], address);
-    ps_list_deinit(&list);
+    assert_string_equal(list.ps[0].address, address);
 }
 
 static void what_is_said_more_plainly_counts(void **state)
 {
     (void)state;
     char runtime[] = "/tmp/sumac-found-XXXXXX", folder[64]; /* given */
-    struct ps_list list = {0};
+    struct roster list = {0};
     struct sumac_error error = {0};
     int input = -1;
 

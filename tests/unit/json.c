@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c (test) -- the layout of JSON documents, and what is read from one. */
+/* json.c (test) -- the layout of JSON documents, their numbers, and messages as objects. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,28 +13,29 @@
 #include "json.h"
 
 /* Lists and objects within others, some of them empty. */
-static struct value *nested(void)
+static json_t *nested(void)
 {
-    struct value *const inner = value_object(), *const list = value_array();
-    struct value *const whole = value_object();
+    json_t *const inner = json_object(), *const list = json_array();
+    json_t *const whole = json_object();
 
-    value_add(list, value_integer(-1));
-    value_add(list, value_array());
-    value_put(inner, "a", value_bool(true));
-    value_put(inner, "b", value_text("x\"y"));
-    value_add(list, inner);
-    value_put(whole, "list", list);
-    value_put(whole, "none", value_object());
+    json_add(list, json_integer(-1));
+    json_add(list, json_array());
+    json_put(inner, "a", json_boolean(true));
+    json_put(inner, "b", json_string("x\"y"));
+    json_add(list, inner);
+    json_put(whole, "list", list);
+    json_put(whole, "none", json_object());
     return whole;
 }
 
-static char *printed(const struct value *value, bool (*print)(const struct value *, FILE *))
+/* Takes  value. */
+static char *printed(json_t *value, bool line)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
 
-    assert_true(print(value, file));
+    assert_true(json_print(value, line, file));
     assert_int_equal(fclose(file), 0);
     return text;
 }
@@ -41,8 +43,7 @@ static char *printed(const struct value *value, bool (*print)(const struct value
 static void a_document_is_indented_by_two_blanks_a_level(void **state)
 {
     (void)state;
-    struct value *const whole = nested();
-    char *const text = printed(whole, value_print);
+    char *const text = printed(nested(), false);
 
     assert_string_equal(
         text, "{\n"
@@ -57,57 +58,63 @@ static void a_document_is_indented_by_two_blanks_a_level(void **state)
               "  \"none\": {}\n"
               "}\n");
     free(text);
-    value_free(whole);
 }
 
 static void a_line_has_the_whole_document(void **state)
 {
     (void)state;
-    struct value *const whole = nested();
-    char *const text = printed(whole, value_print_line);
+    char *const text = printed(nested(), true);
 
     assert_string_equal(
         text, "{\"list\": [-1, [], {\"a\": true, \"b\": \"x\\\"y\"}], \"none\": {}}\n");
     free(text);
-    value_free(whole);
 }
 
 static void a_document_without_memory_or_room_is_not_printed(void **state)
 {
     (void)state;
     char small[4];
-    struct value *const whole = nested();
     FILE *file = fmemopen(small, sizeof small, "w");
 
     assert_int_equal(setvbuf(file, NULL, _IONBF, 0), 0);
-    assert_false(value_print(NULL, file));
-    assert_false(value_print_line(NULL, file));
-    assert_false(value_print(whole, file));
-    assert_false(value_print_line(whole, file));
+    assert_false(json_print(NULL, false, file));
+    assert_false(json_print(NULL, true, file));
+    assert_false(json_print(nested(), false, file));
+    assert_false(json_print(nested(), true, file));
     assert_int_equal(fclose(file), 0);
-    value_free(whole);
 }
 
-static void a_value_of_another_type_is_not_read(void **state)
+static void a_number_that_json_has_not_is_null_or_keeps_its_magnitude(void **state)
 {
     (void)state;
-    struct value *const whole =
-        value_parse("{\"text\": \"t\", \"number\": 7, \"list\": [\"a\", 1]}");
+    json_t *const list = json_array();
 
-    assert_string_equal(value_get_text(whole, "text"), "t");
-    assert_null(value_get_text(whole, "number"));
-    assert_null(value_get_text(whole, "missing"));
-    assert_int_equal(value_get_number(whole, "number", 9), 7);
-    assert_int_equal(value_get_number(whole, "text", 9), 9);
-    assert_int_equal(value_get_number(whole, "missing", 9), 9);
-    assert_null(value_get_array(whole, "text"));
-    const struct value *list = value_get_array(whole, "list");
-    assert_int_equal(value_count(list), 2);
-    assert_string_equal(value_item_text(list, 0), "a");
-    assert_null(value_item_text(list, 1));
-    assert_null(value_item_text(list, 2));
-    assert_null(value_parse("{\"text\": "));
-    value_free(whole);
+    json_add(list, json_number(INT64_MAX));
+    json_add(list, json_number(UINT64_MAX));
+    json_add(list, json_finite((double)INFINITY));
+    json_add(list, json_finite((double)NAN));
+    json_add(list, json_finite(0.5));
+    char *const text = printed(list, true);
+
+    assert_string_equal(text, "[9223372036854775807, 1.8446744073709552e+19, null, null, 0.5]\n");
+    free(text);
+}
+
+static void fields_have_the_names_of_the_proto(void **state)
+{
+    (void)state;
+    wire_shard shard = SUMAC__V1__SHARD__INIT;
+    json_t *const object = json_object();
+
+    shard.ps = 3;
+    shard.version = UINT64_C(1) << 40;
+    shard.last_worker = (char[]){"worker 1"};
+    json_put_fields(object, &shard.base, (const char *[]){"version", "last_worker", "ps"}, 3);
+    char *const text = printed(object, true);
+
+    assert_string_equal(
+        text, "{\"version\": 1099511627776, \"last_worker\": \"worker 1\", \"ps\": 3}\n");
+    free(text);
 }
 
 int main(void)
@@ -116,7 +123,8 @@ int main(void)
         cmocka_unit_test(a_document_is_indented_by_two_blanks_a_level),
         cmocka_unit_test(a_line_has_the_whole_document),
         cmocka_unit_test(a_document_without_memory_or_room_is_not_printed),
-        cmocka_unit_test(a_value_of_another_type_is_not_read),
+        cmocka_unit_test(a_number_that_json_has_not_is_null_or_keeps_its_magnitude),
+        cmocka_unit_test(fields_have_the_names_of_the_proto),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,9 +143,7 @@ static void a_ps_of_another_cluster_is_told_from_one_that_knows_of_none(void **s
 
         assert_int_equal(roster_find("a:1,b:1", &roster, &error), cases[i].status);
 
-        if (cases[i].status == SUMAC_OK)
-            roster_deinit(&roster);
-        else
+        if (cases[i].status != SUMAC_OK)
             assert_int_equal(error.reason, SUMAC_REASON_WRONG_CLUSTER);
     }
 }

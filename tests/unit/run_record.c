@@ -62,7 +62,6 @@ static uint32_t count_runs(void)
     struct sumac_error error = {0};
 
     assert_int_equal(run_record_list(&records, &count, &error), SUMAC_OK);
-    free(records);
     return count;
 }
 
@@ -81,7 +80,6 @@ static void a_record_is_found_while_its_process_lives(void **state)
     assert_true(written.started != 0 && records[0].started == written.started);
     assert_string_equal(records[0].program, "train");
     assert_string_equal(records[0].ps[0], "127.0.0.1:4711");
-    free(records);
     run_record_remove();
     assert_int_equal(count_runs(), 0);
 }
@@ -153,7 +151,6 @@ static void what_is_no_record_is_left_alone(void **state)
     assert_int_equal(run_record_list(&records, &count, &error), SUMAC_OK);
     assert_int_equal(count, 1);
     assert_int_equal(records[0].ps_count, RUN_RECORD_PS_MAX);
-    free(records);
 
     for (int i = 0; i < RUN_RECORDS_MAX; i++) {
         (void)snprintf(path, sizeof path, "%s/run-x%d.json", place->folder, i);
@@ -164,6 +161,26 @@ static void what_is_no_record_is_left_alone(void **state)
         (void)snprintf(path, sizeof path, "%s/run-x%d.json", place->folder, i);
         assert_int_equal(unlink(path), 0);
     }
+}
+
+/* Each has this process's number. */
+static void a_record_with_values_of_other_types_is_no_run(void **state)
+{
+    static const char *const ends[] = {
+        ", \"program\": 1, \"ps\": \"h:1\"}", ", \"ps\": {}}", ", \"ps\": [\"h:1\"", "}"};
+    const struct place *const place = *state;
+    const struct run_record written = write_one();
+    char text[256];
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        (void)snprintf(
+            text, sizeof text, "{\"pid\": %d, \"started\": %" PRIu64 "%s", (int)getpid(),
+            written.started, ends[i]);
+        write_text(place->record, text);
+        assert_int_equal(count_runs(), 0);
+    }
+    write_text(place->record, "{\"pid\": \"7\", \"started\": 1, \"ps\": [\"h:1\"]}");
+    assert_int_equal(count_runs(), 0);
 }
 
 /* A relative XDG_RUNTIME_DIR is ignored. */
@@ -186,7 +203,6 @@ static void a_folder_below_the_present_one_is_not_the_users(void **state)
     assert_int_equal(chdir(before), 0);
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
         assert_int_not_equal(records[i].pid, getpid());
-    free(records);
 }
 
 static void a_record_is_its_users_alone_and_has_every_ps(void **state)
@@ -211,7 +227,6 @@ static void a_record_is_its_users_alone_and_has_every_ps(void **state)
     assert_int_equal(run_record_list(&records, &count, &error), SUMAC_OK);
     assert_int_equal(records[0].ps_count, RUN_RECORD_PS_MAX);
     assert_string_equal(records[0].ps[RUN_RECORD_PS_MAX - 1], "127.0.0.1:256");
-    free(records);
 }
 
 /* What others may write to could name anybody's ps. */
@@ -274,6 +289,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_record_takes_the_place_of_what_is_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_record_is_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_record_with_values_of_other_types_is_no_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_folder_below_the_present_one_is_not_the_users, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

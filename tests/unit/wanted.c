@@ -204,7 +204,6 @@ static void see(const struct sight *sight)
     assert_string_equal(run.asked, sight->asked);
     for (size_t i = 0; i < words; i++)
         assert_int_equal(list.items[i].missing, sight->missing[i]);
-    wanted_deinit(&list);
 }
 
 /* Who holds none of these rows is neither asked nor missed, whatever the other words name. */
@@ -286,7 +285,6 @@ static void of_a_slice_the_shape_and_bytes_are_those_of_its_rows(void **state)
     assert_false(list.items[1].has_rows);
     assert_int_equal(list.items[1].bytes, 60);
     assert_int_equal(list.items[1].missing, -1);
-    wanted_deinit(&list);
 }
 
 /* Names, slices and patterns: what is read, or why nothing is. */
@@ -330,7 +328,6 @@ static void words_are_names_rows_or_patterns(void **state)
         for (size_t j = 0; j < list.count; j++)
             strcat(strcat(labels, list.items[j].label), " ");
         assert_string_equal(labels, cases[i].labels);
-        wanted_deinit(&list);
     }
 }
 
@@ -355,7 +352,6 @@ static void axes_that_no_tensor_can_have_are_left_out(void **state)
 
     assert_int_equal(list.items[0].shape.rank, SUMAC_RANK_MAX);
     assert_int_equal(list.items[0].bytes, 12);
-    wanted_deinit(&list);
 }
 
 static void assert_rows(const char *text, enum sumac_status wanted_status, const int64_t *rows)
@@ -372,7 +368,6 @@ static void assert_rows(const char *text, enum sumac_status wanted_status, const
     assert_int_equal(row_list_apply(&list, &wanted, &error), wanted_status);
     for (size_t i = 0; wanted_status == SUMAC_OK && i < list.count; i++)
         assert_int_equal(list.indices[i], rows[i]);
-    row_list_deinit(&list);
 }
 
 static void rows_by_number_count_from_either_end(void **state)
@@ -405,7 +400,6 @@ static void rows_of_several_variables_are_those_of_each(void **state)
         assert_int_equal(rows[0], i == 0 ? 5 : 2);
         assert_int_equal(rows[1], 0);
     }
-    row_list_deinit(&list);
 }
 
 static void rows_are_given_once_and_are_numbers(void **state)
@@ -425,11 +419,9 @@ static void rows_are_given_once_and_are_numbers(void **state)
     assert_int_equal(row_list_apply(&list, &wanted, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(
         error.text, "t[0:4] has its rows, and --rows says other ones: give them once");
-    row_list_deinit(&list);
     assert_int_equal(
         row_list_parse("1,99999999999999999999", &list, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "not 99999999999999999999"));
-    row_list_deinit(&list);
 }
 
 int main(void)
