@@ -63,12 +63,13 @@ int main(int argc, char **argv)
         return 1;
     sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);
     for (int i = 0; i < 2; i++) {
+        struct sumac_value *zero = sumac_value_tensor(SUMAC_FLOAT32, shapes[i], NULL);
         const struct sumac_variable_options zeros = {
             .name = i == 0 ? "weights" : "bias",
-            .initial = sumac_value_tensor(SUMAC_FLOAT32, shapes[i], NULL),
+            .initial = zero,
             .function = SUMAC_FUNCTION("sgd", {"learning_rate", 1})};
         sumac_check(sumac_variable_create(strategy, &zeros, &model[i], &error), &error);
-        sumac_value_unref(zeros.initial);
+        sumac_value_unref(zero);
     }
     for (uint32_t number = 0; number < STEPS; number++) {
         const struct sumac_run_options each = {.function = step, .context = &number};

@@ -96,10 +96,13 @@ static void try_reading_values(void)
         sumac_value_to_host(number, NULL, error));
     REFUSED(
         sumac_value_regroup, "NULL", INVALID_ARGUMENT, "items is NULL",
-        sumac_value_regroup(NULL, 1, 0, &result, error));
+        sumac_value_regroup(NULL, 0, &result, error));
     REFUSED(
         sumac_value_regroup, "no result", INVALID_ARGUMENT, "regrouped is NULL",
-        sumac_value_regroup(&number, 1, 0, NULL, error));
+        sumac_value_regroup(number, 0, NULL, error));
+    REFUSED(
+        sumac_value_regroup, "a tensor", INVALID_ARGUMENT, "items is a tensor of 0",
+        sumac_value_regroup(number, 0, &result, error));
     REFUSED(
         sumac_value_same_nest, "NULL", INVALID_ARGUMENT, "a is NULL",
         sumac_value_same_nest(NULL, number, error));
