@@ -3,9 +3,11 @@
 #include "value.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "error.h"
 #include "text.h"
 #include "reach.h"
@@ -451,6 +453,45 @@ const void *sumac_value_data(const struct sumac_value *value)
     const struct sumac_tensor *tensor = sumac_value_as_tensor(value);
 
     return tensor == NULL ? NULL : sumac_tensor_data(tensor);
+}
+
+/* false: it is not one element of that type, or nobody gets at it. */
+static bool read_one(const struct sumac_value *value, enum sumac_dtype dtype, void *element)
+{
+    const struct sumac_tensor *tensor = sumac_value_as_tensor(value);
+    struct sumac_error error;
+
+    return tensor != NULL && tensor->dtype == dtype &&
+           sumac_tensor_bytes(tensor) == dtype_bytes(dtype) &&
+           reach_read(tensor, element, &error) == SUMAC_OK;
+}
+
+float sumac_value_as_float32(const struct sumac_value *value)
+{
+    float element;
+
+    return read_one(value, SUMAC_FLOAT32, &element) ? element : NAN;
+}
+
+double sumac_value_as_float64(const struct sumac_value *value)
+{
+    double element;
+
+    return read_one(value, SUMAC_FLOAT64, &element) ? element : (double)NAN;
+}
+
+int32_t sumac_value_as_int32(const struct sumac_value *value)
+{
+    int32_t element;
+
+    return read_one(value, SUMAC_INT32, &element) ? element : 0;
+}
+
+int64_t sumac_value_as_int64(const struct sumac_value *value)
+{
+    int64_t element;
+
+    return read_one(value, SUMAC_INT64, &element) ? element : 0;
 }
 
 struct sumac_shape sumac_value_shape(const struct sumac_value *value)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* value.c (test) -- values: made of others, read, a replica's chosen, replicas' put together. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +39,47 @@ static void expect_printed(const struct sumac_value *value, const char *expected
 
     assert_int_equal(sumac_value_print(value, text, sizeof text), strlen(expected));
     assert_string_equal(text, expected);
+    FILE *stream = fmemopen(text, sizeof text, "w");
+    assert_non_null(stream);
+    sumac_value_fprint(stream, value);
+    assert_int_equal(fclose(stream), 0);
+    assert_string_equal(text, expected);
+}
+
+static void a_scalar_is_read_as_its_type_alone(void **state)
+{
+    (void)state;
+    struct sumac_value *const scalars[] = {
+        sumac_value_float32(1.5F), sumac_value_float64(2.5), sumac_value_int32(-3),
+        sumac_value_int64(INT64_MIN)};
+
+    for (int i = 0; i < 4; i++) {
+        const float single = sumac_value_as_float32(scalars[i]);
+        const double twice = sumac_value_as_float64(scalars[i]);
+        assert_true(i == 0 ? single == 1.5F : isnan(single));
+        assert_true(i == 1 ? twice == 2.5 : isnan(twice));
+        assert_int_equal(sumac_value_as_int32(scalars[i]), i == 2 ? -3 : 0);
+        assert_int_equal(sumac_value_as_int64(scalars[i]), i == 3 ? INT64_MIN : 0);
+        sumac_value_unref(scalars[i]);
+    }
+}
+
+static void a_tensor_of_one_element_is_a_scalar_and_others_are_none(void **state)
+{
+    (void)state;
+    const int32_t elements[] = {4, 5};
+    struct sumac_value *one = sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1, 1), elements);
+    struct sumac_value *const others[] = {
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), elements),
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(0), NULL), sumac_value_none(),
+        sumac_value_list((struct sumac_value *const[]){sumac_value_int32(4)}, 1)};
+
+    assert_int_equal(sumac_value_as_int32(one), 4);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(sumac_value_as_int32(others[i]), 0);
+        sumac_value_unref(others[i]);
+    }
+    sumac_value_unref(one);
 }
 
 static void a_tensor_has_a_copy_of_its_elements(void **state)
@@ -579,6 +621,7 @@ static void a_mirrored_value_that_is_brought_here_is_of_the_same_replicas(void *
     assert_int_equal(here->kind, SUMAC_VALUE_MIRRORED); /* then */
     assert_int_equal(here->first, 2);
     expect_printed(here->items[1], "float32[1] 6");
+    assert_true(sumac_value_as_float32(mirrored->items[1]) == 6); /* there */
     sumac_value_unref(here);
     sumac_value_unref(mirrored);
 }
@@ -696,6 +739,8 @@ static void a_list_that_goes_on_is_another_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scalar_is_read_as_its_type_alone),
+        cmocka_unit_test(a_tensor_of_one_element_is_a_scalar_and_others_are_none),
         cmocka_unit_test(a_tensor_has_a_copy_of_its_elements),
         cmocka_unit_test(one_over_a_buffer_keeps_it),
         cmocka_unit_test(a_tensor_beyond_its_buffer_is_no_value),

@@ -44,6 +44,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "sumac/reduce.h"
 #include "sumac/status.h"
@@ -140,6 +141,12 @@ sumac_value_find(const struct sumac_value *value, const char *key);
 SUMAC_API const struct sumac_tensor *sumac_value_as_tensor(const struct sumac_value *value);
 /* The first element: the same as sumac_tensor_data of that. NULL: no tensor. */
 SUMAC_API const void *sumac_value_data(const struct sumac_value *value);
+/* The element of a tensor that has one, of that type, whatever its shape and wherever it is.
+ * Anything else is NaN, or of integers 0. Counterpart: float(), int(). */
+SUMAC_API float sumac_value_as_float32(const struct sumac_value *value);
+SUMAC_API double sumac_value_as_float64(const struct sumac_value *value);
+SUMAC_API int32_t sumac_value_as_int32(const struct sumac_value *value);
+SUMAC_API int64_t sumac_value_as_int64(const struct sumac_value *value);
 /* Of slices the dense shape; of a tensor its own; of anything else a scalar's. */
 SUMAC_API struct sumac_shape sumac_value_shape(const struct sumac_value *value);
 
@@ -241,5 +248,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_same_nest(
  * would take, without the end, as snprintf does.
  * Lends    text. */
 SUMAC_API size_t sumac_value_print(const struct sumac_value *value, char *text, size_t text_bytes);
+/* The same, whole, to a stream: ferror tells whether it is written. */
+SUMAC_API void sumac_value_fprint(FILE *stream, const struct sumac_value *value);
 
 #endif
