@@ -455,7 +455,7 @@ const void *sumac_value_data(const struct sumac_value *value)
     return tensor == NULL ? NULL : sumac_tensor_data(tensor);
 }
 
-/* false: it is not one element of that type, or nobody gets at it. */
+/* false: it is not one element of that type, or its device does not give it. */
 static bool read_one(const struct sumac_value *value, enum sumac_dtype dtype, void *element)
 {
     const struct sumac_tensor *tensor = sumac_value_as_tensor(value);
