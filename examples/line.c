@@ -2,7 +2,6 @@
 /* line.c -- workers that fit a line to some points together; the points of a step are shared by a
  *     worker's replicas. sumac run --ps 2 --workers 2 --replicas 2 -- ./line */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "sumac/worker.h"
 
@@ -17,8 +16,9 @@ static float difference(const float *line, uint32_t i, float *x)
 }
 
 /* The mean of (a x + b - y)² over all points. */
-static float loss(const float *line)
+static float loss(const struct sumac_tensor *values)
 {
+    const float *line = sumac_tensor_data(values);
     float sum = 0, x;
 
     for (uint32_t i = 0; i < POINTS; i++)
@@ -26,23 +26,31 @@ static float loss(const float *line)
     return sum / POINTS;
 }
 
-/* The gradient of (a x + b - y)² in the mean over this replica's points; on a thread of its own. */
-static enum sumac_status
-step(struct sumac_replica *replica, void *context, struct sumac_error *error)
+/* The gradient of (a x + b - y)² in the mean over points id, id + count, … Returns their number. */
+static uint32_t differentiate(const float *line, uint32_t id, uint32_t count, float *gradient)
 {
-    const uint32_t id = sumac_replica_id(replica), count = sumac_replica_count(replica);
-    const uint32_t points = (POINTS - 1 - id) / count + 1; /* that this replica has */
-    const float *line = sumac_tensor_data(sumac_replica_value(replica, 0)); /* a, b */
-    float *gradient = sumac_tensor_data(sumac_replica_gradient(replica, 0)), x;
+    const uint32_t points = (POINTS - 1 - id) / count + 1;
+    float x;
 
-    (void)context, (void)error;
     gradient[0] = gradient[1] = 0;
     for (uint32_t i = id; i < POINTS; i += count) {
         const float slope = 2 * difference(line, i, &x) / (float)points;
         gradient[0] += slope * x;
         gradient[1] += slope;
     }
-    sumac_replica_set_weight(replica, points);
+    return points;
+}
+
+/* In each replica, on a thread of its own. */
+static enum sumac_status
+step(struct sumac_replica *replica, void *context, struct sumac_error *error)
+{
+    const uint32_t id = sumac_replica_id(replica), count = sumac_replica_count(replica);
+    const float *line = sumac_tensor_data(sumac_replica_value(replica, 0)); /* a, b */
+    float *gradient = sumac_tensor_data(sumac_replica_gradient(replica, 0));
+
+    (void)context, (void)error;
+    sumac_replica_set_weight(replica, differentiate(line, id, count, gradient));
     return SUMAC_OK;
 }
 
@@ -53,7 +61,6 @@ int main(int argc, char **argv)
     struct sumac_client_facts facts;
     struct sumac_worker *worker;
     struct sumac_error error;
-    const float *line;
 
     if (argc > 1) {
         fprintf(stderr, "usage: %s\n", argv[0]);
@@ -79,10 +86,10 @@ int main(int argc, char **argv)
     const struct sumac_worker_options steps = {
         .client = client, .variables = &variable, .variable_count = 1, .step = step};
     sumac_check(sumac_worker_create(&steps, &worker, &error), &error);
-    do { /* pull, step on every replica, push their mean */
+    do /* pull, step on every replica, push their mean */
         sumac_check(sumac_worker_step(worker, &error), &error);
-        line = sumac_tensor_data(&sumac_worker_values(worker)[0]);
-    } while (loss(line) > 1e-6F && sumac_worker_steps(worker) < STEPS_MAX);
+    while (loss(sumac_worker_values(worker)) > 1e-6F && sumac_worker_steps(worker) < STEPS_MAX);
+    const float *line = sumac_tensor_data(sumac_worker_values(worker));
     printf("y = %.2f x + %.2f\n", (double)line[0], (double)line[1]);
 
     sumac_check(sumac_worker_flush(worker, &error), &error);

@@ -7,24 +7,23 @@
 #include "digits_data.h"
 #include "sumac/sumac.h"
 
-enum { BATCH = 240, STEPS = 400 };
+enum { BATCH = 240, STEPS = 400, WEIGHTS = PIXELS + 1 }; /* the last weight is the bias */
 static struct digits_data digits;
-static struct sumac_variable *model[2]; /* weights (PIXELS) and bias () */
+static struct sumac_variable *model; /* (WEIGHTS) */
 
 /* Each replica takes its share of the rows; all apply the sum of their gradients. */
 static enum sumac_status
 step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const uint32_t id = sumac_replica_id(replica), number = *(const uint32_t *)context;
-    float gradient[PIXELS + 1] = {0}, loss = 0;
-    struct sumac_value *values, *sums;
+    float gradient[WEIGHTS] = {0}, loss = 0;
+    struct sumac_value *value, *sums;
 
-    sumac_check(sumac_variable_read_all(model, 2, replica, &values, error), error);
-    const float *weights = sumac_value_data(sumac_value_item(values, 0));
-    const float *bias = sumac_value_data(sumac_value_item(values, 1));
+    sumac_check(sumac_variable_read(model, replica, &value, error), error);
+    const float *weights = sumac_value_data(value);
     for (uint32_t i = id; i < BATCH; i += sumac_replica_count(replica)) {
         const struct example *row = &digits.training[(number * BATCH + i) % digits.training_count];
-        float z = *bias;
+        float z = weights[PIXELS];
         for (int pixel = 0; pixel < PIXELS; pixel++)
             z += weights[pixel] * row->pixels[pixel];
         const float p = 1 / (1 + expf(-z)), off = p - (row->label == 0);
@@ -33,25 +32,31 @@ step(struct sumac_replica *replica, void *context, struct sumac_error *error)
             gradient[pixel] += off * row->pixels[pixel] / BATCH;
         gradient[PIXELS] += off / BATCH;
     }
-    struct sumac_value *const gradients[] = {
-        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(PIXELS), gradient),
-        sumac_value_float32(gradient[PIXELS])};
-    struct sumac_value *const both[] = {sumac_value_list(gradients, 2), sumac_value_float32(loss)};
+    struct sumac_value *const both[] = {
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(WEIGHTS), gradient),
+        sumac_value_float32(loss)};
     struct sumac_value *own = sumac_value_list(both, 2);
     sumac_check(
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &sums, error), error);
     sumac_check(
-        sumac_variable_apply_all(model, 2, replica, sumac_value_item(sums, 0), error), error);
-    loss = *(const float *)sumac_value_data(sumac_value_item(sums, 1));
+        sumac_variable_apply(model, replica, NULL, sumac_value_item(sums, 0), error), error);
+    loss = sumac_value_as_float32(sumac_value_item(sums, 1));
     if (id == 0 && (number + 1) % 100 == 0)
         printf("step %u: loss %.6f\n", number + 1, (double)loss);
-    sumac_value_unref(values), sumac_value_unref(own), sumac_value_unref(sums);
+    sumac_value_unref(value);
+    sumac_value_unref(own);
+    sumac_value_unref(sums);
     return SUMAC_OK;
 }
 
 int main(int argc, char **argv)
 {
-    const struct sumac_shape shapes[] = {SUMAC_SHAPE(PIXELS), {.rank = 0}};
+    struct sumac_value *zeros = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(WEIGHTS), NULL);
+    const struct sumac_variable_options options = {
+        .name = "model",
+        .initial = zeros,
+        .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS}, /* of several ps each has a part */
+        .function = SUMAC_FUNCTION("sgd", {"learning_rate", 1})};
     struct sumac_strategy *strategy;
     struct sumac_error error;
 
@@ -62,14 +67,8 @@ int main(int argc, char **argv)
     if (!digits_data_read(DIGITS_DATA, &digits))
         return 1;
     sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);
-    for (int i = 0; i < 2; i++) {
-        const struct sumac_variable_options zeros = {
-            .name = i == 0 ? "weights" : "bias",
-            .initial = sumac_value_tensor(SUMAC_FLOAT32, shapes[i], NULL),
-            .function = SUMAC_FUNCTION("sgd", {"learning_rate", 1})};
-        sumac_check(sumac_variable_create(strategy, &zeros, &model[i], &error), &error);
-        sumac_value_unref(zeros.initial);
-    }
+    sumac_check(sumac_variable_create(strategy, &options, &model, &error), &error);
+    sumac_value_unref(zeros);
     for (uint32_t number = 0; number < STEPS; number++) {
         const struct sumac_run_options each = {.function = step, .context = &number};
         sumac_check(sumac_strategy_run(strategy, &each, NULL, &error), &error);

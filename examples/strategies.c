@@ -125,7 +125,7 @@ static double train(struct sumac_strategy *strategy, struct job *job)
         job->batch[i] = &job->data.training[digits_order_next(&job->order)];
     sumac_check(sumac_strategy_run(strategy, &each, &loss, &error), &error);
     sumac_check(sumac_strategy_local_results(strategy, loss, &losses, &error), &error);
-    const double mean = *(const double *)sumac_value_data(sumac_value_item(losses, 0)) / BATCH;
+    const double mean = sumac_value_as_float64(sumac_value_item(losses, 0)) / BATCH;
     sumac_value_unref(loss);
     sumac_value_unref(losses);
     return mean;

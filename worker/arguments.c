@@ -28,8 +28,8 @@ enum sumac_status arguments_check(
 }
 
 enum sumac_status arguments_select(
-    struct sumac_value *args, struct sumac_value *kwargs, uint32_t replica, struct arguments *own,
-    struct sumac_error *error)
+    const struct sumac_value *args, const struct sumac_value *kwargs, uint32_t replica,
+    struct arguments *own, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 

@@ -22,8 +22,8 @@ enum sumac_status arguments_check(
 /* The replica's own of both; of NULL an empty tuple and an empty dict. arguments_end ends them,
  * also where it fails. Fails  as sumac_value_select. */
 enum sumac_status arguments_select(
-    struct sumac_value *args, struct sumac_value *kwargs, uint32_t replica, struct arguments *own,
-    struct sumac_error *error);
+    const struct sumac_value *args, const struct sumac_value *kwargs, uint32_t replica,
+    struct arguments *own, struct sumac_error *error);
 /* Takes  value. */
 void arguments_return(struct arguments *own, struct sumac_value *value);
 /* The function has returned `status`.

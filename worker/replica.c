@@ -41,12 +41,12 @@ void sumac_replica_set_weight(struct sumac_replica *replica, double weight)
         replica->weight = weight;
 }
 
-struct sumac_value *sumac_replica_args(const struct sumac_replica *replica)
+const struct sumac_value *sumac_replica_args(const struct sumac_replica *replica)
 {
     return replica == NULL ? NULL : replica->own.args;
 }
 
-struct sumac_value *sumac_replica_kwargs(const struct sumac_replica *replica)
+const struct sumac_value *sumac_replica_kwargs(const struct sumac_replica *replica)
 {
     return replica == NULL ? NULL : replica->own.kwargs;
 }

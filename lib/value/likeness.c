@@ -20,18 +20,20 @@ uint64_t value_new_likeness(void)
     return atomic_fetch_add_explicit(&given, 1, memory_order_relaxed) + 1;
 }
 
-void value_liken(struct sumac_value *copy, struct sumac_value *leaf)
+void value_liken(struct sumac_value *copy, const struct sumac_value *leaf)
 {
+    atomic_uint_fast64_t *noted =
+        (atomic_uint_fast64_t *)&leaf->likeness; /* no part of the value */
     uint_fast64_t likeness = 0;
 
     assert(atomic_load(&copy->likeness) == 0);
-    if (atomic_load(&leaf->likeness) == 0) /* another thread may be as fast */
-        (void)atomic_compare_exchange_strong(&leaf->likeness, &likeness, value_new_likeness());
+    if (atomic_load(noted) == 0) /* another thread may be as fast */
+        (void)atomic_compare_exchange_strong(noted, &likeness, value_new_likeness());
     atomic_store(&copy->likeness, atomic_load(&leaf->likeness));
     copy->own = leaf->own;
 }
 
-bool value_are_alike(struct sumac_value *const *leaves, uint32_t count)
+bool value_are_alike(const struct sumac_value *const *leaves, uint32_t count)
 {
     const uint_fast64_t likeness = atomic_load(&leaves[0]->likeness);
 
@@ -46,7 +48,7 @@ bool value_is_same_in_replicas(const struct sumac_value *leaf)
 {
     return leaf->kind == SUMAC_VALUE_MIRRORED ||
            (leaf->kind == SUMAC_VALUE_PER_REPLICA && leaf->items[0]->own &&
-            value_are_alike(leaf->items, leaf->count));
+            value_are_alike(value_lend(leaf->items), leaf->count));
 }
 
 /* ---- is it on the host? */

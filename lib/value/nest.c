@@ -138,14 +138,14 @@ make_like(const struct sumac_value *nest, struct sumac_value *const *items)
 }
 
 static enum sumac_status zip_at(
-    const struct zip *zip, struct sumac_value *const *values, const struct value_path *path,
+    const struct zip *zip, const struct sumac_value *const *values, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error);
 
 static enum sumac_status zip_items(
-    const struct zip *zip, struct sumac_value *const *values, const struct value_path *path,
+    const struct zip *zip, const struct sumac_value *const *values, const struct value_path *path,
     struct sumac_value **items, struct sumac_error *error)
 {
-    struct sumac_value **below = malloc(zip->count * sizeof *below);
+    const struct sumac_value **below = malloc(zip->count * sizeof *below);
     enum sumac_status status = below == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < values[0]->count; i++) {
@@ -160,7 +160,7 @@ static enum sumac_status zip_items(
 }
 
 static enum sumac_status zip_at(
-    const struct zip *zip, struct sumac_value *const *values, const struct value_path *path,
+    const struct zip *zip, const struct sumac_value *const *values, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct sumac_value *first = values[0];
@@ -183,7 +183,7 @@ static enum sumac_status zip_at(
 }
 
 enum sumac_status value_zip(
-    struct sumac_value *const *values, uint32_t count, value_zip_leaf *leaf, void *context,
+    const struct sumac_value *const *values, uint32_t count, value_zip_leaf *leaf, void *context,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct zip zip = {.count = count, .leaf = leaf, .context = context};
@@ -198,7 +198,7 @@ struct map {
 };
 
 static enum sumac_status map_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct map *map = context;
@@ -207,8 +207,8 @@ static enum sumac_status map_leaf(
 }
 
 enum sumac_status value_map(
-    struct sumac_value *value, value_map_leaf *leaf, void *context, struct sumac_value **mapped,
-    struct sumac_error *error)
+    const struct sumac_value *value, value_map_leaf *leaf, void *context,
+    struct sumac_value **mapped, struct sumac_error *error)
 {
     struct map map = {.leaf = leaf, .context = context};
 
@@ -219,7 +219,7 @@ enum sumac_status value_map(
 /* ---- a replica's */
 
 static enum sumac_status select_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const uint32_t replica = *(const uint32_t *)context;
@@ -242,7 +242,7 @@ static enum sumac_status select_leaf(
 }
 
 enum sumac_status sumac_value_select(
-    struct sumac_value *value, uint32_t replica, struct sumac_value **local,
+    const struct sumac_value *value, uint32_t replica, struct sumac_value **local,
     struct sumac_error *error)
 {
     if (value == NULL || local == NULL)
@@ -263,7 +263,7 @@ struct regroup {
 
 /* Have all replicas one value: the same object, nothing, or copies of one object, that are not the
  * replicas' own? */
-static bool is_one(const struct regroup *regroup, struct sumac_value *const *leaves)
+static bool is_one(const struct regroup *regroup, const struct sumac_value *const *leaves)
 {
     bool identical = true, none = true, own = false;
 
@@ -277,7 +277,8 @@ static bool is_one(const struct regroup *regroup, struct sumac_value *const *lea
 }
 
 static enum sumac_status check_own(
-    const struct regroup *regroup, struct sumac_value *const *leaves, struct sumac_error *error)
+    const struct regroup *regroup, const struct sumac_value *const *leaves,
+    struct sumac_error *error)
 {
     for (uint32_t i = 0; i < regroup->count; i++)
         if (value_is_leaf_of_replicas(leaves[i]))
@@ -289,7 +290,7 @@ static enum sumac_status check_own(
 }
 
 static enum sumac_status regroup_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct regroup *regroup = context;
@@ -303,17 +304,14 @@ static enum sumac_status regroup_leaf(
     const enum sumac_status status = check_own(regroup, leaves, error);
     if (status != SUMAC_OK)
         return status;
-    for (uint32_t i = 0; i < regroup->count; i++)
-        (void)sumac_value_ref(leaves[i]);
-    *mapped = one || regroup->kind == SUMAC_VALUE_MIRRORED
-                  ? value_mirrored_each(leaves, regroup->count, regroup->first)
-                  : sumac_value_per_replica(leaves, regroup->count, regroup->first);
+    *mapped = value_hold(
+        one ? SUMAC_VALUE_MIRRORED : regroup->kind, leaves, regroup->count, regroup->first);
     return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
 enum sumac_status value_regroup_as(
-    enum sumac_value_kind kind, struct sumac_value *const *items, uint32_t count, uint32_t first,
-    struct sumac_value **regrouped, struct sumac_error *error)
+    enum sumac_value_kind kind, const struct sumac_value *const *items, uint32_t count,
+    uint32_t first, struct sumac_value **regrouped, struct sumac_error *error)
 {
     struct regroup regroup = {.kind = kind, .count = count, .first = first};
 
@@ -329,16 +327,22 @@ enum sumac_status value_regroup_as(
 }
 
 enum sumac_status sumac_value_regroup(
-    struct sumac_value *const *items, uint32_t count, uint32_t first,
-    struct sumac_value **regrouped, struct sumac_error *error)
+    const struct sumac_value *items, uint32_t first, struct sumac_value **regrouped,
+    struct sumac_error *error)
 {
-    if (items == NULL || regrouped == NULL || count == 0)
+    const uint32_t count = sumac_value_count(items);
+
+    if (items == NULL || regrouped == NULL)
         return fail_for_null(
             error, "sumac_value_regroup", regrouped == NULL ? "regrouped" : "items");
-    for (uint32_t i = 0; i < count; i++)
-        if (items[i] == NULL)
-            return fail_for_null(error, "sumac_value_regroup", "an item");
-    return value_regroup_as(SUMAC_VALUE_PER_REPLICA, items, count, first, regrouped, error);
+    if ((items->kind != SUMAC_VALUE_LIST && items->kind != SUMAC_VALUE_TUPLE) || count == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "sumac_value_regroup: items is a %s of %" PRIu32
+            "; it is a list or a tuple of what each replica has",
+            sumac_value_kind_name(items->kind), count);
+    return value_regroup_as(
+        SUMAC_VALUE_PER_REPLICA, value_lend(items->items), count, first, regrouped, error);
 }
 
 /* ---- the same bits */

@@ -9,7 +9,7 @@
 #include "reach.h"
 
 static enum sumac_status own_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **own, struct sumac_error *error)
 {
     (void)context;
@@ -31,7 +31,7 @@ static enum sumac_status own_leaf(
 }
 
 enum sumac_status
-value_own(struct sumac_value *value, struct sumac_value **own, struct sumac_error *error)
+value_own(const struct sumac_value *value, struct sumac_value **own, struct sumac_error *error)
 {
     assert(!value->distributed);
     return value_map(value, own_leaf, NULL, own, error);
@@ -72,8 +72,8 @@ copy_slices(const struct sumac_value *slices, struct sumac_value **here, struct 
     return *here == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
-enum sumac_status
-value_bring_here(struct sumac_value *leaf, struct sumac_value **here, struct sumac_error *error)
+enum sumac_status value_bring_here(
+    const struct sumac_value *leaf, struct sumac_value **here, struct sumac_error *error)
 {
     assert(!value_is_nest(leaf));
     assert(!value_is_leaf_of_replicas(leaf));
@@ -90,7 +90,7 @@ value_bring_here(struct sumac_value *leaf, struct sumac_value **here, struct sum
 }
 
 static enum sumac_status here_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error);
 
 /* Each item's; of a mirrored one whose items are alike the first stands for all. */
@@ -98,7 +98,7 @@ static enum sumac_status
 here_items(const struct sumac_value *leaf, struct sumac_value **mapped, struct sumac_error *error)
 {
     const bool mirrored = leaf->kind == SUMAC_VALUE_MIRRORED;
-    const bool alike = mirrored && value_are_alike(leaf->items, leaf->count);
+    const bool alike = mirrored && value_are_alike(value_lend(leaf->items), leaf->count);
     const uint32_t count = leaf->count;
     struct sumac_value **items = calloc(count, sizeof *items);
     enum sumac_status status = items == NULL ? value_fail_for_memory(error) : SUMAC_OK;
@@ -121,7 +121,7 @@ here_items(const struct sumac_value *leaf, struct sumac_value **mapped, struct s
 }
 
 static enum sumac_status here_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     (void)context;
@@ -140,8 +140,8 @@ static bool is_all_here(const struct sumac_value *value)
     return true;
 }
 
-enum sumac_status
-sumac_value_to_host(struct sumac_value *value, struct sumac_value **here, struct sumac_error *error)
+enum sumac_status sumac_value_to_host(
+    const struct sumac_value *value, struct sumac_value **here, struct sumac_error *error)
 {
     if (value == NULL || here == NULL)
         return fail_for_null(error, "sumac_value_to_host", value == NULL ? "value" : "here");

@@ -16,6 +16,7 @@
 
 /* What does not fit is counted all the same. */
 struct line {
+    FILE *stream; /* NULL: into text */
     char *text;
     size_t room, used; /* used: of the whole */
 };
@@ -30,7 +31,9 @@ static void say(struct line *line, const char *format, ...)
     va_start(values, format);
     const size_t bytes = text_print_values(piece, sizeof piece, format, values);
     va_end(values);
-    if (line->used < line->room)
+    if (line->stream != NULL)
+        (void)fputs(piece, line->stream);
+    else if (line->used < line->room)
         (void)text_print(line->text + line->used, line->room - line->used, "%s", piece);
     line->used += bytes;
 }
@@ -140,6 +143,10 @@ static void say_value(struct line *line, const struct sumac_value *value)
 {
     char shape[128];
 
+    if (value == NULL) {
+        say(line, "NULL");
+        return;
+    }
     switch (value->kind) {
     case SUMAC_VALUE_NONE:
         say(line, "none");
@@ -175,9 +182,14 @@ size_t sumac_value_print(const struct sumac_value *value, char *text, size_t tex
 
     if (line.room > 0)
         text[0] = '\0';
-    if (value == NULL)
-        say(&line, "NULL");
-    else
-        say_value(&line, value);
+    say_value(&line, value);
     return line.used;
+}
+
+void sumac_value_fprint(FILE *stream, const struct sumac_value *value)
+{
+    struct line line = {.stream = stream};
+
+    if (stream != NULL)
+        say_value(&line, value);
 }

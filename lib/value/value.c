@@ -3,9 +3,11 @@
 #include "value.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "error.h"
 #include "text.h"
 #include "reach.h"
@@ -41,11 +43,13 @@ static void free_value(struct sumac_value *value)
     free(value);
 }
 
-struct sumac_value *sumac_value_ref(struct sumac_value *value)
+struct sumac_value *sumac_value_ref(const struct sumac_value *value)
 {
-    if (value != NULL)
-        atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
-    return value;
+    struct sumac_value *own = (struct sumac_value *)value; /* the count is no part of the value */
+
+    if (own != NULL)
+        atomic_fetch_add_explicit(&own->references, 1, memory_order_relaxed);
+    return own;
 }
 
 void sumac_value_unref(struct sumac_value *value)
@@ -366,6 +370,24 @@ struct sumac_value *sumac_value_mirrored(struct sumac_value *item, uint32_t coun
     return value;
 }
 
+struct sumac_value *value_hold(
+    enum sumac_value_kind kind, const struct sumac_value *const *items, uint32_t count,
+    uint32_t first)
+{
+    struct sumac_value **own = malloc((count == 0 ? 1 : count) * sizeof *own);
+
+    assert(kind != SUMAC_VALUE_DICT);
+    if (own == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        own[i] = sumac_value_ref(items[i]);
+    struct sumac_value *value = make_of(kind, own, count);
+    free(own);
+    return kind == SUMAC_VALUE_PER_REPLICA || kind == SUMAC_VALUE_MIRRORED
+               ? note_replicas(value, first)
+               : value;
+}
+
 /* ---- read */
 
 enum sumac_value_kind sumac_value_kind(const struct sumac_value *value)
@@ -401,7 +423,7 @@ uint32_t sumac_value_count(const struct sumac_value *value)
     return value == NULL ? 0 : value->count;
 }
 
-struct sumac_value *sumac_value_item(const struct sumac_value *value, uint32_t index)
+const struct sumac_value *sumac_value_item(const struct sumac_value *value, uint32_t index)
 {
     return index < sumac_value_count(value) ? value->items[index] : NULL;
 }
@@ -411,7 +433,7 @@ const char *sumac_value_key(const struct sumac_value *value, uint32_t index)
     return index < sumac_value_count(value) && value->keys != NULL ? value->keys[index] : NULL;
 }
 
-struct sumac_value *sumac_value_find(const struct sumac_value *value, const char *key)
+const struct sumac_value *sumac_value_find(const struct sumac_value *value, const char *key)
 {
     if (value == NULL || value->keys == NULL || key == NULL)
         return NULL;
@@ -431,6 +453,45 @@ const void *sumac_value_data(const struct sumac_value *value)
     const struct sumac_tensor *tensor = sumac_value_as_tensor(value);
 
     return tensor == NULL ? NULL : sumac_tensor_data(tensor);
+}
+
+/* false: it is not one element of that type, or its device does not give it. */
+static bool read_one(const struct sumac_value *value, enum sumac_dtype dtype, void *element)
+{
+    const struct sumac_tensor *tensor = sumac_value_as_tensor(value);
+    struct sumac_error error;
+
+    return tensor != NULL && tensor->dtype == dtype &&
+           sumac_tensor_bytes(tensor) == dtype_bytes(dtype) &&
+           reach_read(tensor, element, &error) == SUMAC_OK;
+}
+
+float sumac_value_as_float32(const struct sumac_value *value)
+{
+    float element;
+
+    return read_one(value, SUMAC_FLOAT32, &element) ? element : NAN;
+}
+
+double sumac_value_as_float64(const struct sumac_value *value)
+{
+    double element;
+
+    return read_one(value, SUMAC_FLOAT64, &element) ? element : (double)NAN;
+}
+
+int32_t sumac_value_as_int32(const struct sumac_value *value)
+{
+    int32_t element;
+
+    return read_one(value, SUMAC_INT32, &element) ? element : 0;
+}
+
+int64_t sumac_value_as_int64(const struct sumac_value *value)
+{
+    int64_t element;
+
+    return read_one(value, SUMAC_INT64, &element) ? element : 0;
 }
 
 struct sumac_shape sumac_value_shape(const struct sumac_value *value)

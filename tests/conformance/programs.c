@@ -97,7 +97,7 @@ static struct sumac_variable *find_variable(const struct program *program, const
 
 /* The functions of `run` that this operation has beside those of replica_functions.h. */
 static bool call_replica(
-    struct call *call, struct sumac_replica *replica, struct sumac_value *x,
+    struct call *call, struct sumac_replica *replica, const struct sumac_value *x,
     struct sumac_value **result, struct sumac_error *error, enum sumac_status *status)
 {
     const char *fn = text_of(call, "fn");
@@ -124,8 +124,8 @@ run_function(struct sumac_replica *replica, void *context, struct sumac_error *e
 {
     struct sumac_value *returned = NULL;
     struct call *call = context;
-    struct sumac_value *x = sumac_value_item(sumac_replica_args(replica), 0), *here = NULL,
-                       *made = NULL;
+    const struct sumac_value *x = sumac_value_item(sumac_replica_args(replica), 0);
+    struct sumac_value *here = NULL, *made = NULL;
     enum sumac_status status = SUMAC_OK;
 
     if (call_replica(call, replica, x, &returned, error, &status))

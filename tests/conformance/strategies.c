@@ -87,17 +87,18 @@ static bool is_absent(const struct one_case *one, uint32_t replica)
 
 /* ---- run */
 
-static struct sumac_value *
-operand(struct sumac_value *args, struct sumac_value *kwargs, uint32_t index, const char *name)
+static const struct sumac_value *operand(
+    const struct sumac_value *args, const struct sumac_value *kwargs, uint32_t index,
+    const char *name)
 {
-    struct sumac_value *positional = sumac_value_item(args, index);
+    const struct sumac_value *positional = sumac_value_item(args, index);
 
     return positional != NULL ? positional : sumac_value_find(kwargs, name);
 }
 
 /* The functions of the cases compute on the host. NULL stays NULL. */
 static enum sumac_status
-bring_here(struct sumac_value *value, struct sumac_value **here, struct sumac_error *error)
+bring_here(const struct sumac_value *value, struct sumac_value **here, struct sumac_error *error)
 {
     return value == NULL ? SUMAC_OK : sumac_value_to_host(value, here, error);
 }
@@ -177,11 +178,11 @@ static void do_values_from_function(struct one_case *one)
 
 /* What is called, in whichever context; `value` is the whole, or the replica's own. */
 typedef enum sumac_status called(
-    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error);
 
 static enum sumac_status call_reduce(
-    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_axes axes;
@@ -196,7 +197,7 @@ static enum sumac_status call_reduce(
 }
 
 static enum sumac_status call_batch_reduce(
-    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)replica;
@@ -204,7 +205,7 @@ static enum sumac_status call_batch_reduce(
 }
 
 static enum sumac_status call_gather(
-    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)replica;
@@ -213,7 +214,7 @@ static enum sumac_status call_gather(
 }
 
 static enum sumac_status call_all_reduce(
-    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_communication_options options;
@@ -238,7 +239,7 @@ static struct sumac_value *local_operand(struct one_case *one, uint32_t replica)
 }
 
 static enum sumac_status call_all_gather(
-    struct one_case *one, struct sumac_replica *replica, struct sumac_value *value,
+    struct one_case *one, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     const int64_t axis = json_integer_value(one_get(one, "axis"));

@@ -145,8 +145,8 @@ enum sumac_write variable_write_of(json_t *step)
 }
 
 struct sumac_value *variable_operand(
-    struct one_case *one, const struct sumac_variable *variable, struct sumac_value *value,
-    struct sumac_value *indices)
+    struct one_case *one, const struct sumac_variable *variable, const struct sumac_value *value,
+    const struct sumac_value *indices)
 {
     if (value == NULL || sumac_value_kind(indices) == SUMAC_VALUE_NONE)
         return sumac_value_ref(value);
@@ -180,8 +180,8 @@ static enum sumac_status fail_operand(const struct step *step, struct sumac_erro
 }
 
 static enum sumac_status write_in(
-    struct step *step, struct sumac_replica *replica, struct sumac_value *value,
-    struct sumac_value *indices, struct sumac_value **result, struct sumac_error *error)
+    struct step *step, struct sumac_replica *replica, const struct sumac_value *value,
+    const struct sumac_value *indices, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *operand = variable_operand(step->one, step->variable, value, indices);
 
@@ -505,8 +505,8 @@ update_component(struct sumac_update_context *component, void *context, struct s
 {
     struct sumac_value *returned = NULL;
     struct updating *updating = context;
-    struct sumac_value *first = sumac_value_item(sumac_update_args(component), 0);
-    struct sumac_value *operand =
+    const struct sumac_value *first = sumac_value_item(sumac_update_args(component), 0);
+    const struct sumac_value *operand =
         first != NULL ? first : sumac_value_find(sumac_update_kwargs(component), "value");
     const struct one_case *one = updating->one;
 
@@ -524,16 +524,6 @@ update_component(struct sumac_update_context *component, void *context, struct s
             component, sumac_write_parse(json_string_value(one_get(one, "fn"))), operand, &returned,
             error),
         &returned);
-}
-
-static struct sumac_update_options make_update(struct updating *updating)
-{
-    return (struct sumac_update_options){
-        .function = update_component,
-        .context = updating,
-        .args = one_read_args(updating->one),
-        .kwargs = one_read_kwargs(updating->one),
-        .ungrouped = json_is_false(one_get(updating->one, "group"))};
 }
 
 /* What the case gives is whole: each replica takes its own of it, or passes what all have. */
@@ -557,23 +547,26 @@ update_in_replica(struct sumac_replica *replica, void *context, struct sumac_err
 static void do_update(struct updating *updating)
 {
     struct one_case *one = updating->one;
-    struct sumac_update_options update = make_update(updating);
+    struct sumac_value *args = one_read_args(one), *kwargs = one_read_kwargs(one);
+    const struct sumac_update_options update = {
+        .function = update_component,
+        .context = updating,
+        .args = args,
+        .kwargs = kwargs,
+        .ungrouped = json_is_false(one_get(one, "group"))};
 
-    if (update.args == NULL || update.kwargs == NULL) {
+    if (args == NULL || kwargs == NULL) {
         one->broken = one_get(one, "error") == NULL;
     } else if (one_is(one, "in", "replica")) {
         const struct sumac_run_options run = {
-            .function = update_in_replica,
-            .context = updating,
-            .args = update.args,
-            .kwargs = update.kwargs};
+            .function = update_in_replica, .context = updating, .args = args, .kwargs = kwargs};
         one->status = sumac_strategy_run(one->strategy, &run, &one->result, &one->error);
     } else {
         one->status =
             sumac_variable_update(updating->variable, NULL, &update, &one->result, &one->error);
     }
-    sumac_value_unref(update.args);
-    sumac_value_unref(update.kwargs);
+    sumac_value_unref(args);
+    sumac_value_unref(kwargs);
 }
 
 /* Those of all workers: each calls it as often as this one; a variable that is not distributed is

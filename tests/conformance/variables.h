@@ -23,8 +23,8 @@ void variable_destroy(struct one_case *one, struct sumac_variable *variable);
 /* What a step of a case says is done to a variable, and its operand: a tensor, or slices. */
 enum sumac_write variable_write_of(json_t *step);
 struct sumac_value *variable_operand(
-    struct one_case *one, const struct sumac_variable *variable, struct sumac_value *value,
-    struct sumac_value *indices);
+    struct one_case *one, const struct sumac_variable *variable, const struct sumac_value *value,
+    const struct sumac_value *indices);
 
 /* Does each component have what is expected of it? */
 bool variable_components_equal(

@@ -216,7 +216,7 @@ static void what_a_replica_has_in_its_stream_comes_before_the_call(void **state)
 }
 
 static enum sumac_status read_all(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)strategy;

@@ -197,7 +197,7 @@ static void a_batch_is_as_few_groups_as_its_packs(void **state)
 
 /* In a merge_call what is reduced is each replica's own. */
 static enum sumac_status reduce_merged(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)context;

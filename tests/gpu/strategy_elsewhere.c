@@ -22,7 +22,7 @@ static bool is_on_host(struct sumac_value *value)
     for (uint32_t i = 0; i < replicas; i++) {
         struct sumac_value *own = NULL;
         assert_int_equal(sumac_value_select(value, i, &own, NULL), SUMAC_OK);
-        struct sumac_value *rows =
+        const struct sumac_value *rows =
             sumac_value_kind(own) == SUMAC_VALUE_INDEXED_SLICES ? sumac_value_item(own, 0) : own;
         is = is && sumac_buffer_place(sumac_value_as_tensor(rows)->buffer).kind == SUMAC_PLACE_HOST;
         sumac_value_unref(own);

@@ -134,7 +134,7 @@ struct sumac_value *placed(struct sumac_strategy *strategy, struct sumac_value *
     return there;
 }
 
-bool is_placed(struct sumac_value *value)
+bool is_placed(const struct sumac_value *value)
 {
     bool is = true;
 
@@ -179,7 +179,7 @@ enum sumac_status call_step(struct sumac_replica *replica, void *context, struct
 {
     struct sumac_value *returned = NULL;
     const struct step *step = context;
-    struct sumac_value *own = sumac_value_item(sumac_replica_args(replica), 0);
+    const struct sumac_value *own = sumac_value_item(sumac_replica_args(replica), 0);
 
     if (sumac_replica_id(replica) == step->absent)
         return SUMAC_OK;

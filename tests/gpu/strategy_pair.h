@@ -36,7 +36,7 @@ struct sumac_value *each(enum sumac_dtype dtype, struct sumac_shape shape, uint3
 /* On the strategy's devices. Takes  value. */
 struct sumac_value *placed(struct sumac_strategy *strategy, struct sumac_value *value);
 /* Of what is no nest: is each replica's on its own GPU? */
-bool is_placed(struct sumac_value *value);
+bool is_placed(const struct sumac_value *value);
 void assert_same(struct sumac_value *there, struct sumac_value *here);
 /* Has each replica its own, and are they all known to be the same? */
 void assert_each_ones(const struct sumac_value *value);

@@ -431,10 +431,11 @@ static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **s
 static _Thread_local struct sumac_replica *own;
 
 static enum sumac_status copy_and_reduce(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
-    struct sumac_value *items[REPLICAS_MAX], *all = sumac_value_item(args, 0);
+    const struct sumac_value *const all = sumac_value_item(args, 0);
+    struct sumac_value *items[REPLICAS_MAX];
     struct sumac_device *device = sumac_replica_device(own);
     struct sumac_buffer *late = NULL;
 

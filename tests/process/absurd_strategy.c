@@ -3,6 +3,7 @@
  * makes no sense. */
 #include "absurd.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "sumac/strategy.h"
@@ -77,11 +78,16 @@ static void try_reading_values(void)
     HOLDS(sumac_value_find, "no key", sumac_value_find(number, NULL) == NULL);
     HOLDS(sumac_value_as_tensor, "NULL", sumac_value_as_tensor(NULL) == NULL);
     HOLDS(sumac_value_data, "NULL", sumac_value_data(NULL) == NULL);
+    HOLDS(sumac_value_as_float32, "NULL", isnan(sumac_value_as_float32(NULL)));
+    HOLDS(sumac_value_as_float64, "NULL", isnan(sumac_value_as_float64(NULL)));
+    HOLDS(sumac_value_as_int32, "NULL", sumac_value_as_int32(NULL) == 0);
+    HOLDS(sumac_value_as_int64, "NULL", sumac_value_as_int64(NULL) == 0);
     HOLDS(sumac_value_shape, "NULL", sumac_value_shape(NULL).rank == 0);
     HOLDS(sumac_value_is_distributed, "NULL", !sumac_value_is_distributed(NULL));
     HOLDS(sumac_value_first_replica, "NULL", sumac_value_first_replica(NULL) == 0);
     HOLDS(sumac_value_equal, "NULL", !sumac_value_equal(NULL, number));
     HOLDS(sumac_value_print, "NULL", sumac_value_print(NULL, NULL, 0) == 4);
+    HOLDS(sumac_value_fprint, "NULL", (sumac_value_fprint(NULL, NULL), true));
     REFUSED(
         sumac_value_select, "NULL", INVALID_ARGUMENT, "value is NULL",
         sumac_value_select(NULL, 0, &result, error));
@@ -96,10 +102,13 @@ static void try_reading_values(void)
         sumac_value_to_host(number, NULL, error));
     REFUSED(
         sumac_value_regroup, "NULL", INVALID_ARGUMENT, "items is NULL",
-        sumac_value_regroup(NULL, 1, 0, &result, error));
+        sumac_value_regroup(NULL, 0, &result, error));
     REFUSED(
         sumac_value_regroup, "no result", INVALID_ARGUMENT, "regrouped is NULL",
-        sumac_value_regroup(&number, 1, 0, NULL, error));
+        sumac_value_regroup(number, 0, NULL, error));
+    REFUSED(
+        sumac_value_regroup, "a tensor", INVALID_ARGUMENT, "items is a tensor of 0",
+        sumac_value_regroup(number, 0, &result, error));
     REFUSED(
         sumac_value_same_nest, "NULL", INVALID_ARGUMENT, "a is NULL",
         sumac_value_same_nest(NULL, number, error));

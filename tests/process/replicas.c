@@ -106,14 +106,17 @@ row_of(const struct sumac_variable *variable, const char *row, const char *eleme
         sumac_variable_shape(variable));
 }
 
-/* Takes  the initial value. */
-static enum sumac_status
-create_of(struct worker *worker, const struct sumac_variable_options *options)
+/* Takes  initial. */
+static enum sumac_status create_of(
+    struct worker *worker, const struct sumac_variable_options *options,
+    struct sumac_value *initial)
 {
-    const enum sumac_status status = sumac_variable_create(
-        worker->strategy, options, &worker->variables[worker->variable_count], &worker->error);
+    struct sumac_variable_options own = *options;
 
-    sumac_value_unref(options->initial);
+    own.initial = initial;
+    const enum sumac_status status = sumac_variable_create(
+        worker->strategy, &own, &worker->variables[worker->variable_count], &worker->error);
+    sumac_value_unref(initial);
     if (status != SUMAC_OK)
         return status;
     worker->variable_count++;
@@ -127,14 +130,13 @@ static enum sumac_status create(struct worker *worker, bool local)
     struct sumac_value *initial = vector(strtoull(words[2], NULL, 10), words[3]);
     const struct sumac_variable_options options = {
         .name = words[1],
-        .initial = initial,
         .aggregation = local ? SUMAC_REDUCE_NONE : (enum sumac_reduce_op)atoi(words[4]),
         .synchronization =
             local ? SUMAC_SYNCHRONIZATION_AUTO : (enum sumac_synchronization)atoi(words[5]),
         .function = {.name = worker->count > 6 ? words[6] : NULL},
         .process_local = local};
 
-    return create_of(worker, &options);
+    return create_of(worker, &options, initial);
 }
 
 static enum sumac_status create_beside(struct worker *worker)
@@ -142,18 +144,16 @@ static enum sumac_status create_beside(struct worker *worker)
     const char *const name = worker->words[1];
 
     worker->words[1] = worker->words[2]; /* which is found */
-    const struct sumac_variable_options options = {
-        .name = name, .initial = vector(2, "1"), .colocate_with = find(worker)};
-    return create_of(worker, &options);
+    const struct sumac_variable_options options = {.name = name, .colocate_with = find(worker)};
+    return create_of(worker, &options, vector(2, "1"));
 }
 
 static enum sumac_status create_uncounted(struct worker *worker)
 {
     const uint64_t rows[] = {1, 1};
-    const struct sumac_variable_options options = {
-        .name = worker->words[1], .initial = vector(2, "1"), .shard_rows = rows};
+    const struct sumac_variable_options options = {.name = worker->words[1], .shard_rows = rows};
 
-    return create_of(worker, &options);
+    return create_of(worker, &options, vector(2, "1"));
 }
 
 static enum sumac_status read_many(struct worker *worker, struct sumac_variable *variable)

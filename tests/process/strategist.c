@@ -308,7 +308,7 @@ static enum sumac_status throw_in(struct strategist *now, char *const *words, si
 }
 
 static enum sumac_status reduce_in_replica(
-    const struct strategist *now, struct sumac_replica *replica, struct sumac_value *value,
+    const struct strategist *now, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     const bool means = strcmp(now->what, "mean") == 0;
@@ -332,7 +332,7 @@ in_replica(struct sumac_replica *replica, void *context, struct sumac_error *err
 {
     struct sumac_value *returned = NULL;
     const struct strategist *now = context;
-    struct sumac_value *value = sumac_value_item(sumac_replica_args(replica), 0);
+    const struct sumac_value *value = sumac_value_item(sumac_replica_args(replica), 0);
 
     if (strcmp(now->what, "fail") == 0)
         return return_from_replica(replica, SUMAC_DATA_LOSS, &returned);

@@ -703,29 +703,31 @@ static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
     struct sumac_value *const per_replica = sumac_value_per_replica(each, 2, 0);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_update_options update = {.function = return_other_nests, .ungrouped = true};
+    struct sumac_value *const dict = sumac_value_dict(NULL, NULL, 0);
+    struct sumac_value *const tuple = sumac_value_tuple(NULL, 0);
+    struct sumac_value *const by = sumac_value_dict(&key, &per_replica, 1);
     struct sumac_value *result = NULL;
     struct sumac_error error;
 
     assert_int_equal(
         sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "components 0 and 1"));
-    update.args = sumac_value_dict(NULL, NULL, 0);
+    update.args = dict;
     assert_int_equal(
         sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "args is a dict"));
-    sumac_value_unref(update.args);
-    update =
-        (struct sumac_update_options){.function = add_index, .kwargs = sumac_value_tuple(NULL, 0)};
+    update = (struct sumac_update_options){.function = add_index, .kwargs = tuple};
     assert_int_equal(
         sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "update of w: kwargs is a tuple"));
-    sumac_value_unref(update.kwargs);
-    update.kwargs = sumac_value_dict(&key, &per_replica, 1);
+    update.kwargs = by;
     assert_int_equal(
         sumac_variable_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "per_replica, and its components would not be the same"));
-    sumac_value_unref(update.kwargs);
     assert_null(result);
+    sumac_value_unref(by);
+    sumac_value_unref(tuple);
+    sumac_value_unref(dict);
     sumac_variable_destroy(variable);
     sumac_strategy_destroy(strategy);
 }

@@ -85,7 +85,7 @@ static void a_nest_and_slices_are_reduced_there_too(void **state)
 
     assert_int_equal(sumac_value_kind(sumac_value_item(result, 0)), SUMAC_VALUE_MIRRORED);
     assert_int_equal(sumac_value_kind(sumac_value_item(result, 1)), SUMAC_VALUE_MIRRORED);
-    struct sumac_value *rows = sumac_value_item(sumac_value_item(result, 1), 1);
+    const struct sumac_value *rows = sumac_value_item(sumac_value_item(result, 1), 1);
     assert_int_equal(sumac_value_kind(rows), SUMAC_VALUE_INDEXED_SLICES);
     assert_int_equal(sumac_value_shape(sumac_value_item(rows, 1)).extent[0], 2);
     sumac_value_unref(result);

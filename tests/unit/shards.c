@@ -38,12 +38,13 @@ static struct sumac_variable *variable_of(
     struct sumac_strategy *strategy, struct sumac_shape shape,
     struct sumac_variable_options options)
 {
+    struct sumac_value *initial = counted(shape);
     struct sumac_variable *variable = NULL;
 
     options.name = "w";
-    options.initial = counted(shape);
+    options.initial = initial;
     assert_int_equal(sumac_variable_create(strategy, &options, &variable, NULL), SUMAC_OK);
-    sumac_value_unref(options.initial);
+    sumac_value_unref(initial);
     return variable;
 }
 

@@ -216,7 +216,7 @@ static enum sumac_status sum_up(
 
 /* One row of as many. */
 static enum sumac_status return_none(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)strategy, (void)args, (void)context, (void)result, (void)error;
@@ -224,7 +224,7 @@ static enum sumac_status return_none(
 }
 
 static enum sumac_status return_none_otherwise(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     return return_none(strategy, args, context, result, error);
@@ -235,7 +235,7 @@ do_deed(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_value *returned = NULL;
     const struct deeds *deeds = context;
-    struct sumac_value *own = sumac_value_item(sumac_replica_args(replica), 0);
+    const struct sumac_value *own = sumac_value_item(sumac_replica_args(replica), 0);
     enum sumac_status status = SUMAC_OK;
 
     switch (deeds->of[sumac_replica_id(replica)]) {
@@ -428,7 +428,7 @@ static enum sumac_status
 call_with_nothing(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     struct sumac_value *returned = NULL;
-    struct sumac_value *const own = sumac_value_item(sumac_replica_args(replica), 0);
+    const struct sumac_value *const own = sumac_value_item(sumac_replica_args(replica), 0);
     const struct wrong *const wrong = context;
     const bool errs = sumac_replica_id(replica) == 2;
 
@@ -521,7 +521,7 @@ static void who_is_late_is_named_and_hears_so_too(void **state)
 /* ---- merge_call ---- */
 
 static enum sumac_status merge(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *sum = NULL;
@@ -573,7 +573,7 @@ static void a_merge_call_runs_once_in_the_cross_replica_context(void **state)
 }
 
 static enum sumac_status refuse(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)strategy;

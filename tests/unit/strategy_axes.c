@@ -147,7 +147,7 @@ static void what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it(void
         .strategy = strategy, .op = SUMAC_REDUCE_SUM, .count = 2, .call = "reduce"};
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct sumac_value *const leaves[] = {rows[i].first, rows[i].other};
+        const struct sumac_value *const leaves[] = {rows[i].first, rows[i].other};
         struct sumac_value *sum = NULL;
         struct sumac_error error;
 

@@ -123,8 +123,9 @@ static void slices_meet_if_their_indices_and_what_they_are_of_are_alike(void **s
         {.kind = CALL_ALL_REDUCE, .op = SUMAC_REDUCE_SUM}};
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct sumac_value *values[2];
         for (size_t which = 0; which < 2; which++)
-            calls[which].value = sumac_value_indexed_slices(
+            calls[which].value = values[which] = sumac_value_indexed_slices(
                 sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(others[which * i].rows), NULL),
                 sumac_value_tensor(
                     others[which * i].indices, SUMAC_SHAPE(others[which * i].rows), NULL),
@@ -133,8 +134,8 @@ static void slices_meet_if_their_indices_and_what_they_are_of_are_alike(void **s
         const enum sumac_status status = call_compare(&calls[0], 0, &calls[1], 1, NULL);
 
         assert_int_equal(status, others[i].meet ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
-        sumac_value_unref(calls[0].value);
-        sumac_value_unref(calls[1].value);
+        sumac_value_unref(values[0]);
+        sumac_value_unref(values[1]);
     }
 }
 

@@ -88,7 +88,7 @@ static void a_call_is_late_after_its_time(void **state)
 /* ---- within a merge call */
 
 static enum sumac_status enter_and_leave(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)args, (void)context, (void)result;
@@ -100,7 +100,7 @@ static enum sumac_status enter_and_leave(
 }
 
 static enum sumac_status run_another(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error);
 
 static enum sumac_status
@@ -144,16 +144,16 @@ static void each_replica_is_given_its_own_of_both_kinds_of_arguments(void **stat
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_value *ids = of_ids(3), *kwids = of_ids(3), *result = NULL;
     const char *const names[] = {"x"};
+    struct sumac_value *const args = sumac_value_list(&ids, 1);
+    struct sumac_value *const kwargs = sumac_value_dict(names, &kwids, 1);
     const struct sumac_run_options step = {
-        .function = add_arguments,
-        .args = sumac_value_list(&ids, 1),
-        .kwargs = sumac_value_dict(names, &kwids, 1)};
+        .function = add_arguments, .args = args, .kwargs = kwargs};
 
     assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
     expect_printed(result, "per_replica(0: float32[] 0, 1: float32[] 11, 2: float32[] 22)");
     sumac_value_unref(result);
-    sumac_value_unref(step.args);
-    sumac_value_unref(step.kwargs);
+    sumac_value_unref(args);
+    sumac_value_unref(kwargs);
     sumac_strategy_destroy(strategy);
 }
 
@@ -235,7 +235,7 @@ static void workers_without_a_client_make_no_strategy(void **state)
 
 /* The other strategy is idle. */
 static enum sumac_status run_another(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)strategy, (void)args, (void)result;

@@ -189,7 +189,7 @@ static void expect_sum_of_four(const struct sumac_value *sum)
 }
 
 static enum sumac_status reduce_merged(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)context;

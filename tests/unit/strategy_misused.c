@@ -143,7 +143,7 @@ static void items_of_more_replicas_than_there_are_are_refused(void **state)
 /* ---- where a run would wait for itself ---- */
 
 static enum sumac_status run_again(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)args, (void)context;
@@ -263,7 +263,7 @@ close_own(struct sumac_replica *replica, void *context, struct sumac_error *erro
 }
 
 static enum sumac_status close_merged(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)args, (void)context, (void)result;
@@ -539,7 +539,7 @@ static enum sumac_status say(const struct said *said, struct sumac_error *error)
 }
 
 static enum sumac_status merge_and_say(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)strategy, (void)args, (void)result;

@@ -29,7 +29,7 @@ static struct {
 void __wrap_peers_give_up(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_error *why);
 enum sumac_status __wrap_peers_exchange(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error);
 void __wrap_peers_finish(struct peers *peers);
 struct sumac_value *__real_sumac_value_none(void);
@@ -52,7 +52,7 @@ void __wrap_peers_give_up(
 }
 
 enum sumac_status __wrap_peers_exchange(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error)
 {
     (void)call, (void)own, (void)all;

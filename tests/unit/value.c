@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* value.c (test) -- values: made of others, read, a replica's chosen, replicas' put together. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +39,47 @@ static void expect_printed(const struct sumac_value *value, const char *expected
 
     assert_int_equal(sumac_value_print(value, text, sizeof text), strlen(expected));
     assert_string_equal(text, expected);
+    FILE *stream = fmemopen(text, sizeof text, "w");
+    assert_non_null(stream);
+    sumac_value_fprint(stream, value);
+    assert_int_equal(fclose(stream), 0);
+    assert_string_equal(text, expected);
+}
+
+static void a_scalar_is_read_as_its_type_alone(void **state)
+{
+    (void)state;
+    struct sumac_value *const scalars[] = {
+        sumac_value_float32(1.5F), sumac_value_float64(2.5), sumac_value_int32(-3),
+        sumac_value_int64(INT64_MIN)};
+
+    for (int i = 0; i < 4; i++) {
+        const float single = sumac_value_as_float32(scalars[i]);
+        const double twice = sumac_value_as_float64(scalars[i]);
+        assert_true(i == 0 ? single == 1.5F : isnan(single));
+        assert_true(i == 1 ? twice == 2.5 : isnan(twice));
+        assert_int_equal(sumac_value_as_int32(scalars[i]), i == 2 ? -3 : 0);
+        assert_int_equal(sumac_value_as_int64(scalars[i]), i == 3 ? INT64_MIN : 0);
+        sumac_value_unref(scalars[i]);
+    }
+}
+
+static void a_tensor_of_one_element_is_a_scalar_and_others_are_none(void **state)
+{
+    (void)state;
+    const int32_t elements[] = {4, 5};
+    struct sumac_value *one = sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1, 1), elements);
+    struct sumac_value *const others[] = {
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), elements),
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(0), NULL), sumac_value_none(),
+        sumac_value_list((struct sumac_value *const[]){sumac_value_int32(4)}, 1)};
+
+    assert_int_equal(sumac_value_as_int32(one), 4);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(sumac_value_as_int32(others[i]), 0);
+        sumac_value_unref(others[i]);
+    }
+    sumac_value_unref(one);
 }
 
 static void a_tensor_has_a_copy_of_its_elements(void **state)
@@ -330,17 +372,16 @@ static void what_replicas_have_is_regrouped_leaf_by_leaf(void **state)
 {
     (void)state;
     struct sumac_value *same = sumac_value_int32(7), *regrouped = NULL;
-    struct sumac_value *const items[] = {
-        two(sumac_value_ref(same), sumac_value_int32(1)),
-        two(sumac_value_ref(same), sumac_value_int32(1))};
+    struct sumac_value *const items =
+        two(two(sumac_value_ref(same), sumac_value_int32(1)),
+            two(sumac_value_ref(same), sumac_value_int32(1)));
 
-    assert_int_equal(sumac_value_regroup(items, 2, 0, &regrouped, NULL), SUMAC_OK);
+    assert_int_equal(sumac_value_regroup(items, 0, &regrouped, NULL), SUMAC_OK);
 
     /* the identical value is that value, an equal one is the replica's own */
     expect_printed(regrouped, "[int32[] 7, per_replica(0: int32[] 1, 1: int32[] 1)]");
     sumac_value_unref(regrouped);
-    sumac_value_unref(items[0]);
-    sumac_value_unref(items[1]);
+    sumac_value_unref(items);
     sumac_value_unref(same);
 }
 
@@ -349,17 +390,37 @@ static void nests_that_differ_are_not_regrouped(void **state)
     (void)state;
     struct sumac_value *regrouped = NULL;
     struct sumac_error error;
-    struct sumac_value *const items[] = {
-        dict("a", sumac_value_none(), "b", two(sumac_value_none(), sumac_value_none())),
-        dict("a", sumac_value_none(), "b", sumac_value_none())};
+    struct sumac_value *const items =
+        two(dict("a", sumac_value_none(), "b", two(sumac_value_none(), sumac_value_none())),
+            dict("a", sumac_value_none(), "b", sumac_value_none()));
 
-    assert_int_equal(sumac_value_regroup(items, 2, 4, &regrouped, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(sumac_value_regroup(items, 4, &regrouped, &error), SUMAC_INVALID_ARGUMENT);
 
     assert_string_equal(
         error.text, "replicas 4 and 5: two nests differ at ['b']: one has a list there, and the "
                     "other a leaf");
-    sumac_value_unref(items[0]);
-    sumac_value_unref(items[1]);
+    sumac_value_unref(items);
+}
+
+static void what_is_no_list_of_items_is_not_regrouped(void **state)
+{
+    (void)state;
+    struct sumac_value *const refused[] = {
+        sumac_value_int32(1), sumac_value_list(NULL, 0), sumac_value_tuple(NULL, 0),
+        dict("a", sumac_value_none(), "b", sumac_value_none())};
+    static const char *const said[] = {
+        "a tensor of 0", "a list of 0", "a tuple of 0", "a dict of 2"};
+    struct sumac_value *regrouped = NULL;
+    struct sumac_error error;
+
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_int_equal(
+            sumac_value_regroup(refused[i], 0, &regrouped, &error), SUMAC_INVALID_ARGUMENT);
+
+        assert_non_null(strstr(error.text, said[i]));
+        assert_null(regrouped);
+        sumac_value_unref(refused[i]);
+    }
 }
 
 /* Whichever of the replicas has nothing. */
@@ -370,17 +431,15 @@ static void nothing_and_something_are_not_one_value(void **state)
         "per_replica(0: none, 1: int32[] 1)", "per_replica(0: int32[] 1, 1: none)"};
 
     for (uint32_t at = 0; at < 2; at++) {
-        struct sumac_value *items[] = {sumac_value_int32(1), sumac_value_int32(1)};
+        struct sumac_value *items = at == 0 ? two(sumac_value_none(), sumac_value_int32(1))
+                                            : two(sumac_value_int32(1), sumac_value_none());
         struct sumac_value *regrouped = NULL;
-        sumac_value_unref(items[at]);
-        items[at] = sumac_value_none();
 
-        assert_int_equal(sumac_value_regroup(items, 2, 0, &regrouped, NULL), SUMAC_OK);
+        assert_int_equal(sumac_value_regroup(items, 0, &regrouped, NULL), SUMAC_OK);
 
         expect_printed(regrouped, printed[at]);
         sumac_value_unref(regrouped);
-        sumac_value_unref(items[0]);
-        sumac_value_unref(items[1]);
+        sumac_value_unref(items);
     }
 }
 
@@ -483,14 +542,17 @@ static void a_replicas_own_copy_is_not_one_value_with_anothers(void **state)
     struct sumac_value *given = sumac_value_int32(7), *own = NULL, *regrouped = NULL;
 
     assert_int_equal(value_own(given, &own, NULL), SUMAC_OK);
-    struct sumac_value *const orders[2][2] = {{own, given}, {given, own}};
-    assert_true(value_are_alike(orders[0], 2)); /* given */
+    struct sumac_value *const orders[] = {
+        two(sumac_value_ref(own), sumac_value_ref(given)),
+        two(sumac_value_ref(given), sumac_value_ref(own))};
+    assert_true(value_are_alike(value_lend(orders[0]->items), 2)); /* given */
 
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(sumac_value_regroup(orders[i], 2, 0, &regrouped, NULL), SUMAC_OK);
+        assert_int_equal(sumac_value_regroup(orders[i], 0, &regrouped, NULL), SUMAC_OK);
 
         expect_printed(regrouped, "per_replica(0: int32[] 7, 1: int32[] 7)");
         sumac_value_unref(regrouped);
+        sumac_value_unref(orders[i]);
     }
     sumac_value_unref(own);
     sumac_value_unref(given);
@@ -507,7 +569,7 @@ static void what_another_may_change_is_not_the_same_in_replicas(void **state)
     struct sumac_value *of_given = of_replicas(sumac_value_ref(given), given);
     struct sumac_value *of_own = of_replicas(sumac_value_ref(own), own);
 
-    assert_true(value_are_alike(of_given->items, 2));
+    assert_true(value_are_alike(value_lend(of_given->items), 2));
     assert_false(value_is_same_in_replicas(of_given));
     assert_true(value_is_same_in_replicas(of_own));
     sumac_value_unref(of_given);
@@ -559,6 +621,7 @@ static void a_mirrored_value_that_is_brought_here_is_of_the_same_replicas(void *
     assert_int_equal(here->kind, SUMAC_VALUE_MIRRORED); /* then */
     assert_int_equal(here->first, 2);
     expect_printed(here->items[1], "float32[1] 6");
+    assert_true(sumac_value_as_float32(mirrored->items[1]) == 6); /* there */
     sumac_value_unref(here);
     sumac_value_unref(mirrored);
 }
@@ -655,16 +718,18 @@ static void a_list_that_goes_on_is_another_one(void **state)
         sumac_value_ref(one), sumac_value_ref(one), sumac_value_ref(one)};
     struct sumac_value *const longer = sumac_value_list(items, 2);
     struct sumac_value *const shorter = sumac_value_list(&items[2], 1);
-    struct sumac_value *const replicas[] = {shorter, shorter, longer};
+    struct sumac_value *const of_each[] = {
+        sumac_value_ref(shorter), sumac_value_ref(shorter), sumac_value_ref(longer)};
+    struct sumac_value *const replicas = sumac_value_list(of_each, 3);
     struct sumac_value *regrouped = NULL;
     struct sumac_error error = {0};
 
     assert_false(sumac_value_equal(shorter, longer));
     assert_false(sumac_value_equal(one, as_float));
     assert_int_equal(sumac_value_same_nest(shorter, longer, &error), SUMAC_INVALID_ARGUMENT);
-    assert_int_equal(
-        sumac_value_regroup(replicas, 3, 4, &regrouped, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(sumac_value_regroup(replicas, 4, &regrouped, &error), SUMAC_INVALID_ARGUMENT);
     assert_memory_equal(error.text, "replicas 4 and 6: ", strlen("replicas 4 and 6: "));
+    sumac_value_unref(replicas);
     sumac_value_unref(longer);
     sumac_value_unref(shorter);
     sumac_value_unref(as_float);
@@ -674,6 +739,8 @@ static void a_list_that_goes_on_is_another_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scalar_is_read_as_its_type_alone),
+        cmocka_unit_test(a_tensor_of_one_element_is_a_scalar_and_others_are_none),
         cmocka_unit_test(a_tensor_has_a_copy_of_its_elements),
         cmocka_unit_test(one_over_a_buffer_keeps_it),
         cmocka_unit_test(a_tensor_beyond_its_buffer_is_no_value),
@@ -690,6 +757,7 @@ int main(void)
         cmocka_unit_test(of_a_replica_that_it_lacks_it_says_where),
         cmocka_unit_test(what_replicas_have_is_regrouped_leaf_by_leaf),
         cmocka_unit_test(nests_that_differ_are_not_regrouped),
+        cmocka_unit_test(what_is_no_list_of_items_is_not_regrouped),
         cmocka_unit_test(nothing_and_something_are_not_one_value),
         cmocka_unit_test(a_choice_that_fails_keeps_nothing_of_what_it_has_chosen),
         cmocka_unit_test(keys_that_look_alike_are_told_by_the_byte),

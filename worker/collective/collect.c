@@ -156,8 +156,8 @@ divide(uint32_t replicas, struct sumac_value **rows, struct sumac_error *error)
 }
 
 enum sumac_status collect_own_sum(
-    struct sumac_strategy *strategy, struct sumac_value *const *leaves, struct sumac_value **sum,
-    struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct sumac_value *const *leaves,
+    struct sumac_value **sum, struct sumac_error *error)
 {
     const struct collect own = {
         .strategy = strategy, .op = SUMAC_REDUCE_SUM, .count = strategy->replicas};
@@ -235,8 +235,8 @@ static enum sumac_status reduce_tensors(
 
 /* The rows of all, and their indices; MEAN ÷ the replicas. */
 static enum sumac_status reduce_slices(
-    const struct collect *collect, struct sumac_value *const *leaves, const struct value_path *path,
-    struct sumac_value **result, struct sumac_error *error)
+    const struct collect *collect, const struct sumac_value *const *leaves,
+    const struct value_path *path, struct sumac_value **result, struct sumac_error *error)
 {
     const struct sumac_tensor *rows[SUMAC_REPLICAS_MAX], *indices[SUMAC_REPLICAS_MAX];
     struct sumac_value *all_rows = NULL, *all_indices = NULL;
@@ -274,7 +274,7 @@ static enum sumac_status reduce_slices(
 }
 
 enum sumac_status collect_reduce_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct collect *collect = context;
@@ -297,7 +297,7 @@ enum sumac_status collect_reduce_leaf(
 /* ---- on devices */
 
 /* Do the devices do it themselves, all of it? */
-static bool is_theirs(const struct collect *collect, struct sumac_value *const *leaves)
+static bool is_theirs(const struct collect *collect, const struct sumac_value *const *leaves)
 {
     const struct sumac_value *first = leaves[0];
     const bool slices = first->kind == SUMAC_VALUE_INDEXED_SLICES;
@@ -314,7 +314,7 @@ static bool is_theirs(const struct collect *collect, struct sumac_value *const *
     return true;
 }
 
-static bool are_here(struct sumac_value *const *leaves, uint32_t count)
+static bool are_here(const struct sumac_value *const *leaves, uint32_t count)
 {
     bool here = true;
 
@@ -326,8 +326,8 @@ static bool are_here(struct sumac_value *const *leaves, uint32_t count)
 /* What the devices do not do is done here, and what comes of it goes to all of them that want it;
  * where the strategy has no devices of that kind, it stays here. */
 static enum sumac_status collect_here(
-    const struct collect *collect, struct sumac_value *const *leaves, const struct value_path *path,
-    struct sumac_value **mapped, struct sumac_error *error)
+    const struct collect *collect, const struct sumac_value *const *leaves,
+    const struct value_path *path, struct sumac_value **mapped, struct sumac_error *error)
 {
     const uint32_t count = collect->count + collect->marks;
     struct sumac_value **here = calloc(count, sizeof *here), *made = NULL;
@@ -339,7 +339,7 @@ static enum sumac_status collect_here(
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
         status = sumac_value_to_host(leaves[i], &here[i], error);
     if (status == SUMAC_OK)
-        status = collect->leaf((void *)(uintptr_t)collect, here, path, &made, error);
+        status = collect->leaf((void *)(uintptr_t)collect, value_lend(here), path, &made, error);
     if (status == SUMAC_OK && spreads && !collect->is_for_one)
         status = on_device_spread(collect->strategy, made, mapped, error);
     else if (status == SUMAC_OK)
@@ -352,7 +352,7 @@ static enum sumac_status collect_here(
 }
 
 static enum sumac_status collect_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct collect *collect = context;
@@ -364,7 +364,7 @@ static enum sumac_status collect_leaf(
 }
 
 enum sumac_status collect_all(
-    struct collect *collect, struct sumac_value *const *values,
+    struct collect *collect, const struct sumac_value *const *values,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
@@ -389,8 +389,8 @@ enum sumac_status collect_all(
 }
 
 enum sumac_status collect_all_reduce(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *values,
-    struct sumac_value **result, struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct call *call,
+    const struct sumac_value *const *values, struct sumac_value **result, struct sumac_error *error)
 {
     struct collect collect = {
         .strategy = strategy,
@@ -424,7 +424,7 @@ enum sumac_status collect_check_axis(
 }
 
 enum sumac_status collect_gather_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct collect *collect = context;
@@ -448,8 +448,8 @@ enum sumac_status collect_gather_leaf(
 }
 
 enum sumac_status collect_all_gather(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *values,
-    struct sumac_value **result, struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct call *call,
+    const struct sumac_value *const *values, struct sumac_value **result, struct sumac_error *error)
 {
     struct collect collect = {
         .strategy = strategy,
@@ -462,8 +462,8 @@ enum sumac_status collect_all_gather(
 }
 
 enum sumac_status collect_first(
-    struct sumac_strategy *strategy, struct sumac_value *const *values, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct sumac_value *const *values,
+    struct sumac_value **result, struct sumac_error *error)
 {
     struct on_device_calls calls = {
         .strategy = strategy,

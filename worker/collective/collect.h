@@ -29,7 +29,7 @@ value_zip_leaf collect_reduce_leaf, collect_gather_leaf;
 /* All leaves, of which those that lie on devices are exchanged together. `values` has one of each
  * replica in sync, and with collect->marks one more. */
 enum sumac_status collect_all(
-    struct collect *collect, struct sumac_value *const *values,
+    struct collect *collect, const struct sumac_value *const *values,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error);
 

@@ -42,8 +42,8 @@ cut(const struct sumac_tensor *whole, uint32_t axis, struct sumac_range range,
 /* The same, wherever the whole is: along the first axis with more than one element a part of it is
  * one piece, and of a device's it stays there. */
 static enum sumac_status cut_here(
-    struct sumac_value *whole, uint32_t axis, struct sumac_range range, struct sumac_value **part,
-    struct sumac_error *error)
+    const struct sumac_value *whole, uint32_t axis, struct sumac_range range,
+    struct sumac_value **part, struct sumac_error *error)
 {
     struct sumac_tensor view = whole->tensor;
     struct sumac_value *here = NULL;
@@ -66,7 +66,7 @@ static enum sumac_status cut_here(
 }
 
 static enum sumac_status extent_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct collect *collect = context;
@@ -89,7 +89,7 @@ struct own_part {
 
 /* Of what was gathered, its own: `leaves` are the sum, and each replica's extent. */
 static enum sumac_status own_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct own_part *own = context;
@@ -117,8 +117,8 @@ static enum sumac_status own_leaf(
 
 /* On the replica's device, where the gradient of the result was. */
 static enum sumac_status place_own(
-    const struct sumac_replica *replica, struct sumac_value *upstream, struct sumac_value *part,
-    struct sumac_value **placed, struct sumac_error *error)
+    const struct sumac_replica *replica, const struct sumac_value *upstream,
+    const struct sumac_value *part, struct sumac_value **placed, struct sumac_error *error)
 {
     assert(replica != NULL);
     if (replica->strategy->on_device != NULL)
@@ -141,8 +141,9 @@ static enum sumac_status refuse_gradient(
 }
 
 enum sumac_status sumac_replica_all_gather_gradient(
-    struct sumac_replica *replica, struct sumac_value *upstream, struct sumac_value *local,
-    int64_t axis, struct sumac_value **gradient, struct sumac_error *error)
+    struct sumac_replica *replica, const struct sumac_value *upstream,
+    const struct sumac_value *local, int64_t axis, struct sumac_value **gradient,
+    struct sumac_error *error)
 {
     struct own_part own = {
         .collect = {.axis = axis, .count = 1, .call = "all_gather_gradient"}, /* of one, here */
@@ -165,7 +166,7 @@ enum sumac_status sumac_replica_all_gather_gradient(
     if (status == SUMAC_OK)
         status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, upstream, NULL, &sum, error);
     if (status == SUMAC_OK) {
-        struct sumac_value *const both[] = {sum, all};
+        const struct sumac_value *const both[] = {sum, all};
         status = value_zip(both, 2, own_leaf, &own, &part, &why);
         if (status == SUMAC_OK)
             status = place_own(replica, upstream, part, gradient, &why);

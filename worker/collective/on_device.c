@@ -296,7 +296,7 @@ is_leaf_at(const struct sumac_strategy *strategy, uint32_t index, const struct s
 }
 
 bool on_device_are(
-    const struct sumac_strategy *strategy, struct sumac_value *const *leaves, uint32_t count)
+    const struct sumac_strategy *strategy, const struct sumac_value *const *leaves, uint32_t count)
 {
     bool are = strategy->on_device != NULL && count == strategy->replicas;
 
@@ -340,7 +340,7 @@ enum sumac_status on_device_make(
 }
 
 static enum sumac_status place_tensor(
-    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *leaf,
     struct sumac_value **placed, struct sumac_error *error)
 {
     struct sumac_value *here = NULL, *made = NULL;
@@ -361,7 +361,7 @@ static enum sumac_status place_tensor(
 }
 
 static enum sumac_status place_slices(
-    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *leaf,
     struct sumac_value **placed, struct sumac_error *error)
 {
     struct sumac_value *rows = NULL, *indices = NULL;
@@ -379,7 +379,7 @@ static enum sumac_status place_slices(
 }
 
 enum sumac_status on_device_place(
-    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *leaf,
     struct sumac_value **placed, struct sumac_error *error)
 {
     assert(!value_is_nest(leaf));
@@ -397,7 +397,7 @@ enum sumac_status on_device_place(
 }
 
 enum sumac_status on_device_spread(
-    struct sumac_strategy *strategy, struct sumac_value *leaf, struct sumac_value **spread,
+    struct sumac_strategy *strategy, const struct sumac_value *leaf, struct sumac_value **spread,
     struct sumac_error *error)
 {
     struct sumac_value *items[SUMAC_REPLICAS_MAX];
@@ -426,7 +426,7 @@ struct placing {
 };
 
 static enum sumac_status place_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct placing *placing = context;
@@ -436,7 +436,7 @@ static enum sumac_status place_leaf(
 }
 
 enum sumac_status on_device_place_all(
-    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *value,
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *value,
     struct sumac_value **placed, struct sumac_error *error)
 {
     struct placing placing = {.strategy = strategy, .index = index};
@@ -447,7 +447,7 @@ enum sumac_status on_device_place_all(
 }
 
 static enum sumac_status place_leaf_like(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     if (!value_is_here(leaves[0]))
@@ -457,11 +457,11 @@ static enum sumac_status place_leaf_like(
 }
 
 enum sumac_status on_device_place_like(
-    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *like,
-    struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error)
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *like,
+    const struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error)
 {
     struct placing placing = {.strategy = strategy, .index = index};
-    struct sumac_value *const both[] = {like, value};
+    const struct sumac_value *const both[] = {like, value};
 
     assert(strategy->on_device != NULL);
     assert(index < strategy->replicas);
@@ -469,7 +469,7 @@ enum sumac_status on_device_place_like(
 }
 
 static enum sumac_status take_one_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     (void)context;
@@ -477,8 +477,8 @@ static enum sumac_status take_one_leaf(
     return value_bring_here(value_is_leaf_of_replicas(leaf) ? leaf->items[0] : leaf, mapped, error);
 }
 
-enum sumac_status
-on_device_take_one(struct sumac_value *value, struct sumac_value **one, struct sumac_error *error)
+enum sumac_status on_device_take_one(
+    const struct sumac_value *value, struct sumac_value **one, struct sumac_error *error)
 {
     return value_map(value, take_one_leaf, NULL, one, error);
 }
@@ -486,7 +486,7 @@ on_device_take_one(struct sumac_value *value, struct sumac_value **one, struct s
 /* ---- public */
 
 enum sumac_status sumac_replica_to_device(
-    struct sumac_replica *replica, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_replica *replica, const struct sumac_value *value, struct sumac_value **placed,
     struct sumac_error *error)
 {
     static const char call[] = "sumac_replica_to_device";
@@ -510,7 +510,7 @@ enum sumac_status sumac_replica_to_device(
 
 /* Has a leaf items of replicas that there are? */
 static enum sumac_status check_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = context;
@@ -528,7 +528,7 @@ static enum sumac_status check_leaf(
 }
 
 static enum sumac_status distribute_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = context;
@@ -559,7 +559,7 @@ static enum sumac_status distribute_leaf(
 }
 
 enum sumac_status sumac_strategy_to_devices(
-    struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_strategy *strategy, const struct sumac_value *value, struct sumac_value **placed,
     struct sumac_error *error)
 {
     static const char call[] = "sumac_strategy_to_devices";

@@ -86,30 +86,30 @@ enum sumac_status on_device_fail(
 /* A leaf with its elements on the device of replica `index`: itself, or a copy.
  * Gives *placed. Fails  RESOURCE_EXHAUSTED, naming the device; as the device. */
 enum sumac_status on_device_place(
-    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *leaf,
     struct sumac_value **placed, struct sumac_error *error);
 /* The same of each leaf of a value that is not distributed. */
 enum sumac_status on_device_place_all(
-    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *value,
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *value,
     struct sumac_value **placed, struct sumac_error *error);
 /* Of those leaves alone that are on a device in `like`, of the same nest. */
 enum sumac_status on_device_place_like(
-    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *like,
-    struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error);
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *like,
+    const struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error);
 /* A leaf, on the device of each replica: mirrored. */
 enum sumac_status on_device_spread(
-    struct sumac_strategy *strategy, struct sumac_value *leaf, struct sumac_value **spread,
+    struct sumac_strategy *strategy, const struct sumac_value *leaf, struct sumac_value **spread,
     struct sumac_error *error);
 /* What replicas have the same of, once, and here. */
-enum sumac_status
-on_device_take_one(struct sumac_value *value, struct sumac_value **one, struct sumac_error *error);
+enum sumac_status on_device_take_one(
+    const struct sumac_value *value, struct sumac_value **one, struct sumac_error *error);
 /* A tensor of the replica's device, not written yet. Gives *made. Fails  RESOURCE_EXHAUSTED. */
 enum sumac_status on_device_make(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_tensor *like,
     struct sumac_value **made, struct sumac_error *error);
 /* Is what each replica has on its device? */
 bool on_device_are(
-    const struct sumac_strategy *strategy, struct sumac_value *const *leaves, uint32_t count);
+    const struct sumac_strategy *strategy, const struct sumac_value *const *leaves, uint32_t count);
 
 /* ---- calls of a group, which are begun together */
 

@@ -252,7 +252,7 @@ static bool is_sent(const void *context, const struct sumac_tensor *tensor)
 
 static void pack_call(
     struct pack *pack, const struct sumac_strategy *strategy, const struct call *call,
-    struct sumac_value *const *own)
+    const struct sumac_value *const *own)
 {
     const struct sending sending = {.strategy = strategy, .call = call};
 
@@ -328,7 +328,7 @@ static enum sumac_status hear_failure(
 struct hearing {
     struct sumac_strategy *strategy;
     const struct call *made;
-    struct sumac_value *const *own;
+    const struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
     bool alone;       /* only this worker fails: it has no memory for what the others bring */
@@ -654,7 +654,7 @@ prepare_block(const struct hearing *hearing, struct pack *block, struct sumac_er
 }
 
 enum sumac_status peers_exchange(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error)
 {
     struct peers *peers = strategy->peers;

@@ -29,7 +29,7 @@ void peers_begin_run(struct peers *peers);
  *          something else, or come with other values, naming who and how; DEADLINE_EXCEEDED: some
  *          have not come; UNAVAILABLE: one is gone. */
 enum sumac_status peers_exchange(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error);
 
 /* The call is over here, well or not: nothing of it is under way any more. */

@@ -100,7 +100,8 @@ uint32_t sums_plan(
     uint32_t timeout_ms);
 /* Begin those, of what each replica of this process has. */
 enum sumac_status sums_begin(
-    struct sumac_strategy *strategy, struct sumac_value *const *own, struct sumac_error *error);
+    struct sumac_strategy *strategy, const struct sumac_value *const *own,
+    struct sumac_error *error);
 /* Contribute what differs to the next `rounds` rounds: they end for all workers, in an error. */
 void sums_differ(struct peers *peers, uint32_t rounds);
 /* This worker begins no more sums. Differ in each round that the others begin before they notice:

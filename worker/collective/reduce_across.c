@@ -14,8 +14,8 @@
 
 /* What each replica of this process has of it. */
 static enum sumac_status select_own(
-    const struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **own,
-    struct sumac_error *error)
+    const struct sumac_strategy *strategy, const struct sumac_value *value,
+    struct sumac_value **own, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
@@ -25,7 +25,7 @@ static enum sumac_status select_own(
 }
 
 static enum sumac_status mark_same(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     (void)context;
@@ -37,7 +37,7 @@ static enum sumac_status mark_same(
 /* A leaf that is the same in all replicas, as far as this process knows, becomes mirrored; one that
  * is not distributed is the worker's own where each has one replica. */
 static enum sumac_status mark_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = context;
@@ -52,7 +52,7 @@ static enum sumac_status mark_leaf(
 
 /* A leaf that is another replica's, too, than those that there are? */
 static enum sumac_status check_items(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct collect *collect = context;
@@ -67,7 +67,7 @@ static enum sumac_status check_items(
 /* What each replica of this process has of it: of one nest, and of types and shapes that may meet.
  * `own` (replicas) is given what could be selected. */
 static enum sumac_status take_own(
-    const struct collect *collect, const struct call *call, struct sumac_value *value,
+    const struct collect *collect, const struct call *call, const struct sumac_value *value,
     struct sumac_value **own, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = collect->strategy;
@@ -96,7 +96,7 @@ static enum sumac_status take_own(
 
 /* What each leaf is said to be, for the workers to compare: "per_replica, mirrored". */
 static enum sumac_status name_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     struct label *const label = context;
@@ -133,12 +133,12 @@ static enum sumac_status give(
 /* Leaf by leaf, of what all replicas have; collect->leaf is given one more, which says whether it
  * is the same in all of them. */
 static enum sumac_status collect_value(
-    struct collect *collect, struct call *call, struct sumac_value *value,
+    struct collect *collect, struct call *call, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = collect->strategy;
     struct sumac_value **own = calloc(strategy->replicas, sizeof *own), **all = NULL;
-    struct sumac_value **zipped = calloc((size_t)strategy->in_sync + 1, sizeof *zipped);
+    const struct sumac_value **zipped = calloc((size_t)strategy->in_sync + 1, sizeof *zipped);
     struct sumac_value *marked = NULL, *same = NULL, *all_of = NULL;
     struct sumac_error why;
     struct label label;
@@ -162,7 +162,8 @@ static enum sumac_status collect_value(
         status = call_refuse_across(strategy, call->kind, &why, &why);
     } else {
         call->value = own[0];
-        status = call_hear_all(strategy, call, own, status == SUMAC_OK ? NULL : &why, &all, &why);
+        status = call_hear_all(
+            strategy, call, value_lend(own), status == SUMAC_OK ? NULL : &why, &all, &why);
     }
     if (status == SUMAC_OK) {
         memcpy(zipped, all, strategy->in_sync * sizeof *zipped);
@@ -200,7 +201,7 @@ static enum sumac_status pass_over_sum(
 }
 
 static enum sumac_status reduce_whole_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct collect *collect = context;
@@ -242,7 +243,7 @@ static enum sumac_status check_given(
 }
 
 static enum sumac_status reduce(
-    struct collect *collect, struct sumac_value *value, struct sumac_value **result,
+    struct collect *collect, const struct sumac_value *value, struct sumac_value **result,
     struct sumac_error *error)
 {
     struct call call = {.kind = CALL_REDUCE, .op = collect->op, .axes = collect->axes};
@@ -255,7 +256,7 @@ static enum sumac_status reduce(
 }
 
 enum sumac_status sumac_strategy_reduce(
-    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, const struct sumac_value *value,
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error)
 {
     static const char name[] = "sumac_strategy_reduce";
@@ -277,7 +278,8 @@ reduce_none(struct collect *collect, struct sumac_value **results, struct sumac_
 {
     struct sumac_strategy *strategy = collect->strategy;
     struct sumac_value *const none = sumac_value_none(), *const made = sumac_value_list(NULL, 0);
-    struct sumac_value *own[SUMAC_REPLICAS_MAX], **all = NULL;
+    const struct sumac_value *own[SUMAC_REPLICAS_MAX];
+    struct sumac_value **all = NULL;
     const struct call call = {
         .kind = CALL_REDUCE, .op = collect->op, .value = none, .name = "no items"};
     struct sumac_error why;
@@ -302,7 +304,7 @@ reduce_none(struct collect *collect, struct sumac_value **results, struct sumac_
 }
 
 static enum sumac_status reduce_items(
-    struct collect *collect, struct sumac_value *values, struct sumac_value **results,
+    struct collect *collect, const struct sumac_value *values, struct sumac_value **results,
     struct sumac_error *error)
 {
     struct sumac_value **items = calloc(values->count, sizeof *items);
@@ -336,9 +338,7 @@ make_list(struct sumac_value *nest, struct sumac_value **list, struct sumac_erro
         *list = nest;
         return SUMAC_OK;
     }
-    for (uint32_t i = 0; i < nest->count; i++)
-        (void)sumac_value_ref(nest->items[i]);
-    *list = sumac_value_list(nest->items, nest->count);
+    *list = value_hold(SUMAC_VALUE_LIST, value_lend(nest->items), nest->count, 0);
     sumac_value_unref(nest);
     return *list == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
@@ -346,7 +346,7 @@ make_list(struct sumac_value *nest, struct sumac_value **list, struct sumac_erro
 /* On devices, in one process: they are one nest, so that the leaves of all of them meet together.
  */
 static enum sumac_status reduce_together(
-    struct collect *collect, struct sumac_value *values, struct sumac_value **results,
+    struct collect *collect, const struct sumac_value *values, struct sumac_value **results,
     struct sumac_error *error)
 {
     struct sumac_value *nest = NULL;
@@ -358,7 +358,7 @@ static enum sumac_status reduce_together(
 }
 
 enum sumac_status sumac_strategy_batch_reduce(
-    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, const struct sumac_value *values,
     struct sumac_value **results, struct sumac_error *error)
 {
     static const char name[] = "sumac_strategy_batch_reduce";
@@ -393,7 +393,7 @@ enum sumac_status sumac_strategy_batch_reduce(
 /* The same for all replicas of this process, on the device of each; mirrored if there are others in
  * sync. */
 static enum sumac_status spread_leaf(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = context;
@@ -415,7 +415,7 @@ static enum sumac_status spread_leaf(
 }
 
 enum sumac_status sumac_strategy_reduce_to(
-    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, const struct sumac_value *value,
     const struct sumac_variable *destination, struct sumac_value **result,
     struct sumac_error *error)
 {
@@ -453,7 +453,7 @@ enum sumac_status sumac_strategy_reduce_to(
 }
 
 enum sumac_status sumac_strategy_gather(
-    struct sumac_strategy *strategy, struct sumac_value *value, int64_t axis,
+    struct sumac_strategy *strategy, const struct sumac_value *value, int64_t axis,
     struct sumac_value **result, struct sumac_error *error)
 {
     static const char name[] = "sumac_strategy_gather";

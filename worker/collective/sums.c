@@ -279,7 +279,7 @@ static enum sumac_status begin_next(struct sumac_strategy *strategy, struct suma
 }
 
 static enum sumac_status add_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = context;
@@ -299,7 +299,8 @@ static enum sumac_status add_leaf(
 }
 
 enum sumac_status sums_begin(
-    struct sumac_strategy *strategy, struct sumac_value *const *own, struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct sumac_value *const *own,
+    struct sumac_error *error)
 {
     struct sums *sums = &strategy->peers->sums;
     struct sumac_value *same = NULL;

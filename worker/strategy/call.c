@@ -159,7 +159,7 @@ static void break_off(struct sumac_strategy *strategy, const struct sumac_error 
     if (calls->made_count == 0)
         return;
     first = *first_made(calls, strategy->replicas); /* its owner goes on now */
-    (void)sumac_value_ref(first.value);
+    struct sumac_value *value = sumac_value_ref(first.value);
     const bool is_merge = calls->is_merge;
     end(strategy);
     pthread_cond_broadcast(&calls->changed);
@@ -168,7 +168,7 @@ static void break_off(struct sumac_strategy *strategy, const struct sumac_error 
         peers_give_up(strategy, &first, error);
         pthread_mutex_lock(&calls->mutex);
     }
-    sumac_value_unref(first.value);
+    sumac_value_unref(value);
 }
 
 bool calls_all_made(struct sumac_strategy *strategy)
@@ -251,8 +251,8 @@ void calls_returned(
 
 /* As the thread that is in the cross-replica context of the strategy for as long. */
 static enum sumac_status merge(
-    struct sumac_strategy *strategy, struct sumac_value *const *values, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct sumac_value *const *values,
+    struct sumac_value **result, struct sumac_error *error)
 {
     const struct call *first = strategy->calls.made[0];
     struct context *present = context_present();
@@ -261,8 +261,8 @@ static enum sumac_status merge(
 
     assert(first->kind == CALL_MERGE || first->kind == CALL_CREATE);
     assert(first->function != NULL);
-    enum sumac_status status =
-        sumac_value_regroup(values, strategy->replicas, strategy->first, &args, error);
+    enum sumac_status status = value_regroup_as(
+        SUMAC_VALUE_PER_REPLICA, values, strategy->replicas, strategy->first, &args, error);
     if (status != SUMAC_OK)
         return status;
     *present = (struct context){
@@ -285,7 +285,7 @@ static enum sumac_status merge(
 
 /* With the other workers, of what lies on devices as of what is here. */
 static enum sumac_status exchange_here(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **heard, struct sumac_error *error)
 {
     struct sumac_value *here[SUMAC_REPLICAS_MAX] = {NULL};
@@ -299,14 +299,15 @@ static enum sumac_status exchange_here(
         if (own[i] != NULL)
             status = sumac_value_to_host(own[i], &here[i], &why);
     const struct sumac_error *const told = failed != NULL || status == SUMAC_OK ? failed : &why;
-    status = peers_exchange(strategy, call, status == SUMAC_OK ? here : own, told, heard, error);
+    status = peers_exchange(
+        strategy, call, status == SUMAC_OK ? value_lend(here) : own, told, heard, error);
     for (uint32_t i = 0; i < strategy->replicas; i++)
         sumac_value_unref(here[i]);
     return status;
 }
 
 enum sumac_status call_hear_all(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error)
 {
     struct sumac_value **heard = calloc(strategy->in_sync, sizeof *heard);
@@ -345,7 +346,8 @@ static enum sumac_status
 compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
 {
     const struct call *first = strategy->calls.made[0];
-    struct sumac_value *own[SUMAC_REPLICAS_MAX] = {NULL}, **all = NULL;
+    const struct sumac_value *own[SUMAC_REPLICAS_MAX] = {NULL};
+    struct sumac_value **all = NULL;
     enum sumac_status status = SUMAC_OK;
     bool reads = false;
 
@@ -369,12 +371,13 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
         status =
             call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);
     if (status == SUMAC_OK && first->kind == CALL_ALL_REDUCE)
-        status = collect_all_reduce(strategy, first, all, result, error);
+        status = collect_all_reduce(strategy, first, value_lend(all), result, error);
     else if (status == SUMAC_OK && first->kind == CALL_ALL_GATHER)
-        status = collect_all_gather(strategy, first, all, result, error);
+        status = collect_all_gather(strategy, first, value_lend(all), result, error);
     else if (status == SUMAC_OK && first->kind == CALL_WRITE)
         status = write_together(
-            first->variable, (enum sumac_write)first->write, all, reads ? result : NULL, error);
+            first->variable, (enum sumac_write)first->write, value_lend(all), reads ? result : NULL,
+            error);
     call_forget_all(strategy, all);
     return status;
 }
@@ -620,7 +623,7 @@ enum sumac_status call_refuse_across(
     struct sumac_strategy *strategy, enum call_kind kind, const struct sumac_error *failed,
     struct sumac_error *error)
 {
-    struct sumac_value *const none[SUMAC_REPLICAS_MAX] = {NULL}; /* who has failed has none */
+    const struct sumac_value *const none[SUMAC_REPLICAS_MAX] = {NULL}; /* who has failed has none */
     const struct call call = {.kind = kind};
     struct sumac_value **all = NULL;
     struct sumac_error why = *failed;

@@ -96,7 +96,7 @@ agree(const struct compare *compare, const struct sumac_value *a, const struct s
 }
 
 static enum sumac_status compare_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct compare *compare = context;
@@ -112,10 +112,10 @@ static enum sumac_status compare_leaf(
 }
 
 static enum sumac_status compare_values(
-    const struct compare *compare, struct sumac_value *one, struct sumac_value *other,
+    const struct compare *compare, const struct sumac_value *one, const struct sumac_value *other,
     struct sumac_error *error)
 {
-    struct sumac_value *const both[] = {one, other};
+    const struct sumac_value *const both[] = {one, other};
     struct sumac_value *same = NULL;
     struct sumac_error why;
 

@@ -67,8 +67,8 @@ enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *e
 
 /* Its own of what all have of the call's result, on its device where what it came with was. */
 static enum sumac_status take_own(
-    const struct sumac_replica *replica, struct sumac_value *given, struct sumac_value *all,
-    struct sumac_value **own, struct sumac_error *error)
+    const struct sumac_replica *replica, const struct sumac_value *given,
+    const struct sumac_value *all, struct sumac_value **own, struct sumac_error *error)
 {
     struct sumac_value *selected = NULL, *copy = NULL;
 
@@ -115,7 +115,7 @@ static enum sumac_status collect_with_others(
 }
 
 enum sumac_status sumac_replica_all_reduce(
-    struct sumac_replica *replica, enum sumac_reduce_op op, struct sumac_value *value,
+    struct sumac_replica *replica, enum sumac_reduce_op op, const struct sumac_value *value,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
@@ -125,7 +125,7 @@ enum sumac_status sumac_replica_all_reduce(
 }
 
 enum sumac_status sumac_replica_all_gather(
-    struct sumac_replica *replica, struct sumac_value *value, int64_t axis,
+    struct sumac_replica *replica, const struct sumac_value *value, int64_t axis,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
@@ -136,23 +136,24 @@ enum sumac_status sumac_replica_all_gather(
 
 enum sumac_status sumac_replica_merge_call(
     struct sumac_replica *replica, sumac_merge_function *function, void *context,
-    struct sumac_value *args, struct sumac_value **result, struct sumac_error *error)
+    const struct sumac_value *args, struct sumac_value **result, struct sumac_error *error)
 {
     struct call call = {.kind = CALL_MERGE, .function = function, .context = context};
-    struct sumac_value *merged = NULL;
+    struct sumac_value *merged = NULL, *own = NULL;
     struct sumac_error why;
 
     enum sumac_status status = check_replica(replica, "sumac_replica_merge_call", error);
     if (status != SUMAC_OK)
         return status;
-    call.value = args == NULL ? sumac_value_tuple(NULL, 0) : sumac_value_ref(args);
+    own = args == NULL ? sumac_value_tuple(NULL, 0) : NULL;
+    call.value = args == NULL ? own : args;
     if (function == NULL)
         status = fail_for_null(&why, "sumac_replica_merge_call", "function");
     else if (call.value == NULL)
         status = value_fail_for_memory(&why);
     status = status == SUMAC_OK ? call_with_others(replica, &call, &merged, error)
                                 : call_refuse(replica, CALL_MERGE, &why, error);
-    sumac_value_unref(call.value);
+    sumac_value_unref(own);
     if (status == SUMAC_OK && result != NULL)
         status = sumac_value_select(merged, replica->id, result, error);
     sumac_value_unref(merged);
@@ -160,7 +161,7 @@ enum sumac_status sumac_replica_merge_call(
 }
 
 enum sumac_status sumac_replica_all_reduce_gradient(
-    struct sumac_replica *replica, enum sumac_reduce_op op, struct sumac_value *upstream,
+    struct sumac_replica *replica, enum sumac_reduce_op op, const struct sumac_value *upstream,
     const struct sumac_communication_options *options, struct sumac_value **gradient,
     struct sumac_error *error)
 {

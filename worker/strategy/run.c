@@ -140,14 +140,15 @@ static const struct sumac_error *find_error(const struct sumac_strategy *strateg
 static enum sumac_status put_together(
     struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
 {
-    struct sumac_value **results = malloc(strategy->replicas * sizeof *results);
+    const struct sumac_value **results = malloc(strategy->replicas * sizeof *results);
     enum sumac_status status = results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     assert(result != NULL);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         results[i] = strategy->runs[i].result;
     if (status == SUMAC_OK)
-        status = sumac_value_regroup(results, strategy->replicas, strategy->first, result, error);
+        status = value_regroup_as(
+            SUMAC_VALUE_PER_REPLICA, results, strategy->replicas, strategy->first, result, error);
     free(results);
     return status;
 }
@@ -220,7 +221,7 @@ enum sumac_status sumac_strategy_run(
 /* ---- what each replica has */
 
 enum sumac_status sumac_strategy_local_results(
-    struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **results,
+    struct sumac_strategy *strategy, const struct sumac_value *value, struct sumac_value **results,
     struct sumac_error *error)
 {
     if (strategy == NULL || value == NULL || results == NULL)
@@ -250,21 +251,19 @@ enum sumac_status sumac_strategy_local_results(
 /* ---- made for each replica */
 
 static enum sumac_status wrap_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = context;
 
     (void)path;
-    for (uint32_t i = 0; i < strategy->replicas; i++)
-        (void)sumac_value_ref(leaves[i]);
-    *mapped = sumac_value_per_replica(leaves, strategy->replicas, strategy->first);
+    *mapped = value_hold(SUMAC_VALUE_PER_REPLICA, leaves, strategy->replicas, strategy->first);
     return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
 static enum sumac_status wrap(
-    struct sumac_strategy *strategy, struct sumac_value *const *made, struct sumac_value **value,
-    struct sumac_error *error)
+    struct sumac_strategy *strategy, const struct sumac_value *const *made,
+    struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_error why;
 
@@ -319,7 +318,7 @@ enum sumac_status sumac_strategy_values_from_function(
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         status = make_value(strategy, function, context, strategy->first + i, &made[i], error);
     if (status == SUMAC_OK)
-        status = wrap(strategy, made, value, error);
+        status = wrap(strategy, value_lend(made), value, error);
     for (uint32_t i = 0; made != NULL && i < strategy->replicas; i++)
         sumac_value_unref(made[i]);
     free(made);

@@ -89,7 +89,7 @@ struct call {
     enum sumac_reduce_op op;       /* of ALL_REDUCE, REDUCE */
     int64_t axis;                  /* of ALL_GATHER, GATHER */
     const struct sumac_axes *axes; /* of REDUCE; NULL: none are given */
-    struct sumac_value *value;
+    const struct sumac_value *value;
     sumac_merge_function *function; /* of MERGE */
     void *context;
     struct sumac_variable *variable; /* of WRITE, and of an update that is a MERGE, … */
@@ -224,7 +224,7 @@ enum sumac_status call_refuse_across(
  * Gives    *all, also where it fails; call_forget_all frees it, and ends what workers have under
  * way of the call. Fails  as peers_exchange. */
 enum sumac_status call_hear_all(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error);
 void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all);
 bool calls_init(struct sumac_strategy *strategy);
@@ -245,21 +245,23 @@ void calls_share(struct sumac_strategy *strategy, struct shares *shares);
 /* All leaves reduced, or gathered, over what all replicas in sync have: values of the same nest
  * that have been compared. */
 enum sumac_status collect_all_reduce(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *values,
-    struct sumac_value **result, struct sumac_error *error);
+    struct sumac_strategy *strategy, const struct call *call,
+    const struct sumac_value *const *values, struct sumac_value **result,
+    struct sumac_error *error);
 enum sumac_status collect_all_gather(
-    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *values,
-    struct sumac_value **result, struct sumac_error *error);
+    struct sumac_strategy *strategy, const struct call *call,
+    const struct sumac_value *const *values, struct sumac_value **result,
+    struct sumac_error *error);
 
 /* What the first replica of all has, of a leaf; where it lies on its device, on each one's. */
 enum sumac_status collect_first(
-    struct sumac_strategy *strategy, struct sumac_value *const *values, struct sumac_value **result,
-    struct sumac_error *error);
+    struct sumac_strategy *strategy, const struct sumac_value *const *values,
+    struct sumac_value **result, struct sumac_error *error);
 
 /* Of tensors, one of each replica of this process: their sum, or the one that there is. */
 enum sumac_status collect_own_sum(
-    struct sumac_strategy *strategy, struct sumac_value *const *leaves, struct sumac_value **sum,
-    struct sumac_error *error);
+    struct sumac_strategy *strategy, const struct sumac_value *const *leaves,
+    struct sumac_value **sum, struct sumac_error *error);
 
 /* shares.c */
 /* How many threads may help another of as many replicas, on this machine. */

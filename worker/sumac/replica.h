@@ -66,8 +66,8 @@ SUMAC_API void sumac_replica_set_weight(struct sumac_replica *replica, double we
 /* What is this replica's own of the run's args, a tuple or list, and kwargs, a dict; both are empty
  * where the options have none. Lends  them, until the function returns. NULL: it is not in a run.
  */
-SUMAC_API struct sumac_value *sumac_replica_args(const struct sumac_replica *replica);
-SUMAC_API struct sumac_value *sumac_replica_kwargs(const struct sumac_replica *replica);
+SUMAC_API const struct sumac_value *sumac_replica_args(const struct sumac_replica *replica);
+SUMAC_API const struct sumac_value *sumac_replica_kwargs(const struct sumac_replica *replica);
 
 /* What the function returns. Without it, the replica's result is the value `none`; a second one
  * replaces the first.

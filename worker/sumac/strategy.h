@@ -198,8 +198,8 @@ SUMAC_API struct sumac_replica *sumac_present_replica(void);
 struct sumac_run_options {
     sumac_replica_function *function;
     void *context;
-    struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
-    struct sumac_value *kwargs; /* a dict; NULL: none. Borrowed */
+    const struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
+    const struct sumac_value *kwargs; /* a dict; NULL: none. Borrowed */
 };
 
 /* Strategy.run: call `function` once in each replica, all at once. In its arguments each
@@ -226,7 +226,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_run(
  * one.
  * Gives    *results. Fails  as sumac_value_select. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_local_results(
-    struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **results,
+    struct sumac_strategy *strategy, const struct sumac_value *value, struct sumac_value **results,
     struct sumac_error *error);
 
 /* What a value of a replica is made of: tf.distribute.experimental.ValueContext. */
@@ -256,7 +256,7 @@ SUMAC_API struct sumac_strategy *sumac_replica_strategy(const struct sumac_repli
  * ÷ R. Integers wrap; MEAN of integers is of float32 (8 and 16 bits) or float64, summed in that.
  * options (NULL: the strategy's).
  *
- * Borrows  value. Gives  *result.
+ * Gives    *result.
  * Fails    in every replica: INVALID_ARGUMENT: what they come with differs, naming who with whom
  *          and how; a leaf that cannot be reduced; what one comes with is none: NULL, a reduction
  *          or options that there are not. DEADLINE_EXCEEDED: one has not come, or (MEMBER_GONE)
@@ -266,7 +266,7 @@ SUMAC_API struct sumac_strategy *sumac_replica_strategy(const struct sumac_repli
  *          of it) is more than a push may have, 72 MiB by default. Sums go in parts of 8 MiB.
  *          FAILED_PRECONDITION, in this one: it is no thread of the replica's. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce(
-    struct sumac_replica *replica, enum sumac_reduce_op op, struct sumac_value *value,
+    struct sumac_replica *replica, enum sumac_reduce_op op, const struct sumac_value *value,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error);
 
@@ -274,7 +274,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce(
  * the rank - 1, whose extents may differ. Nests are gathered leaf by leaf.
  * Fails    as all_reduce; INVALID_ARGUMENT: scalars, an axis that a leaf does not have, slices. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather(
-    struct sumac_replica *replica, struct sumac_value *value, int64_t axis,
+    struct sumac_replica *replica, const struct sumac_value *value, int64_t axis,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error);
 
@@ -282,24 +282,25 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather(
  * Σ or Σ ÷ R of all replicas'; the part of the sum that is this replica's own, whose extent along
  * the axis `local` has (the value that was gathered). Every replica calls it. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce_gradient(
-    struct sumac_replica *replica, enum sumac_reduce_op op, struct sumac_value *upstream,
+    struct sumac_replica *replica, enum sumac_reduce_op op, const struct sumac_value *upstream,
     const struct sumac_communication_options *options, struct sumac_value **gradient,
     struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather_gradient(
-    struct sumac_replica *replica, struct sumac_value *upstream, struct sumac_value *local,
-    int64_t axis, struct sumac_value **gradient, struct sumac_error *error);
+    struct sumac_replica *replica, const struct sumac_value *upstream,
+    const struct sumac_value *local, int64_t axis, struct sumac_value **gradient,
+    struct sumac_error *error);
 
 /* ReplicaContext.merge_call: once all replicas have called it with the same function, that is
  * called once, in the cross-replica context, with the replicas' args regrouped; each gets its own
  * of the result.
- * Borrows  args (NULL: none), a tuple or list. Gives  *result (NULL: not wanted).
+ * args (NULL: none), a tuple or list. Gives  *result (NULL: not wanted).
  * Fails    as all_reduce, in every replica of this process, or as the function. */
 typedef enum sumac_status sumac_merge_function(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_merge_call(
     struct sumac_replica *replica, sumac_merge_function *function, void *context,
-    struct sumac_value *args, struct sumac_value **result, struct sumac_error *error);
+    const struct sumac_value *args, struct sumac_value **result, struct sumac_error *error);
 
 /* ---- on devices with memory of their own
  *
@@ -324,7 +325,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_merge_call(
  * Gives    *placed. Fails  RESOURCE_EXHAUSTED: no memory there; as the device.
  * Threads  any; of what the replica's function has made, its own. Counterpart: tf.device. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_to_device(
-    struct sumac_replica *replica, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_replica *replica, const struct sumac_value *value, struct sumac_value **placed,
     struct sumac_error *error);
 
 /* The same of all replicas of this process, across: a per_replica leaf is each one's on its device,
@@ -332,7 +333,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_to_device(
  * Gives    *placed. Fails  as sumac_replica_to_device, sumac_value_select; INVALID_ARGUMENT: a leaf
  *          with items of more replicas than there are. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_to_devices(
-    struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_strategy *strategy, const struct sumac_value *value, struct sumac_value **placed,
     struct sumac_error *error);
 
 /* ---- cross-replica */
@@ -371,24 +372,24 @@ SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
  * alike, but its SUM is INVALID_ARGUMENT always. (TensorFlow's rules for these two depend on the
  * axes.)
  *
- * Borrows  value, axes. Gives  *result.
+ * Gives    *result.
  * Fails    INVALID_ARGUMENT: shapes or types that differ; an axis that is out of range, named
  *          twice, or not counted; bools. FAILED_PRECONDITION: from within a replica context
  * (merge_call is the way), or another strategy's scope. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce(
-    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, const struct sumac_value *value,
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error);
 
 /* StrategyExtended.batch_reduce_to: each of a list or tuple, as reduce without axes; a list in the
  * same order. (StrategyExtended.reduce_to is sumac_strategy_reduce_to, sumac/variable.h.) */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_batch_reduce(
-    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, const struct sumac_value *values,
     struct sumac_value **results, struct sumac_error *error);
 
 /* Strategy.gather: the replicas' tensors one after the other along `axis`, as all_gather; nests
  * leaf by leaf. Of one replica it is checked just the same. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_gather(
-    struct sumac_strategy *strategy, struct sumac_value *value, int64_t axis,
+    struct sumac_strategy *strategy, const struct sumac_value *value, int64_t axis,
     struct sumac_value **result, struct sumac_error *error);
 
 #endif

@@ -60,7 +60,7 @@ struct sumac_variable_options {
     const char *name;
     /* A tensor; or per_replica, what each replica proposes: that of the first is every component's.
      * Borrowed */
-    struct sumac_value *initial;
+    const struct sumac_value *initial;
     enum sumac_synchronization synchronization; /* AUTO is ON_WRITE; NONE is refused */
     enum sumac_reduce_op aggregation;
     enum sumac_trainable trainable;
@@ -202,7 +202,6 @@ SUMAC_API enum sumac_write sumac_write_parse(const char *name);
 /* Write. `value` is a tensor of the variable's dtype and shape; of a SCATTER slices of that dense
  * shape.
  *
- * Borrows  value.
  * Gives    *result, what the context then reads (NULL: not wanted, and not read).
  * Fails    INVALID_ARGUMENT: another dtype or shape, a row that there is not, a per_replica value
  *          across, a 0 that SCATTER_DIV would divide by; as the table above says; as
@@ -211,16 +210,16 @@ SUMAC_API enum sumac_write sumac_write_parse(const char *name);
  *          them. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_write(
     struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
-    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
+    const struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
 /* Variable.assign, assign_add, assign_sub: the same. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign(
-    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign_add(
-    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign_sub(
-    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error);
 
 /* StrategyExtended.reduce_to: sumac_strategy_reduce without axes, with the result where
@@ -229,7 +228,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_assign_sub(
  * on the ps, or is NULL, the result is on the host, as that of sumac_strategy_reduce.
  * Fails    as sumac_strategy_reduce; FAILED_PRECONDITION: a variable of another strategy. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce_to(
-    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, const struct sumac_value *value,
     const struct sumac_variable *destination, struct sumac_value **result,
     struct sumac_error *error);
 
@@ -267,9 +266,9 @@ typedef enum sumac_status sumac_update_function(
 struct sumac_update_options {
     sumac_update_function *function;
     void *context;
-    struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
-    struct sumac_value *kwargs; /* a dict; NULL: none. Borrowed */
-    bool ungrouped;             /* group=False */
+    const struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
+    const struct sumac_value *kwargs; /* a dict; NULL: none. Borrowed */
+    bool ungrouped;                   /* group=False */
 };
 
 /* StrategyExtended.update: call `function` once for each component, in their order; for a variable
@@ -301,7 +300,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_update(
  *          shape, a gradient that is per_replica. FAILED_PRECONDITION (MISSING_SLOTS). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply(
     struct sumac_variable *variable, struct sumac_replica *replica,
-    const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
+    const struct sumac_function *function, const struct sumac_value *gradient,
+    struct sumac_error *error);
 
 /* All variables of a model at once, of one strategy, each by its own function: an optimizer's
  * apply_gradients. `gradients` is a list or tuple, of what sumac_variable_apply takes for each.
@@ -309,7 +309,6 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply(
  * to all of them or to none.
  *
  * variables (count), replica (NULL: across)
- * Borrows  gradients.
  * Fails    as sumac_variable_apply. INVALID_ARGUMENT: not one gradient for each.
  *          FAILED_PRECONDITION: of two strategies. RESOURCE_EXHAUSTED: of variables that live in
  *          this process, the first ones may have changed; (PART_TOO_LARGE) of those on ps, together
@@ -317,7 +316,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply(
  *          has: apply them in several calls. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_apply_all(
     struct sumac_variable *const *variables, uint32_t count, struct sumac_replica *replica,
-    struct sumac_value *gradients, struct sumac_error *error);
+    const struct sumac_value *gradients, struct sumac_error *error);
 
 /* ---- what an update's function asks of its context */
 
@@ -326,8 +325,8 @@ SUMAC_API uint32_t sumac_update_index(const struct sumac_update_context *update)
 
 /* The component's own of the options' args and kwargs; empty where they have none. Lends  them,
  * until the function returns. */
-SUMAC_API struct sumac_value *sumac_update_args(const struct sumac_update_context *update);
-SUMAC_API struct sumac_value *sumac_update_kwargs(const struct sumac_update_context *update);
+SUMAC_API const struct sumac_value *sumac_update_args(const struct sumac_update_context *update);
+SUMAC_API const struct sumac_value *sumac_update_kwargs(const struct sumac_update_context *update);
 
 /* What the function returns: as sumac_replica_return. Takes  value. */
 SUMAC_API void sumac_update_return(struct sumac_update_context *update, struct sumac_value *value);
@@ -339,10 +338,10 @@ SUMAC_API void sumac_update_return(struct sumac_update_context *update, struct s
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_update_read(
     struct sumac_update_context *update, struct sumac_value **value, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_update_write(
-    struct sumac_update_context *update, enum sumac_write write, struct sumac_value *value,
+    struct sumac_update_context *update, enum sumac_write write, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_update_apply(
     struct sumac_update_context *update, const struct sumac_function *function,
-    struct sumac_value *gradient, struct sumac_error *error);
+    const struct sumac_value *gradient, struct sumac_error *error);
 
 #endif

@@ -109,7 +109,7 @@ enum sumac_status sumac_variable_read_all(
 
 /* As the variable's one component, or its first, has it. Gives  *own. */
 static enum sumac_status check_gradient(
-    struct sumac_variable *variable, struct sumac_value *gradient, struct sumac_value **own,
+    struct sumac_variable *variable, const struct sumac_value *gradient, struct sumac_value **own,
     struct sumac_error *error)
 {
     enum sumac_status status = update_check_argument(variable, gradient, error);
@@ -125,7 +125,8 @@ static enum sumac_status check_gradient(
 
 /* All gradients are looked at before any is applied. */
 static enum sumac_status apply_across(
-    const struct variables *variables, struct sumac_value *gradients, struct sumac_error *error)
+    const struct variables *variables, const struct sumac_value *gradients,
+    struct sumac_error *error)
 {
     struct sumac_value **own = calloc((size_t)variables->count + 1, sizeof *own);
     enum sumac_status status = own == NULL ? value_fail_for_memory(error) : SUMAC_OK;
@@ -134,7 +135,7 @@ static enum sumac_status apply_across(
         status =
             check_gradient(variables->items[i], sumac_value_item(gradients, i), &own[i], error);
     if (status == SUMAC_OK && variables->count > 0)
-        status = remote_change_all(variables->items, own, variables->count, error);
+        status = remote_change_all(variables->items, value_lend(own), variables->count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++)
         if (variables->items[i]->remote == NULL)
             status = sumac_variable_apply(
@@ -145,7 +146,7 @@ static enum sumac_status apply_across(
 
 /* All replicas' gradients, regrouped. */
 static enum sumac_status apply_merged(
-    struct sumac_strategy *strategy, struct sumac_value *gradients, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *gradients, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     (void)strategy;
@@ -156,8 +157,8 @@ static enum sumac_status apply_merged(
 }
 
 static enum sumac_status apply_in_replica(
-    const struct variables *variables, struct sumac_replica *replica, struct sumac_value *gradients,
-    struct sumac_error *error)
+    const struct variables *variables, struct sumac_replica *replica,
+    const struct sumac_value *gradients, struct sumac_error *error)
 {
     struct variables own = *variables;
     struct sumac_value *none = NULL;
@@ -176,7 +177,7 @@ static enum sumac_status apply_in_replica(
 
 static enum sumac_status check_gradients(
     const struct variables *variables, const struct sumac_replica *replica,
-    struct sumac_value *gradients, struct sumac_error *error)
+    const struct sumac_value *gradients, struct sumac_error *error)
 {
     static const char call[] = "sumac_variable_apply_all";
     const enum sumac_value_kind kind = sumac_value_kind(gradients);
@@ -199,7 +200,7 @@ static enum sumac_status check_gradients(
 
 enum sumac_status sumac_variable_apply_all(
     struct sumac_variable *const *variables, uint32_t count, struct sumac_replica *replica,
-    struct sumac_value *gradients, struct sumac_error *error)
+    const struct sumac_value *gradients, struct sumac_error *error)
 {
     const struct variables all = {.items = variables, .count = count};
     struct sumac_error why;

@@ -17,7 +17,7 @@ struct creation {
 
 /* What replica 0 asks for; what the others propose was compared with that. */
 static enum sumac_status create_merged(
-    struct sumac_strategy *strategy, struct sumac_value *proposals, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *proposals, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_variable_options options = *((const struct creation *)context)->options;

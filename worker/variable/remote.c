@@ -90,7 +90,7 @@ static void take_partitioner(
 
 enum sumac_status remote_create(
     struct sumac_variable *variable, const struct sumac_variable_options *asked,
-    struct sumac_value *initial, struct sumac_error *error)
+    const struct sumac_value *initial, struct sumac_error *error)
 {
     struct sumac_value *here = NULL;
 
@@ -300,15 +300,13 @@ static bool make_delta(
 static void let_go(void *operands) { sumac_value_unref(operands); }
 
 /* A buffer of no bytes that has a reference of each. NULL: no memory. */
-static struct sumac_buffer *hold(struct sumac_value *const *operands, uint32_t count)
+static struct sumac_buffer *hold(const struct sumac_value *const *operands, uint32_t count)
 {
     const struct sumac_place host = {.kind = SUMAC_PLACE_HOST};
     struct sumac_buffer *held = NULL;
 
     assert(count > 0);
-    for (uint32_t i = 0; i < count; i++)
-        (void)sumac_value_ref(operands[i]);
-    struct sumac_value *all = sumac_value_list(operands, count);
+    struct sumac_value *all = value_hold(SUMAC_VALUE_LIST, operands, count, 0);
     if (all != NULL && sumac_buffer_wrap(NULL, 0, host, let_go, all, &held) != SUMAC_OK)
         sumac_value_unref(all);
     return held;
@@ -346,7 +344,7 @@ struct remote_change {
     struct sumac_variable *const *variables;
     bool of_first;
     const struct sumac_function *function;
-    struct sumac_value *const *operands;
+    const struct sumac_value *const *operands;
     uint32_t count;
 };
 
@@ -402,7 +400,7 @@ static enum sumac_status make_push(const struct remote_change *change, struct su
 
     for (uint32_t i = 0; status == SUMAC_OK && i < change->count; i++)
         status = on_device_take_one(change->operands[i], &here[i], error);
-    own.operands = here;
+    own.operands = value_lend(here);
     if (status == SUMAC_OK)
         status = push_here(&own, error);
     for (uint32_t i = 0; here != NULL && i < change->count; i++)
@@ -413,7 +411,7 @@ static enum sumac_status make_push(const struct remote_change *change, struct su
 
 enum sumac_status remote_change(
     struct sumac_variable *variable, const struct sumac_function *function,
-    struct sumac_value *const *operands, uint32_t count, struct sumac_error *error)
+    const struct sumac_value *const *operands, uint32_t count, struct sumac_error *error)
 {
     const struct remote_change change = {
         .variables = &variable,
@@ -427,8 +425,8 @@ enum sumac_status remote_change(
 }
 
 enum sumac_status remote_change_all(
-    struct sumac_variable *const *variables, struct sumac_value *const *operands, uint32_t count,
-    struct sumac_error *error)
+    struct sumac_variable *const *variables, const struct sumac_value *const *operands,
+    uint32_t count, struct sumac_error *error)
 {
     const struct remote_change change = {
         .variables = variables, .operands = operands, .count = count};

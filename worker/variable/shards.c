@@ -148,7 +148,7 @@ static enum sumac_status read_for(
     return distributed_refuse_read(variable, replica, &why, error);
 }
 
-/* A part has been taken of `whole`, or why not. */
+/* A part has been taken of `whole`, or why not. Takes  whole. */
 static enum sumac_status part_of(
     const struct sumac_variable *variable, struct sumac_value *whole, enum sumac_status status,
     const struct sumac_error *cause, struct sumac_error *error)

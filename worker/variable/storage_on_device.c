@@ -72,10 +72,10 @@ static void release(struct storage *storage)
     *storage = (struct storage){.value = NULL};
 }
 
-static struct sumac_value *
+static const struct sumac_value *
 operand_of(const struct sumac_variable *variable, const struct change *change, uint32_t index)
 {
-    struct sumac_value *operand = change->operand;
+    const struct sumac_value *operand = change->operand;
 
     if (!value_is_leaf_of_replicas(operand))
         return operand;
@@ -87,7 +87,7 @@ operand_of(const struct sumac_variable *variable, const struct change *change, u
 static bool
 is_taken_over(const struct sumac_variable *variable, const struct change *change, uint32_t index)
 {
-    struct sumac_value *operand = operand_of(variable, change, index);
+    const struct sumac_value *operand = operand_of(variable, change, index);
     const struct sumac_tensor *own = &variable->components[index].storage->value->tensor;
 
     if (change->function->number != UPDATE_ASSIGN || operand->kind != SUMAC_VALUE_TENSOR ||

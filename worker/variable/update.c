@@ -12,7 +12,7 @@
 /* ---- what the function is given */
 
 static enum sumac_status refuse_per_replica(
-    void *context, struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct sumac_variable *variable = context;
@@ -30,7 +30,7 @@ static enum sumac_status refuse_per_replica(
 }
 
 enum sumac_status update_check_argument(
-    struct sumac_variable *variable, struct sumac_value *given, struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_value *given, struct sumac_error *error)
 {
     struct sumac_value *same = NULL;
 
@@ -104,21 +104,19 @@ static enum sumac_status call_function(
 /* ---- what they returned */
 
 static enum sumac_status tuple_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const uint32_t count = *(const uint32_t *)context;
 
     (void)path;
     assert(count > 0);
-    for (uint32_t i = 0; i < count; i++)
-        (void)sumac_value_ref(leaves[i]);
-    *mapped = sumac_value_tuple(leaves, count);
+    *mapped = value_hold(SUMAC_VALUE_TUPLE, leaves, count, 0);
     return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
 static enum sumac_status put_together(
-    const struct sumac_variable *variable, bool grouped, struct sumac_value *const *results,
+    const struct sumac_variable *variable, bool grouped, const struct sumac_value *const *results,
     struct sumac_value **result, struct sumac_error *error)
 {
     uint32_t count = variable->component_count;
@@ -144,12 +142,12 @@ uint32_t sumac_update_index(const struct sumac_update_context *update)
     return update == NULL ? 0 : update->component->index;
 }
 
-struct sumac_value *sumac_update_args(const struct sumac_update_context *update)
+const struct sumac_value *sumac_update_args(const struct sumac_update_context *update)
 {
     return update == NULL ? NULL : update->own.args;
 }
 
-struct sumac_value *sumac_update_kwargs(const struct sumac_update_context *update)
+const struct sumac_value *sumac_update_kwargs(const struct sumac_update_context *update)
 {
     return update == NULL ? NULL : update->own.kwargs;
 }
@@ -213,7 +211,7 @@ static enum sumac_status update_components(
         status = call_function(&calls[i], update, &results[i], error);
     }
     if (status == SUMAC_OK && result != NULL)
-        status = put_together(variable, !update->ungrouped, results, result, error);
+        status = put_together(variable, !update->ungrouped, value_lend(results), result, error);
     for (uint32_t i = 0; results != NULL && i < count; i++)
         sumac_value_unref(results[i]);
     free(results);
@@ -230,7 +228,7 @@ struct merged {
 
 /* All replicas' args, regrouped: a list of args and kwargs. */
 static enum sumac_status update_merged(
-    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_strategy *strategy, const struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
     const struct merged *merged = context;
@@ -329,7 +327,8 @@ enum sumac_status sumac_variable_update(
 
 enum sumac_status sumac_variable_apply(
     struct sumac_variable *variable, struct sumac_replica *replica,
-    const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error)
+    const struct sumac_function *function, const struct sumac_value *gradient,
+    struct sumac_error *error)
 {
     struct sumac_error why;
 

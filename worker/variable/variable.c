@@ -83,9 +83,9 @@ static bool is_integer(enum sumac_dtype dtype)
     return dtype >= SUMAC_INT8 && dtype <= SUMAC_UINT64;
 }
 
-struct sumac_value *distributed_initial_of(const struct sumac_variable_options *options)
+const struct sumac_value *distributed_initial_of(const struct sumac_variable_options *options)
 {
-    struct sumac_value *initial = options->initial;
+    const struct sumac_value *initial = options->initial;
 
     if (initial != NULL && value_is_leaf_of_replicas(initial))
         initial = initial->items[0];
@@ -339,9 +339,10 @@ static enum sumac_status take_first_initial(
     struct sumac_value **initial, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = variable->strategy;
-    struct sumac_value *own = distributed_initial_of(options), **all = NULL;
+    const struct sumac_value *own = distributed_initial_of(options);
+    struct sumac_value **all = NULL;
     struct label created;
-    struct sumac_value *same[SUMAC_REPLICAS_MAX];
+    const struct sumac_value *same[SUMAC_REPLICAS_MAX];
     struct call call = {
         .kind = CALL_CREATE, .value = own, .name = created.text, .first_only = true};
 
@@ -556,11 +557,11 @@ aggregate(struct sumac_variable *variable, struct sumac_value **value, struct su
     if (status != SUMAC_OK)
         return call_refuse_across(variable->strategy, CALL_READ, &why, error);
     call.value = own[0];
-    status = call_hear_all(variable->strategy, &call, own, NULL, &all, error);
+    status = call_hear_all(variable->strategy, &call, value_lend(own), NULL, &all, error);
     if (status == SUMAC_OK && call.first_only)
         *value = sumac_value_ref(all[0]);
     else if (status == SUMAC_OK)
-        status = collect_all_reduce(variable->strategy, &call, all, value, error);
+        status = collect_all_reduce(variable->strategy, &call, value_lend(all), value, error);
     call_forget_all(variable->strategy, all);
     release(own, variable->component_count);
     return status;
@@ -665,8 +666,9 @@ enum sumac_status distributed_regroup(
     enum sumac_status status = component_values(variable, &values, error);
     if (status != SUMAC_OK)
         return status;
-    status = sumac_value_regroup(
-        values, variable->component_count, variable->strategy->first, value, error);
+    status = value_regroup_as(
+        SUMAC_VALUE_PER_REPLICA, value_lend(values), variable->component_count,
+        variable->strategy->first, value, error);
     release(values, variable->component_count);
     return status;
 }

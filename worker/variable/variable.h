@@ -77,7 +77,7 @@ struct sumac_variable {
 struct change {
     const struct update_function *function;
     const struct update_hyperparameters *hyperparameters;
-    struct sumac_value *operand;
+    const struct sumac_value *operand;
 };
 
 /* What a change writes to: the storage's own values, or new ones that take their place. */
@@ -133,7 +133,7 @@ enum sumac_status operand_check(
  * variable->remote. Fails  as sumac_client_create; as the device that has `initial`. */
 enum sumac_status remote_create(
     struct sumac_variable *variable, const struct sumac_variable_options *asked,
-    struct sumac_value *initial, struct sumac_error *error);
+    const struct sumac_value *initial, struct sumac_error *error);
 /* What it is, with all that this process has changed before.
  * Gives  *value. Fails  as sumac_client_pull_and_wait. */
 enum sumac_status
@@ -151,12 +151,12 @@ enum sumac_status remote_read_all(
  * Fails  as sumac_client_push_and_wait. */
 enum sumac_status remote_change(
     struct sumac_variable *variable, const struct sumac_function *function,
-    struct sumac_value *const *operands, uint32_t count, struct sumac_error *error);
+    const struct sumac_value *const *operands, uint32_t count, struct sumac_error *error);
 
 /* Each one's own function with its operand, of all that are remote, in one push: all, or none. */
 enum sumac_status remote_change_all(
-    struct sumac_variable *const *variables, struct sumac_value *const *operands, uint32_t count,
-    struct sumac_error *error);
+    struct sumac_variable *const *variables, const struct sumac_value *const *operands,
+    uint32_t count, struct sumac_error *error);
 
 /* ---- update.c */
 
@@ -173,7 +173,7 @@ enum sumac_status update_refuse(
 /* No leaf is per_replica, unless it is known that all replicas have the same. Fails
  * INVALID_ARGUMENT, naming the variable and the leaf. */
 enum sumac_status update_check_argument(
-    struct sumac_variable *variable, struct sumac_value *given, struct sumac_error *error);
+    struct sumac_variable *variable, const struct sumac_value *given, struct sumac_error *error);
 
 /* ---- write.c */
 
@@ -184,15 +184,16 @@ bool write_is_by_rows(enum sumac_write write);
 /* What all replicas in sync write together: aggregated, and done. Gives *result (NULL: not wanted):
  * what each reads then. */
 enum sumac_status write_together(
-    struct sumac_variable *variable, enum sumac_write write, struct sumac_value *const *values,
-    struct sumac_value **result, struct sumac_error *error);
+    struct sumac_variable *variable, enum sumac_write write,
+    const struct sumac_value *const *values, struct sumac_value **result,
+    struct sumac_error *error);
 
 /* Apply the function (NULL: its own) to a component of one that is not remote. NULL: to all, each
  * by its own of the gradient, which is mirrored, or by that itself: it is the same for all. Fails
  * as sumac_update_apply. */
 enum sumac_status write_apply(
     struct sumac_variable *variable, struct component *only, const struct sumac_function *function,
-    struct sumac_value *gradient, struct sumac_error *error);
+    const struct sumac_value *gradient, struct sumac_error *error);
 
 /* ---- creation.c */
 
@@ -208,7 +209,7 @@ enum sumac_status distributed_check_options(
     const struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct sumac_error *error);
 /* The tensor that every component begins with; lent. NULL: the options have no tensor. */
-struct sumac_value *distributed_initial_of(const struct sumac_variable_options *options);
+const struct sumac_value *distributed_initial_of(const struct sumac_variable_options *options);
 /* What the options ask for, apart from the initial elements. The options were checked. */
 void distributed_label_options(
     struct sumac_strategy *strategy, const struct sumac_variable_options *options,

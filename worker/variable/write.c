@@ -65,8 +65,9 @@ static const struct update_hyperparameters no_hyperparameters;
 
 /* On the ps, one operand after the other; *result is what it then is. */
 static enum sumac_status change_remote(
-    struct sumac_variable *variable, enum sumac_write write, struct sumac_value *const *operands,
-    uint32_t count, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, enum sumac_write write,
+    const struct sumac_value *const *operands, uint32_t count, struct sumac_value **result,
+    struct sumac_error *error)
 {
     const struct sumac_function function = {.name = writes[write].function};
 
@@ -99,7 +100,7 @@ static enum sumac_status change_storage(
 
 static enum sumac_status change(
     struct sumac_variable *variable, struct component *only, enum sumac_write write,
-    struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
+    const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     const struct change change = {
         .function = write_function(write),
@@ -327,7 +328,7 @@ static enum sumac_status divide(
 
 /* The same, wherever the operand is. */
 static enum sumac_status divide_here(
-    const struct sumac_variable *variable, struct sumac_value *operand,
+    const struct sumac_variable *variable, const struct sumac_value *operand,
     struct sumac_value **divided, struct sumac_error *error)
 {
     struct sumac_value *here = NULL;
@@ -340,7 +341,7 @@ static enum sumac_status divide_here(
 }
 
 static enum sumac_status write_across(
-    struct sumac_variable *variable, enum sumac_write write, struct sumac_value *operand,
+    struct sumac_variable *variable, enum sumac_write write, const struct sumac_value *operand,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *share = NULL;
@@ -367,7 +368,8 @@ static enum sumac_status write_across(
 /* What is written for all: their sum or mean, or what the first has. */
 static enum sumac_status aggregate(
     const struct sumac_variable *variable, enum sumac_write write,
-    struct sumac_value *const *values, struct sumac_value **operand, struct sumac_error *error)
+    const struct sumac_value *const *values, struct sumac_value **operand,
+    struct sumac_error *error)
 {
     const struct call call = {.kind = CALL_WRITE, .op = aggregation_op(variable)};
 
@@ -380,8 +382,8 @@ static enum sumac_status aggregate(
 }
 
 enum sumac_status write_together(
-    struct sumac_variable *variable, enum sumac_write write, struct sumac_value *const *values,
-    struct sumac_value **result, struct sumac_error *error)
+    struct sumac_variable *variable, enum sumac_write write,
+    const struct sumac_value *const *values, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *operand = NULL;
 
@@ -401,7 +403,7 @@ enum sumac_status write_together(
 
 static enum sumac_status write_with_others(
     struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
-    struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
+    const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     const struct call call = {
         .kind = CALL_WRITE,
@@ -430,7 +432,7 @@ static bool is_together(const struct sumac_variable *variable)
 
 static enum sumac_status write_in_replica(
     struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
-    struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
+    const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     struct component *own = distributed_component(variable, replica);
 
@@ -469,18 +471,19 @@ static enum sumac_status check_operand(
 static bool is_each_ones(const struct sumac_variable *variable, const struct sumac_value *value)
 {
     return variable->is_there && value_is_leaf_of_replicas(value) &&
-           value_are_alike(value->items, value->count) && value->count == variable->component_count;
+           value_are_alike(value_lend(value->items), value->count) &&
+           value->count == variable->component_count;
 }
 
 /* Across, a value that is the same in all replicas is what the first has; lent. */
 static enum sumac_status read_operand(
     const struct sumac_variable *variable, const struct sumac_replica *replica,
-    enum sumac_write write, struct sumac_value *value, struct sumac_value **operand,
+    enum sumac_write write, const struct sumac_value *value, const struct sumac_value **operand,
     struct sumac_error *error)
 {
     const bool across = replica == NULL;
     const bool same = across && value_is_same_in_replicas(value);
-    struct sumac_value *one = same ? value->items[0] : value;
+    const struct sumac_value *one = same ? value->items[0] : value;
 
     assert(is_write(write));
     *operand = is_each_ones(variable, value) ? value : one;
@@ -532,9 +535,9 @@ static enum sumac_status refuse_write(
 
 enum sumac_status sumac_variable_write(
     struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
-    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
+    const struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
 {
-    struct sumac_value *operand;
+    const struct sumac_value *operand;
     struct sumac_error why;
 
     enum sumac_status status = check_write(variable, replica, write, value, result != NULL, &why);
@@ -550,21 +553,21 @@ enum sumac_status sumac_variable_write(
 }
 
 enum sumac_status sumac_variable_assign(
-    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN, value, result, error);
 }
 
 enum sumac_status sumac_variable_assign_add(
-    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN_ADD, value, result, error);
 }
 
 enum sumac_status sumac_variable_assign_sub(
-    struct sumac_variable *variable, struct sumac_replica *replica, struct sumac_value *value,
+    struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     return sumac_variable_write(variable, replica, SUMAC_WRITE_ASSIGN_SUB, value, result, error);
@@ -614,7 +617,7 @@ enum sumac_status sumac_update_read(
 }
 
 enum sumac_status sumac_update_write(
-    struct sumac_update_context *update, enum sumac_write write, struct sumac_value *value,
+    struct sumac_update_context *update, enum sumac_write write, const struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
     static const char call[] = "sumac_update_write";
@@ -639,7 +642,7 @@ enum sumac_status sumac_update_write(
 /* Which functions there are, and what they take, the ps knows. */
 static enum sumac_status apply_remote(
     struct sumac_variable *variable, const struct sumac_function *function,
-    struct sumac_value *gradient, struct sumac_error *error)
+    const struct sumac_value *gradient, struct sumac_error *error)
 {
     const char *const name = function != NULL && function->name != NULL ? function->name : "apply";
 
@@ -665,7 +668,7 @@ static enum sumac_status check_gradient(
 
 enum sumac_status write_apply(
     struct sumac_variable *variable, struct component *only, const struct sumac_function *function,
-    struct sumac_value *gradient, struct sumac_error *error)
+    const struct sumac_value *gradient, struct sumac_error *error)
 {
     struct update_hyperparameters hyperparameters = variable->hyperparameters;
     struct change change = {
@@ -683,7 +686,7 @@ enum sumac_status write_apply(
 
 enum sumac_status sumac_update_apply(
     struct sumac_update_context *update, const struct sumac_function *function,
-    struct sumac_value *gradient, struct sumac_error *error)
+    const struct sumac_value *gradient, struct sumac_error *error)
 {
     static const char call[] = "sumac_update_apply";
 

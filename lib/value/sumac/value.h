@@ -10,10 +10,19 @@
  *            ├─ per_replica ── one item for each replica (tf.distribute.DistributedValues)
  *            └─ mirrored ── likewise, the same in all
  *
- * A value does not change once it is made, and is counted: whoever wants to keep one takes a
- * reference. Its items are its own; the functions that make one of others *take* these, whether or
- * not they succeed, and fail (NULL) for what is NULL, so that calls nest and one look at the end is
- * enough:
+ * A value does not change once it is made, and is counted. Whose it is, its type says, here and in
+ * every function and callback that has to do with values:
+ *
+ *     const struct sumac_value *value    a parameter, or a member of options: borrowed
+ *     struct sumac_value *value          a parameter: taken, also when the call fails
+ *     struct sumac_value *const *items   a parameter: each is taken, likewise
+ *     struct sumac_value **result        given: the caller's, to sumac_value_unref
+ *     struct sumac_value *               returned: given
+ *     const struct sumac_value *         returned: lent, by the value or context that was asked
+ *
+ * sumac_value_ref makes one's own of what is borrowed or lent; without it, a compiler that warns of
+ * discarded qualifiers does not let that be taken. Functions that make a value of others fail
+ * (NULL) for what is NULL, so that calls nest and one look at the end is enough:
  *
  *     struct sumac_value *batch = sumac_value_dict(
  *         (const char *const[]){"x", "y"},
@@ -35,6 +44,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "sumac/reduce.h"
 #include "sumac/status.h"
@@ -101,8 +111,8 @@ sumac_value_per_replica(struct sumac_value *const *items, uint32_t count, uint32
 SUMAC_API struct sumac_value *
 sumac_value_mirrored(struct sumac_value *item, uint32_t count, uint32_t first);
 
-/* Take a reference, and return the same value; give one back. Of NULL they do nothing. */
-SUMAC_API struct sumac_value *sumac_value_ref(struct sumac_value *value);
+/* Take a reference, and return the same value as one's own; give one back. NULL does nothing. */
+SUMAC_API struct sumac_value *sumac_value_ref(const struct sumac_value *value);
 SUMAC_API void sumac_value_unref(struct sumac_value *value);
 
 /* ---- read */
@@ -116,11 +126,13 @@ SUMAC_API const char *sumac_value_kind_name(enum sumac_value_kind kind);
 SUMAC_API uint32_t sumac_value_count(const struct sumac_value *value);
 /* Of slices, item 0 are the values and item 1 the indices. NULL: it has no such item.
  * Lends    valid with the value. */
-SUMAC_API struct sumac_value *sumac_value_item(const struct sumac_value *value, uint32_t index);
+SUMAC_API const struct sumac_value *
+sumac_value_item(const struct sumac_value *value, uint32_t index);
 /* Of a dict: the key of an item; the item of a key. NULL: none, or no dict.
  * Lends    valid with the value. */
 SUMAC_API const char *sumac_value_key(const struct sumac_value *value, uint32_t index);
-SUMAC_API struct sumac_value *sumac_value_find(const struct sumac_value *value, const char *key);
+SUMAC_API const struct sumac_value *
+sumac_value_find(const struct sumac_value *value, const char *key);
 
 /* Of a tensor. NULL: it is none; of slices the dense shape's tensor is none either.
  * Lends    a view of its elements, to be read, valid with the value. Where they are on a device
@@ -129,6 +141,12 @@ SUMAC_API struct sumac_value *sumac_value_find(const struct sumac_value *value, 
 SUMAC_API const struct sumac_tensor *sumac_value_as_tensor(const struct sumac_value *value);
 /* The first element: the same as sumac_tensor_data of that. NULL: no tensor. */
 SUMAC_API const void *sumac_value_data(const struct sumac_value *value);
+/* The element of a tensor that has one, of that type, whatever its shape and wherever it is.
+ * Anything else is NaN, or of integers 0. Counterpart: float(), int(). */
+SUMAC_API float sumac_value_as_float32(const struct sumac_value *value);
+SUMAC_API double sumac_value_as_float64(const struct sumac_value *value);
+SUMAC_API int32_t sumac_value_as_int32(const struct sumac_value *value);
+SUMAC_API int64_t sumac_value_as_int64(const struct sumac_value *value);
 /* Of slices the dense shape; of a tensor its own; of anything else a scalar's. */
 SUMAC_API struct sumac_shape sumac_value_shape(const struct sumac_value *value);
 
@@ -140,7 +158,7 @@ SUMAC_API uint32_t sumac_value_first_replica(const struct sumac_value *value);
  * Gives    *local: release with sumac_value_unref.
  * Fails    OUT_OF_RANGE: a leaf has no item of that replica. RESOURCE_EXHAUSTED. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_select(
-    struct sumac_value *value, uint32_t replica, struct sumac_value **local,
+    const struct sumac_value *value, uint32_t replica, struct sumac_value **local,
     struct sumac_error *error);
 
 /* The same with all elements in the host's memory; that is itself, where they are. What replicas
@@ -152,7 +170,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_select(
  * Fails    RESOURCE_EXHAUSTED. FAILED_PRECONDITION: no strategy, or worker, has opened the device.
  *          As the device. Counterpart: tf.device("CPU"), numpy(). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_to_host(
-    struct sumac_value *value, struct sumac_value **here, struct sumac_error *error);
+    const struct sumac_value *value, struct sumac_value **here, struct sumac_error *error);
 
 /* The other way: put together what each of some replicas has, leaf by leaf. If all have the same
  * object, not only an equal one, that is the leaf. If all have copies of one object, each on its
@@ -161,13 +179,14 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_to_host(
  * A collective gives each replica another object, with the same elements, and so do reads and
  * writes of a variable: these become per_replica.
  *
- * Borrows  the items.
+ * items (a list or tuple, of one for each)
  * Gives    *regrouped.
- * Fails    INVALID_ARGUMENT: their nests differ; the text says where and how. RESOURCE_EXHAUSTED.
+ * Fails    INVALID_ARGUMENT: no such items; their nests differ, and the text says where and how.
+ *          RESOURCE_EXHAUSTED.
  * Counterpart: the regrouping of tf.distribute's run. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_regroup(
-    struct sumac_value *const *items, uint32_t count, uint32_t first,
-    struct sumac_value **regrouped, struct sumac_error *error);
+    const struct sumac_value *items, uint32_t first, struct sumac_value **regrouped,
+    struct sumac_error *error);
 
 /* ---- parts of a tensor */
 
@@ -229,5 +248,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_same_nest(
  * would take, without the end, as snprintf does.
  * Lends    text. */
 SUMAC_API size_t sumac_value_print(const struct sumac_value *value, char *text, size_t text_bytes);
+/* The same, whole, to a stream: ferror tells whether it is written. */
+SUMAC_API void sumac_value_fprint(FILE *stream, const struct sumac_value *value);
 
 #endif
