@@ -10,48 +10,7 @@
 #include "controller_collectives.h"
 #include "collective.h"
 #include "controller_members.h"
-
-/* The two, and where the first difference goes. */
-struct pair {
-    const struct controller *controller, *again;
-    struct check *check;
-};
-
-static void differ(const struct pair *pair, const char *what, const char *of_whom)
-{
-    check_object(
-        pair->check, "the controller's records do not say the %s of %.200s", what, of_whom);
-}
-
-static void
-same(const struct pair *pair, uint64_t was, uint64_t is, const char *what, const char *of_whom)
-{
-    if (was != is)
-        check_object(
-            pair->check,
-            "%s of %.200s was %" PRIu64 ", and by the controller's records is %" PRIu64, what,
-            of_whom, was, is);
-}
-
-static void same_text(
-    const struct pair *pair, const char *was, const char *is, const char *what, const char *of_whom)
-{
-    if (strcmp(was, is) != 0)
-        differ(pair, what, of_whom);
-}
-
-/* Is one of them missing? Then there is nothing to go on with. */
-static bool one_only(const struct pair *pair, const void *was, const void *is, const char *of_whom)
-{
-    if ((was == NULL) == (is == NULL))
-        return false;
-    check_object(
-        pair->check,
-        is == NULL ? "the controller's records lack %.200s"
-                   : "the controller's records have %.200s, which there is not",
-        of_whom);
-    return true;
-}
+#include "replay_pair.h"
 
 static void same_voided(
     const struct pair *pair, const struct controller_voided *a, const struct controller_voided *b,
@@ -68,7 +27,8 @@ static void same_voided(
 
 static void same_peer(const struct pair *pair, uint32_t ps)
 {
-    const struct controller_peer *a = &pair->controller->peers[ps], *b = &pair->again->peers[ps];
+    const struct controller_peer *a = &pair->controller->peers[ps],
+                                 *b = &pair->controller_again->peers[ps];
 
     same(pair, a->incarnation, b->incarnation, "the incarnation", a->address);
     same_text(pair, a->address, b->address, "address", a->address);
@@ -76,7 +36,7 @@ static void same_peer(const struct pair *pair, uint32_t ps)
 
 static void same_end(const struct pair *pair)
 {
-    const struct controller *a = pair->controller, *b = pair->again;
+    const struct controller *a = pair->controller, *b = pair->controller_again;
     const char *whom = "the run's end";
 
     same(pair, a->phase, b->phase, "the phase", whom);
@@ -88,7 +48,7 @@ static void same_end(const struct pair *pair)
 
 static void same_cluster(const struct pair *pair)
 {
-    const struct controller *a = pair->controller, *b = pair->again;
+    const struct controller *a = pair->controller, *b = pair->controller_again;
     const char *whom = "the cluster";
 
     same(pair, a->cluster_id, b->cluster_id, "the number", whom);
@@ -165,9 +125,9 @@ static void same_session(
 
     if (one_only(pair, a, b, whom))
         return;
-    if (controller_session_find(pair->again, a->id, sizeof a->id) != b)
+    if (controller_session_find(pair->controller_again, a->id, sizeof a->id) != b)
         differ(pair, "number", whom);
-    if (controller_session_find_nonce(pair->again, a->nonce) != b)
+    if (controller_session_find_nonce(pair->controller_again, a->nonce) != b)
         differ(pair, "nonce", whom);
     same(pair, a->state, b->state, "the state", whom);
     same(pair, a->role, b->role, "the role", whom);
@@ -230,12 +190,13 @@ static void same_variable(
 
 static void same_functions(const struct pair *pair)
 {
-    const struct functions *a = &pair->controller->functions, *b = &pair->again->functions;
+    const struct functions *a = &pair->controller->functions,
+                           *b = &pair->controller_again->functions;
 
     same(pair, a->count, b->count, "how many functions", "the controller");
     for (uint32_t i = 0; i < a->count && check_is_good(pair->check); i++) {
         const struct controller_function *was = &pair->controller->defined[i],
-                                         *is = &pair->again->defined[i];
+                                         *is = &pair->controller_again->defined[i];
         same(pair, was->state, is->state, "the state of a function", a->known[i].row.name);
         same_text(pair, a->known[i].row.name, b->known[i].row.name, "a function's name", "it");
         same(pair, a->known[i].text_bytes, b->known[i].text_bytes, "a function's text", "it");
@@ -262,7 +223,9 @@ static void same_barrier(
     if (one_only(pair, a, b, whom))
         return;
     same_text(pair, a->name, b->name, "name", whom);
-    same(pair, controller_barrier_find(pair->again, a->name) == b, true, "that it is found", whom);
+    same(
+        pair, controller_barrier_find(pair->controller_again, a->name) == b, true,
+        "that it is found", whom);
     same(pair, a->of_all, b->of_all, "that it is of all", whom);
     same(pair, a->open, b->open, "that a round is open", whom);
     same(pair, a->round, b->round, "the round", whom);
@@ -280,7 +243,7 @@ static void same_barrier(
 static void same_barriers(const struct pair *pair)
 {
     const struct controller_barrier *a = pair->controller->barriers.first,
-                                    *b = pair->again->barriers.first;
+                                    *b = pair->controller_again->barriers.first;
 
     for (; (a != NULL || b != NULL) && check_is_good(pair->check);
          a = a == NULL ? NULL : a->in_controller.next, b = b == NULL ? NULL : b->in_controller.next)
@@ -314,7 +277,7 @@ static void same_collective(
 static void same_collectives(const struct pair *pair)
 {
     const struct controller_collective *a = pair->controller->collectives.first,
-                                       *b = pair->again->collectives.first;
+                                       *b = pair->controller_again->collectives.first;
 
     for (; (a != NULL || b != NULL) && check_is_good(pair->check);
          a = a == NULL ? NULL : a->in_controller.next, b = b == NULL ? NULL : b->in_controller.next)
@@ -324,7 +287,11 @@ static void same_collectives(const struct pair *pair)
 void controller_replay_check(
     const struct controller *controller, const struct controller *again, struct check *check)
 {
-    const struct pair pair = {.controller = controller, .again = again, .check = check};
+    const struct pair pair = {
+        .controller = controller,
+        .controller_again = again,
+        .records = "the controller's records",
+        .check = check};
     const struct controller_task *task = controller->tasks.first, *task_again = again->tasks.first;
     const struct controller_session *session = controller->sessions.first;
     const struct controller_session *session_again = again->sessions.first;

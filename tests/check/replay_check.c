@@ -8,45 +8,8 @@
 
 #include "handlers.h"
 #include "operation_state.h"
+#include "replay_pair.h"
 #include "store_check.h"
-
-/* The two, and where the first difference goes. */
-struct pair {
-    const struct lane *lane, *again;
-    struct check *check;
-};
-
-static void differ(const struct pair *pair, const char *what, const char *of_whom)
-{
-    check_object(pair->check, "the records do not say the %s of %s", what, of_whom);
-}
-
-static void
-same(const struct pair *pair, uint64_t was, uint64_t is, const char *what, const char *of_whom)
-{
-    if (was != is)
-        check_object(
-            pair->check, "%s of %s was %" PRIu64 ", and by the records is %" PRIu64, what, of_whom,
-            was, is);
-}
-
-static void same_text(
-    const struct pair *pair, const char *was, const char *is, const char *what, const char *of_whom)
-{
-    if (strcmp(was == NULL ? "" : was, is == NULL ? "" : is) != 0)
-        differ(pair, what, of_whom);
-}
-
-/* Is one of them missing? Then there is nothing to go on with. */
-static bool one_only(const struct pair *pair, const void *was, const void *is, const char *of_whom)
-{
-    if ((was == NULL) == (is == NULL))
-        return false;
-    check_object(
-        pair->check, is == NULL ? "the records lack %s" : "the records have %s, which there is not",
-        of_whom);
-    return true;
-}
 
 /* ---- the cluster ---- */
 
@@ -68,7 +31,7 @@ static void same_steps(const struct pair *pair, const struct turns *a, const str
 
 static void same_cluster(const struct pair *pair)
 {
-    const struct lane *a = pair->lane, *b = pair->again;
+    const struct lane *a = pair->lane, *b = pair->lane_again;
     const char *whom = "the cluster";
 
     if (!a->any_hello && !b->any_hello) /* ps 0's own lane has its number from its controller */
@@ -364,7 +327,7 @@ same_variable(const struct pair *pair, const struct variable *a, const struct va
 static void same_variables(const struct pair *pair)
 {
     const struct variable *a = pair->lane->store.variables.first;
-    const struct variable *b = pair->again->store.variables.first;
+    const struct variable *b = pair->lane_again->store.variables.first;
 
     while ((a != NULL || b != NULL) && check_is_good(pair->check)) {
         same_variable(pair, a, b);
@@ -384,7 +347,7 @@ static void same_rounds(const struct pair *pair, const struct round *first, bool
         if (was->uses != 0)
             continue;
         const char *const whom = was->collective->name;
-        const struct round *is = rounds_find(&pair->again->rounds, was->collective);
+        const struct round *is = rounds_find(&pair->lane_again->rounds, was->collective);
         if (one_only(pair, was, is, whom))
             return;
         same(pair, over, is->over && !is->kept, "that a round is over", whom);
@@ -404,7 +367,8 @@ static void same_rounds(const struct pair *pair, const struct round *first, bool
 
 void lane_replay_check(const struct lane *lane, const struct lane *again, struct check *check)
 {
-    const struct pair pair = {.lane = lane, .again = again, .check = check};
+    const struct pair pair = {
+        .lane = lane, .lane_again = again, .records = "the records", .check = check};
 
     same_cluster(&pair);
     same_sessions(&pair, lane->sessions.first, again->sessions.first);
