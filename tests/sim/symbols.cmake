@@ -11,7 +11,7 @@ set(ALLOWED
     "^_GLOBAL_OFFSET_TABLE_$"
     "^(sqrt|pow|exp|exp2|log|log2|sin|cos|sincos|floor|ceil|fabs|frexp|ldexp|l?l?rint|l?l?round|trunc|fmod|fma)f?$"
     "^__(asan|ubsan|tsan)_.*$|^__st(art|op)_asan_globals$"
-    "^expression_(plan|read|run|takes)$|^(arena|pool|sized_pool|id_map|key_map|dtype_list|reserved_array)_.*$|^fail$|^(text|utf8|half|loopback|run_identity|silence)_.*$|^sumac_(dtype|shape|status|reason|version)(_.*)?$"
+    "^expression_(plan|read|run|takes)$|^(arena|pool|sized_pool|id_map|key_map|dtype_list|reserved_array|listing|missing_tasks)_.*$|^fail$|^(text|utf8|half|loopback|run_identity|silence)_.*$|^sumac_(dtype|shape|status|reason|version)(_.*)?$"
     "^(sumac__v1__.*|wire_.*|placement_.*|protobuf_c_empty_string|XXH[0-9]*_.*)$")
 
 string(REPLACE "," ";" archives "${ARCHIVES}")
