@@ -306,6 +306,11 @@ void checker_heard_call(struct world *world, const struct call *call, const wire
 void checker_renewed(struct world *world, const struct call *call);
 /* Has nothing befallen the client, or a ps, since then? */
 bool checker_was_calm(const struct world *world, const struct sim_session *life, uint64_t since_us);
+/* Within this time a loss or a leave ends the rounds that it concerns, and ps 0 ends a session
+ * whose client knows nothing of it. */
+#define CHECKER_IN_TIME_US 20000000u
+/* Have all that were ever of this task left, and heard that they have, in time before that? */
+bool checker_had_left(const struct world *world, uint32_t task, uint64_t until_us);
 struct sim_session *
 checker_life_of(const struct world *world, uint32_t process, uint32_t process_life);
 /* May ps 0 close the session, or have closed it? */

@@ -24,8 +24,7 @@ static void passed(struct world *world)
             checker_violation(world, "a barrier passes more often than a member has come to it");
 }
 
-/* Have all that were ever of this task left, and heard that they have? Then it is settled. */
-static bool has_left(const struct world *world, uint32_t task)
+bool checker_had_left(const struct world *world, uint32_t task, uint64_t until_us)
 {
     const struct checker *checker = world->checker;
     bool left = false;
@@ -35,7 +34,7 @@ static bool has_left(const struct world *world, uint32_t task)
         const struct client *client = world->clients[life->client];
         if (!client->member || client->task != task)
             continue;
-        if (!life->left)
+        if (!life->left || life->left_us + CHECKER_IN_TIME_US > until_us)
             return false;
         left = true;
     }
@@ -47,8 +46,8 @@ static void check_late(struct world *world, const char *message)
     char name[32];
 
     for (uint32_t task = 0; task < world->member_count; task++) {
-        snprintf(name, sizeof name, "worker %u, ", task);
-        if (strstr(message, name) != NULL && has_left(world, task))
+        snprintf(name, sizeof name, "worker %u (", task);
+        if (strstr(message, name) != NULL && checker_had_left(world, task, world->now_us))
             checker_violation(world, "a barrier waits for a member that has left");
     }
 }

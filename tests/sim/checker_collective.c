@@ -12,9 +12,6 @@
 #include "collectives.h"
 #include "process_client.h"
 
-/* What befalls a round so long before the first of its times is over ends it before that. */
-#define IN_TIME_US 20000000u
-
 struct sim_collective *checker_collective(struct world *world, struct sim_session *life)
 {
     struct checker *checker = world->checker;
@@ -271,32 +268,12 @@ static bool should_have_passed(const struct world *world, const struct sim_colle
     for (const struct sim_collective *other; (other = next_of(world, collective, &at)) != NULL;) {
         if (other->differs || other->defect != DEFECT_NONE || other->fate == FATE_REFUSED ||
             other->session->dead || other->session->ended ||
-            other->made_us + IN_TIME_US > until_us ||
-            !checker_was_calm(world, other->session, other->made_us - IN_TIME_US))
+            other->made_us + CHECKER_IN_TIME_US > until_us ||
+            !checker_was_calm(world, other->session, other->made_us - CHECKER_IN_TIME_US))
             return false;
         came |= 1u << other->task;
     }
     return came == (1u << world->member_count) - 1 && !world_was_short(world);
-}
-
-/* All that were ever of this task have left, and heard so long before its time was over. */
-static bool
-had_left(const struct world *world, const struct sim_collective *collective, uint32_t task)
-{
-    const struct checker *checker = world->checker;
-    const uint64_t until_us = first_until_us(world, collective);
-    bool left = false;
-
-    for (uint32_t i = 0; i < checker->life_count; i++) {
-        const struct sim_session *life = checker->lives[i];
-        const struct client *client = world->clients[life->client];
-        if (!client->member || client->task != task)
-            continue;
-        if (!life->left || life->left_us + IN_TIME_US > until_us)
-            return false;
-        left = true;
-    }
-    return left;
 }
 
 static void check_late(
@@ -312,7 +289,8 @@ static void check_late(
         checker_violation(world, "a round is late to which all had come in time");
     for (uint32_t task = 0; task < world->member_count && world->closed_max == 0; task++) {
         snprintf(name, sizeof name, "worker %u (", task);
-        if (strstr(error->text, name) != NULL && had_left(world, collective, task))
+        if (strstr(error->text, name) != NULL &&
+            checker_had_left(world, task, first_until_us(world, collective)))
             checker_violation(world, "a round waits for a member that has left");
     }
 }
@@ -476,6 +454,19 @@ static void check_failed(
         checker_violation(world, "a round is never over for one who waits for it");
 }
 
+/* Has a later attempt of its task come to the round? Then what it said does not count any more. */
+static bool is_replaced(const struct checker *checker, uint32_t index)
+{
+    const struct sim_collective *collective = checker->collectives[index];
+
+    for (uint32_t i = index + 1; i < checker->collective_count; i++)
+        if (is_of(collective, checker->collectives[i]) &&
+            checker->collectives[i]->task == collective->task &&
+            checker->collectives[i]->session != collective->session)
+            return true;
+    return false;
+}
+
 /* Has another member said something else? They may be unlike others in the same way. */
 static bool some_differ_from_it(const struct world *world, const struct sim_collective *collective)
 {
@@ -484,7 +475,7 @@ static bool some_differ_from_it(const struct world *world, const struct sim_coll
     for (uint32_t i = 0; i < checker->collective_count; i++) {
         const struct sim_collective *other = checker->collectives[i];
         if (is_of(collective, other) && other->task != collective->task && !other->differs &&
-            !checker_collectives_again(world, other))
+            !checker_collectives_again(world, other) && !is_replaced(checker, i))
             return true;
     }
     return false;

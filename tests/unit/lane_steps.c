@@ -29,6 +29,46 @@ static void a_step_waits_for_the_contribution_of_each_member(void **state)
     assert_value_is(talk, &members, 7);
 }
 
+/* Another push ends over several steps of the lane, and lets their shard go before it is over. */
+static void a_step_is_taken_when_its_shard_is_free(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const struct talk_part wide = {
+        .sequence = 1,
+        .eager = true,
+        .shard = VARIABLE,
+        .shards = 2,
+        .values = (float[]){1, 1},
+        .count = 1};
+    uint8_t id[16];
+    wire_first_step first = WIRE_FIRST_STEP_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    config.ended_per_step_max = 1;
+    struct members members = begin_as(talk, 2, 2, config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    add_variable(talk, VARIABLE + 1, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk_part(talk, open_observer(talk), &wide);
+    for (uint32_t i = 1; i <= 2; i++)
+        contribute(talk, members.push[i], 1, (float[]){1}, 1);
+    while (is_busy(store_shard(&talk->lane->store, VARIABLE)))
+        talk_tick(talk, 0);
+    assert_true(lane_operation_is_any(talk->lane)); /* given */
+    memset(id, 1, sizeof id);
+    first.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    first.step = 1; /* it is known: but an order has the steps looked at */
+    order.first_step = &first;
+
+    talk_order(talk, &order); /* when */
+
+    while (lane_operation_is_any(talk->lane))
+        talk_tick(talk, 0);
+    talk_forget(talk);
+    assert_int_equal(lane_step_last(talk->lane), 1); /* then */
+    assert_value_is(talk, &members, 3);
+}
+
 static void steps_are_taken_one_after_the_other(void **state)
 {
     struct talk *const talk = *state;
@@ -650,6 +690,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_step_waits_for_the_contribution_of_each_member),
+        talk_test(a_step_is_taken_when_its_shard_is_free),
         talk_test(steps_are_taken_one_after_the_other),
         talk_test(no_step_is_whole_before_all_that_begin_with_it_have_come),
         talk_test(a_member_that_could_not_be_opened_here_has_come_when_it_is_decided),

@@ -30,8 +30,10 @@ static const uint32_t moves[] = {
     [TURN_RUNNING] = TO(TURN_READY),
     [TURN_READY] =
         TO(TURN_IDLE) | TO(TURN_RUNNING) | TO(TURN_BLOCKED) | TO(TURN_SHORT) | TO(TURN_CONTRIBUTED),
-    [TURN_BLOCKED] = TO(TURN_READY),
-    [TURN_SHORT] = TO(TURN_READY),
+    /* The step that it leads is tried again before it is woken: a shard may be free by then, or
+     * busy. */
+    [TURN_BLOCKED] = TO(TURN_READY) | TO(TURN_RUNNING) | TO(TURN_SHORT),
+    [TURN_SHORT] = TO(TURN_READY) | TO(TURN_RUNNING) | TO(TURN_BLOCKED),
     [TURN_CONTRIBUTED] =
         TO(TURN_IDLE) | TO(TURN_RUNNING) | TO(TURN_READY) | TO(TURN_BLOCKED) | TO(TURN_SHORT),
 };
