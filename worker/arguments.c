@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "error.h"
 #include "value.h"
@@ -67,4 +68,18 @@ enum sumac_status arguments_end(
         sumac_value_unref(own->returned);
     *own = (struct arguments){.args = NULL};
     return status;
+}
+
+enum sumac_status
+function_failed(struct sumac_error *said, enum sumac_status status, const char *whose)
+{
+    const struct sumac_error was = *said;
+    const int length = (int)strnlen(was.text, sizeof was.text);
+
+    assert(status != SUMAC_OK);
+    if (was.status != SUMAC_OK)
+        return fail(said, was.status, was.reason, "%.*s", length, was.text);
+    return fail(
+        said, status, SUMAC_REASON_UNSPECIFIED, "%s returned %s%s%.*s", whose,
+        sumac_status_name(status), length == 0 ? "" : ": ", length, was.text);
 }

@@ -32,5 +32,9 @@ void arguments_return(struct arguments *own, struct sumac_value *value);
 enum sumac_status arguments_end(
     struct arguments *own, enum sumac_status status, struct sumac_value **returned,
     struct sumac_error *error);
+/* What a program's function has said with another status than OK, as one line: of itself if it set
+ * the error's status, or else behind who returned what. Fails  always, so. */
+enum sumac_status
+function_failed(struct sumac_error *said, enum sumac_status status, const char *whose);
 
 #endif

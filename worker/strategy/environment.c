@@ -12,12 +12,7 @@
 #include "member_jobs.h"
 #include "options.h"
 #include "own_variables.h"
-#include "started_ps.h"
-
-struct surroundings {
-    struct sumac_client *client;
-    pid_t ps; /* that was started; 0: none */
-};
+#include "surroundings.h"
 
 /* ---- which one */
 
@@ -114,52 +109,6 @@ static enum sumac_status choose_kind(
     return SUMAC_OK;
 }
 
-/* ---- what it needs */
-
-/* Join the cluster, which has a ps. */
-static enum sumac_status join(
-    const struct sumac_cluster *cluster, struct surroundings *surroundings,
-    struct sumac_error *error)
-{
-    const struct sumac_client_options options = {.cluster = cluster};
-
-    assert(surroundings->client == NULL);
-    return sumac_client_open(&options, &surroundings->client, error);
-}
-
-static enum sumac_status join_without_ps(
-    const struct sumac_cluster *cluster, struct surroundings *surroundings,
-    struct sumac_error *error)
-{
-    struct sumac_cluster with = {.job_count = 0};
-
-    assert(surroundings->ps == 0);
-    enum sumac_status status = started_ps_cluster(cluster, &with, error);
-
-    if (status == SUMAC_OK && started_ps_is_ours(cluster))
-        status = started_ps_start(cluster, &surroundings->ps, error);
-    if (status == SUMAC_OK)
-        status = join(&with, surroundings, error);
-    sumac_cluster_deinit(&with);
-    return status;
-}
-
-enum sumac_status surroundings_leave(
-    struct surroundings *surroundings, bool done, uint32_t timeout_ms, struct sumac_error *error)
-{
-    enum sumac_status status = SUMAC_OK;
-
-    if (surroundings == NULL)
-        return SUMAC_OK;
-    if (surroundings->client != NULL && done) /* one that cannot leave is gone with its lease */
-        status = sumac_client_leave(surroundings->client, SUMAC_LEAVING_DONE, error);
-    sumac_client_close(surroundings->client);
-    if (surroundings->ps > 0)
-        started_ps_wait(surroundings->ps, timeout_ms);
-    free(surroundings);
-    return status;
-}
-
 /* ---- made */
 
 static enum sumac_status make(
@@ -172,8 +121,9 @@ static enum sumac_status make(
 
     assert(surroundings->client == NULL);
     if (kind >= SUMAC_STRATEGY_MULTI_WORKER)
-        status = count_tasks(cluster, "ps") > 0 ? join(cluster, surroundings, error)
-                                                : join_without_ps(cluster, surroundings, error);
+        status = count_tasks(cluster, "ps") > 0
+                     ? surroundings_join(cluster, surroundings, error)
+                     : surroundings_join_without_ps(cluster, surroundings, error);
     options.client = surroundings->client;
     if (status == SUMAC_OK)
         status = sumac_strategy_create(&options, strategy, error);

@@ -23,22 +23,6 @@ check_replica(const struct sumac_replica *replica, const char *call, struct suma
         call);
 }
 
-enum sumac_status
-communication_check(const struct sumac_communication_options *options, struct sumac_error *error)
-{
-    if (options->bytes_per_pack > SUMAC_BYTES_PER_PACK_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "bytes_per_pack is %" PRIu64 "; it is 0, for all together, to 2^40",
-            options->bytes_per_pack);
-    if ((int)options->implementation < 0 || options->implementation > SUMAC_COMMUNICATION_NCCL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "implementation is %d; there are 0 (AUTO), 1 (RING) and 2 (NCCL)",
-            (int)options->implementation);
-    return SUMAC_OK;
-}
-
 /* The caller's options, or else the strategy's. */
 static enum sumac_status read_options(
     const struct sumac_strategy *strategy, const struct sumac_communication_options *given,

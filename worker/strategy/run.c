@@ -12,22 +12,6 @@
 #include "text.h"
 #include "on_device.h"
 
-/* ---- what a function says */
-
-enum sumac_status
-function_failed(struct sumac_error *said, enum sumac_status status, const char *whose)
-{
-    const struct sumac_error was = *said;
-    const int length = (int)strnlen(was.text, sizeof was.text);
-
-    assert(status != SUMAC_OK);
-    if (was.status != SUMAC_OK)
-        return fail(said, was.status, was.reason, "%.*s", length, was.text);
-    return fail(
-        said, status, SUMAC_REASON_UNSPECIFIED, "%s returned %s%s%.*s", whose,
-        sumac_status_name(status), length == 0 ? "" : ": ", length, was.text);
-}
-
 /* ---- one replica */
 
 static enum sumac_status call_function(struct replica_run *own)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strategy.c -- strategies are created and destroyed, and threads are in their contexts. */
+/* strategy.c -- strategies are created and destroyed. */
 #include "strategy.h"
 
 #include <assert.h>
@@ -16,119 +16,10 @@
 #include "options.h"
 #include "peers.h"
 #include "on_device.h"
+#include "surroundings.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define STEP_TIMEOUT_MS_DEFAULT 600000u
-
-/* ---- contexts */
-
-static _Thread_local struct context present;
-
-struct context *context_present(void) { return &present; }
-
-bool context_is_of(const struct sumac_replica *replica)
-{
-    return replica != NULL && present.kind == CONTEXT_REPLICA && present.replica == replica;
-}
-
-static enum sumac_status fail_context(const char *call, const char *why, struct sumac_error *error)
-{
-    return fail(error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED, "%s: %s", call, why);
-}
-
-/* Are the threads, and the client, there that it takes? */
-static enum sumac_status
-check_process(const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
-{
-    return strategy->process == getpid()
-               ? SUMAC_OK
-               : fail_context(
-                     call,
-                     "called in a child of the process that made the strategy, without its "
-                     "threads; make one in the child",
-                     error);
-}
-
-enum sumac_status context_check_cross(
-    const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
-{
-    assert(strategy != NULL);
-    assert(call != NULL);
-    const enum sumac_status status = check_process(strategy, call, error);
-    if (status != SUMAC_OK)
-        return status;
-    if (present.kind == CONTEXT_REPLICA)
-        return fail_context(
-            call,
-            "called within a replica; it is of the cross-replica context: call it after the run, "
-            "or in the function of sumac_replica_merge_call",
-            error);
-    if (present.kind == CONTEXT_UPDATE)
-        return fail_context(
-            call,
-            "called within the function of an update, which does what it does to its component",
-            error);
-    if (present.kind == CONTEXT_CROSS_REPLICA && present.strategy != strategy)
-        return fail_context(
-            call,
-            "called in the scope of another strategy; leave that first, strategies do not mix",
-            error);
-    return SUMAC_OK;
-}
-
-enum sumac_status sumac_strategy_enter(struct sumac_strategy *strategy, struct sumac_error *error)
-{
-    if (strategy == NULL)
-        return fail_for_null(error, "sumac_strategy_enter", "strategy");
-    const enum sumac_status status = context_check_cross(strategy, "sumac_strategy_enter", error);
-    if (status != SUMAC_OK)
-        return status;
-    present.kind = CONTEXT_CROSS_REPLICA;
-    present.strategy = strategy;
-    present.depth++;
-    assert(present.depth > 0);
-    return SUMAC_OK;
-}
-
-enum sumac_status sumac_strategy_leave(struct sumac_strategy *strategy, struct sumac_error *error)
-{
-    if (strategy == NULL)
-        return fail_for_null(error, "sumac_strategy_leave", "strategy");
-    if (present.kind != CONTEXT_CROSS_REPLICA || present.strategy != strategy || present.depth == 0)
-        return fail_context(
-            "sumac_strategy_leave", "this thread is in no scope of that strategy", error);
-    if (--present.depth == 0 && !present.set)
-        present = (struct context){.kind = CONTEXT_DEFAULT};
-    return SUMAC_OK;
-}
-
-enum sumac_status sumac_set_strategy(struct sumac_strategy *strategy, struct sumac_error *error)
-{
-    if (present.kind != CONTEXT_DEFAULT && !(present.set && present.depth == 0))
-        return fail_context(
-            "sumac_set_strategy",
-            "called in a scope, or within a replica or an update; leave it first", error);
-    present = (struct context){
-        .kind = strategy == NULL ? CONTEXT_DEFAULT : CONTEXT_CROSS_REPLICA,
-        .strategy = strategy,
-        .set = strategy != NULL};
-    return SUMAC_OK;
-}
-
-struct sumac_strategy *sumac_present_strategy(void)
-{
-    return present.kind == CONTEXT_DEFAULT ? NULL : present.strategy;
-}
-
-bool sumac_in_cross_replica_context(void)
-{
-    return present.kind == CONTEXT_CROSS_REPLICA || present.kind == CONTEXT_UPDATE;
-}
-
-struct sumac_replica *sumac_present_replica(void)
-{
-    return present.kind == CONTEXT_REPLICA ? present.replica : NULL;
-}
 
 /* ---- options */
 
@@ -147,6 +38,22 @@ const char *strategy_kind_name(enum sumac_strategy_kind kind)
         return "parameter_server";
     }
     return NULL;
+}
+
+enum sumac_status
+communication_check(const struct sumac_communication_options *options, struct sumac_error *error)
+{
+    if (options->bytes_per_pack > SUMAC_BYTES_PER_PACK_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "bytes_per_pack is %" PRIu64 "; it is 0, for all together, to 2^40",
+            options->bytes_per_pack);
+    if ((int)options->implementation < 0 || options->implementation > SUMAC_COMMUNICATION_NCCL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "implementation is %d; there are 0 (AUTO), 1 (RING) and 2 (NCCL)",
+            (int)options->implementation);
+    return SUMAC_OK;
 }
 
 static enum sumac_status
@@ -338,9 +245,11 @@ enum sumac_status sumac_strategy_create(
 /* Is this thread in a run or an update of the strategy? No run of another is made within one. */
 static bool is_within(const struct sumac_strategy *strategy)
 {
-    assert(present.kind == CONTEXT_DEFAULT || present.strategy != NULL);
-    return present.kind != CONTEXT_DEFAULT && present.strategy == strategy &&
-           (present.kind != CONTEXT_CROSS_REPLICA || present.replica != NULL);
+    const struct context *const present = context_present();
+
+    assert(present->kind == CONTEXT_DEFAULT || present->strategy != NULL);
+    return present->kind != CONTEXT_DEFAULT && present->strategy == strategy &&
+           (present->kind != CONTEXT_CROSS_REPLICA || present->replica != NULL);
 }
 
 static enum sumac_status end(struct sumac_strategy *strategy, struct sumac_error *error)
@@ -350,8 +259,8 @@ static enum sumac_status end(struct sumac_strategy *strategy, struct sumac_error
 
     pthread_mutex_lock(&strategy->running); /* the run of another thread is waited for */
     pthread_mutex_unlock(&strategy->running);
-    if (present.kind != CONTEXT_DEFAULT && present.strategy == strategy)
-        present = (struct context){.kind = CONTEXT_DEFAULT};
+    if (context_present()->kind != CONTEXT_DEFAULT && context_present()->strategy == strategy)
+        *context_present() = (struct context){.kind = CONTEXT_DEFAULT};
     while (strategy->variables.first != NULL)
         sumac_variable_destroy(strategy->variables.first);
     on_device_close(strategy);
@@ -375,13 +284,13 @@ enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct s
     if (strategy == NULL)
         return SUMAC_OK;
     if (strategy->process != getpid())
-        return fail_context(
+        return context_fail(
             call,
             "called in a child of the process that made the strategy, whose threads and "
             "connections are the parent's: nothing was done",
             error);
     if (is_within(strategy))
-        return fail_context(
+        return context_fail(
             call, "called within its own run, or an update: close it after that", error);
     return end(strategy, error);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy.h (worker/strategy) -- what a strategy is made of.
  *
- *   strategy.c         create, destroy; which context a thread is in.
+ *   strategy.c         create, destroy.
+ *   context.c          which context a thread is in.
  *   run.c              a function in each replica, and its results.
  *   call.c             a call that all replicas make: it waits for them, compares what they bring,
  *                      and computes the result once.
@@ -9,6 +10,7 @@
  *   compare.c          do the replicas make the same call, of the same nest, types and shapes?
  *   label.c            what a call is, in a text of any length.
  *   environment.c      the strategy that the environment says.
+ *   surroundings.c     the client and the ps of such a strategy.
  *   started_ps.c       the ps that a program without one starts.
  *
  * worker/collective has what the calls compute:
@@ -32,6 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "context.h"
 #include "label.h"
 #include "replica.h"
 #include "replicas.h"
@@ -41,34 +44,6 @@
 
 /* "mirrored"; NULL of no kind. */
 const char *strategy_kind_name(enum sumac_strategy_kind kind);
-
-/* environment.c */
-/* Leave the cluster, if its work is done, and wait for a ps that was started. NULL is fine. */
-struct surroundings;
-enum sumac_status surroundings_leave(
-    struct surroundings *surroundings, bool done, uint32_t timeout_ms, struct sumac_error *error);
-
-/* ---- contexts */
-
-enum context_kind { CONTEXT_DEFAULT, CONTEXT_CROSS_REPLICA, CONTEXT_REPLICA, CONTEXT_UPDATE };
-
-struct context {
-    enum context_kind kind;
-    struct sumac_strategy *strategy;     /* of all but DEFAULT */
-    struct sumac_replica *replica;       /* of REPLICA; of the others in a merge_call */
-    struct sumac_update_context *update; /* of UPDATE */
-    uint32_t depth;                      /* of CROSS_REPLICA: scopes that were entered */
-    bool set;                            /* … it is this thread's without one, too */
-};
-/* Of this thread. */
-struct context *context_present(void);
-/* Is this a thread of that replica's, in its run? Threads  any; reads nothing of it. */
-bool context_is_of(const struct sumac_replica *replica);
-/* May this thread make the strategy's cross-replica calls?
- * Fails    FAILED_PRECONDITION: it is in a replica context, an update, or another strategy's scope.
- */
-enum sumac_status context_check_cross(
-    const struct sumac_strategy *strategy, const char *call, struct sumac_error *error);
 
 /* ---- what a replica calls, and all others with it */
 
@@ -180,12 +155,6 @@ struct sumac_strategy {
 /* A run or an update across the replicas is over: if the strategy was destroyed within it, that
  * takes effect now. */
 void strategy_returned(struct sumac_strategy *strategy);
-
-/* run.c */
-/* What a program's function has said with another status than OK, as one line: of itself if it set
- * the error's status, or else behind who returned what. Fails  always, so. */
-enum sumac_status
-function_failed(struct sumac_error *said, enum sumac_status status, const char *whose);
 
 /* call.c, compare.c, replica_calls.c */
 /* "all_reduce". */
