@@ -11,7 +11,8 @@ set(package_modules base value cluster wire proto expression update rpc session 
 set(package_libraries grpc gpr protobuf-c jansson m pthread) # as a linker names them
 set(package_headers
     lib/base/sumac/buffer.h lib/base/sumac/reduce.h lib/base/sumac/status.h lib/base/sumac/tensor.h
-    lib/cluster/sumac/cluster.h lib/client/sumac/client.h lib/update/sumac/plugin.h
+    lib/cluster/sumac/cluster.h lib/client/sumac/client.h lib/client/sumac/collective.h
+    lib/update/sumac/plugin.h
     lib/value/sumac/value.h worker/sumac/device.h worker/sumac/replica.h worker/sumac/variable.h worker/sumac/strategy.h worker/sumac/sumac.h worker/sumac/worker.h)
 foreach(module ${package_modules})
   list(APPEND package_archives $<TARGET_FILE:sumac_${module}>)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "sumac/client.h"
+#include "sumac/collective.h"
 
 #define WARM_UP 5u
 
@@ -52,13 +53,12 @@ int main(int argc, char **argv)
     sumac_client_describe(client, &facts);
     const struct sumac_tensor tensor =
         sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(elements));
-    const struct sumac_contribution given = {.value = tensor, .into = tensor};
     for (uint32_t i = 0; i < WARM_UP + count; i++) {
-        const struct sumac_collective_options options = {
-            .name = "bench", .round = i + 1, .operation = SUMAC_COLLECTIVE_SUM};
+        const struct sumac_collective_options options = {.name = "bench"};
         const uint64_t began = now_ns();
         value[0] = 1;
-        if (sumac_client_collective_and_wait(client, &options, &given, NULL, &error) != SUMAC_OK)
+        if (sumac_client_all_reduce(client, &options, SUMAC_REDUCE_SUM, &tensor, NULL, &error) !=
+            SUMAC_OK)
             give_up(&error);
         if (value[0] < (float)facts.member_count || value[0] > (float)facts.member_count)
             return 1;

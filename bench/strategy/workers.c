@@ -18,7 +18,6 @@
 struct bench {
     struct sumac_client *client;
     struct sumac_strategy *strategy;
-    uint64_t round;
     struct sumac_value *value;
     float *elements;
     uint64_t count;
@@ -43,14 +42,13 @@ static uint64_t meet(struct bench *bench)
 {
     const struct sumac_tensor tensor =
         sumac_tensor_over(bench->elements, SUMAC_FLOAT32, SUMAC_SHAPE(bench->count));
-    const struct sumac_contribution given = {.value = tensor, .into = tensor};
-    const struct sumac_collective_options options = {
-        .name = "bench", .round = ++bench->round, .operation = SUMAC_COLLECTIVE_SUM};
+    const struct sumac_collective_options options = {.name = "bench"};
     struct sumac_error error;
     const uint64_t began = now_ns();
 
     sumac_check(
-        sumac_client_collective_and_wait(bench->client, &options, &given, NULL, &error), &error);
+        sumac_client_all_reduce(bench->client, &options, SUMAC_REDUCE_SUM, &tensor, NULL, &error),
+        &error);
     return now_ns() - began;
 }
 

@@ -14,6 +14,7 @@
 #include "path.h"
 #include "sync.h"
 #include "sumac/client.h"
+#include "sumac/collective.h"
 
 #define TF_CONFIG_BYTES 512
 #define LONG_MS 600000u /* the second worker waits while others are timed */
@@ -61,7 +62,7 @@ static struct sumac_client *join(uint32_t port, unsigned index)
 
 static void come(struct sumac_client *client)
 {
-    const struct sumac_barrier_options options = {.name = "bench", .timeout_ms = LONG_MS};
+    const struct sumac_collective_options options = {.name = "bench", .timeout_ms = LONG_MS};
     struct sumac_error error;
 
     if (sumac_client_barrier(client, &options, NULL, &error) != SUMAC_OK)

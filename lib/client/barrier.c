@@ -9,21 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective_options.h"
 #include "error.h"
 #include "text.h"
 
-#define NAME_BYTES_MAX 256
+#define LABEL_BYTES (SUMAC_ERROR_TEXT_BYTES / 2)
 
-_Static_assert(SUMAC_BARRIER_TASKS_MAX == WIRE_BARRIER_TASKS_MAX, "as many as a request may name");
-
-/* A name, from the first call on until the close. */
-struct client_barrier {
-    LINKS(struct client_barrier) in_client;
-    struct key_entry by_name;
-    uint64_t round; /* the last whose end was heard; 0: none yet */
-    bool waits;     /* a thread does */
-    char name[];
-};
+_Static_assert(SUMAC_COLLECTIVE_TASKS_MAX == WIRE_BARRIER_TASKS_MAX, "as many as a request names");
 
 /* How the round ended. */
 struct ending {
@@ -34,59 +26,22 @@ struct ending {
 /* ---- what a caller asks for */
 
 static enum sumac_status
-check_name(const struct sumac_barrier_options *options, struct sumac_error *error)
+check_unused(const struct sumac_collective_options *options, struct sumac_error *error)
 {
-    const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, NAME_BYTES_MAX + 1);
+    const char *const unused = options->round != 0         ? "round"
+                               : options->axis != 0        ? "axis"
+                               : options->into != NULL     ? "into"
+                               : options->weight != 0      ? "weight"
+                               : options->zero_weight      ? "zero_weight"
+                               : options->allow_non_finite ? "allow_non_finite"
+                                                           : NULL;
 
-    if (bytes == 0 || bytes > NAME_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a barrier's name has 1 to %d bytes, given %s", NAME_BYTES_MAX,
-            bytes == 0 ? "none" : "more");
-    if (!text_is_utf8(options->name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a barrier's name is UTF-8, and this one is not");
-    if (text_has_control(options->name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "the barrier's name has a control character, shown here as ?: %s", options->name);
-    return SUMAC_OK;
-}
-
-static enum sumac_status
-check_tasks(const struct sumac_barrier_options *options, struct sumac_error *error)
-{
-    if (options->task_count > 0 && options->tasks == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "barrier \"%s\": task_count is %" PRIu32 ", and tasks is NULL", options->name,
-            options->task_count);
-    if (options->task_count > SUMAC_BARRIER_TASKS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "barrier \"%s\": task_count is %" PRIu32 ", and %d are the most", options->name,
-            options->task_count, SUMAC_BARRIER_TASKS_MAX);
-    for (uint32_t i = 0; i < options->task_count; i++) {
-        const char *job = options->tasks[i].job;
-        if (job == NULL || (strcmp(job, "chief") != 0 && strcmp(job, "worker") != 0))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-                "barrier \"%s\": tasks[%" PRIu32
-                "] is of job %.64s; only tasks of the jobs chief and "
-                "worker are members",
-                options->name, i, job == NULL ? "NULL" : job);
-    }
-    return SUMAC_OK;
-}
-
-/* The chief first, then the workers by index: as every member says them. */
-static int compare(const void *one, const void *other)
-{
-    const wire_task_name *a = one, *b = other;
-    const int by_job = strcmp(a->job, b->job);
-
-    return by_job != 0 ? by_job : (a->index > b->index) - (a->index < b->index);
+    assert(options->name != NULL); /* it was checked */
+    if (unused == NULL)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "barrier \"%s\": a barrier has no option `%s`; set it to 0", options->name, unused);
 }
 
 /* The tasks of a request, and the pointers to them. */
@@ -95,70 +50,31 @@ struct task_list {
     wire_task_name **pointers;
 };
 
-static enum sumac_status sort_tasks(
-    const struct sumac_barrier_options *options, struct task_list *list, struct sumac_error *error)
+/* The chief first, then the workers by index: as every member says them. */
+static enum sumac_status list_tasks(
+    const struct sumac_collective_options *options, struct task_list *list,
+    struct sumac_error *error)
 {
     const size_t count = options->task_count;
+    char label[LABEL_BYTES];
+    uint64_t *codes;
 
-    assert(count <= SUMAC_BARRIER_TASKS_MAX);
+    (void)text_print(label, sizeof label, "barrier \"%s\"", options->name);
+    const enum sumac_status status = collective_list_tasks(options, label, &codes, error);
+    if (status != SUMAC_OK)
+        return status;
+    assert(count <= SUMAC_COLLECTIVE_TASKS_MAX);
     list->names = calloc(count + 1, sizeof *list->names);
     list->pointers = calloc(count + 1, sizeof *list->pointers);
-    if (list->names == NULL || list->pointers == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "barrier \"%s\": no memory for a list of %" PRIu32 " tasks", options->name,
-            options->task_count);
-    for (size_t i = 0; i < count; i++) {
+    const bool made = list->names != NULL && list->pointers != NULL;
+    for (size_t i = 0; made && i < count; i++) {
         list->names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
-        list->names[i].job = (char *)(uintptr_t)options->tasks[i].job;
-        list->names[i].index = options->tasks[i].index;
+        list->names[i].job = (char *)(uintptr_t)collective_task_job(codes[i]);
+        list->names[i].index = (uint32_t)(codes[i] / 2);
         list->pointers[i] = &list->names[i];
     }
-    qsort(list->names, count, sizeof *list->names, compare);
-    for (size_t i = 1; i < count; i++)
-        if (compare(&list->names[i - 1], &list->names[i]) == 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "barrier \"%s\": %s %" PRIu32 " is named twice", options->name, list->names[i].job,
-                list->names[i].index);
-    return SUMAC_OK;
-}
-
-/* ---- names */
-
-/* NULL: no memory. */
-static struct client_barrier *find_or_add(struct sumac_client *client, const char *name)
-{
-    const size_t bytes = strlen(name) + 1;
-    struct client_barrier *barrier = key_map_get(&client->barriers_by_name, name, bytes - 1);
-
-    assert(client_is_locked(client));
-    if (barrier != NULL)
-        return barrier;
-    barrier = calloc(1, sizeof *barrier + bytes);
-    if (barrier == NULL)
-        return NULL;
-    memcpy(barrier->name, name, bytes);
-    barrier->by_name =
-        (struct key_entry){.key = barrier->name, .key_bytes = bytes - 1, .value = barrier};
-    if (!key_map_put(&client->barriers_by_name, &barrier->by_name)) {
-        free(barrier);
-        return NULL;
-    }
-    LIST_APPEND(&client->barriers, barrier, in_client);
-    return barrier;
-}
-
-void client_forget_barriers(struct sumac_client *client)
-{
-    assert(client->session == NULL); /* nobody waits */
-    while (client->barriers.first != NULL) {
-        struct client_barrier *barrier = client->barriers.first;
-        assert(!barrier->waits);
-        LIST_REMOVE(&client->barriers, barrier, in_client);
-        free(barrier);
-    }
-    key_map_deinit(&client->barriers_by_name);
+    free(codes);
+    return made ? SUMAC_OK : collective_no_task_memory(options, label, error);
 }
 
 /* ---- the call */
@@ -180,8 +96,8 @@ static void take_ending(void *context, const wire_message *message)
 
 /* With the lock held, which is given up while it waits. */
 static enum sumac_status call(
-    struct sumac_client *client, const struct sumac_barrier_options *options,
-    const struct task_list *tasks, struct client_barrier *barrier, struct sumac_error *error)
+    struct sumac_client *client, const struct sumac_collective_options *options,
+    const struct task_list *tasks, struct numbered_name *barrier, struct sumac_error *error)
 {
     const uint32_t timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : client->timeout_ms;
     struct session_state state;
@@ -191,7 +107,7 @@ static enum sumac_status call(
     session_read(client->session, &state);
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
     request.name = barrier->name;
-    request.round = barrier->round == 0 ? 0 : barrier->round + 1;
+    request.round = barrier->last == 0 ? 0 : barrier->last + 1;
     request.tasks = tasks->pointers;
     request.n_tasks = options->task_count;
     request.timeout_ms = client_ps_patience_ms(timeout_ms);
@@ -218,17 +134,17 @@ static enum sumac_status call(
         return fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered for barrier \"%s\", and named no round", barrier->name);
-    barrier->round = ending.round;
+    barrier->last = ending.round;
     if (ending.error.status != SUMAC_OK && error != NULL)
         *error = ending.error;
     return ending.error.status;
 }
 
 static enum sumac_status wait_at(
-    struct sumac_client *client, const struct sumac_barrier_options *options,
+    struct sumac_client *client, const struct sumac_collective_options *options,
     const struct task_list *tasks, uint64_t *round, struct sumac_error *error)
 {
-    struct client_barrier *barrier = find_or_add(client, options->name);
+    struct numbered_name *barrier = round_numbers_add(&client->barrier_rounds, options->name);
 
     if (barrier == NULL)
         return fail(
@@ -243,12 +159,12 @@ static enum sumac_status wait_at(
     const enum sumac_status status = call(client, options, tasks, barrier, error);
     barrier->waits = false;
     if (status == SUMAC_OK && round != NULL)
-        *round = barrier->round;
+        *round = barrier->last;
     return status;
 }
 
 enum sumac_status sumac_client_barrier(
-    struct sumac_client *client, const struct sumac_barrier_options *options, uint64_t *round,
+    struct sumac_client *client, const struct sumac_collective_options *options, uint64_t *round,
     struct sumac_error *error)
 {
     struct task_list tasks = {0};
@@ -257,12 +173,12 @@ enum sumac_status sumac_client_barrier(
         return fail_for_null(error, "sumac_client_barrier", client == NULL ? "client" : "options");
     enum sumac_status status = client_check_process(client, error);
     if (status == SUMAC_OK)
-        status = check_name(options, error);
+        status = collective_check_name(options->name, "barrier", error);
     if (status == SUMAC_OK)
-        status = check_tasks(options, error);
+        status = check_unused(options, error);
     if (status != SUMAC_OK)
         return status;
-    status = sort_tasks(options, &tasks, error);
+    status = list_tasks(options, &tasks, error);
     if (status == SUMAC_OK) {
         client_lock(client);
         status = wait_at(client, options, &tasks, round, error);

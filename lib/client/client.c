@@ -87,7 +87,8 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     pthread_condattr_destroy(&monotonic);
     client_note_process(client);
     key_map_init(&client->variables_by_name, &memory_heap);
-    key_map_init(&client->barriers_by_name, &memory_heap);
+    round_numbers_init(&client->barrier_rounds);
+    round_numbers_init(&client->collective_rounds);
     client->wake_us = NEVER_US;
     client->staleness_mean = -1;
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
@@ -270,7 +271,8 @@ void sumac_client_close(struct sumac_client *client)
     drop_transfers(client);
     session_destroy(session);
     client_forget_variables(client);
-    client_forget_barriers(client);
+    round_numbers_deinit(&client->barrier_rounds);
+    round_numbers_deinit(&client->collective_rounds);
     client_forget_collectives(client);
     client_forget_functions(client);
     free(client->member_tasks);

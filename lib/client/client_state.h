@@ -9,6 +9,8 @@
  *   clock.c      the time                    selection.c  is the tensor right for the rows?
  *   push.c, pull.c, collective.c  what callers ask for   shards.c   rows to pieces
  *   transfer.c   what all of these have in common    transfer_drop.c, transfer_wait.c   its end
+ *   checked_contribution.c, collective_options.c   what collectives and barriers are asked for
+ *   round_numbers.c   the rounds of each name
  *   process.c    is this the process that opened it?   log.c  its lines
  *   room.c       is a variable too large for one push?   define.c  functions made of texts
  *   describe.c   what the ps say of variables, and of themselves
@@ -28,9 +30,11 @@
 #include "list.h"
 #include "log.h"
 #include "memory.h"
+#include "round_numbers.h"
 #include "rpc.h"
 #include "session.h"
 #include "sumac/client.h"
+#include "sumac/collective.h"
 #include "text.h"
 
 #define REPORT_US 5000000u  /* how often a wait for a ps says so */
@@ -121,7 +125,6 @@ struct sumac_pull {
 };
 
 struct call_tag;
-struct client_barrier;  /* barrier.c */
 struct client_function; /* define.c */
 struct unary;
 
@@ -151,8 +154,7 @@ struct sumac_client {
     LIST(struct sumac_client_variable) variables;
     LIST(struct sumac_client_variable) room_due; /* of them */
     struct key_map variables_by_name;
-    LIST(struct client_barrier) barriers;
-    struct key_map barriers_by_name;
+    struct round_numbers barrier_rounds, collective_rounds;
     LIST(struct sumac_collective) collectives; /* that are not waited for to their end yet */
     LIST(struct client_function) functions;    /* that were defined, as far as it has heard */
     struct transfer *free_transfers;
@@ -291,9 +293,6 @@ void client_find_place(struct sumac_client *client, const struct sumac_cluster *
 /* Learn a variable, or what is new about one. NULL: no memory. */
 struct sumac_client_variable *client_learn(struct sumac_client *client, const wire_variable *wire);
 void client_forget_variables(struct sumac_client *client);
-
-/* barrier.c */
-void client_forget_barriers(struct sumac_client *client);
 
 /* define.c -- with the lock held */
 /* Ask ps 0 for the functions that were defined, if this one (NULL: none) is not known yet. Whether

@@ -6,16 +6,14 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked_contribution.h"
+#include "collective_places.h"
 #include "dtype.h"
 #include "error.h"
-#include "collective_places.h"
-#include "members.h"
 #include "text.h"
-#include "update.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define VERDICT_MS 5000u /* a ps says by then how a round ended whose time is over */
@@ -26,6 +24,7 @@ struct sumac_collective {
     LINKS(struct sumac_collective) in_client;
     struct sumac_client *client;
     struct transfer *push, *pull;
+    struct sumac_collective_result *result; /* borrowed; NULL: discarded */
     bool joins;
     enum sumac_dtype dtype;
     bool has_rows;
@@ -34,171 +33,6 @@ struct sumac_collective {
     uint64_t over_us;              /* the round is by then */
 };
 
-/* What is asked for, as it is found right. */
-struct wanted {
-    const struct sumac_collective_options *options;
-    const struct sumac_contribution *given;
-    enum sumac_dtype dtype;       /* of the result */
-    enum sumac_dtype contributed; /* of what is contributed */
-    uint64_t elements;            /* of the contribution */
-    uint64_t *tasks;              /* (task_count), as on the wire */
-    uint32_t task_count;
-    const uint64_t *attempts; /* (task_count); NULL: of any */
-    uint32_t root;            /* its place among them */
-    bool is_root;
-    bool arithmetic, joins;
-};
-
-static enum sumac_status fail_call(
-    const struct sumac_collective_options *options, const char *why, struct sumac_error *error)
-{
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "collective %s, round %" PRIu64 ": %s", options->name, options->round, why);
-}
-
-static enum sumac_status
-no_memory(const struct sumac_collective_options *options, struct sumac_error *error)
-{
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "no memory for round %" PRIu64 " of collective %s", options->round, options->name);
-}
-
-/* ---- what a caller asks for */
-
-static enum sumac_status
-check_name(const struct sumac_collective_options *options, struct sumac_error *error)
-{
-    const size_t most = WIRE_COLLECTIVE_NAME_BYTES_MAX;
-    const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, most + 1);
-
-    if (bytes == 0 || bytes > most)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a collective has a name of 1 to %zu bytes, given %s", most,
-            bytes == 0 ? "none" : "more");
-    if (!text_is_utf8(options->name, bytes) || text_has_control(options->name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "the name of a collective is UTF-8 without control characters, and this one is not");
-    if (options->round == 0)
-        return fail_call(options, "rounds count from 1; give each the next number", error);
-    if (options->operation < SUMAC_COLLECTIVE_SUM ||
-        options->operation > SUMAC_COLLECTIVE_CONCATENATE)
-        return fail_call(options, "that operation is none", error);
-    if (!isfinite(options->weight) || options->weight < 0)
-        return fail_call(options, "a weight is finite, and at least 0", error);
-    if (options->zero_weight && options->weight > 0)
-        return fail_call(
-            options, "`zero_weight` is set beside a weight; give one of the two", error);
-    return SUMAC_OK;
-}
-
-/* Chief i is 2·i, worker i is 2·i + 1; the chief comes first, then the workers. */
-static bool encode(const struct sumac_member *task, uint64_t *code)
-{
-    assert(code != NULL);
-    const bool chief = task->job != NULL && strcmp(task->job, "chief") == 0;
-
-    *code = 2 * (uint64_t)task->index + !chief;
-    return chief || (task->job != NULL && strcmp(task->job, "worker") == 0);
-}
-
-static int compare(const void *one, const void *other)
-{
-    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-
-    if (a % 2 != b % 2)
-        return a % 2 < b % 2 ? -1 : 1;
-    return (a > b) - (a < b);
-}
-
-/* Is it one of the members? Where they are not all known, any may be. */
-static bool is_listed(const struct sumac_client *client, uint64_t task)
-{
-    assert(client->member_task_count == 0 || client->member_tasks != NULL);
-    for (uint32_t i = 0; i < client->member_task_count; i++)
-        if (client->member_tasks[i] == task)
-            return true;
-    return client->member_task_count == 0;
-}
-
-static enum sumac_status fail_unlisted(
-    const struct sumac_client *client, const struct sumac_collective_options *options,
-    uint64_t task, struct sumac_error *error)
-{
-    uint64_t chiefs = 0, workers = 0;
-
-    assert(client->member_task_count > 0);
-    for (uint32_t i = 0; i < client->member_task_count; i++)
-        *(client->member_tasks[i] % 2 == 0 ? &chiefs : &workers) += 1;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-        "collective %s, round %" PRIu64 ": %s %" PRIu64
-        " is named, and the cluster does not list it; it lists %" PRIu64 " chief and %" PRIu64
-        " workers: name tasks of these",
-        options->name, options->round, task % 2 == 0 ? "chief" : "worker", task / 2, chiefs,
-        workers);
-}
-
-static enum sumac_status
-list_tasks(const struct sumac_client *client, struct wanted *wanted, struct sumac_error *error)
-{
-    const struct sumac_collective_options *options = wanted->options;
-    const uint32_t count =
-        options->task_count > 0 ? options->task_count : client->member_task_count;
-
-    if (count == 0)
-        return fail_call(
-            options,
-            "no tasks are named, and the cluster configuration lists no members, or only some: "
-            "name "
-            "all who take part",
-            error);
-    if (count > WIRE_COLLECTIVE_TASKS_MAX || (options->task_count > 0 && options->tasks == NULL))
-        return fail_call(options, "at most 512 tasks take part, and each is named", error);
-    wanted->tasks = calloc(count, sizeof *wanted->tasks);
-    if (wanted->tasks == NULL)
-        return no_memory(options, error);
-    wanted->task_count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        if (options->task_count == 0)
-            wanted->tasks[i] = client->member_tasks[i];
-        else if (!encode(&options->tasks[i], &wanted->tasks[i]))
-            return fail_call(options, "only tasks of the jobs chief and worker take part", error);
-    }
-    qsort(wanted->tasks, count, sizeof *wanted->tasks, compare);
-    bool takes_part = false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!is_listed(client, wanted->tasks[i]))
-            return fail_unlisted(client, options, wanted->tasks[i], error);
-        takes_part = takes_part || wanted->tasks[i] == client->own_task;
-        if (i > 0 && wanted->tasks[i] == wanted->tasks[i - 1])
-            return fail_call(options, "a task is named twice", error);
-    }
-    return takes_part
-               ? SUMAC_OK
-               : fail_call(options, "this process is none of the tasks that take part", error);
-}
-
-enum sumac_status client_collective_place(
-    struct sumac_client *client, const struct sumac_member *tasks, uint32_t task_count,
-    uint32_t *place, uint32_t *count, struct sumac_error *error)
-{
-    const struct sumac_collective_options options = {
-        .name = "of a strategy", .round = 1, .tasks = tasks, .task_count = task_count};
-    struct wanted wanted = {.options = &options};
-
-    assert(place != NULL);
-    const enum sumac_status status = list_tasks(client, &wanted, error);
-    *count = wanted.task_count;
-    for (*place = 0; status == SUMAC_OK && wanted.tasks[*place] != client->own_task;)
-        ++*place;
-    free(wanted.tasks);
-    return status;
-}
-
 uint32_t client_count_strategy(struct sumac_client *client)
 {
     client_lock(client);
@@ -206,95 +40,6 @@ uint32_t client_count_strategy(struct sumac_client *client)
     const uint32_t count = ++client->strategies;
     client_unlock(client);
     return count;
-}
-
-static enum sumac_status
-find_root(const struct sumac_client *client, struct wanted *wanted, struct sumac_error *error)
-{
-    uint64_t root;
-
-    assert(wanted->task_count > 0);
-    assert(wanted->root == 0);
-    if (wanted->options->operation != SUMAC_COLLECTIVE_BROADCAST)
-        return SUMAC_OK;
-    if (!encode(&wanted->options->root, &root))
-        return fail_call(wanted->options, "root is a chief or a worker", error);
-    while (wanted->root < wanted->task_count && wanted->tasks[wanted->root] != root)
-        wanted->root++;
-    if (wanted->root == wanted->task_count)
-        return fail_call(wanted->options, "root is none of the tasks that take part", error);
-    wanted->is_root = root == client->own_task;
-    return SUMAC_OK;
-}
-
-/* As many elements as its shape says, in memory that there is. */
-static enum sumac_status check_tensor(
-    const struct wanted *wanted, const struct sumac_tensor *tensor, const char *what,
-    struct sumac_error *error)
-{
-    uint64_t bytes;
-
-    assert(what != NULL);
-    if (sumac_shape_size(&tensor->shape, tensor->dtype, NULL, &bytes) != SUMAC_OK)
-        return fail_call(wanted->options, "a tensor has no such type or shape", error);
-    return client_check_memory(tensor, bytes, what, wanted->options->name, error);
-}
-
-static enum sumac_status check_into(struct wanted *wanted, struct sumac_error *error)
-{
-    const struct sumac_contribution *given = wanted->given;
-
-    assert(wanted->dtype != SUMAC_DTYPE_UNSPECIFIED);
-    if (wanted->joins)
-        return SUMAC_OK;
-    if (!sumac_shape_equal(&given->into.shape, &given->value.shape))
-        return fail_call(
-            wanted->options, "`into` has another shape than `value`, which the result has", error);
-    return check_tensor(wanted, &given->into, "collective", error);
-}
-
-static enum sumac_status check_rows(const struct wanted *wanted, struct sumac_error *error)
-{
-    const struct sumac_contribution *given = wanted->given;
-
-    if (wanted->options->operation != SUMAC_COLLECTIVE_CONCATENATE)
-        return SUMAC_OK;
-    if (given->value.shape.rank == 0 || given->indices.shape.rank != 1 ||
-        given->indices.dtype != SUMAC_INT64 ||
-        given->indices.shape.extent[0] != given->value.shape.extent[0])
-        return fail_call(
-            wanted->options, "rows that are concatenated come with `indices`, int64, one for each",
-            error);
-    return check_tensor(wanted, &given->indices, "collective", error);
-}
-
-static enum sumac_status check_values(struct wanted *wanted, struct sumac_error *error)
-{
-    const struct sumac_contribution *given = wanted->given;
-    const enum sumac_collective_operation operation = wanted->options->operation;
-    const bool adds = operation == SUMAC_COLLECTIVE_SUM || operation == SUMAC_COLLECTIVE_MEAN;
-
-    wanted->arithmetic = operation <= SUMAC_COLLECTIVE_MAX;
-    wanted->joins =
-        operation == SUMAC_COLLECTIVE_GATHER || operation == SUMAC_COLLECTIVE_CONCATENATE;
-    wanted->dtype = wanted->joins ? given->value.dtype : given->into.dtype;
-    wanted->contributed = adds ? update_contribution_dtype(wanted->dtype) : wanted->dtype;
-    if (dtype_bytes(wanted->dtype) == 0 || given->value.dtype != wanted->contributed)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "collective %s, round %" PRIu64
-            ": a result of type %s is made of contributions of type %s, and `value` is of %s",
-            wanted->options->name, wanted->options->round, sumac_dtype_name(wanted->dtype),
-            sumac_dtype_name(wanted->contributed), sumac_dtype_name(given->value.dtype));
-    if (sumac_shape_size(&given->value.shape, wanted->contributed, &wanted->elements, NULL) !=
-        SUMAC_OK)
-        return fail_call(wanted->options, "the shape has more bytes than there may be", error);
-    const bool has_bytes = operation != SUMAC_COLLECTIVE_BROADCAST || wanted->is_root;
-    enum sumac_status status =
-        has_bytes ? check_tensor(wanted, &given->value, "collective", error) : SUMAC_OK;
-    if (status == SUMAC_OK)
-        status = check_into(wanted, error);
-    return status == SUMAC_OK ? check_rows(wanted, error) : status;
 }
 
 /* ---- its push and its pull */
@@ -318,89 +63,94 @@ static struct session_piece piece_of(uint32_t ps, void *data, uint64_t bytes)
 /* Of the elements [first, beyond) what is contributed, and where their result goes. False: no
  * memory. */
 static bool add_range(
-    struct sumac_collective *collective, const struct wanted *wanted, uint32_t ps, uint64_t first,
-    uint64_t beyond)
+    struct sumac_collective *collective, const struct checked_contribution *contribution,
+    uint32_t ps, uint64_t first, uint64_t beyond)
 {
-    const struct sumac_contribution *given = wanted->given;
-    const size_t came = dtype_bytes(wanted->contributed), comes = dtype_bytes(wanted->dtype);
-    uint8_t *value = sumac_tensor_data(&given->value), *into = sumac_tensor_data(&given->into);
-    const bool has_bytes =
-        wanted->options->operation != SUMAC_COLLECTIVE_BROADCAST || wanted->is_root;
+    const struct client_contribution *given = contribution->given;
+    const size_t came = dtype_bytes(contribution->contributed),
+                 comes = dtype_bytes(contribution->dtype);
+    uint8_t *value = sumac_tensor_data(&given->value),
+            *into = sumac_tensor_data(&contribution->into);
     struct session_piece *pushed = add_piece(collective->push, ps),
                          *pulled = add_piece(collective->pull, ps);
 
     assert(first <= beyond);
     if (pushed == NULL || pulled == NULL)
         return false;
-    *pushed = has_bytes ? piece_of(ps, value + first * came, (beyond - first) * came)
-                        : piece_of(ps, NULL, 0);
+    *pushed = contribution->has_bytes ? piece_of(ps, value + first * came, (beyond - first) * came)
+                                      : piece_of(ps, NULL, 0);
     if (collective->has_rows) /* behind the indices */
         pushed->offset_bytes = sumac_tensor_bytes(&given->indices);
-    *pulled = wanted->joins ? piece_of(ps, NULL, 0)
-                            : piece_of(ps, into + first * comes, (beyond - first) * comes);
+    *pulled = contribution->joins ? piece_of(ps, NULL, 0)
+                                  : piece_of(ps, into + first * comes, (beyond - first) * comes);
     return true;
 }
 
 /* At home, or over all ps. */
-static bool add_pieces(struct sumac_collective *collective, const struct wanted *wanted, bool split)
+static bool add_pieces(
+    struct sumac_collective *collective, const struct checked_contribution *contribution,
+    bool split)
 {
-    const struct sumac_collective_options *options = wanted->options;
+    const struct sumac_collective_options *options = contribution->options;
     const uint32_t ps_count = collective->client->peer_count;
     const uint32_t home = wire_collective_home(options->name, strlen(options->name), ps_count);
 
-    assert(!split || wanted->arithmetic);
-    if (options->operation == SUMAC_COLLECTIVE_CONCATENATE) {
+    assert(!split || contribution->arithmetic);
+    if (contribution->given->operation == COLLECTIVE_CONCATENATE) {
         struct session_piece *indices = add_piece(collective->push, home);
         if (indices == NULL)
             return false;
         *indices = piece_of(
-            home, sumac_tensor_data(&wanted->given->indices),
-            sumac_tensor_bytes(&wanted->given->indices));
+            home, sumac_tensor_data(&contribution->given->indices),
+            sumac_tensor_bytes(&contribution->given->indices));
     }
     if (!split)
-        return add_range(collective, wanted, home, 0, wanted->elements);
+        return add_range(collective, contribution, home, 0, contribution->elements);
     for (uint32_t ps = 0; ps < ps_count; ps++)
         if (!add_range(
-                collective, wanted, ps, wire_collective_first(wanted->elements, ps, ps_count),
-                wire_collective_first(wanted->elements, ps + 1, ps_count)))
+                collective, contribution, ps,
+                wire_collective_first(contribution->elements, ps, ps_count),
+                wire_collective_first(contribution->elements, ps + 1, ps_count)))
             return false;
     return true;
 }
 
 /* In the transfer's memory. NULL: there is none. */
-static wire_collective *make_header(struct arena *arena, const struct wanted *wanted, bool split)
+static wire_collective *
+make_header(struct arena *arena, const struct checked_contribution *contribution, bool split)
 {
-    const struct sumac_collective_options *options = wanted->options;
-    const struct sumac_shape *shape = &wanted->given->value.shape;
+    const struct sumac_collective_options *options = contribution->options;
+    const struct sumac_shape *shape = &contribution->given->value.shape;
     wire_collective *header = arena_take(arena, sizeof *header);
-    uint64_t *tasks = arena_take(arena, wanted->task_count * sizeof *tasks);
-    uint64_t *attempts = arena_take(arena, wanted->task_count * sizeof *attempts);
+    uint64_t *tasks = arena_take(arena, contribution->task_count * sizeof *tasks);
+    uint64_t *attempts = arena_take(arena, contribution->task_count * sizeof *attempts);
     uint64_t *extents = arena_take(arena, sizeof shape->extent);
     const size_t bytes = strlen(options->name);
     uint8_t *name = arena_take(arena, bytes);
 
-    assert(wanted->task_count > 0);
+    assert(contribution->task_count > 0);
     if (header == NULL || tasks == NULL || attempts == NULL || extents == NULL || name == NULL)
         return NULL;
-    memcpy(tasks, wanted->tasks, wanted->task_count * sizeof *tasks);
+    memcpy(tasks, contribution->tasks, contribution->task_count * sizeof *tasks);
     memcpy(extents, shape->extent, sizeof shape->extent);
     memcpy(name, options->name, bytes);
     *header = (wire_collective)WIRE_COLLECTIVE_INIT;
     header->name = (wire_bytes){.data = name, .len = bytes};
-    header->round = options->round;
+    header->round = contribution->round;
     header->tasks = tasks;
-    header->n_tasks = wanted->task_count;
-    if (wanted->attempts != NULL) {
-        memcpy(attempts, wanted->attempts, wanted->task_count * sizeof *attempts);
+    header->n_tasks = contribution->task_count;
+    if (contribution->given->attempts != NULL) {
+        memcpy(
+            attempts, contribution->given->attempts, contribution->task_count * sizeof *attempts);
         header->attempts = attempts;
-        header->n_attempts = wanted->task_count;
+        header->n_attempts = contribution->task_count;
     }
-    header->operation = (Sumac__V1__Collective__Operation)options->operation;
-    header->data_type = (Sumac__V1__DataType)wanted->dtype;
+    header->operation = (Sumac__V1__Collective__Operation)contribution->given->operation;
+    header->data_type = (Sumac__V1__DataType)contribution->dtype;
     header->shape = extents;
     header->n_shape = shape->rank;
     header->axis = options->axis;
-    header->root = wanted->root;
+    header->root = contribution->root;
     header->timeout_ms = options->timeout_ms;
     header->split = split;
     return header;
@@ -432,10 +182,10 @@ static uint32_t time_of(const struct sumac_collective_options *options)
 
 /* What the session refuses at once, it refuses in the same step. */
 static enum sumac_status begin(
-    struct sumac_collective *collective, const struct wanted *wanted, const wire_collective *header,
-    const wire_collective_round *round)
+    struct sumac_collective *collective, const struct checked_contribution *contribution,
+    const wire_collective *header, const wire_collective_round *round)
 {
-    const struct sumac_collective_options *options = wanted->options;
+    const struct sumac_collective_options *options = contribution->options;
     const uint32_t timeout_ms = time_of(options);
     const struct session_push push = {
         .token = (uint64_t)(uintptr_t)collective->push,
@@ -484,36 +234,39 @@ void client_forget_collectives(struct sumac_client *client)
 }
 
 static enum sumac_status start(
-    struct sumac_client *client, const struct wanted *wanted, struct sumac_collective **started,
-    struct sumac_error *error)
+    struct sumac_client *client, const struct checked_contribution *contribution,
+    struct sumac_collective **started, struct sumac_error *error)
 {
-    const bool split = wanted->arithmetic && wanted->elements * dtype_bytes(wanted->contributed) >
-                                                 WIRE_COLLECTIVE_WHOLE_BYTES_MAX;
+    const bool split = contribution->arithmetic &&
+                       contribution->elements * dtype_bytes(contribution->contributed) >
+                           WIRE_COLLECTIVE_WHOLE_BYTES_MAX;
     struct sumac_collective *collective = calloc(1, sizeof *collective);
 
     if (collective == NULL)
-        return no_memory(wanted->options, error);
+        return contribution_no_memory(contribution, error);
     LIST_PREPEND(&client->collectives, collective, in_client);
     collective->client = client;
-    collective->joins = wanted->joins;
-    collective->dtype = wanted->dtype;
-    collective->has_rows = wanted->options->operation == SUMAC_COLLECTIVE_CONCATENATE;
-    collective->is_short =
-        wanted->elements * dtype_bytes(wanted->dtype) <= WIRE_COLLECTIVE_BESIDE_BYTES_MAX;
+    collective->result = contribution->given->result;
+    collective->joins = contribution->joins;
+    collective->dtype = contribution->dtype;
+    collective->has_rows = contribution->given->operation == COLLECTIVE_CONCATENATE;
+    collective->is_short = contribution->elements * dtype_bytes(contribution->dtype) <=
+                           WIRE_COLLECTIVE_BESIDE_BYTES_MAX;
     collective->push = transfer_take(client);
     collective->pull = transfer_take(client);
-    wire_collective *header =
-        collective->push == NULL ? NULL : make_header(&collective->push->arena, wanted, split);
+    wire_collective *header = collective->push == NULL
+                                  ? NULL
+                                  : make_header(&collective->push->arena, contribution, split);
     wire_collective_round *round = collective->pull == NULL || header == NULL
                                        ? NULL
                                        : make_round(&collective->pull->arena, header);
-    if (round == NULL || !add_pieces(collective, wanted, split)) {
+    if (round == NULL || !add_pieces(collective, contribution, split)) {
         drop(collective);
-        return no_memory(wanted->options, error);
+        return contribution_no_memory(contribution, error);
     }
     collective->header = header;
-    collective->over_us = client_now_us() + (uint64_t)time_of(wanted->options) * 1000;
-    const enum sumac_status status = begin(collective, wanted, header, round);
+    collective->over_us = client_now_us() + (uint64_t)time_of(contribution->options) * 1000;
+    const enum sumac_status status = begin(collective, contribution, header, round);
     if (status != SUMAC_OK) {
         if (error != NULL)
             *error = collective->push->error;
@@ -524,43 +277,25 @@ static enum sumac_status start(
     return SUMAC_OK;
 }
 
-enum sumac_status sumac_client_collective(
+enum sumac_status client_contribute(
     struct sumac_client *client, const struct sumac_collective_options *options,
-    const struct sumac_contribution *contribution, struct sumac_collective **collective,
+    const struct client_contribution *given, struct sumac_collective **collective,
     struct sumac_error *error)
 {
-    return client_collective_of(client, options, NULL, contribution, collective, error);
-}
-
-enum sumac_status client_collective_of(
-    struct sumac_client *client, const struct sumac_collective_options *options,
-    const uint64_t *attempts, const struct sumac_contribution *contribution,
-    struct sumac_collective **collective, struct sumac_error *error)
-{
-    struct wanted wanted = {.options = options, .given = contribution, .attempts = attempts};
-    const char *const null = client == NULL         ? "client"
-                             : options == NULL      ? "options"
-                             : contribution == NULL ? "contribution"
-                             : collective == NULL   ? "collective"
-                                                    : NULL;
-
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_collective", null);
+    struct checked_contribution contribution = {.options = options, .given = given};
     enum sumac_status status = client_check_process(client, error);
-    if (status == SUMAC_OK)
-        status = check_name(options, error);
+
     if (status != SUMAC_OK)
         return status;
     client_lock(client);
-    status = list_tasks(client, &wanted, error);
+    status = contribution_check(client, &contribution, error);
     if (status == SUMAC_OK)
-        status = find_root(client, &wanted, error);
-    if (status == SUMAC_OK)
-        status = check_values(&wanted, error);
-    if (status == SUMAC_OK)
-        status = start(client, &wanted, collective, error);
+        status = start(client, &contribution, collective, error);
+    assert(status != SUMAC_OK || contribution.round > 0);
+    if (status == SUMAC_OK && contribution.counted != NULL)
+        contribution.counted->last = contribution.round;
     client_unlock(client);
-    free(wanted.tasks);
+    contribution_deinit(&contribution);
     return status;
 }
 
@@ -643,7 +378,7 @@ static bool wait_until(struct sumac_collective *collective, uint64_t until_us)
 }
 
 /* What was not known beforehand goes to the caller. */
-static void give_result(struct sumac_collective *collective, struct sumac_collective_result *result)
+static void give_result(struct sumac_collective *collective)
 {
     struct transfer *pull = collective->pull;
     struct sumac_tensor value = {
@@ -653,6 +388,7 @@ static void give_result(struct sumac_collective *collective, struct sumac_collec
     assert(pull->over);
     if (!collective->joins || pull->joined == NULL)
         return;
+    assert(pull->result_shape.rank <= SUMAC_RANK_MAX);
     if (collective->has_rows) {
         indices = (struct sumac_tensor){
             .buffer = pull->joined,
@@ -660,19 +396,15 @@ static void give_result(struct sumac_collective *collective, struct sumac_collec
             .dtype = SUMAC_INT64};
         value.offset_bytes = indices.shape.extent[0] * sizeof(int64_t);
     }
-    if (result == NULL) {
-        sumac_buffer_unref(pull->joined);
-    } else {
-        *result = (struct sumac_collective_result){
-            .buffer = pull->joined, .value = value, .indices = indices};
-    }
+    if (collective->result == NULL)
+        return;
+    *collective->result = (struct sumac_collective_result){
+        .buffer = pull->joined, .value = value, .indices = indices};
     pull->joined = NULL;
 }
 
 /* Its own error comes before what its round came to without it. */
-static enum sumac_status finish(
-    struct sumac_collective *collective, struct sumac_collective_result *result,
-    struct sumac_error *error)
+static enum sumac_status finish(struct sumac_collective *collective, struct sumac_error *error)
 {
     struct sumac_client *client = collective->client;
     const struct transfer *const failed =
@@ -683,7 +415,7 @@ static enum sumac_status finish(
 
     assert(is_given_back(collective));
     if (status == SUMAC_OK)
-        give_result(collective, result);
+        give_result(collective);
     else if (error != NULL)
         *error = failed->error;
     client_step(client, &over);
@@ -695,8 +427,7 @@ static enum sumac_status finish(
 }
 
 enum sumac_status sumac_collective_wait(
-    struct sumac_collective *collective, uint32_t timeout_ms,
-    struct sumac_collective_result *result, struct sumac_error *error)
+    struct sumac_collective *collective, uint32_t timeout_ms, struct sumac_error *error)
 {
     if (collective == NULL)
         return fail_for_null(error, "sumac_collective_wait", "collective");
@@ -725,7 +456,7 @@ enum sumac_status sumac_collective_wait(
     }
     while (!is_given_back(collective))
         (void)client_wait(client, is_given_back, collective, client_now_us() + RELEASE_US);
-    const enum sumac_status status = finish(collective, result, error);
+    const enum sumac_status status = finish(collective, error);
     client_unlock(client);
     return status;
 }
@@ -742,29 +473,102 @@ bool sumac_collective_done(struct sumac_collective *collective)
     return done;
 }
 
-enum sumac_status sumac_client_collective_and_wait(
-    struct sumac_client *client, const struct sumac_collective_options *options,
-    const struct sumac_contribution *contribution, struct sumac_collective_result *result,
+/* ---- the operations */
+
+/* Contribute; wait for the end of the round when the caller takes no handle. */
+static enum sumac_status contribute(
+    const char *call, struct sumac_client *client, const struct sumac_collective_options *options,
+    const struct client_contribution *given, struct sumac_collective **collective,
     struct sumac_error *error)
 {
-    struct sumac_collective_options bounded;
-    struct sumac_collective *collective;
+    struct sumac_collective *made;
     struct sumac_error why;
 
-    if (client != NULL && options != NULL && options->timeout_ms == 0) {
-        bounded = *options;
+    if (client == NULL || options == NULL)
+        return fail_for_null(error, call, client == NULL ? "client" : "options");
+    struct sumac_collective_options bounded = *options;
+    if (collective == NULL && options->timeout_ms == 0)
         bounded.timeout_ms = client_ps_patience_ms(client->timeout_ms);
-        options = &bounded;
-    }
-    enum sumac_status status =
-        sumac_client_collective(client, options, contribution, &collective, error);
-
+    enum sumac_status status = client_contribute(client, &bounded, given, &made, error);
     if (status != SUMAC_OK)
         return status;
+    if (collective != NULL) {
+        *collective = made;
+        return SUMAC_OK;
+    }
     do
-        status = sumac_collective_wait(collective, 0, result, &why);
+        status = sumac_collective_wait(made, 0, &why);
     while (status == SUMAC_DEADLINE_EXCEEDED);
     if (status != SUMAC_OK && error != NULL)
         *error = why;
     return status;
+}
+
+enum sumac_status sumac_client_all_reduce(
+    struct sumac_client *client, const struct sumac_collective_options *options,
+    enum sumac_reduce_op op, const struct sumac_tensor *value, struct sumac_collective **collective,
+    struct sumac_error *error)
+{
+    static const enum collective_operation operations[] = {
+        [SUMAC_REDUCE_SUM] = COLLECTIVE_SUM,
+        [SUMAC_REDUCE_MEAN] = COLLECTIVE_MEAN,
+        [SUMAC_REDUCE_MIN] = COLLECTIVE_MIN,
+        [SUMAC_REDUCE_MAX] = COLLECTIVE_MAX};
+
+    if (value == NULL)
+        return fail_for_null(error, __func__, "value");
+    if ((unsigned)op >= sizeof operations / sizeof *operations || operations[op] == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "sumac_client_all_reduce: %d is no operation of all_reduce; give SUM, MEAN, MIN or MAX",
+            (int)op);
+    return contribute(
+        __func__, client, options,
+        &(struct client_contribution){.operation = operations[op], .value = *value}, collective,
+        error);
+}
+
+enum sumac_status sumac_client_all_gather(
+    struct sumac_client *client, const struct sumac_collective_options *options,
+    const struct sumac_tensor *value, struct sumac_collective_result *result,
+    struct sumac_collective **collective, struct sumac_error *error)
+{
+    if (value == NULL)
+        return fail_for_null(error, __func__, "value");
+    return contribute(
+        __func__, client, options,
+        &(struct client_contribution){
+            .operation = COLLECTIVE_GATHER, .value = *value, .result = result},
+        collective, error);
+}
+
+enum sumac_status sumac_client_concatenate(
+    struct sumac_client *client, const struct sumac_collective_options *options,
+    const struct sumac_indexed_slices *slices, struct sumac_collective_result *result,
+    struct sumac_collective **collective, struct sumac_error *error)
+{
+    if (slices == NULL)
+        return fail_for_null(error, __func__, "slices");
+    return contribute(
+        __func__, client, options,
+        &(struct client_contribution){
+            .operation = COLLECTIVE_CONCATENATE,
+            .value = slices->values,
+            .indices = slices->indices,
+            .result = result},
+        collective, error);
+}
+
+enum sumac_status sumac_client_broadcast(
+    struct sumac_client *client, const struct sumac_collective_options *options,
+    struct sumac_member root, const struct sumac_tensor *value,
+    struct sumac_collective **collective, struct sumac_error *error)
+{
+    if (value == NULL)
+        return fail_for_null(error, __func__, "value");
+    return contribute(
+        __func__, client, options,
+        &(struct client_contribution){
+            .operation = COLLECTIVE_BROADCAST, .root = root, .value = *value},
+        collective, error);
 }

@@ -35,4 +35,15 @@ static inline uint64_t wire_collective_first(uint64_t elements, uint32_t ps, uin
     return elements / ps_count * ps + elements % ps_count * ps / ps_count;
 }
 
+/* The wire's numbers (Collective.Operation). */
+enum collective_operation {
+    COLLECTIVE_SUM = 1,
+    COLLECTIVE_MEAN,
+    COLLECTIVE_MIN,
+    COLLECTIVE_MAX,
+    COLLECTIVE_GATHER,
+    COLLECTIVE_BROADCAST,
+    COLLECTIVE_CONCATENATE,
+};
+
 #endif

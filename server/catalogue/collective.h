@@ -27,16 +27,6 @@
     ": a later attempt cannot take the place of an earlier one, whose state is lost; "             \
     "start all of them again"
 
-enum collective_operation {
-    COLLECTIVE_SUM = 1,
-    COLLECTIVE_MEAN,
-    COLLECTIVE_MIN,
-    COLLECTIVE_MAX,
-    COLLECTIVE_GATHER,
-    COLLECTIVE_BROADCAST,
-    COLLECTIVE_CONCATENATE,
-};
-
 /* A chief, or a worker. */
 struct collective_task {
     bool chief;

@@ -69,15 +69,12 @@ bool cluster_client_agree(const char *case_id, uint32_t workers, char *why, size
         tasks[i] = (struct sumac_member){"worker", i};
     const struct sumac_collective_options options = {
         .name = name,
-        .round = 1,
-        .operation = SUMAC_COLLECTIVE_GATHER,
         .tasks = tasks,
         .task_count = workers,
         .timeout_ms = CLUSTER_CLIENT_TIMEOUT_MS};
-    const struct sumac_contribution contribution = {
-        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(SAID_BYTES), .memory = said}};
-    if (sumac_client_collective_and_wait(now.client, &options, &contribution, &result, &error) !=
-        SUMAC_OK) {
+    const struct sumac_tensor tensor =
+        sumac_tensor_over(said, SUMAC_UINT8, SUMAC_SHAPE(SAID_BYTES));
+    if (sumac_client_all_gather(now.client, &options, &tensor, &result, NULL, &error) != SUMAC_OK) {
         (void)snprintf(why, why_bytes, "the workers do not meet: %.400s", error.text);
         return false;
     }

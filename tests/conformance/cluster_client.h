@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "sumac/client.h"
+#include "sumac/collective.h"
 
 /* Worker 0 runs the cases of one worker alone, and the others wait for it at their next one. With
  * the stand-ins of GPUs that takes minutes on a busy machine. */

@@ -61,10 +61,11 @@ static void try_opening(void)
 static void try_no_client(void)
 {
     const struct sumac_client_variable_options options = {.name = "w"};
-    const struct sumac_barrier_options barrier = {.name = "all"};
+    const struct sumac_collective_options barrier = {.name = "all"};
     struct sumac_client_facts facts = {.ps_count = 7};
     struct sumac_client_variable *variable = NULL;
-    struct sumac_tensor tensor;
+    struct sumac_tensor tensor = {.memory = NULL};
+    const struct sumac_indexed_slices slices = {.values = {.memory = NULL}};
     struct sumac_push *push = NULL;
     struct sumac_pull *pull = NULL;
 
@@ -82,10 +83,19 @@ static void try_no_client(void)
     NULL_CLIENT(sumac_client_pull, sumac_client_pull(NULL, NULL, 0, NULL, &pull, error));
     NULL_CLIENT(sumac_client_pull_and_wait, sumac_client_pull_and_wait(NULL, NULL, 0, NULL, error));
     NULL_CLIENT(sumac_client_barrier, sumac_client_barrier(NULL, &barrier, NULL, error));
-    NULL_CLIENT(sumac_client_collective, sumac_client_collective(NULL, NULL, NULL, NULL, error));
     NULL_CLIENT(
-        sumac_client_collective_and_wait,
-        sumac_client_collective_and_wait(NULL, NULL, NULL, NULL, error));
+        sumac_client_all_reduce,
+        sumac_client_all_reduce(NULL, &barrier, SUMAC_REDUCE_SUM, &tensor, NULL, error));
+    NULL_CLIENT(
+        sumac_client_all_gather,
+        sumac_client_all_gather(NULL, &barrier, &tensor, NULL, NULL, error));
+    NULL_CLIENT(
+        sumac_client_concatenate,
+        sumac_client_concatenate(NULL, &barrier, &slices, NULL, NULL, error));
+    NULL_CLIENT(
+        sumac_client_broadcast,
+        sumac_client_broadcast(
+            NULL, &barrier, (struct sumac_member){"worker", 0}, &tensor, NULL, error));
 #undef NULL_CLIENT
     HOLDS(sumac_client_close, "NULL", (sumac_client_close(NULL), true));
     HOLDS(
@@ -99,7 +109,7 @@ static void try_no_client(void)
         sumac_pull_wait(NULL, UINT32_MAX, error));
     REFUSED(
         sumac_collective_wait, "NULL", INVALID_ARGUMENT, "collective is NULL",
-        sumac_collective_wait(NULL, UINT32_MAX, NULL, error));
+        sumac_collective_wait(NULL, UINT32_MAX, error));
     HOLDS(sumac_collective_done, "NULL", sumac_collective_done(NULL));
     HOLDS(sumac_push_done, "NULL", sumac_push_done(NULL));
     HOLDS(sumac_pull_done, "NULL", sumac_pull_done(NULL));
@@ -402,14 +412,15 @@ static void try_names(void)
 #define BARRIER(what, wanted, words, ...)                                                          \
     REFUSED(                                                                                       \
         sumac_client_barrier, what, wanted, words,                                                 \
-        sumac_client_barrier(client, &(struct sumac_barrier_options){__VA_ARGS__}, NULL, error))
+        sumac_client_barrier(                                                                      \
+            client, &(struct sumac_collective_options){__VA_ARGS__}, NULL, error))
 
 static void try_barriers(void)
 {
     const struct sumac_member stranger[] = {{"worker", 7}}, odd[] = {{"evaluator", 0}};
     const struct sumac_member none[] = {{NULL, 0}};
     const struct sumac_member twice[] = {{"worker", 0}, {"chief", 0}, {"worker", 0}};
-    const struct sumac_barrier_options all = {.name = "all"};
+    const struct sumac_collective_options all = {.name = "all"};
 
     REFUSED(
         sumac_client_barrier, "NULL options", INVALID_ARGUMENT, "options is NULL",
@@ -612,13 +623,14 @@ static void try_what_is_right(void)
         sumac_client_pull_and_wait(client, NULL, 0, NULL, error) == SUMAC_OK);
 }
 
-#define OF(operation_) .round = 1, .operation = SUMAC_COLLECTIVE_##operation_
-#define ROUND(what, words, value_, into_, ...)                                                     \
-    REFUSED(                                                                                       \
-        sumac_client_collective_and_wait, what, INVALID_ARGUMENT, words,                           \
-        sumac_client_collective_and_wait(                                                          \
-            client, &(struct sumac_collective_options){.name = "m", __VA_ARGS__},                  \
-            &(struct sumac_contribution){.value = (value_), .into = (into_)}, NULL, error))
+#define ROUND(function, what, words, call)                                                         \
+    REFUSED(function, what, INVALID_ARGUMENT, words, function call)
+#define IN(...)                                                                                    \
+    client, &(struct sumac_collective_options) { .name = "m", __VA_ARGS__ }
+#define SUM(what, words, value, ...)                                                               \
+    ROUND(                                                                                         \
+        sumac_client_all_reduce, what, words,                                                      \
+        (IN(__VA_ARGS__), SUMAC_REDUCE_SUM, &(value), NULL, error))
 
 static void try_collectives(void)
 {
@@ -629,25 +641,36 @@ static void try_collectives(void)
     const struct sumac_tensor whole = sumac_tensor_over(two, SUMAC_INT32, SUMAC_SHAPE(2));
     const struct sumac_tensor none = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
     const struct sumac_tensor nothing = {.memory = NULL};
+    const struct sumac_indexed_slices rows = {.values = pair};
 
-    ROUND("round 0", "rounds count from 1", pair, pair, .operation = SUMAC_COLLECTIVE_SUM);
-    ROUND("operation 0", "is none", pair, pair, .round = 1);
-    ROUND("operation 77", "is none", pair, pair, .round = 1, .operation = 77);
     ROUND(
-        "a stranger", "the cluster does not list it", pair, pair, OF(SUM), .tasks = stranger,
+        sumac_client_all_reduce, "operation 0", "is no operation",
+        (IN(.round = 0), SUMAC_REDUCE_NONE, &pair, NULL, error));
+    ROUND(
+        sumac_client_all_reduce, "operation 77", "is no operation",
+        (IN(.round = 0), (enum sumac_reduce_op)77, &pair, NULL, error));
+    SUM("a stranger", "the cluster does not list it", pair, .tasks = stranger, .task_count = 1);
+    SUM("an evaluator", "only tasks of the jobs chief and worker", pair, .tasks = odd,
         .task_count = 1);
+    SUM("2^32 - 1 tasks", "512 are the most", pair, .tasks = stranger, .task_count = UINT32_MAX);
+    SUM("another shape of into", "another shape", pair, .into = &one);
+    SUM("another type", "of int32", whole, .into = &pair);
+    SUM("no memory", "memory", none, .round = 1);
+    SUM("an axis", "`axis` is an option of all_gather alone", pair, .axis = 1);
     ROUND(
-        "an evaluator", "only tasks of the jobs chief and worker", pair, pair, OF(SUM),
-        .tasks = odd, .task_count = 1);
+        sumac_client_all_gather, "nothing", "unspecified",
+        (IN(.round = 0), &nothing, NULL, NULL, error));
     ROUND(
-        "2^32 - 1 tasks", "at most 512", pair, pair, OF(SUM), .tasks = stranger,
-        .task_count = UINT32_MAX);
-    ROUND("another shape of into", "another shape", pair, one, OF(SUM));
-    ROUND("another type", "of int32", whole, pair, OF(MAX));
-    ROUND("no memory", "memory", none, pair, OF(SUM));
-    ROUND("nothing", "unspecified", nothing, nothing, OF(GATHER));
-    ROUND("no root", "root is a chief or a worker", pair, pair, OF(BROADCAST));
-    ROUND("no indices", "come with `indices`", pair, nothing, OF(CONCATENATE));
+        sumac_client_all_gather, "into", "`into` is an option of all_reduce alone",
+        (IN(.into = &pair), &pair, NULL, NULL, error));
+    ROUND(
+        sumac_client_broadcast, "no root", "root is a chief or a worker",
+        (IN(.round = 0), (struct sumac_member){.job = NULL}, &pair, NULL, error));
+    ROUND(
+        sumac_client_concatenate, "no indices", "come with `indices`",
+        (IN(.round = 0), &rows, NULL, NULL, error));
+    BARRIER("a round", INVALID_ARGUMENT, "no option `round`", .name = "b", .round = 1);
+    BARRIER("a weight", INVALID_ARGUMENT, "no option `weight`", .name = "b", .weight = 1);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "sumac/collective.h"
 #include "sumac/worker.h"
 
 #define ROWS 4

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "sumac/client.h"
+#include "sumac/collective.h"
 
 static struct sumac_client *client;
 static uint32_t own, members;
@@ -43,54 +44,50 @@ static void give_up(const struct sumac_error *error)
 }
 
 /* In the order of the members, whoever comes first. */
-static void expect(enum sumac_collective_operation operation, uint64_t round)
+static void expect(enum sumac_reduce_op op, uint64_t round)
 {
     fill(0, round, expected);
     for (uint32_t member = 1; member < members; member++) {
         fill(member, round, value);
         for (uint64_t i = 0; i < elements; i++) {
             const float was = expected[i], is = value[i];
-            expected[i] = operation == SUMAC_COLLECTIVE_MIN   ? (is < was ? is : was)
-                          : operation == SUMAC_COLLECTIVE_MAX ? (is > was ? is : was)
-                                                              : was + is;
+            expected[i] = op == SUMAC_REDUCE_MIN   ? (is < was ? is : was)
+                          : op == SUMAC_REDUCE_MAX ? (is > was ? is : was)
+                                                   : was + is;
         }
     }
-    for (uint64_t i = 0; operation == SUMAC_COLLECTIVE_MEAN && i < elements; i++)
+    for (uint64_t i = 0; op == SUMAC_REDUCE_MEAN && i < elements; i++)
         expected[i] /= (float)members;
 }
 
-static void compute(const char *name, enum sumac_collective_operation operation, uint64_t round)
+static void compute(const char *name, enum sumac_reduce_op op, uint64_t round)
 {
-    const struct sumac_collective_options options = {
-        .name = name, .round = round, .operation = operation};
-    const struct sumac_contribution given = {.value = over(value), .into = over(into)};
+    const struct sumac_tensor sum = over(into), given = over(value);
+    const struct sumac_collective_options options = {.name = name, .round = round, .into = &sum};
     struct sumac_error error = {0};
 
-    expect(operation, round);
+    expect(op, round);
     fill(own, round, value);
     memset(into, 0xff, elements * sizeof *into);
-    if (sumac_client_collective_and_wait(client, &options, &given, NULL, &error) != SUMAC_OK)
+    if (sumac_client_all_reduce(client, &options, op, &given, NULL, &error) != SUMAC_OK)
         give_up(&error);
     if (memcmp(into, expected, elements * sizeof *into) != 0)
         differ(name, round);
 }
 
+/* The client counts the rounds. */
 static void broadcast(uint64_t round)
 {
-    const uint32_t root = (uint32_t)(round % members);
-    const struct sumac_collective_options options = {
-        .name = "broadcast",
-        .round = round,
-        .operation = SUMAC_COLLECTIVE_BROADCAST,
-        .root = {.job = "worker", .index = root}};
-    struct sumac_contribution given = {.value = over(value), .into = over(into)};
+    const struct sumac_member root = {.job = "worker", .index = (uint32_t)(round % members)};
+    const struct sumac_collective_options options = {.name = "broadcast"};
+    const struct sumac_tensor given = over(value);
     struct sumac_error error = {0};
 
-    fill(root, round, expected);
+    fill(root.index, round, expected);
     fill(own, round, value);
-    if (sumac_client_collective_and_wait(client, &options, &given, NULL, &error) != SUMAC_OK)
+    if (sumac_client_broadcast(client, &options, root, &given, NULL, &error) != SUMAC_OK)
         give_up(&error);
-    if (memcmp(into, expected, elements * sizeof *into) != 0)
+    if (memcmp(value, expected, elements * sizeof *value) != 0)
         differ("broadcast", round);
 }
 
@@ -98,16 +95,15 @@ static void broadcast(uint64_t round)
 static void gather(uint64_t round)
 {
     static float rows[2 * 64];
-    const struct sumac_collective_options options = {
-        .name = "gather", .round = round, .operation = SUMAC_COLLECTIVE_GATHER};
-    const struct sumac_contribution given = {
-        .value = sumac_tensor_over(rows, SUMAC_FLOAT32, SUMAC_SHAPE(own + 1, 2))};
+    const struct sumac_collective_options options = {.name = "gather"};
+    const struct sumac_tensor given =
+        sumac_tensor_over(rows, SUMAC_FLOAT32, SUMAC_SHAPE(own + 1, 2));
     struct sumac_error error = {0};
     struct sumac_collective_result result = {.buffer = NULL};
 
     for (uint32_t i = 0; i < 2 * (own + 1); i++)
         rows[i] = (float)(own * 100 + i + round);
-    if (sumac_client_collective_and_wait(client, &options, &given, &result, &error) != SUMAC_OK)
+    if (sumac_client_all_gather(client, &options, &given, &result, NULL, &error) != SUMAC_OK)
         give_up(&error);
     const float *at = sumac_tensor_data(&result.value);
     if (result.value.shape.extent[0] != members * (members + 1) / 2 ||
@@ -124,15 +120,14 @@ static void concatenate(uint64_t round)
 {
     float rows[2] = {(float)own, (float)round};
     int64_t index = own * 3;
-    const struct sumac_collective_options options = {
-        .name = "concatenate", .round = round, .operation = SUMAC_COLLECTIVE_CONCATENATE};
-    const struct sumac_contribution given = {
-        .value = sumac_tensor_over(rows, SUMAC_FLOAT32, SUMAC_SHAPE(1, 2)),
+    const struct sumac_collective_options options = {.name = "concatenate"};
+    const struct sumac_indexed_slices given = {
+        .values = sumac_tensor_over(rows, SUMAC_FLOAT32, SUMAC_SHAPE(1, 2)),
         .indices = sumac_tensor_over(&index, SUMAC_INT64, SUMAC_SHAPE(1))};
     struct sumac_error error = {0};
     struct sumac_collective_result result = {.buffer = NULL};
 
-    if (sumac_client_collective_and_wait(client, &options, &given, &result, &error) != SUMAC_OK)
+    if (sumac_client_concatenate(client, &options, &given, &result, NULL, &error) != SUMAC_OK)
         give_up(&error);
     const int64_t *indices = sumac_tensor_data(&result.indices);
     const float *values = sumac_tensor_data(&result.value);
@@ -148,21 +143,19 @@ static void both_orders(uint64_t round)
 {
     static const char *const names[] = {"left", "right"};
     struct sumac_collective *collectives[2];
-    float ones[2] = {1, 1}, sums[2] = {0, 0};
+    float sums[2] = {1, 1};
     struct sumac_error error = {0};
 
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t which = (i + own) % 2;
-        const struct sumac_collective_options options = {
-            .name = names[which], .round = round, .operation = SUMAC_COLLECTIVE_SUM};
-        const struct sumac_contribution given = {
-            .value = sumac_tensor_over(&ones[i], SUMAC_FLOAT32, SUMAC_SCALAR),
-            .into = sumac_tensor_over(&sums[i], SUMAC_FLOAT32, SUMAC_SCALAR)};
-        if (sumac_client_collective(client, &options, &given, &collectives[i], &error) != SUMAC_OK)
+        const struct sumac_collective_options options = {.name = names[which]};
+        const struct sumac_tensor given = sumac_tensor_over(&sums[i], SUMAC_FLOAT32, SUMAC_SCALAR);
+        if (sumac_client_all_reduce(
+                client, &options, SUMAC_REDUCE_SUM, &given, &collectives[i], &error) != SUMAC_OK)
             give_up(&error);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        if (sumac_collective_wait(collectives[i], 0, NULL, &error) != SUMAC_OK)
+        if (sumac_collective_wait(collectives[i], 0, &error) != SUMAC_OK)
             give_up(&error);
         if (sums[i] != (float)members)
             differ(names[i], round);
@@ -174,41 +167,39 @@ static void err(const char *mistake)
 {
     const bool mine = own == 1;
     const bool goes = strcmp(mistake, "dies") == 0 || strcmp(mistake, "stands") == 0;
+    struct sumac_tensor given = over(value);
     struct sumac_collective_options options = {
-        .name = "sum",
-        .round = 3,
-        .operation = SUMAC_COLLECTIVE_SUM,
-        .timeout_ms = goes ? 600000 : 2000};
-    struct sumac_contribution given = {.value = over(value), .into = over(into)};
+        .name = "sum", .round = 3, .timeout_ms = goes ? 600000 : 2000};
+    enum sumac_reduce_op op = SUMAC_REDUCE_SUM;
     struct sumac_error error = {0};
 
     if (mine && goes)
         (void)raise(strcmp(mistake, "dies") == 0 ? SIGKILL : SIGSTOP);
     if (mine && strcmp(mistake, "operation") == 0)
-        options.operation = SUMAC_COLLECTIVE_MAX;
+        op = SUMAC_REDUCE_MAX;
     if (mine && strcmp(mistake, "shape") == 0)
-        given.value.shape.extent[0] = given.into.shape.extent[0] = 1;
+        given.shape.extent[0] = 1;
     if (mine && strcmp(mistake, "away") == 0)
         options.round = 4;
-    if (sumac_client_collective_and_wait(client, &options, &given, NULL, &error) == SUMAC_OK)
+    if (sumac_client_all_reduce(client, &options, op, &given, NULL, &error) == SUMAC_OK)
         differ("sum", 3);
     (void)printf("worker %" PRIu32 " heard: %s\n", own, error.text);
     (void)fflush(stdout);
     if (goes)
         exit(sumac_exit_code(&error));
-    compute("sum", SUMAC_COLLECTIVE_SUM, 5);
+    compute("sum", SUMAC_REDUCE_SUM, 5);
 }
 
 static void be_alone(void)
 {
-    const struct sumac_barrier_options heard = {.name = "heard", .timeout_ms = 60000};
-    const struct sumac_collective_options options = {
-        .name = "sum", .round = 3, .operation = SUMAC_COLLECTIVE_SUM};
-    const struct sumac_contribution given = {.value = over(value), .into = over(into)};
+    const struct sumac_collective_options heard = {.name = "heard", .timeout_ms = 60000};
+    const struct sumac_collective_options options = {.name = "sum", .round = 3};
+    const struct sumac_tensor given = over(value);
+    const enum sumac_reduce_op op = SUMAC_REDUCE_SUM;
     struct sumac_error error = {0};
 
     if (own == 0) {
-        if (sumac_client_collective_and_wait(client, &options, &given, NULL, &error) == SUMAC_OK)
+        if (sumac_client_all_reduce(client, &options, op, &given, NULL, &error) == SUMAC_OK)
             differ("sum", 3);
         (void)printf("worker 0 heard: %s\n", error.text);
         (void)fflush(stdout);
@@ -239,10 +230,10 @@ int main(int argc, char **argv)
     (void)printf("joined\n");
     (void)fflush(stdout);
     for (uint64_t round = 1; round <= (argc > 3 ? 2 : rounds); round++) {
-        compute("sum", SUMAC_COLLECTIVE_SUM, round);
-        compute("mean", SUMAC_COLLECTIVE_MEAN, round);
-        compute("min", SUMAC_COLLECTIVE_MIN, round);
-        compute("max", SUMAC_COLLECTIVE_MAX, round);
+        compute("sum", SUMAC_REDUCE_SUM, round);
+        compute("mean", SUMAC_REDUCE_MEAN, round);
+        compute("min", SUMAC_REDUCE_MIN, round);
+        compute("max", SUMAC_REDUCE_MAX, round);
         gather(round);
         broadcast(round);
         concatenate(round);

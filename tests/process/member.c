@@ -41,6 +41,7 @@
 #include <unistd.h>
 
 #include "sumac/client.h"
+#include "sumac/collective.h"
 #include "values.h"
 
 #define LINE_BYTES 4096
@@ -278,7 +279,7 @@ end:
 static enum sumac_status come(struct member *member, char *const *words, size_t count)
 {
     struct sumac_member tasks[8];
-    struct sumac_barrier_options options = {.name = words[1], .tasks = tasks};
+    struct sumac_collective_options options = {.name = words[1], .tasks = tasks};
     uint64_t round = 0;
 
     if (count > 2 && strcmp(words[2], "-") != 0)

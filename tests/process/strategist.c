@@ -47,6 +47,7 @@
 #include "../returning.h"
 #include "strategy.h"
 #include "sumac/client.h"
+#include "sumac/collective.h"
 #include "sumac/variable.h"
 #include "value.h"
 
@@ -106,14 +107,14 @@ WRAPPED(
 }
 
 WRAPPED(
-    enum sumac_status, client_collective_of,
+    enum sumac_status, client_contribute,
     (struct sumac_client * client, const struct sumac_collective_options *options,
-     const uint64_t *attempts, const struct sumac_contribution *contribution,
-     struct sumac_collective **collective, struct sumac_error *error))
+     const struct client_contribution *contribution, struct sumac_collective **collective,
+     struct sumac_error *error))
 {
     if (runs_short("round"))
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "too many pushes");
-    return __real_client_collective_of(client, options, attempts, contribution, collective, error);
+    return __real_client_contribute(client, options, contribution, collective, error);
 }
 
 WRAPPED(
@@ -287,19 +288,17 @@ static enum sumac_status throw_in(struct strategist *now, char *const *words, si
         block[i] = (uint8_t)strtoul(digits, NULL, 16);
     }
     const struct sumac_collective_options options = {
-        .name = "strategy 1",
-        .round = strtoull(words[1], NULL, 10),
-        .operation = SUMAC_COLLECTIVE_GATHER};
+        .name = "strategy 1", .round = strtoull(words[1], NULL, 10)};
     const uint64_t attempts[] = {1, 1}; /* of two workers, none of which was started again */
-    const struct sumac_contribution contribution = {
-        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(bytes), .memory = block}};
-    struct sumac_collective_result result = {.buffer = NULL};
+    const struct client_contribution contribution = {
+        .operation = COLLECTIVE_GATHER,
+        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(bytes), .memory = block},
+        .attempts = attempts};
     struct sumac_collective *collective;
-    enum sumac_status status = client_collective_of(
-        now->client, &options, attempts, &contribution, &collective, &now->error);
+    enum sumac_status status =
+        client_contribute(now->client, &options, &contribution, &collective, &now->error);
     if (status == SUMAC_OK)
-        status = sumac_collective_wait(collective, 0, &result, &now->error);
-    sumac_buffer_unref(result.buffer);
+        status = sumac_collective_wait(collective, 0, &now->error);
     free(block);
     if (status == SUMAC_OK)
         (void)puts("thrown in");

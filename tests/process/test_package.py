@@ -191,7 +191,7 @@ class Package(unittest.TestCase):
     def test_only_public_headers_are_installed(self):
         headers = sorted(os.path.relpath(os.path.join(path, name), os.path.join(self.prefix, "include"))
                          for path, _, names in os.walk(os.path.join(self.prefix, "include")) for name in names)
-        self.assertEqual(headers, [f"sumac/{name}.h" for name in ("buffer", "client", "cluster", "device", "plugin", "reduce", "replica", "status", "strategy", "sumac", "tensor", "value", "variable", "worker")])
+        self.assertEqual(headers, [f"sumac/{name}.h" for name in ("buffer", "client", "cluster", "collective", "device", "plugin", "reduce", "replica", "status", "strategy", "sumac", "tensor", "value", "variable", "worker")])
 
     def test_each_public_header_stands_alone(self):
         for name in ("buffer", "client", "cluster", "device", "plugin", "status", "strategy", "tensor", "value", "worker"):

@@ -6,7 +6,7 @@
 static enum sumac_status come(struct played *played, uint64_t *round, struct sumac_error *error)
 {
     return sumac_client_barrier(
-        &played->client, &(struct sumac_barrier_options){.name = "epoch"}, round, error);
+        &played->client, &(struct sumac_collective_options){.name = "epoch"}, round, error);
 }
 
 /* It has heard of no round at first, and then asks for the one after the last. */
@@ -36,7 +36,7 @@ static void each_call_names_the_round_after_the_last_that_was_heard_of(void **st
 static void each_name_has_rounds_of_its_own(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_barrier_options other = {.name = "start"};
+    const struct sumac_collective_options other = {.name = "start"};
 
     played->barrier.round = 3;
     assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
@@ -145,7 +145,8 @@ static void tasks_are_sorted(void **state)
 {
     struct played *const played = *state;
     const struct sumac_member tasks[] = {{"worker", 12}, {"worker", 2}, {"chief", 7}};
-    const struct sumac_barrier_options options = {.name = "some", .tasks = tasks, .task_count = 3};
+    const struct sumac_collective_options options = {
+        .name = "some", .tasks = tasks, .task_count = 3};
 
     played->barrier.round = 1;
     assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
@@ -156,7 +157,7 @@ static void tasks_are_sorted(void **state)
 static void the_time_is_the_calls_own_or_the_clients(void **state)
 {
     struct played *const played = *state;
-    struct sumac_barrier_options options = {.name = "some", .timeout_ms = 90000};
+    struct sumac_collective_options options = {.name = "some", .timeout_ms = 90000};
 
     played->barrier.round = 1;
     assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
@@ -172,7 +173,7 @@ static void the_time_is_the_calls_own_or_the_clients(void **state)
 static void a_ps_that_says_nothing_is_named_when_the_time_is_over(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_barrier_options options = {.name = "epoch", .timeout_ms = 300};
+    const struct sumac_collective_options options = {.name = "epoch", .timeout_ms = 300};
     struct sumac_error error = {0};
 
     played->barrier.mute = true;
@@ -203,7 +204,7 @@ static void a_replaced_client_returns_when_ps_0_has_heard_that_it_lives(void **s
 }
 
 static void assert_refused(
-    struct played *played, const struct sumac_barrier_options *options, enum sumac_reason reason,
+    struct played *played, const struct sumac_collective_options *options, enum sumac_reason reason,
     const char *text)
 {
     struct sumac_error error = {0};
@@ -231,25 +232,25 @@ static void a_name_has_1_to_256_bytes_of_utf8_without_control_characters(void **
         {"a\nb", "the barrier's name has a control character, shown here as ?: a?b"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_refused(
-            played, &(struct sumac_barrier_options){.name = rows[i].name}, SUMAC_REASON_BAD_NAME,
+            played, &(struct sumac_collective_options){.name = rows[i].name}, SUMAC_REASON_BAD_NAME,
             rows[i].text);
     assert_refused(
-        played, &(struct sumac_barrier_options){.name = longest}, SUMAC_REASON_BAD_NAME,
+        played, &(struct sumac_collective_options){.name = longest}, SUMAC_REASON_BAD_NAME,
         "a barrier's name has 1 to 256 bytes, given more");
     longest[256] = '\0';
     played->barrier.round = 1;
 
     assert_int_equal(
         sumac_client_barrier(
-            &played->client, &(struct sumac_barrier_options){.name = longest}, NULL, NULL),
+            &played->client, &(struct sumac_collective_options){.name = longest}, NULL, NULL),
         SUMAC_OK);
 }
 
 static void tasks_are_members_and_each_is_named_once(void **state)
 {
     struct played *const played = *state;
-    static struct sumac_member tasks[SUMAC_BARRIER_TASKS_MAX + 1];
-    struct sumac_barrier_options options = {.name = "some", .task_count = 2};
+    static struct sumac_member tasks[SUMAC_COLLECTIVE_TASKS_MAX + 1];
+    struct sumac_collective_options options = {.name = "some", .task_count = 2};
     struct sumac_error error = {0};
     char text[128];
 
@@ -269,12 +270,12 @@ static void tasks_are_members_and_each_is_named_once(void **state)
     assert_int_equal(
         sumac_client_barrier(&played->client, &options, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "tasks[1] is of job NULL; "));
-    for (uint32_t i = 0; i <= SUMAC_BARRIER_TASKS_MAX; i++)
+    for (uint32_t i = 0; i <= SUMAC_COLLECTIVE_TASKS_MAX; i++)
         tasks[i] = (struct sumac_member){"worker", i};
-    options.task_count = SUMAC_BARRIER_TASKS_MAX + 1;
+    options.task_count = SUMAC_COLLECTIVE_TASKS_MAX + 1;
     snprintf(
         text, sizeof text, "barrier \"some\": task_count is %d, and %d are the most",
-        SUMAC_BARRIER_TASKS_MAX + 1, SUMAC_BARRIER_TASKS_MAX);
+        SUMAC_COLLECTIVE_TASKS_MAX + 1, SUMAC_COLLECTIVE_TASKS_MAX);
     assert_refused(played, &options, SUMAC_REASON_UNSPECIFIED, text);
     options.task_count--;
     played->barrier.round = 1;

@@ -23,8 +23,9 @@ struct caller {
     uint64_t members[3];
     struct sumac_member tasks[513];
     struct sumac_collective_options options;
-    struct sumac_contribution given;
-    float value[8], into[8];
+    struct client_contribution given;
+    struct sumac_tensor into;
+    float value[8], sum[8];
     int64_t indices[4];
 };
 
@@ -38,11 +39,21 @@ static struct caller *begin(struct caller *caller)
     caller->client.member_tasks = caller->members;
     caller->client.member_task_count = 3;
     client_note_process(&caller->client);
-    caller->options = (struct sumac_collective_options){
-        .name = "grads", .round = 1, .operation = SUMAC_COLLECTIVE_SUM, .root = WORKER(0)};
+    round_numbers_init(&caller->client.collective_rounds);
+    caller->into = sumac_tensor_over(caller->sum, SUMAC_FLOAT32, SUMAC_SHAPE(4, 2));
+    caller->options = (struct sumac_collective_options){.name = "grads", .into = &caller->into};
+    caller->given.operation = COLLECTIVE_SUM;
+    caller->given.root = WORKER(0);
     caller->given.value = sumac_tensor_over(caller->value, SUMAC_FLOAT32, SUMAC_SHAPE(4, 2));
-    caller->given.into = sumac_tensor_over(caller->into, SUMAC_FLOAT32, SUMAC_SHAPE(4, 2));
     caller->given.indices = sumac_tensor_over(caller->indices, SUMAC_INT64, SUMAC_SHAPE(4));
+    return caller;
+}
+
+/* An operation without `into`. */
+static struct caller *begin_other(struct caller *caller, enum collective_operation operation)
+{
+    begin(caller)->given.operation = operation;
+    caller->options.into = NULL;
     return caller;
 }
 
@@ -52,8 +63,7 @@ static void assert_refused(struct caller *caller, enum sumac_reason reason, cons
     struct sumac_error error = {0};
 
     assert_int_equal(
-        sumac_client_collective(
-            &caller->client, &caller->options, &caller->given, &collective, &error),
+        client_contribute(&caller->client, &caller->options, &caller->given, &collective, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_int_equal(error.reason, reason);
     if (strstr(error.text, words) == NULL)
@@ -61,11 +71,13 @@ static void assert_refused(struct caller *caller, enum sumac_reason reason, cons
     assert_null(collective);
     assert_null(caller->client.collectives.first);
     assert_false(caller->client.locked);
+    round_numbers_deinit(&caller->client.collective_rounds);
+    round_numbers_init(&caller->client.collective_rounds);
 }
 
 #define assert_wrong(caller, words) assert_refused(caller, SUMAC_REASON_UNSPECIFIED, words)
 
-static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
+static void a_name_is_a_printable_line(void **state)
 {
     (void)state;
     struct caller caller;
@@ -80,18 +92,12 @@ static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
     caller.options.name = longest;
     assert_refused(&caller, SUMAC_REASON_BAD_NAME, "1 to 256 bytes, given more");
     longest[256] = '\0';
-    caller.options.round = 0;
-    assert_wrong(&caller, "round 0: rounds count from 1");
+    caller.options.weight = -1;
+    assert_wrong(&caller, "a weight is finite"); /* the name is not refused */
     caller.options.name = "a\nb";
-    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "without control characters");
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "has a control character, shown here as ?: a?b");
     caller.options.name = "\xff";
     assert_refused(&caller, SUMAC_REASON_BAD_NAME, "UTF-8");
-    begin(&caller)->options.round = 0;
-    assert_wrong(&caller, "round 0: rounds count from 1");
-    begin(&caller)->options.operation = (enum sumac_collective_operation)0;
-    assert_wrong(&caller, "that operation is none");
-    caller.options.operation = SUMAC_COLLECTIVE_CONCATENATE + 1;
-    assert_wrong(&caller, "that operation is none");
 }
 
 static void a_weight_is_finite_and_none_is_said_once(void **state)
@@ -118,14 +124,14 @@ static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **s
     caller.options.task_count = 2;
     caller.tasks[0] = WORKER(1);
     caller.tasks[1] = WORKER(1);
-    assert_wrong(&caller, "a task is named twice");
+    assert_wrong(&caller, "collective grads, round 1: worker 1 is named twice");
     caller.tasks[1] = (struct sumac_member){.job = "evaluator", .index = 0};
-    assert_wrong(&caller, "only tasks of the jobs chief and worker");
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "only tasks of the jobs chief and worker");
     caller.tasks[1] = (struct sumac_member){.job = NULL, .index = 0};
-    assert_wrong(&caller, "only tasks of the jobs chief and worker");
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "only tasks of the jobs chief and worker");
     caller.tasks[0] = CHIEF(0);
     caller.tasks[1] = WORKER(0);
-    assert_wrong(&caller, "this process is none of the tasks");
+    assert_wrong(&caller, "this process is not among the tasks");
     caller.tasks[0] = WORKER(1);
     caller.tasks[1] = WORKER(9);
     assert_refused(
@@ -135,15 +141,15 @@ static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **s
     caller.tasks[1] = CHIEF(9);
     assert_refused(&caller, SUMAC_REASON_BAD_NAME, "round 1: chief 9 is named");
     caller.options.tasks = NULL;
-    assert_wrong(&caller, "at most 512 tasks take part, and each is named");
+    assert_wrong(&caller, "task_count is 2, and tasks is NULL");
     begin(&caller)->options.tasks = caller.tasks;
     caller.options.task_count = 513;
     for (uint32_t i = 0; i < 513; i++)
         caller.tasks[i] = WORKER(i);
-    assert_wrong(&caller, "at most 512 tasks");
+    assert_wrong(&caller, "task_count is 513, and 512 are the most");
     caller.options.task_count = 512;
     caller.client.member_task_count = 0;
-    caller.given.into.shape.extent[0] = 3;
+    caller.into.shape.extent[0] = 3;
     assert_wrong(&caller, "`into` has another shape than `value`");
     begin(&caller)->client.member_task_count = 0;
     assert_wrong(&caller, "no tasks are named");
@@ -182,11 +188,59 @@ static void a_root_is_one_of_them(void **state)
     (void)state;
     struct caller caller;
 
-    begin(&caller)->options.operation = SUMAC_COLLECTIVE_BROADCAST;
-    caller.options.root = WORKER(7);
-    assert_wrong(&caller, "root is none of the tasks that take part");
-    caller.options.root = (struct sumac_member){.job = "ps", .index = 0};
+    begin_other(&caller, COLLECTIVE_BROADCAST)->given.root = WORKER(7);
+    assert_wrong(&caller, "root is not among the tasks that take part");
+    caller.given.root = (struct sumac_member){.job = "ps", .index = 0};
     assert_wrong(&caller, "root is a chief or a worker");
+}
+
+static void an_option_of_another_operation_is_refused(void **state)
+{
+    (void)state;
+    struct caller caller;
+    const enum collective_operation others[] = {
+        COLLECTIVE_GATHER, COLLECTIVE_BROADCAST, COLLECTIVE_CONCATENATE};
+
+    begin(&caller)->options.axis = 1;
+    assert_wrong(&caller, "`axis` is an option of all_gather alone");
+    for (int i = 0; i < 3; i++) {
+        begin(&caller)->given.operation = others[i];
+        assert_wrong(&caller, "`into` is an option of all_reduce alone");
+    }
+}
+
+/* The caller may count the rounds of further names. */
+static void a_client_counts_the_rounds_of_so_many_names(void **state)
+{
+    (void)state;
+    struct caller caller;
+    struct round_numbers *const numbers = &begin(&caller)->client.collective_rounds;
+    struct sumac_collective *collective = NULL;
+    struct sumac_error error;
+    char name[8];
+
+    for (int i = 0; i < SUMAC_COLLECTIVE_NAMES_MAX; i++) { /* given */
+        (void)snprintf(name, sizeof name, "%d", i);
+        assert_non_null(round_numbers_add(numbers, name));
+    }
+
+    assert_int_equal(/* when */
+                     client_contribute(
+                         &caller.client, &caller.options, &caller.given, &collective, &error),
+                     SUMAC_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(error.text, "collective grads: this client counts the rounds of 1024"));
+
+    caller.options.weight = -1;
+    caller.options.round = 8;
+    assert_int_equal(/* then */
+                     client_contribute(
+                         &caller.client, &caller.options, &caller.given, &collective, &error),
+                     SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "collective grads, round 8: a weight"));
+    assert_null(round_numbers_find(numbers, "grads"));
+    round_numbers_find(numbers, "7")->last = 3;
+    caller.options = (struct sumac_collective_options){.name = "7", .weight = -1};
+    assert_wrong(&caller, "collective 7, round 4: a weight");
 }
 
 static void types_and_shapes_are_those_of_the_operation(void **state)
@@ -194,38 +248,35 @@ static void types_and_shapes_are_those_of_the_operation(void **state)
     (void)state;
     struct caller caller;
 
-    begin(&caller)->given.into.dtype = SUMAC_INT32;
+    begin(&caller)->into.dtype = SUMAC_INT32;
     assert_refused(
         &caller, SUMAC_REASON_WRONG_DATA_TYPE,
         "contributions of type int32, and `value` is of float32");
-    begin(&caller)->given.into.dtype = SUMAC_BFLOAT16;
+    begin(&caller)->into.dtype = SUMAC_BFLOAT16;
     caller.given.value.dtype = SUMAC_BFLOAT16;
     assert_refused(
         &caller, SUMAC_REASON_WRONG_DATA_TYPE,
         "type bfloat16 is made of contributions of type float32");
-    caller.options.operation = SUMAC_COLLECTIVE_MEAN;
+    caller.given.operation = COLLECTIVE_MEAN;
     assert_refused(
         &caller, SUMAC_REASON_WRONG_DATA_TYPE,
         "type bfloat16 is made of contributions of type float32");
-    begin(&caller)->given.value.dtype = SUMAC_DTYPE_UNSPECIFIED;
-    caller.options.operation = SUMAC_COLLECTIVE_GATHER;
+    begin_other(&caller, COLLECTIVE_GATHER)->given.value.dtype = SUMAC_DTYPE_UNSPECIFIED;
     assert_refused(&caller, SUMAC_REASON_WRONG_DATA_TYPE, "made of contributions of type");
-    begin(&caller)->given.into.shape.extent[0] = 3;
+    begin(&caller)->into.shape.extent[0] = 3;
     assert_wrong(&caller, "`into` has another shape than `value`");
-    caller.given.value.dtype = caller.given.into.dtype = SUMAC_BFLOAT16; /* nothing is added up */
-    caller.options.operation = SUMAC_COLLECTIVE_MIN;
+    caller.given.value.dtype = caller.into.dtype = SUMAC_BFLOAT16; /* nothing is added up */
+    caller.given.operation = COLLECTIVE_MIN;
     assert_wrong(&caller, "`into` has another shape than `value`");
-    begin(&caller)->given.into.shape.extent[0] = 3; /* and is no root, which has the bytes */
-    caller.options.operation = SUMAC_COLLECTIVE_BROADCAST;
-    caller.given.value.memory = NULL;
-    assert_wrong(&caller, "`into` has another shape than `value`");
-    caller.options.root = WORKER(1);
+    begin_other(&caller, COLLECTIVE_BROADCAST)->given.value.memory = NULL;
+    assert_wrong(&caller, "the tensor has no memory"); /* for the result */
+    caller.given.root = WORKER(1);
     assert_wrong(&caller, "the tensor has no memory");
     begin(&caller)->given.value.shape.extent[0] = UINT64_MAX;
     assert_wrong(&caller, "more bytes than there may be");
     begin(&caller)->given.value.memory = NULL;
     assert_wrong(&caller, "the tensor has no memory");
-    begin(&caller)->given.into.memory = NULL;
+    begin(&caller)->into.memory = NULL;
     assert_wrong(&caller, "the tensor has no memory");
 }
 
@@ -234,19 +285,19 @@ static void rows_have_an_index_each(void **state)
     (void)state;
     struct caller caller;
 
-    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    begin_other(&caller, COLLECTIVE_CONCATENATE);
     caller.given.indices.shape.extent[0] = 3;
     assert_wrong(&caller, "come with `indices`, int64, one for each");
-    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    begin_other(&caller, COLLECTIVE_CONCATENATE);
     caller.given.indices.dtype = SUMAC_INT32;
     assert_wrong(&caller, "come with `indices`, int64, one for each");
-    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    begin_other(&caller, COLLECTIVE_CONCATENATE);
     caller.given.value.shape.rank = 0;
     assert_wrong(&caller, "come with `indices`, int64, one for each");
-    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    begin_other(&caller, COLLECTIVE_CONCATENATE);
     caller.given.indices.shape = SUMAC_SHAPE(4, 1);
     assert_wrong(&caller, "come with `indices`, int64, one for each");
-    begin(&caller)->options.operation = SUMAC_COLLECTIVE_CONCATENATE;
+    begin_other(&caller, COLLECTIVE_CONCATENATE);
     caller.given.indices.memory = NULL;
     assert_wrong(&caller, "the tensor has no memory");
 }
@@ -255,42 +306,49 @@ static void nothing_is_refused_by_its_name(void **state)
 {
     (void)state;
     struct caller caller;
-    struct sumac_error error;
-    struct sumac_collective *collective;
+    struct sumac_client *const client = &begin(&caller)->client;
+    const struct sumac_collective_options *const options = &caller.options;
+    const struct sumac_tensor *const value = &caller.given.value;
+    const struct sumac_member root = WORKER(0);
+    struct sumac_error errors[8];
 
-    begin(&caller);
-    assert_int_equal(
-        sumac_client_collective(&caller.client, NULL, &caller.given, &collective, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "options"));
-    assert_int_equal(
-        sumac_client_collective(&caller.client, &caller.options, NULL, &collective, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "contribution"));
-    assert_int_equal(
-        sumac_client_collective(&caller.client, &caller.options, &caller.given, NULL, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "collective is NULL"));
-    assert_int_equal(
-        sumac_client_collective_and_wait(NULL, &caller.options, &caller.given, NULL, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "client is NULL"));
-    assert_int_equal(
-        sumac_client_collective_and_wait(&caller.client, NULL, &caller.given, NULL, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "options is NULL"));
-    assert_int_equal(sumac_collective_wait(NULL, 1, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    const struct {
+        enum sumac_status status;
+        const char *text;
+    } rows[] = {
+        {sumac_client_all_reduce(NULL, options, SUMAC_REDUCE_SUM, value, NULL, &errors[0]),
+         "sumac_client_all_reduce: client is NULL"},
+        {sumac_client_all_reduce(client, NULL, SUMAC_REDUCE_SUM, value, NULL, &errors[1]),
+         "sumac_client_all_reduce: options is NULL"},
+        {sumac_client_all_reduce(client, options, SUMAC_REDUCE_SUM, NULL, NULL, &errors[2]),
+         "sumac_client_all_reduce: value is NULL"},
+        {sumac_client_all_reduce(client, options, SUMAC_REDUCE_SQRTN, value, NULL, &errors[3]),
+         "sumac_client_all_reduce: 6 is no operation of all_reduce; give SUM, MEAN, MIN or MAX"},
+        {sumac_client_all_gather(client, options, NULL, NULL, NULL, &errors[4]),
+         "sumac_client_all_gather: value is NULL"},
+        {sumac_client_concatenate(client, options, NULL, NULL, NULL, &errors[5]),
+         "sumac_client_concatenate: slices is NULL"},
+        {sumac_client_broadcast(client, options, root, NULL, NULL, &errors[6]),
+         "sumac_client_broadcast: value is NULL"},
+        {sumac_collective_wait(NULL, 1, &errors[7]), "sumac_collective_wait: collective is NULL"}};
+
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(rows[i].status, SUMAC_INVALID_ARGUMENT);
+        assert_string_equal(errors[i].text, rows[i].text);
+    }
     assert_true(sumac_collective_done(NULL));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_is_a_printable_line_and_a_round_counts_from_one),
+        cmocka_unit_test(a_name_is_a_printable_line),
         cmocka_unit_test(a_weight_is_finite_and_none_is_said_once),
         cmocka_unit_test(who_takes_part_is_named_once_each_and_the_caller_among_them),
         cmocka_unit_test(a_member_has_a_place_among_those_who_take_part),
         cmocka_unit_test(a_root_is_one_of_them),
+        cmocka_unit_test(an_option_of_another_operation_is_refused),
+        cmocka_unit_test(a_client_counts_the_rounds_of_so_many_names),
         cmocka_unit_test(types_and_shapes_are_those_of_the_operation),
         cmocka_unit_test(rows_have_an_index_each),
         cmocka_unit_test(nothing_is_refused_by_its_name),

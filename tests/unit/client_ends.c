@@ -342,7 +342,7 @@ static void push_and_close(struct program *program)
     program->status = open_for(program, &client);
     if (program->status != SUMAC_OK)
         return;
-    const struct sumac_barrier_options barrier = {.name = "b"};
+    const struct sumac_collective_options barrier = {.name = "b"};
     program->status = sumac_client_barrier(client, &barrier, &round, &program->error);
     if (program->status == SUMAC_OK)
         program->status = sumac_client_find(client, "w", &variable, &program->error);
@@ -438,11 +438,10 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
     static float read;
     const struct sumac_delta delta = {.variable = begun->variable, .value = over(&value)};
     const struct sumac_fetch fetch = {.variable = begun->variable, .into = over(&read)};
-    const struct sumac_contribution given = {.value = over(&value), .into = over(&read)};
+    const struct sumac_tensor tensor = over(&value);
     const struct sumac_client_variable_options options = scalar("new");
-    const struct sumac_barrier_options barrier = {.name = "b"};
-    const struct sumac_collective_options collective_options = {
-        .name = "m", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
+    const struct sumac_collective_options barrier = {.name = "b"};
+    const struct sumac_collective_options collective_options = {.name = "m"};
     struct sumac_push *push;
     struct sumac_pull *pull;
     struct sumac_collective *collective;
@@ -455,7 +454,8 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
     const enum sumac_status statuses[16] = {
         sumac_client_push(client, &delta, 1, NULL, &push, &errors[0]),
         sumac_client_pull(client, &fetch, 1, NULL, &pull, &errors[1]),
-        sumac_client_collective(client, &collective_options, &given, &collective, &errors[2]),
+        sumac_client_all_reduce(
+            client, &collective_options, SUMAC_REDUCE_SUM, &tensor, &collective, &errors[2]),
         sumac_client_create(client, &options, &made, &errors[3]),
         sumac_client_create_many(client, &options, 1, &made, &errors[4]),
         sumac_client_find(client, "w", &made, &errors[5]),
@@ -467,7 +467,7 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
         sumac_client_leave(client, SUMAC_LEAVING_DONE, &errors[11]),
         sumac_push_wait(begun->push, 1, &errors[12]),
         sumac_pull_wait(begun->pull, 1, &errors[13]),
-        sumac_collective_wait(begun->collective, 1, NULL, &errors[14]),
+        sumac_collective_wait(begun->collective, 1, &errors[14]),
         sumac_client_variable_describe(begun->variable, &described, &errors[15])};
 
     (void)snprintf(
@@ -500,10 +500,9 @@ static void a_child_of_its_process_is_told_to_open_its_own(void **state)
         "\"task\": {\"type\": \"worker\", \"index\": 1}}",
         &options);
     struct sumac_client *const client = &played->client;
-    const struct sumac_collective_options collective_options = {
-        .name = "m", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
+    const struct sumac_collective_options collective_options = {.name = "m"};
     float into = 0;
-    const struct sumac_contribution given = {.value = over(&value), .into = over(&into)};
+    const struct sumac_tensor tensor = over(&value);
     struct begun begun = {.variable = create(played, "w")};
     const struct sumac_delta delta = {.variable = begun.variable, .value = over(&value)};
     const struct sumac_fetch fetch = {.variable = begun.variable, .into = over(&into)};
@@ -512,7 +511,8 @@ static void a_child_of_its_process_is_told_to_open_its_own(void **state)
     assert_int_equal(sumac_client_push(client, &delta, 1, NULL, &begun.push, NULL), SUMAC_OK);
     assert_int_equal(sumac_client_pull(client, &fetch, 1, NULL, &begun.pull, NULL), SUMAC_OK);
     assert_int_equal(
-        sumac_client_collective(client, &collective_options, &given, &begun.collective, NULL),
+        sumac_client_all_reduce(
+            client, &collective_options, SUMAC_REDUCE_SUM, &tensor, &begun.collective, NULL),
         SUMAC_OK);
 
     const pid_t child = fork(); /* when */

@@ -491,7 +491,8 @@ static inline struct played *play(void)
     client->log = drop_line;
     client_note_process(client);
     key_map_init(&client->variables_by_name, &memory_heap);
-    key_map_init(&client->barriers_by_name, &memory_heap);
+    round_numbers_init(&client->barrier_rounds);
+    round_numbers_init(&client->collective_rounds);
     played->answered_max = ASKED_MAX;
     played->sessions[WIRE_SESSIONS_JOIN].message = answer_join;
     played->variables[WIRE_VARIABLES_LIST].message = answer_list;
@@ -596,7 +597,8 @@ static inline int end(void **state)
     for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++)
         assert_null(played->client.peers[0].channels[kind]);
     client_forget_variables(&played->client);
-    client_forget_barriers(&played->client);
+    round_numbers_deinit(&played->client.barrier_rounds);
+    round_numbers_deinit(&played->client.collective_rounds);
     client_forget_collectives(&played->client);
     client_forget_functions(&played->client);
     client_unlock(&played->client);

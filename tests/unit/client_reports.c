@@ -348,11 +348,8 @@ static void a_round_that_lasts_names_the_others_and_its_own_end(void **state)
             "\"task\": {\"type\": \"worker\", \"index\": 9}}",
             &options);
         const struct sumac_collective_options collective_options = {
-            .name = "sum",
-            .round = 1,
-            .operation = SUMAC_COLLECTIVE_SUM,
-            .timeout_ms = each[i].timeout_ms};
-        const struct sumac_contribution given = {.value = over(&value), .into = over(&into)};
+            .name = "sum", .timeout_ms = each[i].timeout_ms};
+        const struct sumac_tensor tensor = over(&value);
         struct sumac_collective *collective = NULL;
 
         (void)open_streams(played); /* given */
@@ -360,13 +357,12 @@ static void a_round_that_lasts_names_the_others_and_its_own_end(void **state)
         played->mute = true;
         script.pull = UINT64_MAX; /* the round's comes beside its push: what is asked for is news */
         assert_int_equal(
-            sumac_client_collective(
-                &played->client, &collective_options, &given, &collective, NULL),
+            sumac_client_all_reduce(
+                &played->client, &collective_options, SUMAC_REDUCE_SUM, &tensor, &collective, NULL),
             SUMAC_OK);
 
         assert_int_equal(/* when */
-                         sumac_collective_wait(collective, 9000, NULL, NULL),
-                         SUMAC_DEADLINE_EXCEEDED);
+                         sumac_collective_wait(collective, 9000, NULL), SUMAC_DEADLINE_EXCEEDED);
 
         assert_string_equal(script.line, each[i].line); /* then */
         close_streams(played);

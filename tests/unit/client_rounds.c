@@ -243,36 +243,48 @@ static int close_round(void **state)
 
 static const float two[] = {3, 4};
 
-/* A contribution of two elements and, where it is known, their result. */
-static struct sumac_contribution give_two(float *into)
+static struct sumac_tensor tensor_of(const void *elements)
 {
-    return (struct sumac_contribution){
-        .value = sumac_tensor_over((void *)(uintptr_t)two, SUMAC_FLOAT32, SUMAC_SHAPE(2)),
-        .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(2))};
+    return sumac_tensor_over((void *)(uintptr_t)elements, SUMAC_FLOAT32, SUMAC_SHAPE(2));
 }
 
-static void collective_with(struct round *round, const struct sumac_collective_options *options)
+/* Contribute two elements, and wait. */
+static void
+reduce_with(struct round *round, enum sumac_reduce_op op, struct sumac_collective_options options)
 {
-    float into[2] = {0};
-    const struct sumac_contribution given = give_two(into);
+    float sum[2] = {0};
+    const struct sumac_tensor given = tensor_of(two), into = tensor_of(sum);
     struct sumac_error error = {0};
 
-    if (sumac_client_collective_and_wait(&round->played->client, options, &given, NULL, &error) !=
+    options.into = &into;
+    if (sumac_client_all_reduce(&round->played->client, &options, op, &given, NULL, &error) !=
         SUMAC_OK)
         fail_msg("%s", error.text);
-    const bool joins = options->operation == SUMAC_COLLECTIVE_GATHER;
-    assert_number_equal(into[0], joins ? 0 : 0.5);
-    assert_number_equal(into[1], joins ? 0 : 1.5);
+    assert_number_equal(sum[0], 0.5);
+    assert_number_equal(sum[1], 1.5);
+}
+
+#define reduce(round, op, ...)                                                                     \
+    reduce_with(round, SUMAC_REDUCE_##op, (struct sumac_collective_options){__VA_ARGS__})
+
+/* In place. Gives *collective, unless it is NULL. */
+static enum sumac_status
+sum_two(struct round *round, struct sumac_collective **collective, struct sumac_error *error)
+{
+    static float sum[2];
+    const struct sumac_collective_options options = {.name = "s"};
+    const struct sumac_tensor given = tensor_of(sum);
+
+    memcpy(sum, two, sizeof two);
+    return sumac_client_all_reduce(
+        &round->played->client, &options, SUMAC_REDUCE_SUM, &given, collective, error);
 }
 
 static void a_contribution_says_what_its_options_say(void **state)
 {
     struct round *const round = *state;
 
-    collective_with(
-        round,
-        &(struct sumac_collective_options){
-            .name = "grads", .round = 7, .operation = SUMAC_COLLECTIVE_SUM, .timeout_ms = 9000});
+    reduce(round, SUM, .name = "grads", .round = 7, .timeout_ms = 9000);
 
     assert_string_equal(round->name, "grads");
     assert_string_equal(round->pulled_name, "grads");
@@ -281,7 +293,7 @@ static void a_contribution_says_what_its_options_say(void **state)
     assert_int_equal(round->task_count, 3);
     assert_memory_equal(round->tasks, ((uint64_t[]){0, 1, 3}), 3 * sizeof(uint64_t));
     assert_int_equal(round->attempt_count, 0);
-    assert_int_equal(round->operation, SUMAC_COLLECTIVE_SUM);
+    assert_int_equal(round->operation, COLLECTIVE_SUM);
     assert_int_equal(round->data_type, SUMAC_FLOAT32);
     assert_int_equal(round->rank, 1);
     assert_int_equal(round->shape[0], 2);
@@ -292,44 +304,72 @@ static void a_contribution_says_what_its_options_say(void **state)
     assert_int_equal(round->payload_bytes, sizeof two);
     assert_memory_equal(round->payload, two, sizeof two);
 
-    collective_with(
-        round, &(struct sumac_collective_options){
-                   .name = "mean", .round = 1, .operation = SUMAC_COLLECTIVE_MEAN, .weight = 2.5});
+    reduce(round, MEAN, .name = "mean", .weight = 2.5);
+    assert_int_equal(round->operation, COLLECTIVE_MEAN);
     assert_number_equal(round->weight, 2.5);
     assert_true(round->beside);
     assert_int_equal(round->collectives_through, 1); /* nothing more is wanted of the first */
     assert_int_equal(round->timeout_ms, 59000);      /* of the client's 60 s */
-    collective_with(
-        round,
-        &(struct sumac_collective_options){
-            .name = "mean", .round = 2, .operation = SUMAC_COLLECTIVE_MEAN, .zero_weight = true});
+    reduce(round, MEAN, .name = "mean", .zero_weight = true);
     assert_number_equal(round->weight, 0);
-    collective_with(
-        round, &(struct sumac_collective_options){
-                   .name = "long",
-                   .round = 1,
-                   .operation = SUMAC_COLLECTIVE_MAX,
-                   .timeout_ms = UINT32_MAX});
+    reduce(round, MIN, .name = "least");
+    assert_int_equal(round->operation, COLLECTIVE_MIN);
+    reduce(round, MAX, .name = "long", .timeout_ms = UINT32_MAX);
+    assert_int_equal(round->operation, COLLECTIVE_MAX);
     assert_in_range(round->pull_timeout_ms, WIRE_ROUND_MS_MAX, WIRE_ROUND_MS_MAX + 5000);
-    collective_with(
-        round, &(struct sumac_collective_options){
-                   .name = "all", .round = 1, .operation = SUMAC_COLLECTIVE_GATHER, .axis = 3});
+    const struct sumac_collective_options all = {.name = "all", .axis = 3};
+    const struct sumac_tensor given = tensor_of(two);
+    assert_int_equal(
+        sumac_client_all_gather(&round->played->client, &all, &given, NULL, NULL, NULL), SUMAC_OK);
     assert_int_equal(round->axis, 3);
+    assert_null(round->played->client.live_transfers.first);
+}
+
+/* Each name has its own count. A call that is refused at once counts no round. */
+static void the_client_counts_the_rounds_of_each_name(void **state)
+{
+    struct round *const round = *state;
+    struct sumac_collective *collective = NULL;
+
+    static const struct {
+        const char *name;
+        uint64_t given, number;
+    } rows[] = {{"a", 0, 1},  {"b", 0, 1}, {"a", 0, 2}, {"a", 40, 40},
+                {"a", 0, 41}, {"c", 7, 7}, {"c", 0, 8}, {"b", 0, 2}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        reduce(round, SUM, .name = rows[i].name, .round = rows[i].given);
+        assert_int_equal(round->number, rows[i].number);
+        assert_int_equal(round->pulled_number, rows[i].number);
+        assert_int_equal(/* refused at once */
+                         sumac_client_all_reduce(
+                             &round->played->client,
+                             &(struct sumac_collective_options){.name = rows[i].name, .axis = 1},
+                             SUMAC_REDUCE_SUM, &(struct sumac_tensor){.memory = NULL}, &collective,
+                             NULL),
+                         SUMAC_INVALID_ARGUMENT);
+    }
 }
 
 static void a_broadcast_has_the_bytes_of_its_root(void **state)
 {
     struct round *const round = *state;
     const char *const jobs[] = {"chief", "worker"};
+    const struct sumac_collective_options options = {.name = "b"};
 
     for (uint32_t i = 0; i < 2; i++) {
-        collective_with(
-            round, &(struct sumac_collective_options){
-                       .name = "b",
-                       .round = i + 1,
-                       .operation = SUMAC_COLLECTIVE_BROADCAST,
-                       .root = {.job = jobs[i], .index = i}});
+        float copied[2] = {3, 4};
+        const struct sumac_tensor value = tensor_of(copied);
 
+        assert_int_equal(
+            sumac_client_broadcast(
+                &round->played->client, &options, (struct sumac_member){jobs[i], i}, &value, NULL,
+                NULL),
+            SUMAC_OK);
+
+        assert_number_equal(copied[0], 0.5); /* in place */
+        assert_number_equal(copied[1], 1.5);
+        assert_int_equal(round->operation, COLLECTIVE_BROADCAST);
         assert_int_equal(round->root, 2 * i); /* its place among the three */
         assert_int_equal(round->piece_count, 1);
         assert_int_equal(round->payload_bytes, i * sizeof two);
@@ -340,16 +380,15 @@ static void a_round_of_certain_attempts_names_them(void **state)
 {
     struct round *const round = *state;
     static const uint64_t attempts[] = {4, 0, 3};
-    const struct sumac_collective_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_MAX};
+    const struct sumac_collective_options options = {.name = "s", .round = 1};
     float into[2];
-    const struct sumac_contribution given = give_two(into);
+    struct client_contribution given = {
+        .operation = COLLECTIVE_MAX, .value = tensor_of(into), .attempts = attempts};
     struct sumac_collective *collective = NULL;
 
     assert_int_equal(
-        client_collective_of(&round->played->client, &options, attempts, &given, &collective, NULL),
-        SUMAC_OK);
-    assert_int_equal(sumac_collective_wait(collective, 0, NULL, NULL), SUMAC_OK);
+        client_contribute(&round->played->client, &options, &given, &collective, NULL), SUMAC_OK);
+    assert_int_equal(sumac_collective_wait(collective, 0, NULL), SUMAC_OK);
 
     assert_int_equal(round->attempt_count, 3);
     assert_memory_equal(round->attempts, attempts, sizeof attempts);
@@ -362,9 +401,8 @@ static void a_round_of_certain_attempts_names_them(void **state)
 static void what_is_gathered_has_its_own_shape(void **state)
 {
     struct round *const round = *state;
-    const struct sumac_collective_options options = {
-        .name = "rows", .round = 1, .operation = SUMAC_COLLECTIVE_GATHER};
-    const struct sumac_contribution given = give_two(NULL);
+    const struct sumac_collective_options options = {.name = "rows"};
+    const struct sumac_tensor given = tensor_of(two);
     struct sumac_collective_result described = {.buffer = NULL};
 
     round->result_shape[0] = 3;
@@ -373,10 +411,10 @@ static void what_is_gathered_has_its_own_shape(void **state)
     round->result_bytes = 6 * sizeof(float);
 
     assert_int_equal(
-        sumac_client_collective_and_wait(
-            &round->played->client, &options, &given, &described, NULL),
+        sumac_client_all_gather(&round->played->client, &options, &given, &described, NULL, NULL),
         SUMAC_OK);
 
+    assert_int_equal(round->operation, COLLECTIVE_GATHER);
     assert_int_equal(described.value.dtype, SUMAC_FLOAT32);
     assert_int_equal(described.value.shape.rank, 2);
     assert_int_equal(described.value.shape.extent[0], 3);
@@ -391,20 +429,19 @@ static void rows_that_are_concatenated_come_behind_their_indices(void **state)
 {
     struct round *const round = *state;
     static int64_t indices[] = {5, 9}, all[] = {5, 9, 1};
-    const struct sumac_collective_options options = {
-        .name = "rows", .round = 1, .operation = SUMAC_COLLECTIVE_CONCATENATE};
-    struct sumac_contribution given = give_two(NULL);
+    const struct sumac_collective_options options = {.name = "rows"};
+    const struct sumac_indexed_slices given = {
+        .values = tensor_of(two),
+        .indices = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(2))};
     struct sumac_collective_result described = {.buffer = NULL};
 
-    given.indices = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(2));
     round->result_shape[0] = 3;
     memcpy(round->result, all, sizeof all);
     memcpy(&round->result[6], (float[]){1, 2, 3}, 3 * sizeof(float));
     round->result_bytes = sizeof all + 3 * sizeof(float);
 
     assert_int_equal(
-        sumac_client_collective_and_wait(
-            &round->played->client, &options, &given, &described, NULL),
+        sumac_client_concatenate(&round->played->client, &options, &given, &described, NULL, NULL),
         SUMAC_OK);
 
     assert_int_equal(round->piece_count, 2);
@@ -429,11 +466,9 @@ static void a_large_contribution_is_given_back_and_its_result_comes_by_itself(vo
 {
     struct round *const round = *state;
     static float value[LARGE], into[LARGE];
-    const struct sumac_collective_options options = {
-        .name = "large", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
-    const struct sumac_contribution given = {
-        .value = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE)),
-        .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE))};
+    const struct sumac_tensor sum = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE)),
+                              given = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE));
+    const struct sumac_collective_options options = {.name = "large", .into = &sum};
 
     for (uint32_t i = 0; i < LARGE; i++)
         value[i] = (float)i;
@@ -441,7 +476,8 @@ static void a_large_contribution_is_given_back_and_its_result_comes_by_itself(vo
     round->result_bytes = sizeof into;
 
     assert_int_equal(
-        sumac_client_collective_and_wait(&round->played->client, &options, &given, NULL, NULL),
+        sumac_client_all_reduce(
+            &round->played->client, &options, SUMAC_REDUCE_SUM, &given, NULL, NULL),
         SUMAC_OK);
 
     assert_false(round->beside);
@@ -456,17 +492,11 @@ static void a_large_contribution_is_given_back_and_its_result_comes_by_itself(vo
 static void a_contribution_that_is_refused_waits_for_no_result(void **state)
 {
     struct round *const round = *state;
-    const struct sumac_collective_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
-    float into[2];
-    const struct sumac_contribution given = give_two(into);
     struct sumac_error error = {0};
 
     round->refuses = true;
 
-    assert_int_equal(
-        sumac_client_collective_and_wait(&round->played->client, &options, &given, NULL, &error),
-        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(sum_two(round, NULL, &error), SUMAC_INVALID_ARGUMENT);
 
     assert_int_equal(error.reason, SUMAC_REASON_WRONG_SHAPE);
     assert_non_null(strstr(error.text, "another shape than worker 0 has"));
@@ -482,9 +512,7 @@ static void a_round_that_is_waited_for_is_over_at_its_own_time(void **state)
     round->played->client.timeout_ms = 1;
     round->late_us = client_now_us() + 20000;
 
-    collective_with(
-        round, &(struct sumac_collective_options){
-                   .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM, .timeout_ms = 9000});
+    reduce(round, SUM, .name = "s", .timeout_ms = 9000);
 
     assert_true(client_now_us() >= round->late_us);
 }
@@ -492,19 +520,12 @@ static void a_round_that_is_waited_for_is_over_at_its_own_time(void **state)
 static void a_round_that_fails_says_why(void **state)
 {
     struct round *const round = *state;
-    const struct sumac_collective_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
-    float into[2];
-    const struct sumac_contribution given = give_two(into);
     struct sumac_error error = {0};
 
     round->fails = true;
 
     for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            sumac_client_collective_and_wait(
-                &round->played->client, &options, &given, NULL, i == 0 ? NULL : &error),
-            SUMAC_UNAVAILABLE);
+        assert_int_equal(sum_two(round, NULL, i == 0 ? NULL : &error), SUMAC_UNAVAILABLE);
 
     assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
     assert_non_null(strstr(error.text, "worker 0 is missing"));
@@ -515,22 +536,15 @@ static void a_round_that_fails_says_why(void **state)
 static void a_wait_for_a_round_lasts_as_long_as_it_was_told_to(void **state)
 {
     struct round *const round = *state;
-    const struct sumac_collective_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
-    float into[2];
-    const struct sumac_contribution given = give_two(into);
 
     for (int i = 1; i < 4; i++) {
         struct sumac_collective *collective = NULL;
         round->says_nothing_of_push = (i & 1) != 0;
         round->says_nothing_of_pull = (i & 2) != 0;
-        assert_int_equal(
-            sumac_client_collective(&round->played->client, &options, &given, &collective, NULL),
-            SUMAC_OK);
+        assert_int_equal(sum_two(round, &collective, NULL), SUMAC_OK);
         const uint64_t began_us = client_now_us();
 
-        assert_int_equal(
-            sumac_collective_wait(collective, 100, NULL, NULL), SUMAC_DEADLINE_EXCEEDED);
+        assert_int_equal(sumac_collective_wait(collective, 100, NULL), SUMAC_DEADLINE_EXCEEDED);
 
         assert_in_range(client_now_us() - began_us, 100000, REPORT_US - 1);
         assert_false(sumac_collective_done(collective));
@@ -544,11 +558,13 @@ static void what_cannot_begin_leaves_nothing_under_way(void **state)
     struct sumac_client *const client = &round->played->client;
     float into[2];
     int64_t indices[2] = {0};
-    struct sumac_contribution given = give_two(into);
+    struct client_contribution given = {
+        .value = tensor_of(into),
+        .indices = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(2))};
+    const struct sumac_collective_options options = {.name = "s"};
     struct sumac_collective *collective = NULL;
     struct sumac_error error = {0};
 
-    given.indices = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(2));
     assert_int_equal(sumac_client_leave(client, SUMAC_LEAVING_DONE, NULL), SUMAC_OK);
     client_lock(client);
     struct transfer *const transfers[] = {transfer_take(client), transfer_take(client)};
@@ -558,15 +574,12 @@ static void what_cannot_begin_leaves_nothing_under_way(void **state)
     for (int sums = 0; sums < 2; sums++) {
         enum sumac_status status = SUMAC_RESOURCE_EXHAUSTED;
         size_t bytes = 0;
-        const struct sumac_collective_options options = {
-            .name = "s",
-            .round = 1,
-            .operation = sums ? SUMAC_COLLECTIVE_SUM : SUMAC_COLLECTIVE_CONCATENATE};
+        given.operation = sums ? COLLECTIVE_SUM : COLLECTIVE_CONCATENATE;
         for (; status == SUMAC_RESOURCE_EXHAUSTED && bytes < 8192; bytes += 16) {
             arena_reset_to(&transfers[0]->arena, bytes);
             arena_reset_to(&transfers[1]->arena, bytes);
 
-            status = sumac_client_collective(client, &options, &given, &collective, &error);
+            status = client_contribute(client, &options, &given, &collective, &error);
 
             assert_null(client->live_transfers.first);
             assert_null(client->collectives.first);
@@ -591,15 +604,15 @@ static const uint64_t first[] = {0, 87381, 174763, COUNT}; /* on each of three p
 /* The result has half the bytes of the contribution, at each place. */
 static void assert_halves_come_back(struct sumac_client *client)
 {
-    const struct sumac_collective_options options = {
-        .name = "h", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
-    const struct sumac_contribution given = {
-        .value = sumac_tensor_over(large, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
-        .into = sumac_tensor_over(large_into, SUMAC_FLOAT16, SUMAC_SHAPE(COUNT))};
+    const struct sumac_tensor given = sumac_tensor_over(large, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
+                              halves =
+                                  sumac_tensor_over(large_into, SUMAC_FLOAT16, SUMAC_SHAPE(COUNT));
+    const struct sumac_collective_options options = {.name = "h", .into = &halves};
     struct sumac_collective *collective = NULL;
 
     assert_int_equal(
-        sumac_client_collective(client, &options, &given, &collective, NULL), SUMAC_OK);
+        sumac_client_all_reduce(client, &options, SUMAC_REDUCE_SUM, &given, &collective, NULL),
+        SUMAC_OK);
 
     struct transfer *const pull = client->live_transfers.first, *const push = pull->among_live.next;
     for (uint32_t ps = 0; ps < 3; ps++) {
@@ -614,17 +627,16 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
 {
     (void)state;
     float *const value = large, *const into = large_into;
-    const struct sumac_collective_options options = {
-        .name = "s", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
-    const struct sumac_contribution given = {
-        .value = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
-        .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT))};
+    const struct sumac_tensor given = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
+                              sum = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT));
+    const struct sumac_collective_options options = {.name = "s", .into = &sum};
     struct sumac_client client = {
         .wake_us = NEVER_US, .peer_count = 3, .log = drop_line, .own_task = 1};
     uint64_t members[] = {1};
     struct talk talk;
     struct sumac_collective *collective = NULL;
 
+    round_numbers_init(&client.collective_rounds);
     client_note_process(&client);
     client.member_tasks = members;
     client.member_task_count = 1;
@@ -642,7 +654,8 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
     for (size_t bytes = 0; status == SUMAC_RESOURCE_EXHAUSTED && bytes < 8192; bytes += 16) {
         arena_reset_to(&transfers[0]->arena, bytes);
         arena_reset_to(&transfers[1]->arena, bytes);
-        status = sumac_client_collective(&client, &options, &given, &collective, NULL);
+        status =
+            sumac_client_all_reduce(&client, &options, SUMAC_REDUCE_SUM, &given, &collective, NULL);
     }
     assert_int_equal(status, SUMAC_OK);
 
@@ -658,21 +671,23 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
         assert_int_equal(pull->pieces[ps].bytes, push->pieces[ps].bytes);
     }
     assert_halves_come_back(&client);
-    const struct sumac_contribution small = give_two(into);
-    const struct sumac_collective_options gathers = {
-        .name = "g", .round = 1, .operation = SUMAC_COLLECTIVE_GATHER};
+    const struct sumac_tensor small = tensor_of(two), small_sum = tensor_of(into);
+    const struct sumac_collective_options sums = {.name = "s", .into = &small_sum},
+                                          gathers = {.name = "g"};
     assert_int_equal(
-        sumac_client_collective(&client, &options, &small, &collective, NULL), SUMAC_OK);
+        sumac_client_all_reduce(&client, &sums, SUMAC_REDUCE_SUM, &small, &collective, NULL),
+        SUMAC_OK);
     assert_int_equal(client.live_transfers.first->piece_count, 1);
     assert_int_equal(client.live_transfers.first->pieces[0].ps, wire_collective_home("s", 1, 3));
     struct sumac_error error = {0};
     assert_int_equal(
-        sumac_client_collective(&client, &gathers, &given, &collective, &error),
+        sumac_client_all_gather(&client, &gathers, &given, NULL, &collective, &error),
         SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(error.reason, SUMAC_REASON_PART_TOO_LARGE); /* for one ps */
     client.session = NULL;
     talk_close(&talk);
     client_forget_collectives(&client);
+    round_numbers_deinit(&client.collective_rounds);
     drop_transfers(&client);
 }
 
@@ -681,6 +696,7 @@ int main(void)
 #define round_test(name) cmocka_unit_test_setup_teardown(name, open_round, close_round)
     const struct CMUnitTest tests[] = {
         round_test(a_contribution_says_what_its_options_say),
+        round_test(the_client_counts_the_rounds_of_each_name),
         round_test(a_broadcast_has_the_bytes_of_its_root),
         round_test(a_round_of_certain_attempts_names_them),
         round_test(what_is_gathered_has_its_own_shape),

@@ -30,7 +30,6 @@ struct scarce {
     struct played *played;
     struct sumac_client_variable *variable;
     enum sumac_status (*call)(struct scarce *scarce, struct sumac_error *error);
-    uint32_t round;
 };
 
 static float value = 1, into;
@@ -102,19 +101,20 @@ static enum sumac_status pull(struct scarce *scarce, struct sumac_error *error)
 
 static enum sumac_status collective(struct scarce *scarce, struct sumac_error *error)
 {
-    const struct sumac_collective_options options = {
-        .name = "s", .round = ++scarce->round, .operation = SUMAC_COLLECTIVE_SUM};
-    const struct sumac_contribution given = {.value = over(&value), .into = over(&into)};
+    const struct sumac_collective_options options = {.name = "s"};
+    const struct sumac_tensor tensor = over(&value);
     struct sumac_collective *made = NULL;
 
     scarce->played->mute = true; /* it is under way to the end */
-    return sumac_client_collective(&scarce->played->client, &options, &given, &made, error);
+    return sumac_client_all_reduce(
+        &scarce->played->client, &options, SUMAC_REDUCE_SUM, &tensor, &made, error);
 }
 
 static enum sumac_status come(struct scarce *scarce, struct sumac_error *error)
 {
     static const struct sumac_member task = {"worker", 1};
-    const struct sumac_barrier_options options = {.name = "epoch", .tasks = &task, .task_count = 1};
+    const struct sumac_collective_options options = {
+        .name = "epoch", .tasks = &task, .task_count = 1};
 
     scarce->played->barrier.round = 1;
     return sumac_client_barrier(&scarce->played->client, &options, NULL, error);

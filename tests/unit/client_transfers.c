@@ -428,24 +428,22 @@ static void a_round_that_waits_names_the_other_tasks(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct sumac_client_options options = {0};
         struct played *played = join_as(rows[i].config, &options);
-        const struct sumac_collective_options collective_options = {
-            .name = "sum", .round = 1, .operation = SUMAC_COLLECTIVE_SUM};
+        const struct sumac_collective_options collective_options = {.name = "sum"};
         float element[1] = {1};
         const struct sumac_tensor tensor =
             sumac_tensor_over(element, SUMAC_FLOAT32, SUMAC_SHAPE(1));
-        const struct sumac_contribution given = {.value = tensor, .into = tensor};
         struct sumac_collective *collective = NULL;
         struct sumac_error error = {0};
 
         played->mute = true; /* given */
         assert_int_equal(
-            sumac_client_collective(
-                &played->client, &collective_options, &given, &collective, &error),
+            sumac_client_all_reduce(
+                &played->client, &collective_options, SUMAC_REDUCE_SUM, &tensor, &collective,
+                &error),
             SUMAC_OK);
 
         assert_int_equal(
-            /* when */ sumac_collective_wait(collective, 50, NULL, &error),
-            SUMAC_DEADLINE_EXCEEDED);
+            /* when */ sumac_collective_wait(collective, 50, &error), SUMAC_DEADLINE_EXCEEDED);
 
         if (strstr(error.text, rows[i].others) == NULL) /* then */
             fail_msg("\"%s\" does not say \"%s\"", error.text, rows[i].others);

@@ -176,16 +176,6 @@ bool peers_know_attempts(const struct peers *peers)
     return i == peers->count;
 }
 
-enum sumac_status peers_meet(
-    struct peers *peers, const struct sumac_collective_options *options,
-    const struct sumac_contribution *contribution, struct sumac_collective **collective,
-    struct sumac_error *error)
-{
-    assert(options->round == peers->round);
-    return client_collective_of(
-        peers->client, options, peers->attempts, contribution, collective, error);
-}
-
 void peers_begin_run(struct peers *peers)
 {
     pthread_mutex_lock(&peers->mutex);
@@ -194,13 +184,11 @@ void peers_begin_run(struct peers *peers)
     pthread_mutex_unlock(&peers->mutex);
 }
 
-struct sumac_collective_options peers_next_round(
-    struct peers *peers, enum sumac_collective_operation operation, uint32_t timeout_ms)
+struct sumac_collective_options peers_next_round(struct peers *peers, uint32_t timeout_ms)
 {
     return (struct sumac_collective_options){
         .name = peers->name,
         .round = ++peers->round,
-        .operation = operation,
         .tasks = peers->workers,
         .task_count = peers->worker_count,
         .allow_non_finite = true,
@@ -336,6 +324,7 @@ struct hearing {
     uint32_t sums, sums_most;    /* rounds that sum: of this worker, and of the one with the most */
     uint64_t run, call, attempt; /* of the worker whose block was read last */
     struct heard *heard;         /* (2): of worker 0, and of another */
+    struct sumac_collective_result *result; /* of the blocks' round. NULL: discarded */
 };
 
 /* Has it the elements of every tensor that is sent, and not summed apart? */
@@ -493,23 +482,27 @@ hear(struct hearing *hearing, const struct sumac_tensor *blocks, struct sumac_er
 
 /* ---- exchanged */
 
-static enum sumac_status begin_block(
-    struct peers *peers, const struct pack *block, uint32_t timeout_ms,
-    struct sumac_collective **collective, struct sumac_error *error)
-{
-    const struct sumac_contribution contribution = {
-        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(block->used), .memory = block->bytes}};
-    const struct sumac_collective_options options =
-        peers_next_round(peers, SUMAC_COLLECTIVE_GATHER, timeout_ms);
-
-    assert(block->used > 0);
-    assert(!block->failed);
-    return peers_meet(peers, &options, &contribution, collective, error);
-}
-
 static uint32_t timeout_of(const struct sumac_strategy *strategy, const struct call *call)
 {
     return call->options.timeout_ms != 0 ? call->options.timeout_ms : strategy->options.timeout_ms;
+}
+
+static enum sumac_status begin_block(
+    const struct hearing *hearing, const struct pack *block, struct sumac_collective **collective,
+    struct sumac_error *error)
+{
+    struct peers *peers = hearing->strategy->peers;
+    const struct client_contribution contribution = {
+        .operation = COLLECTIVE_GATHER,
+        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(block->used), .memory = block->bytes},
+        .attempts = peers->attempts,
+        .result = hearing->result};
+    const struct sumac_collective_options options =
+        peers_next_round(peers, timeout_of(hearing->strategy, hearing->made));
+
+    assert(block->used > 0);
+    assert(!block->failed);
+    return client_contribute(peers->client, &options, &contribution, collective, error);
 }
 
 static void plan_sums(struct hearing *hearing, const struct sumac_value *value)
@@ -552,9 +545,7 @@ static enum sumac_status begin_failure(
     block->used = 0;
     write_block(block, hearing, failed, ends_run);
     assert(block->used <= FAILURE_BYTES_MAX);
-    return begin_block(
-        hearing->strategy->peers, block, timeout_of(hearing->strategy, hearing->made), collective,
-        error);
+    return begin_block(hearing, block, collective, error);
 }
 
 /* Begin the round of this worker's block, and those that sum. If the block cannot be sent, the
@@ -570,7 +561,7 @@ static enum sumac_status begin_all(
     struct sumac_error named;
 
     if (failed == NULL)
-        status = begin_block(peers, block, timeout_of(strategy, hearing->made), collective, why);
+        status = begin_block(hearing, block, collective, why);
     if (status != SUMAC_OK) {
         peers->round--; /* the reason goes into the same round */
         (void)peers_fail_round(hearing->made, why, &named);
@@ -614,13 +605,15 @@ static enum sumac_status exchange(
     struct sumac_collective *collective = NULL;
     struct sumac_error why;
 
+    hearing->result = &result;
     enum sumac_status status = begin_all(hearing, block, failed, &collective, &why);
     if (status != SUMAC_OK) {
         peers_wait_out(collective);
+        sumac_buffer_unref(result.buffer);
         return peers_fail_round(hearing->made, &why, error);
     }
     do
-        status = sumac_collective_wait(collective, 0, &result, &why);
+        status = sumac_collective_wait(collective, 0, &why);
     while (status == SUMAC_DEADLINE_EXCEEDED);
     status = status == SUMAC_OK ? hear(hearing, &result.value, error)
                                 : fail_block_round(hearing, &why, error);

@@ -79,13 +79,8 @@ struct peers {
 /* Has it heard which attempts of the workers the rounds belong to? Until then nothing is summed
  * apart beside a block: a later attempt of a worker could have a part in it. */
 bool peers_know_attempts(const struct peers *peers);
-/* sumac_client_collective, for these attempts. */
-enum sumac_status peers_meet(
-    struct peers *peers, const struct sumac_collective_options *options,
-    const struct sumac_contribution *contribution, struct sumac_collective **collective,
-    struct sumac_error *error);
-struct sumac_collective_options peers_next_round(
-    struct peers *peers, enum sumac_collective_operation operation, uint32_t timeout_ms);
+/* The options of the next round, which is counted here: all workers begin the same ones. */
+struct sumac_collective_options peers_next_round(struct peers *peers, uint32_t timeout_ms);
 /* What a round says of those who have not come, in the words of a collective. */
 enum sumac_status
 peers_fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error);

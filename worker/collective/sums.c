@@ -14,6 +14,7 @@
 
 #include "dtype.h"
 #include "error.h"
+#include "members.h"
 #include "peers_state.h"
 
 #define SENT_BYTES_MAX 65536u /* of all workers together; a larger tensor is summed by the ps */
@@ -29,7 +30,7 @@ void peers_wait_out(struct sumac_collective *collective)
     struct sumac_error error;
 
     while (collective != NULL &&
-           sumac_collective_wait(collective, 0, NULL, &error) == SUMAC_DEADLINE_EXCEEDED) {
+           sumac_collective_wait(collective, 0, &error) == SUMAC_DEADLINE_EXCEEDED) {
     }
 }
 
@@ -249,8 +250,7 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
     struct peers *peers = strategy->peers;
     struct sums *sums = &peers->sums;
     struct summing *pack = &sums->packs[number];
-    struct sumac_collective_options options = peers_next_round(
-        peers, sums->mean ? SUMAC_COLLECTIVE_MEAN : SUMAC_COLLECTIVE_SUM, sums->timeout_ms);
+    struct sumac_collective_options options = peers_next_round(peers, sums->timeout_ms);
 
     assert(number == sums->begun);
     sums->begun++;
@@ -258,9 +258,12 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
         options.weight = strategy->replicas;
     if (!(pack->tensors > 1 ? take_pack(strategy, number) : take_part(strategy, number)))
         return value_fail_for_memory(error);
-    const struct sumac_contribution contribution = {
-        .value = pack->partial->tensor, .into = pack->sum->tensor};
-    return peers_meet(peers, &options, &contribution, &pack->collective, error);
+    options.into = &pack->sum->tensor;
+    const struct client_contribution contribution = {
+        .operation = sums->mean ? COLLECTIVE_MEAN : COLLECTIVE_SUM,
+        .value = pack->partial->tensor,
+        .attempts = peers->attempts};
+    return client_contribute(peers->client, &options, &contribution, &pack->collective, error);
 }
 
 /* The next pack's. One that cannot be begun here is begun by all others. */
@@ -322,17 +325,18 @@ enum sumac_status sums_begin(
 
 void sums_differ(struct peers *peers, uint32_t rounds)
 {
-    const struct sumac_contribution nothing = {
-        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(0)}};
+    const struct client_contribution nothing = {
+        .operation = COLLECTIVE_GATHER,
+        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(0)},
+        .attempts = peers->attempts};
     struct sums *sums = &peers->sums;
     struct sumac_error error;
 
     assert(rounds <= SUMS_UNDER_WAY_MAX - sums->differing_count);
     for (uint32_t i = 0; i < rounds; i++) {
-        const struct sumac_collective_options options =
-            peers_next_round(peers, SUMAC_COLLECTIVE_GATHER, sums->timeout_ms);
+        const struct sumac_collective_options options = peers_next_round(peers, sums->timeout_ms);
         struct sumac_collective **collective = &sums->differing[sums->differing_count];
-        if (peers_meet(peers, &options, &nothing, collective, &error) == SUMAC_OK)
+        if (client_contribute(peers->client, &options, &nothing, collective, &error) == SUMAC_OK)
             sums->differing_count++;
     }
 }
@@ -358,7 +362,7 @@ end_pack(struct sumac_strategy *strategy, struct summing *pack, struct sumac_err
 
     assert(pack->collective != NULL);
     while (status == SUMAC_DEADLINE_EXCEEDED)
-        status = sumac_collective_wait(pack->collective, 0, NULL, &why);
+        status = sumac_collective_wait(pack->collective, 0, &why);
     pack->collective = NULL;
     if (status != SUMAC_OK)
         sums->agreed = false; /* all workers hear so, and begin no more */

@@ -46,7 +46,7 @@ enum sumac_strategy_kind {
     SUMAC_STRATEGY_ONE_DEVICE = 2, /* OneDeviceStrategy: R = 1 */
     SUMAC_STRATEGY_MIRRORED = 3,   /* MirroredStrategy: R devices of this process */
     /* MultiWorkerMirroredStrategy: as many devices of each of several workers. They meet on the ps
-     * (sumac_client_collective); R are those of all of them, worker after worker */
+     * (collective.h); R are those of all of them, worker after worker */
     SUMAC_STRATEGY_MULTI_WORKER = 4,
     /* ParameterServerStrategy: R devices of this worker, and variables that live on the ps, for all
      * workers, each of which trains on its own batches */

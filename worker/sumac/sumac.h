@@ -2,7 +2,8 @@
 /* sumac.h -- all of it: what a program in C includes.
  *
  *     cluster.h     which tasks a run is made of, and which one this is
- *     client.h      a session with the ps: variables, pushes, pulls, collectives
+ *     client.h      a session with the ps: variables, pushes, pulls
+ *     collective.h  all_reduce, all_gather, broadcast, barrier
  *     device.h      memory, copies and kernels of a GPU
  *     replica.h     one replica, as a step's or a run's function sees it
  *     worker.h      steps: pull, compute and push, overlapped
@@ -16,6 +17,7 @@
 #include "sumac/buffer.h"
 #include "sumac/client.h"
 #include "sumac/cluster.h"
+#include "sumac/collective.h"
 #include "sumac/device.h"
 #include "sumac/reduce.h"
 #include "sumac/replica.h"

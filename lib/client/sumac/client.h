@@ -37,7 +37,6 @@
 /* Of one push, or one pull. Of a pull a ps is asked for 16 384 pieces at most, of which each shard
  * is one: INVALID_ARGUMENT (TOO_MANY_PIECES), where one ps has more of them. */
 #define SUMAC_TRANSFER_VARIABLES_MAX 65536
-#define SUMAC_BARRIER_TASKS_MAX 512
 #define SUMAC_HYPERPARAMETERS_MAX 24u /* of one update function */
 #define SUMAC_SLOTS_MAX 8u            /* likewise */
 
@@ -46,7 +45,6 @@ struct sumac_client_variable; /* a variable as its client knows it; valid until 
                                */
 struct sumac_push;            /* one push under way */
 struct sumac_pull;            /* one pull under way */
-struct sumac_collective;      /* one contribution to a collective, and what comes of it */
 
 enum sumac_synchronization {
     SUMAC_SYNCHRONIZATION_AUTO = 0,
@@ -560,150 +558,6 @@ SUMAC_API bool sumac_pull_done(struct sumac_pull *pull);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull_and_wait(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
     const struct sumac_pull_options *options, struct sumac_error *error);
-
-/* A member, as the cluster configuration has it. */
-struct sumac_member {
-    const char *job; /* "chief", "worker" */
-    uint32_t index;
-};
-
-struct sumac_barrier_options {
-    const char *name; /* UTF-8, 1 to 256 bytes, no control characters */
-    /* Who waits for each other, this process's own task among them, in any order; none: all
-     * members. The same in every call of that name. */
-    const struct sumac_member *tasks;
-    uint32_t task_count; /* at most SUMAC_BARRIER_TASKS_MAX */
-    /* The round ends for all when the first of theirs is over, a little before it, so that the
-     * answer comes in time: a second, or half of less than two. 0: the client's. At most a day. */
-    uint32_t timeout_ms;
-};
-
-/* Wait until all of them have called it for the same name: a barrier, of MPI or of TensorFlow's
- * coordination service. Each name has rounds, 1, 2, 3 …; a task that starts anew comes to the one
- * that is open, or the next, so one that the others have passed once for all it leaves out (its
- * facts' attempt is above 1). It says nothing of pushes: who wants the others to find its own waits
- * for them first (sumac_push_wait).
- *
- * A round ends for all alike, well or not, and fails when all who came have left. Who has come has
- * come, though its call fails or its process ends; after an error that is not the round's
- * (DEADLINE_EXCEEDED or UNAVAILABLE, of a ps that is silent or gone) the same call again asks what
- * became of it. The end of the last round alone is known: who asks for one before that hears
- * ABORTED (ROUND_OVER). ps 0 knows 256 names, and forgets the one that was used least lately: use
- * few, round after round.
- *
- * Borrows  all that the options point to, until it returns. The name is kept until the close.
- * Gives    *round, when all have come; NULL will do.
- * Fails    DEADLINE_EXCEEDED (ROUND_TIMED_OUT): some have not come; the text names who is missing
- * and when each was last heard from. ABORTED, FAILED_PRECONDITION (MEMBER_GONE): one that is
- * missing was lost, or has left. ALREADY_EXISTS: others who came name other tasks.
- *          INVALID_ARGUMENT: name, tasks. FAILED_PRECONDITION: this is no member; no tasks are
- * named and ps 0 has no list of the members; another thread of this client waits at that name.
- *          RESOURCE_EXHAUSTED (BUSY): too many barriers are open.
- * Threads  any; one at a time for each name. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_barrier(
-    struct sumac_client *client, const struct sumac_barrier_options *options, uint64_t *round,
-    struct sumac_error *error);
-
-/* Contributions of several members become one result, which all of them get: MPI's collectives,
- * tf.distribute's all_reduce, gather, broadcast. */
-enum sumac_collective_operation {
-    SUMAC_COLLECTIVE_SUM = 1,         /* every type but bool */
-    SUMAC_COLLECTIVE_MEAN = 2,        /* the sum ÷ all weights together; float types */
-    SUMAC_COLLECTIVE_MIN = 3,         /* every type but bool */
-    SUMAC_COLLECTIVE_MAX = 4,         /* likewise */
-    SUMAC_COLLECTIVE_GATHER = 5,      /* one after the other along `axis` */
-    SUMAC_COLLECTIVE_BROADCAST = 6,   /* that of `root` */
-    SUMAC_COLLECTIVE_CONCATENATE = 7, /* rows by index, one after the other: tf.IndexedSlices */
-};
-
-struct sumac_collective_options {
-    const char *name; /* UTF-8, 1 to 256 bytes, no control characters */
-    uint64_t round;   /* from 1, each once: who starts anew goes on where the others are */
-    enum sumac_collective_operation operation;
-    /* Who takes part, this process's own task among them, in any order; none: all members of the
-     * cluster configuration. At most 512, each of them listed there, where all are; of one round
-     * all name the same. */
-    const struct sumac_member *tasks;
-    uint32_t task_count;
-    uint32_t axis;            /* of GATHER */
-    struct sumac_member root; /* of BROADCAST */
-    /* of MEAN: what the contribution, a sum, stands for: finite, at least 0; 0: 1, or … */
-    double weight;
-    bool zero_weight;      /* … nothing: it is not counted */
-    bool allow_non_finite; /* else a float that is not finite refuses the contribution */
-    /* Of all times that those who come name the first that is over ends the round, for all. 0:
-     * 60 s; of sumac_client_collective_and_wait the client's, a little less. At most a day. */
-    uint32_t timeout_ms;
-};
-
-/* Shapes and types are the same for all who take part, but for the extent that is joined: the axis
- * of GATHER, the rows of CONCATENATE. */
-struct sumac_contribution {
-    /* (any), on the host; to a SUM or a MEAN of a half type float32. Of BROADCAST the root's; the
-     * others' shape alone counts. */
-    struct sumac_tensor value;
-    struct sumac_tensor indices; /* of CONCATENATE: (rows) int64 */
-    /* Where the result goes, of value's shape and of the result's type; it may be where `value`
-     * lies. Not of GATHER and CONCATENATE, whose result sumac_collective_wait gives. */
-    struct sumac_tensor into;
-};
-
-/* Of GATHER and CONCATENATE. */
-struct sumac_collective_result {
-    struct sumac_buffer *buffer; /* what both lie in */
-    struct sumac_tensor value;
-    struct sumac_tensor indices; /* of CONCATENATE: (rows) int64 */
-};
-
-/* Contribute to a round of a collective. Returns at once; rounds of several names, and pushes, may
- * be under way beside it, in any order. A contribution counts exactly once, also when it was sent
- * again. Every participant gets the same bits: contributions are combined in the participants'
- * order, the chief first, then the workers by index.
- *
- * Wait for the result before you leave, also as the root of a BROADCAST. A round fails
- * (MEMBER_GONE) when all its participants so far leave before the others join it.
- *
- * Borrows  the tensors' bytes, until sumac_collective_wait returns with another status than
- * DEADLINE_EXCEEDED; the rest until it returns.
- * Gives    *meet; ends with sumac_collective_wait, at the latest with the client.
- * Fails    INVALID_ARGUMENT at once: name, round, operation, weight, tasks, types, shapes, a tensor
- *          without memory. OUT_OF_RANGE: a tensor that ends past its buffer. RESOURCE_EXHAUSTED
- *          (PART_TOO_LARGE): more than the session's grant, where that is known. What a ps refuses,
- *          the wait tells. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_collective(
-    struct sumac_client *client, const struct sumac_collective_options *options,
-    const struct sumac_contribution *contribution, struct sumac_collective **collective,
-    struct sumac_error *error);
-
-/* Wait until the round is over; timeout_ms 0: the client's.
- * Takes    meet, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be
- *          waited for again.
- * Gives    *met, of GATHER and CONCATENATE, whose buffer the caller unrefs; NULL: it is not wanted.
- * Fails    alike for all who take part: FAILED_PRECONDITION (STEP_DIFFERS): contributions differ,
- *          whose and how (of lists of tasks that differ the first counts: a round that is whole by
- *          that one is over, and who comes later with another is told alone); UNAVAILABLE
- *          (ROUND_TIMED_OUT): some have not come, naming them and how long each has pushed nothing;
- * ABORTED (MEMBER_GONE): one that has not come has left, or was lost, or all who came have; ABORTED
- * (ROUND_OVER): it failed before, and how is forgotten; INVALID_ARGUMENT (ZERO_WEIGHT): a mean of
- * no weight. For this one alone: what its contribution was refused for: NON_FINITE; ALREADY_EXISTS:
- * it has contributed to that round; RESOURCE_EXHAUSTED (OUT_OF_MEMORY): the ps's --collectives-max,
- * with both figures; ABORTED (SESSION_CLOSED). */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_collective_wait(
-    struct sumac_collective *collective, uint32_t timeout_ms,
-    struct sumac_collective_result *result, struct sumac_error *error);
-/* Is it over? Never blocks; polls the network once. */
-SUMAC_API bool sumac_collective_done(struct sumac_collective *collective);
-
-/* sumac_client_collective, waited for until it is over. It is the round's time that bounds it,
- * whatever the client's is: by then a ps ends the round, for all; one that is silent then is given
- * up another 5 s later. Where the options name no time the round's is the client's, less a second,
- * or half of less than two, so that its end is heard within the client's.
- *
- * Borrows  the tensors' bytes and the rest, until it returns. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_collective_and_wait(
-    struct sumac_client *client, const struct sumac_collective_options *options,
-    const struct sumac_contribution *contribution, struct sumac_collective_result *result,
-    struct sumac_error *error);
 
 /* The facts of the session; zeros for a reader, but for the cluster's and newest_step.
  *

@@ -25,6 +25,12 @@ struct sumac_job {
     bool sparse; /* was given as a map from index to address */
 };
 
+/* A chief or a worker. */
+struct sumac_member {
+    const char *job; /* "chief", "worker" */
+    uint32_t index;
+};
+
 struct sumac_cluster {
     struct sumac_job *jobs; /* in the order they were given; none is empty */
     uint32_t job_count;
