@@ -105,7 +105,7 @@ static enum sumac_status push(
         status = read_value(wanted->options->value, delta.variable, value, error);
     delta.value = *value;
     const struct sumac_push_options how = {.allow_non_finite = wanted->options->allow_non_finite};
-    return status == SUMAC_OK ? sumac_client_push_and_wait(client, &delta, 1, &how, error) : status;
+    return status == SUMAC_OK ? sumac_client_push(client, &delta, 1, &how, NULL, error) : status;
 }
 
 /* ---- what came of it */

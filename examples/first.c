@@ -39,9 +39,9 @@ int main(int argc, char **argv)
     double values[4] = {1, 2, 3, 4};
     const struct sumac_tensor tensor = sumac_tensor_over(values, SUMAC_FLOAT64, SUMAC_SHAPE(4));
     const struct sumac_delta delta = {.variable = w, .value = tensor};
-    check(sumac_client_push_and_wait(client, &delta, 1, NULL, &error)); /* on both ps, or none */
+    check(sumac_client_push(client, &delta, 1, NULL, NULL, &error)); /* on both ps, or none */
     const struct sumac_fetch fetch = {.variable = w, .into = tensor};
-    check(sumac_client_pull_and_wait(client, &fetch, 1, NULL, &error));
+    check(sumac_client_pull(client, &fetch, 1, NULL, NULL, &error));
     printf("w is %g %g %g %g\n", values[0], values[1], values[2], values[3]);
 
     check(sumac_client_leave(client, SUMAC_LEAVING_DONE, &error)); /* the ps end when all have */

@@ -593,8 +593,8 @@ static enum sumac_status pull_now(struct sumac_worker *worker, struct sumac_erro
     fill_fetches(worker, into);
     assert(worker->pull == NULL);
     assert(worker->pushed == worker->applied);
-    status = sumac_client_pull_and_wait(
-        worker->options.client, worker->fetches, into->count, &options, error);
+    status = sumac_client_pull(
+        worker->options.client, worker->fetches, into->count, &options, NULL, error);
     worker->has_values = worker->has_values || status == SUMAC_OK;
     return status;
 }

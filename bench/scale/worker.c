@@ -79,7 +79,7 @@ static void push(struct scale *scale, struct sumac_client_variable *variable)
     const struct sumac_delta delta = {.variable = variable, .value = scale->tensor};
     struct sumac_error error;
 
-    check(sumac_client_push_and_wait(scale->client, &delta, 1, NULL, &error), &error);
+    check(sumac_client_push(scale->client, &delta, 1, NULL, NULL, &error), &error);
 }
 
 static void pull(struct scale *scale, struct sumac_client_variable *variable)
@@ -87,7 +87,7 @@ static void pull(struct scale *scale, struct sumac_client_variable *variable)
     const struct sumac_fetch fetch = {.variable = variable, .into = scale->tensor};
     struct sumac_error error;
 
-    check(sumac_client_pull_and_wait(scale->client, &fetch, 1, NULL, &error), &error);
+    check(sumac_client_pull(scale->client, &fetch, 1, NULL, NULL, &error), &error);
 }
 
 static void time_creates(struct scale *scale)

@@ -106,7 +106,7 @@ static void measure(struct bench *bench, uint64_t bytes, uint32_t rounds, bool t
 
 int main(void)
 {
-    struct bench bench = {.round = 0};
+    struct bench bench = {.count = 0};
     struct sumac_client_facts facts;
     struct sumac_error error;
 

@@ -73,6 +73,19 @@ static enum sumac_status submit(
     return transfer->error.status;
 }
 
+static enum sumac_status wait_until_over(struct sumac_pull *pull, struct sumac_error *error)
+{
+    struct sumac_error why;
+    enum sumac_status status;
+
+    do
+        status = sumac_pull_wait(pull, 0, &why);
+    while (status == SUMAC_DEADLINE_EXCEEDED);
+    if (status != SUMAC_OK && error != NULL)
+        *error = why;
+    return status;
+}
+
 enum sumac_status sumac_client_pull(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
     const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
@@ -80,7 +93,6 @@ enum sumac_status sumac_client_pull(
     static const struct sumac_pull_options ordinary = {.timeout_ms = 0};
     const char *const null = client == NULL                 ? "client"
                              : fetches == NULL && count > 0 ? "fetches"
-                             : pull == NULL                 ? "pull"
                                                             : NULL;
 
     if (null != NULL)
@@ -105,12 +117,15 @@ enum sumac_status sumac_client_pull(
                                    : add_fetches(transfer, fetches, count, error);
     if (status == SUMAC_OK)
         status = submit(client, transfer, options, error);
-    if (status == SUMAC_OK)
-        *pull = (struct sumac_pull *)(void *)transfer;
-    else if (transfer != NULL)
+    if (status != SUMAC_OK && transfer != NULL)
         transfer_drop(transfer);
     client_unlock(client);
-    return status;
+    if (status != SUMAC_OK)
+        return status;
+    if (pull == NULL)
+        return wait_until_over((struct sumac_pull *)(void *)transfer, error);
+    *pull = (struct sumac_pull *)(void *)transfer;
+    return SUMAC_OK;
 }
 
 enum sumac_status
@@ -127,20 +142,3 @@ bool sumac_pull_done(struct sumac_pull *pull)
 }
 
 /* The pull is over at its own time, whatever happens: waiting for it has an end. */
-enum sumac_status sumac_client_pull_and_wait(
-    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
-    const struct sumac_pull_options *options, struct sumac_error *error)
-{
-    struct sumac_pull *pull;
-    struct sumac_error why;
-    enum sumac_status status = sumac_client_pull(client, fetches, count, options, &pull, error);
-
-    if (status != SUMAC_OK)
-        return status;
-    do
-        status = sumac_pull_wait(pull, 0, &why);
-    while (status == SUMAC_DEADLINE_EXCEEDED);
-    if (status != SUMAC_OK && error != NULL)
-        *error = why;
-    return status;
-}

@@ -267,7 +267,6 @@ enum sumac_status sumac_client_push(
         .synchronous = wanted->synchronous};
     const char *const null = client == NULL                ? "client"
                              : deltas == NULL && count > 0 ? "deltas"
-                             : push == NULL                ? "push"
                                                            : NULL;
 
     if (null != NULL)
@@ -307,12 +306,15 @@ enum sumac_status sumac_client_push(
         status = condition(client, &all, wanted, &made.scale, error);
     if (status == SUMAC_OK)
         status = submit(client, transfer, &made, error);
-    if (status == SUMAC_OK)
-        *push = push_of(transfer);
-    else if (transfer != NULL)
+    if (status != SUMAC_OK && transfer != NULL)
         transfer_drop(transfer);
     client_unlock(client);
-    return status;
+    if (status != SUMAC_OK)
+        return status;
+    if (push == NULL)
+        return sumac_push_wait(push_of(transfer), 0, error);
+    *push = push_of(transfer);
+    return SUMAC_OK;
 }
 
 void push_keep(struct sumac_push *push, struct sumac_buffer *buffer)
@@ -333,15 +335,4 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
 bool sumac_push_done(struct sumac_push *push)
 {
     return push == NULL || transfer_poll(&push->transfer);
-}
-
-enum sumac_status sumac_client_push_and_wait(
-    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
-    const struct sumac_push_options *options, struct sumac_error *error)
-{
-    struct sumac_push *push;
-    const enum sumac_status status =
-        sumac_client_push(client, deltas, count, options, &push, error);
-
-    return status == SUMAC_OK ? sumac_push_wait(push, 0, error) : status;
 }

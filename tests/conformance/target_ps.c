@@ -94,7 +94,7 @@ push(const struct case_tensor *gradient, const struct sumac_tensor *rows, struct
     if (status != SUMAC_OK)
         return status;
     const struct sumac_push_options options = {.allow_non_finite = true};
-    status = sumac_client_push_and_wait(now.client, &delta, 1, &options, error);
+    status = sumac_client_push(now.client, &delta, 1, &options, NULL, error);
     sumac_buffer_unref(delta.value.buffer);
     return status;
 }

@@ -60,7 +60,7 @@ static enum sumac_status push_some(
     for (uint32_t i = 0; i < count * COLUMNS; i++)
         values[i] = (float)draw() / 1000;
     add_plainly(count);
-    return sumac_client_push_and_wait(client, &delta, 1, NULL, error);
+    return sumac_client_push(client, &delta, 1, NULL, NULL, error);
 }
 
 /* Some of them several times, in any order, into memory that has something else. */
@@ -77,7 +77,7 @@ static enum sumac_status pull_some(
     for (uint32_t i = 0; i < count; i++)
         indices[i] = draw() % ROWS;
     memset(values, 0xff, sizeof values);
-    const enum sumac_status status = sumac_client_pull_and_wait(client, &fetch, 1, NULL, error);
+    const enum sumac_status status = sumac_client_pull(client, &fetch, 1, NULL, NULL, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
         if (memcmp(
                 &values[i * COLUMNS], &table[(size_t)indices[i] * COLUMNS],
@@ -101,8 +101,8 @@ static void expect_refused(
     const struct sumac_fetch fetch = {.variable = variable, .into = one, .indices = &rows};
     struct sumac_error pushed = {0}, pulled = {0};
 
-    if (sumac_client_push_and_wait(client, &delta, 1, NULL, &pushed) == SUMAC_INVALID_ARGUMENT &&
-        sumac_client_pull_and_wait(client, &fetch, 1, NULL, &pulled) == SUMAC_INVALID_ARGUMENT &&
+    if (sumac_client_push(client, &delta, 1, NULL, NULL, &pushed) == SUMAC_INVALID_ARGUMENT &&
+        sumac_client_pull(client, &fetch, 1, NULL, NULL, &pulled) == SUMAC_INVALID_ARGUMENT &&
         strstr(pushed.text, text) != NULL && strstr(pulled.text, text) != NULL)
         return;
     (void)fprintf(stderr, "row %" PRId64 ": %s; %s\n", row, pushed.text, pulled.text);
@@ -160,7 +160,7 @@ static enum sumac_status set_schedule(
         {.variable = variables[ONE], .function = &function, .sets_hyperparameters = true},
         {.variable = variables[MANY], .function = &function, .sets_hyperparameters = true}};
 
-    return sumac_client_push_and_wait(client, deltas, BOTH, NULL, error);
+    return sumac_client_push(client, deltas, BOTH, NULL, NULL, error);
 }
 
 /* Another client, which learns of the variables now: theirs become `variables`. */
@@ -199,7 +199,7 @@ static enum sumac_status push_to_both(
             .rows = {.first = shard.rows.first, .count = counting->by_range ? 2 : 0},
             .indices = counting->by_range ? NULL : &rows,
             .function = counting->named != NULL ? &named : NULL};
-        status = sumac_client_push_and_wait(client, &delta, 1, NULL, error);
+        status = sumac_client_push(client, &delta, 1, NULL, NULL, error);
     }
     return status;
 }
@@ -238,7 +238,7 @@ compare(struct sumac_client *client, const struct counting *counting, struct sum
             .variable = variables[i],
             .into =
                 sumac_tensor_over(value[i], SUMAC_FLOAT32, SUMAC_SHAPE(SMALL_ROWS, SMALL_COLUMNS))};
-        status = sumac_client_pull_and_wait(client, &fetch, 1, NULL, error);
+        status = sumac_client_pull(client, &fetch, 1, NULL, NULL, error);
     }
     if (status != SUMAC_OK || memcmp(value[ONE], value[MANY], sizeof value[ONE]) == 0)
         return status;

@@ -187,7 +187,7 @@ values_set(struct sumac_client *client, char *const *words, struct sumac_error *
     struct sumac_delta delta = {.function = &function, .sets_hyperparameters = true};
     const enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
 
-    return status == SUMAC_OK ? sumac_client_push_and_wait(client, &delta, 1, NULL, error) : status;
+    return status == SUMAC_OK ? sumac_client_push(client, &delta, 1, NULL, NULL, error) : status;
 }
 
 enum sumac_status values_fetch(

@@ -38,7 +38,7 @@ static void a_wait_says_for_whom_its_ps_waits(void **state)
     struct sumac_error error = {0};
 
     assert_int_equal(/* given: both streams are greeted */
-                     sumac_client_pull_and_wait(&played->client, &fetch, 1, NULL, NULL),
+                     sumac_client_pull(&played->client, &fetch, 1, NULL, NULL, NULL),
                      SUMAC_NOT_FOUND);
     played->stages = true;
     played->missing = "it waits for worker 1";
@@ -159,7 +159,7 @@ static void a_variable_that_is_too_large_is_said_when_its_ps_has_greeted(void **
     delta.variable->shards[0].bytes = 3 << 20;
     say_held_greeting(played); /* when */
 
-    assert_int_equal(sumac_client_push_and_wait(client, &delta, 1, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_push(client, &delta, 1, NULL, NULL, NULL), SUMAC_OK);
 
     assert_int_equal(lines, 1);
     client->log = drop_line;
@@ -183,7 +183,7 @@ static void a_client_that_leaves_ends_its_streams(void **state)
 
     played->own = &closed;
     played->transfers[WIRE_TRANSFER_PUSH].closed = note_closed;
-    assert_int_equal(sumac_client_push_and_wait(&played->client, &delta, 1, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_push(&played->client, &delta, 1, NULL, NULL, NULL), SUMAC_OK);
     assert_false(closed);
 
     assert_int_equal(sumac_client_leave(&played->client, SUMAC_LEAVING_DONE, NULL), SUMAC_OK);
@@ -257,15 +257,14 @@ static void a_push_is_based_on_what_was_pulled(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         values.version = 17 + i;
         values.value = (float)i + 0.5f;
-        assert_int_equal(
-            sumac_client_pull_and_wait(&played->client, &fetch, 1, NULL, NULL), SUMAC_OK);
+        assert_int_equal(sumac_client_pull(&played->client, &fetch, 1, NULL, NULL, NULL), SUMAC_OK);
         assert_number_equal(read, i + 0.5);
     }
     for (uint32_t i = 0; i < 2; i++) {
         const struct sumac_push_options options = {.earlier_pull = i == 0};
 
         assert_int_equal(
-            sumac_client_push_and_wait(&played->client, &delta, 1, &options, NULL), SUMAC_OK);
+            sumac_client_push(&played->client, &delta, 1, &options, NULL, NULL), SUMAC_OK);
 
         assert_int_equal(played->based_on, 17 + i);
     }
@@ -348,7 +347,7 @@ static void push_and_close(struct program *program)
         program->status = sumac_client_find(client, "w", &variable, &program->error);
     const struct sumac_delta delta = {.variable = variable, .value = over(&value)};
     if (program->status == SUMAC_OK)
-        program->status = sumac_client_push_and_wait(client, &delta, 1, NULL, &program->error);
+        program->status = sumac_client_push(client, &delta, 1, NULL, NULL, &program->error);
     sumac_client_describe(client, &program->facts);
     program->played->mute = true;
     if (program->status == SUMAC_OK)

@@ -39,9 +39,9 @@ enum sumac_status __wrap_sumac_client_push(
 void __wrap_push_keep(struct sumac_push *push, struct sumac_buffer *buffer);
 enum sumac_status
 __wrap_sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error);
-enum sumac_status __wrap_sumac_client_pull_and_wait(
+enum sumac_status __wrap_sumac_client_pull(
     struct sumac_client *of, const struct sumac_fetch *fetches, size_t count,
-    const struct sumac_pull_options *options, struct sumac_error *error);
+    const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error);
 const char *__wrap_sumac_client_variable_name(const struct sumac_client_variable *variable);
 uint32_t __wrap_sumac_client_variable_shards(const struct sumac_client_variable *variable);
 enum sumac_status __wrap_sumac_client_variable_describe(
@@ -113,11 +113,12 @@ __wrap_sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct suma
     return status;
 }
 
-enum sumac_status __wrap_sumac_client_pull_and_wait(
+enum sumac_status __wrap_sumac_client_pull(
     struct sumac_client *of, const struct sumac_fetch *fetches, size_t count,
-    const struct sumac_pull_options *options, struct sumac_error *error)
+    const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
 {
     (void)of, (void)options, (void)error;
+    assert_null(pull); /* it waits */
     if (client.pull_status != SUMAC_OK)
         return client.pull_status;
     for (size_t i = 0; i < count; i++) {

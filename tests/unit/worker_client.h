@@ -180,28 +180,6 @@ bool sumac_push_done(struct sumac_push *push)
     return push < &the_client->pushes[the_client->heard];
 }
 
-enum sumac_status sumac_client_pull(
-    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
-    const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
-{
-    (void)error;
-    client->pulled_into = fetches[0].into.buffer;
-    client->pull_timeout_ms = options->timeout_ms;
-    client->skip_own_pushes = options->skip_own_pushes;
-    client->bounded = options->bounded && (client->bounded || client->pulls == 0);
-    client->lag_max[client->pulls] = options->lag_max;
-    client->pushed_before[client->pulls] = client->pushed;
-    write_down(client, "pull ");
-    assert_int_equal(sumac_buffer_place(fetches[0].into.buffer).kind, SUMAC_PLACE_HOST);
-    client->pull = (struct sumac_pull){.fetch = fetches, .count = count};
-    for (size_t i = 0; i < count && i < 2; i++)
-        client->pull.values[i] = fetches[i].variable->value;
-    *pull = &client->pull;
-    if (client->pulls++ > 0)
-        sem_post(&client->next_pull);
-    return SUMAC_OK;
-}
-
 enum sumac_status
 sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error)
 {
@@ -220,15 +198,27 @@ sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error
     return SUMAC_OK;
 }
 
-enum sumac_status sumac_client_pull_and_wait(
+enum sumac_status sumac_client_pull(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
-    const struct sumac_pull_options *options, struct sumac_error *error)
+    const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
 {
-    struct sumac_pull *pull;
-    const enum sumac_status status =
-        sumac_client_pull(client, fetches, count, options, &pull, error);
-
-    return status == SUMAC_OK ? sumac_pull_wait(pull, options->timeout_ms, error) : status;
+    client->pulled_into = fetches[0].into.buffer;
+    client->pull_timeout_ms = options->timeout_ms;
+    client->skip_own_pushes = options->skip_own_pushes;
+    client->bounded = options->bounded && (client->bounded || client->pulls == 0);
+    client->lag_max[client->pulls] = options->lag_max;
+    client->pushed_before[client->pulls] = client->pushed;
+    write_down(client, "pull ");
+    assert_int_equal(sumac_buffer_place(fetches[0].into.buffer).kind, SUMAC_PLACE_HOST);
+    client->pull = (struct sumac_pull){.fetch = fetches, .count = count};
+    for (size_t i = 0; i < count && i < 2; i++)
+        client->pull.values[i] = fetches[i].variable->value;
+    if (client->pulls++ > 0)
+        sem_post(&client->next_pull);
+    if (pull == NULL)
+        return sumac_pull_wait(&client->pull, options->timeout_ms, error);
+    *pull = &client->pull;
+    return SUMAC_OK;
 }
 
 /* ---- the step under test: replica i's gradient is value + i + 1, its weight i + 1 */

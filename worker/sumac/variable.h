@@ -147,7 +147,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_components(
  * variables): a tuple with one dict for each component, from the slot's name ("m", "v") to a tensor
  * of the variable's shape. Slots of half types are float32. A function without slots has empty
  * dicts. Of PARAMETER_SERVER one dict, which is pulled from the ps.
- * Gives    *slots. Fails  PARAMETER_SERVER: as sumac_client_pull_and_wait.
+ * Gives    *slots. Fails  PARAMETER_SERVER: as sumac_client_pull.
  * Threads  any. Counterpart: tf.keras.optimizers.Optimizer.variables. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_slots(
     struct sumac_variable *variable, struct sumac_value **slots, struct sumac_error *error);

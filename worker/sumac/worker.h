@@ -125,7 +125,7 @@ sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error);
 /* Wait until every push under way is applied, then read the variables as they are now. Afterwards
  * sumac_worker_values has these values. The next step does not depend on the call, and a `bounded`
  * worker does not wait for others in it.
- * Fails    as sumac_worker_flush, and as sumac_client_pull_and_wait. The values are then undefined
+ * Fails    as sumac_worker_flush, and as sumac_client_pull. The values are then undefined
  *          until the next step or pull.
  * Threads  as sumac_worker_step. */
 SUMAC_API SUMAC_CHECKED enum sumac_status

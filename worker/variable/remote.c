@@ -154,7 +154,7 @@ static enum sumac_status pull(
     }
     const enum sumac_status status =
         fetch_count == 0 ? SUMAC_OK
-                         : sumac_client_pull_and_wait(client, fetches, fetch_count, NULL, error);
+                         : sumac_client_pull(client, fetches, fetch_count, NULL, NULL, error);
     free(fetches);
     return status;
 }
@@ -224,7 +224,7 @@ static enum sumac_status pull_slots(
     }
     const enum sumac_status status =
         count == 0 ? SUMAC_OK
-                   : sumac_client_pull_and_wait(client_of(variable), fetches, count, NULL, error);
+                   : sumac_client_pull(client_of(variable), fetches, count, NULL, NULL, error);
     free(fetches);
     return status;
 }

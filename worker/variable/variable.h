@@ -135,11 +135,11 @@ enum sumac_status remote_create(
     struct sumac_variable *variable, const struct sumac_variable_options *asked,
     const struct sumac_value *initial, struct sumac_error *error);
 /* What it is, with all that this process has changed before.
- * Gives  *value. Fails  as sumac_client_pull_and_wait. */
+ * Gives  *value. Fails  as sumac_client_pull. */
 enum sumac_status
 remote_read(struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error);
 /* A tuple of one dict, from the name of each slot to its tensor.
- * Gives  *slots. Fails  as sumac_client_variable_describe, sumac_client_pull_and_wait. */
+ * Gives  *slots. Fails  as sumac_client_variable_describe, sumac_client_pull. */
 enum sumac_status remote_slots(
     struct sumac_variable *variable, struct sumac_value **slots, struct sumac_error *error);
 /* Of all that are remote, in one pull; values[i] of the others is left NULL. */
@@ -148,7 +148,7 @@ enum sumac_status remote_read_all(
     struct sumac_error *error);
 /* Apply the function (NULL: its own) to each operand, as operand_check has them, one after the
  * other: to all of them, or none.
- * Fails  as sumac_client_push_and_wait. */
+ * Fails  as sumac_client_push. */
 enum sumac_status remote_change(
     struct sumac_variable *variable, const struct sumac_function *function,
     const struct sumac_value *const *operands, uint32_t count, struct sumac_error *error);

@@ -440,11 +440,13 @@ struct sumac_push_options {
 };
 
 /* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the
- * calls. Returns at once, unless 1024 pushes are under way. options NULL: as zeroed.
+ * calls. Returns at once with a handle, unless 1024 pushes are under way. options NULL: as zeroed.
  *
  * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than
  * DEADLINE_EXCEEDED; the arrays.
- * Gives    *push; ends with sumac_push_wait, at the latest with the client.
+ * Gives    *push; ends with sumac_push_wait, at the latest with the client. push NULL: the call
+ *          waits as sumac_push_wait does, for the client's timeout_ms. After DEADLINE_EXCEEDED the
+ *          push is then still under way, and borrows the tensors' bytes until the close.
  * Waits    for ps 0, once, where a function's name is not known yet (sumac_client_define).
  * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, `zero_weight` beside a weight or without
  *          `synchronous`, scale, clip_norm, either of these with a variable of no float type,
@@ -474,16 +476,6 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
 
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_push_done(struct sumac_push *push);
-
-/* sumac_client_push, waited for as long as the client's timeout_ms.
- *
- * Borrows  the tensors' bytes and the arrays, until it returns; after DEADLINE_EXCEEDED, until the
- * close.
- * Fails    as sumac_client_push and sumac_push_wait. DEADLINE_EXCEEDED: the push is still under
- *          way, and nobody can wait for it any more but sumac_client_leave: leave, or close. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push_and_wait(
-    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
-    const struct sumac_push_options *options, struct sumac_error *error);
 
 /* One variable of a pull. */
 struct sumac_fetch {
@@ -522,11 +514,13 @@ struct sumac_pull_options {
     uint32_t timeout_ms; /* then the pull is over, answered or not; 0: the client's */
 };
 
-/* Read variables; on each ps they are of one moment. Returns at once. options NULL: as zeroed.
+/* Read variables; on each ps they are of one moment. Returns at once with a handle. options NULL:
+ * as zeroed.
  *
  * Borrows  the tensors' bytes, until sumac_pull_wait returns with another status than
  * DEADLINE_EXCEEDED; the array.
- * Gives    *pull; ends with sumac_pull_wait, at the latest with the client.
+ * Gives    *pull; ends with sumac_pull_wait, at the latest with the client. pull NULL: the call
+ *          waits until the pull is over, and fails as sumac_pull_wait, without DEADLINE_EXCEEDED.
  * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory;
  *          `bounded` of a reader, which has no steps; lag_max without `bounded`; `indices` as in
  *          a push; a slot that the variable's function does not have, or beside `indices`.
@@ -549,15 +543,6 @@ SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error);
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_pull_done(struct sumac_pull *pull);
-
-/* sumac_client_pull, waited for until it is over, which is after its options' timeout_ms at the
- * latest.
- *
- * Borrows  the tensors' bytes and the array, until it returns.
- * Fails    as sumac_client_pull and sumac_pull_wait, without DEADLINE_EXCEEDED. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull_and_wait(
-    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
-    const struct sumac_pull_options *options, struct sumac_error *error);
 
 /* The facts of the session; zeros for a reader, but for the cluster's and newest_step.
  *
