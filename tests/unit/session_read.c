@@ -63,6 +63,7 @@ static void each_fact_is_its_own(void **state)
 
 static void a_session_is_joined_from_its_join_to_its_end(void **state)
 {
+    struct talk *const talk = *state;
     static const struct {
         enum phase phase;
         bool joined, ended;
@@ -72,25 +73,21 @@ static void a_session_is_joined_from_its_join_to_its_end(void **state)
         {PHASE_OVER, false, true},
     };
     const struct session_config config = talk_member(1);
-    struct talk talk;
 
-    (void)state;
-    talk_config(&talk, &config);
+    talk_config(talk, &config);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        talk.session->phase = rows[i].phase;
+        talk->session->phase = rows[i].phase;
 
-        const struct session_state facts = talk_state(&talk);
+        const struct session_state facts = talk_state(talk);
 
         assert_int_equal(facts.joined, rows[i].joined);
         assert_int_equal(facts.ended, rows[i].ended);
     }
-    talk_close(&talk);
 }
 
 static void a_join_that_takes_a_place_says_whose(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     const struct session_config config = talk_member(1);
     wire_replaced replaced = WIRE_REPLACED_INIT;
 
@@ -98,17 +95,16 @@ static void a_join_that_takes_a_place_says_whose(void **state)
     replaced.host = (char[]){"h1"};
     replaced.pid = 12;
     replaced.alive = true;
-    talk_config(&talk, &config);
-    talk_start(&talk);
-    talk.replaced = &replaced;
+    talk_config(talk, &config);
+    talk_start(talk);
+    talk->replaced = &replaced;
 
-    talk_joined(&talk, 1);
+    talk_joined(talk, 1);
 
-    const struct replaced said = talk_state(&talk).replaced;
+    const struct replaced said = talk_state(talk).replaced;
     assert_string_equal(said.host, "h1");
     assert_int_equal(said.pid, 12);
     assert_true(said.alive);
-    talk_close(&talk);
 }
 
 static void a_session_has_1_to_256_ps(void **state)
@@ -137,8 +133,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fact_is_its_own),
-        cmocka_unit_test(a_session_is_joined_from_its_join_to_its_end),
-        cmocka_unit_test(a_join_that_takes_a_place_says_whose),
+        talk_test(a_session_is_joined_from_its_join_to_its_end),
+        talk_test(a_join_that_takes_a_place_says_whose),
         cmocka_unit_test(a_session_has_1_to_256_ps),
     };
 
