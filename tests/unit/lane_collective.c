@@ -2,13 +2,7 @@
 /* lane_collective.c -- rounds of collectives on one ps: what contributions become, how rounds end,
  * and that nothing stays of them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_collective.h"
 

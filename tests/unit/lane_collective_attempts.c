@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_collective_attempts.c -- rounds that belong to one attempt of each task: what becomes of
  * them, and of a later attempt, when a task is started again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_collective.h"
 
 #define VARIABLE 7u
@@ -352,7 +345,6 @@ static void a_wait_names_a_task_that_had_joined(void **state)
     assert_int_equal(stats->n_waits, 1); /* then */
     assert_non_null(strstr(stats->waits[0], "worker 2 (which has no session)"));
     assert_null(strstr(stats->waits[0], "start each missing task"));
-    talk_forget(world.talk);
 }
 
 static void a_later_attempt_does_not_take_the_place_of_the_one_that_came(void **state)

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_ends.c -- how a ps comes to its end: whose word it takes for it, SIGTERM, and ps 0 that
  * tells the others first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_opened.h"
 
 /* What a hello on a new stream says, and what the same message orders besides. */

@@ -2,12 +2,6 @@
 /* lane_fields.c -- what a ps says in each field of its messages: each has a value of its own here,
  * so that none can stand for another. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "lane_opened.h"

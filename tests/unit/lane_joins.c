@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_joins.c -- where a session that is opened begins, and what ps 0 tells of the other ps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_talk.h"
 
 /* As if it had finished as many steps: otherwise it would hold up all who are ahead of it. */
 static void who_joins_starts_at_the_slowest_clock(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_commit_at(talk, talk_push_stream(talk, 1, 1), 0, 0, 0, 9);
     talk_forget(talk);
@@ -52,9 +44,8 @@ static void hello_with(struct talk *talk, uint64_t incarnation_of_ps_2)
 static void another_ps_that_came_back_without_its_state_ends_this_one(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     hello_with(talk, 0x1002);
     hello_with(talk, 0); /* ps 0 has not met it again: that says nothing */
     hello_with(talk, 0x1002);

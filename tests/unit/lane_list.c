@@ -2,13 +2,7 @@
 /* lane_list.c -- the catalogue in pages: each about 1 MiB at most, every variable on one of
  * them. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 
@@ -68,9 +62,7 @@ static void publish(struct talk *talk, uint64_t id)
 
 static void begin(struct talk *talk, uint64_t count, uint32_t shards)
 {
-    const struct lane_config config = talk_config();
-
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     for (uint64_t id = 1; id <= count; id++) {
         add_variable(talk, id, shards);
         publish(talk, id);

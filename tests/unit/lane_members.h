@@ -3,13 +3,7 @@
 #ifndef TESTS_LANE_MEMBERS_H
 #define TESTS_LANE_MEMBERS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 
@@ -27,8 +21,8 @@ struct members {
 };
 
 /* Without records, whose writing has every pull looked at. */
-static inline struct members begin_bare(
-    struct talk *talk, uint32_t count, uint32_t members, const struct lane_config *config)
+static inline struct members
+begin_bare(struct talk *talk, uint32_t count, uint32_t members, const struct lane_config *config)
 {
     struct members made = {.push = {0}};
 

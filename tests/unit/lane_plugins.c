@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_plugins.c -- the functions of plug-ins that a ps was started with, beside those that ps 0's
  * hello says: who has others ends, and says what both have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 #include "plugins.h"
@@ -105,7 +99,6 @@ static void ps_that_were_started_with_the_same_go_together(void **state)
     struct plugins own, others;
     void *talk = NULL;
 
-    (void)state;
     assert_int_equal(talk_setup(&talk), 0);
     begin_with(talk, load(&own, &here));
 
@@ -147,7 +140,6 @@ static void a_ps_with_other_plug_ins_ends_and_names_both(void **state)
          "every ps the same --plugin"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plugins own, others;
         void *state_of_one = NULL;

@@ -2,14 +2,8 @@
 /* lane_refuse.c -- parts that are refused: for what, and that a refused part keeps its place in the
  * order. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "part_state.h"
 #include "lane_talk.h"
@@ -33,12 +27,7 @@ static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
     return stream;
 }
 
-static uint64_t begin(struct talk *talk)
-{
-    const struct lane_config config = talk_config();
-
-    return begin_with(talk, &config);
-}
+static uint64_t begin(struct talk *talk) { return begin_with(talk, NULL); }
 
 static struct talk_part part(uint64_t sequence, uint64_t previous)
 {
@@ -113,8 +102,6 @@ static void send_bytes(
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     piece.shard_id = SUM;
     piece.offset_bytes = offset_bytes;
@@ -125,9 +112,7 @@ static void send_bytes(
     header.bytes = bytes;
     header.pieces = pieces;
     header.n_pieces = 1;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, one, bytes);
+    talk_push_part(talk, stream, &header, one, bytes);
 }
 
 static void a_piece_that_begins_or_ends_within_an_element_is_refused(void **state)
@@ -199,8 +184,6 @@ static void a_function_that_its_part_does_not_have_is_refused(void **state)
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     sgd.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
     piece.shard_id = SUM;
@@ -213,10 +196,8 @@ static void a_function_that_its_part_does_not_have_is_refused(void **state)
     header.n_functions = 1;
     header.pieces = pieces;
     header.n_pieces = 1;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, stream, &request, one, 16);
+    talk_push_part(talk, stream, &header, one, 16);
 
     talk_expect(talk, "refused 1 UNKNOWN_FUNCTION\n");
 }
@@ -275,8 +256,6 @@ static void a_hyperparameter_is_checked_in_the_variables_type(void **state)
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
     talk_add(talk, 21, 4, 1, SUMAC_FLOAT64, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
@@ -292,15 +271,13 @@ static void a_hyperparameter_is_checked_in_the_variables_type(void **state)
     header.n_functions = 1;
     header.pieces = pieces;
     header.n_pieces = 1;
-    request.parts = parts;
-    request.n_parts = 1;
 
     for (uint64_t i = 0; i < 2; i++) {
         piece.shard_id = 20 + i;
         header.sequence = 1 + i;
         header.previous = i;
         piece.bytes = header.bytes = i == 0 ? sizeof one / 4 : sizeof wide;
-        talk_push(talk, stream, &request, i == 0 ? (const void *)one : wide, piece.bytes);
+        talk_push_part(talk, stream, &header, i == 0 ? (const void *)one : wide, piece.bytes);
     }
 
     talk_expect(talk, "refused 1 BAD_HYPERPARAMETER\nstaged 2\n");
@@ -325,9 +302,7 @@ static void half_a_row_with_another_piece_behind_it_is_refused(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
     wire_piece pieces[3];
     wire_piece *pointers[] = {&pieces[0], &pieces[1], &pieces[2]};
 
@@ -339,8 +314,6 @@ static void half_a_row_with_another_piece_behind_it_is_refused(void **state)
     pieces[2].offset_bytes = 8;
     header.first = header.last = true;
     header.pieces = pointers;
-    request.parts = parts;
-    request.n_parts = 1;
 
     for (uint64_t i = 0; i < 2; i++) {
         header.sequence = 1 + i;
@@ -348,7 +321,7 @@ static void half_a_row_with_another_piece_behind_it_is_refused(void **state)
         pieces[1].bytes = i == 0 ? 8 : 0;
         header.n_pieces = i == 0 ? 2 : 3; /* the last run of the first one is fine */
         header.bytes = 16;
-        talk_push(talk, stream, &request, one, header.bytes);
+        talk_push_part(talk, stream, &header, one, header.bytes);
     }
 
     talk_expect(talk, "refused 1 WHOLE_SHARD\nstaged 2\n");
@@ -400,7 +373,6 @@ static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **sta
     talk_part(talk, stream, &sent);
     assert_true(left < 8192);
     assert_int_equal(strtoull(talk->expected, NULL, 10), left);
-    talk_forget(talk);
 }
 
 /* Of nothing but pieces, functions, or parts: each takes some of the grant, and gives it back. */
@@ -619,16 +591,12 @@ static void more_pieces_than_a_part_may_have_are_refused(void **state)
     const uint64_t stream = begin(talk);
 
     enum { per_message = 4096 };
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
     for (uint32_t i = 0; i < per_message; i++) {
         talk->pieces[i] = (wire_piece)WIRE_PIECE_INIT;
         talk->pieces[i].shard_id = SUM;
         talk->piece_pointers[i] = &talk->pieces[i];
     }
-    request.parts = parts;
-    request.n_parts = 1;
     header.sequence = 1;
     header.pieces = talk->piece_pointers;
     header.n_pieces = per_message;
@@ -637,7 +605,7 @@ static void more_pieces_than_a_part_may_have_are_refused(void **state)
         header.first = sent == 0;
         header.last = sent == LANE_PIECES_PER_PART_MAX;
         header.n_pieces = header.last ? 1 : per_message;
-        talk_push(talk, stream, &request, NULL, 0);
+        talk_push_part(talk, stream, &header, NULL, 0);
     }
 
     talk_expect(talk, "refused 1 TOO_MANY_PIECES\n");

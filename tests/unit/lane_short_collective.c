@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_short_collective.c -- rounds of collectives on a lane of which each take of memory fails
  * once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_scarce.h"
 
@@ -186,7 +180,6 @@ static void both_come_and_ask(struct scarce *scarce)
 
 static void a_round_passes_or_its_contribution_is_refused(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_ask, .answers = {HEARD_BY("1"), HEARD_BY("2")}});
 }
@@ -201,7 +194,6 @@ static void lend_results(struct talk *talk, struct lane_config *config)
 
 static void a_long_result_is_heard(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = lend_results,
         .say = both_come_and_ask,
@@ -223,7 +215,6 @@ static void both_come_and_hear_beside(struct scarce *scarce)
 
 static void a_result_beside_the_answers_of_pushes_is_heard(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_hear_beside, .answers = {HEARD_BY("1"), HEARD_BY("2")}});
 }
@@ -246,7 +237,6 @@ static void the_second_comes_late(struct scarce *scarce)
 
 static void who_comes_late_hears_the_end(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = the_second_comes_late,
         .answers = {{"pulled #1 error ROUND_TIMED_OUT\n"}, {"pulled #2 error ROUND_TIMED_OUT\n"}}});
@@ -285,7 +275,6 @@ static void both_come_and_ps_0_ends_it(struct scarce *scarce)
 
 static void a_split_round_passes_when_ps_0_says_so(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_ps_0_ends_it,
         .answers = {{"met #1 float32 [4] 2 4\n"}, {"met #2 float32 [4] 2 4\n"}}});
@@ -329,7 +318,6 @@ static void one_is_split_and_the_other_is_not(struct scarce *scarce)
 
 static void an_end_that_is_proposed_is_heard(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = one_is_split_and_the_other_is_not,
         .answers = {

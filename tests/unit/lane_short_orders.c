@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_short_orders.c -- what ps 0 orders of a lane of which each take of memory fails once. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "functions.h"
 #include "lane_scarce.h"
@@ -65,7 +59,6 @@ static void add_one(struct scarce *scarce)
 
 static void a_session_opens_and_leaves(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
         .say = come_and_go,
@@ -157,7 +150,6 @@ static void add_and_delete(struct scarce *scarce)
 
 static void a_variable_comes_and_goes(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = add_and_delete,
         .answers = {
@@ -192,7 +184,6 @@ static void define_and_use(struct scarce *scarce)
 
 static void a_function_is_defined_and_applied(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
         .say = define_and_use,
@@ -253,7 +244,6 @@ static uint64_t begin_without(uint64_t failing, uint32_t *not_created)
 
 static void a_ps_that_has_met_ps_0_knows_where_all_are(void **state)
 {
-    (void)state;
     uint64_t failing = 1;
     uint32_t not_created = 0;
 

@@ -5,14 +5,8 @@
 #include "combine.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "ps_core_check.h"
 #include "text.h"
@@ -93,6 +87,9 @@ void talk_make(struct talk *talk, const struct lane_config *config)
 
 void talk_start(struct talk *talk, const struct lane_config *config)
 {
+    const struct lane_config small = talk_config();
+    if (config == NULL)
+        config = &small;
     talk_make(talk, config);
     const struct lane_event start = {.kind = LANE_EVENT_START, .random = {CLUSTER_ID, 11}};
     talk_step(talk, &start);
@@ -624,6 +621,16 @@ void talk_push(
         .payload_spans = bytes > 0};
 
     talk_step(talk, &event);
+}
+
+void talk_push_part(
+    struct talk *talk, uint64_t stream, wire_part *part, const void *payload, size_t bytes)
+{
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    request.parts = &part;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, payload, bytes);
 }
 
 static wire_part header_of(const struct talk_part *part, wire_function **functions)

@@ -16,7 +16,12 @@
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "lane_check.h"
 #include "ps_core.h"
@@ -96,6 +101,7 @@ int talk_teardown(void **state);
 /* A lane with small sizes, so that variables of a few bytes take every path: changed before
  * talk_start. */
 struct lane_config talk_config(void);
+/* NULL: as talk_config says. */
 void talk_start(struct talk *talk, const struct lane_config *config);
 /* The same before its START and ps 0's hello. */
 void talk_make(struct talk *talk, const struct lane_config *config);
@@ -170,6 +176,9 @@ void talk_writable(struct talk *talk, uint64_t stream);
 void talk_push(
     struct talk *talk, uint64_t stream, wire_push_request *request, const void *payload,
     size_t bytes);
+/* A message of that part alone. */
+void talk_push_part(
+    struct talk *talk, uint64_t stream, wire_part *part, const void *payload, size_t bytes);
 
 struct talk_part {
     uint64_t sequence, previous;

@@ -5,13 +5,7 @@
  * A row of rpcs.h has its requests here: whoever adds one is asked for them by the compiler. A call
  * is made at ps 0, where the controller answers most of them, and at ps 1; streams are ps 1's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "controller_state.h"
 #include "pull.h"

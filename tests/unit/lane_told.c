@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_told.c -- what a ps is told that does not fit it: a hello for another ps, an order about a
  * session that is not here, a pull of a view, and, ps 0, orders of another ps 0. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_opened.h"
 #include "part_state.h"
 #include "step.h"
@@ -190,8 +183,6 @@ static void a_function_with_a_hyperparameter_that_it_cannot_have_refuses_its_pus
     wire_function sgd = WIRE_FUNCTION_INIT;
     wire_function *functions[] = {&sgd};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_BETA_2; /* it has none */
     rate.value = 0.5;
@@ -202,10 +193,8 @@ static void a_function_with_a_hyperparameter_that_it_cannot_have_refuses_its_pus
     header.first = header.last = true;
     header.functions = functions;
     header.n_functions = 1;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, stream, &request, NULL, 0);
+    talk_push_part(talk, stream, &header, NULL, 0);
     talk_expect(talk, "refused 1 BAD_HYPERPARAMETER\n");
     send(talk, stream, 2, 1);
 
@@ -634,7 +623,6 @@ static void a_pull_that_waited_for_a_push_hears_of_that_push(void **state)
 
     assert_int_equal(talk_times_said(talk, "pulled 7 error"), 1);
     assert_non_null(strstr(talk->refused, "pull 7 waited for push 5 of session worker 1"));
-    talk_forget(talk);
 }
 
 int main(void)

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_waits.c -- what a ps says that it waits for itself, in lines that become rarer and in its
  * statistics, and for what the parts there wait. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_talk.h"
 #include "silence.h"
 
@@ -428,10 +421,9 @@ static void a_ps_without_workers_names_them_in_its_statistics(void **state)
 static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     wire_peer_order alive = WIRE_PEER_ORDER_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     assert_string_equal(wait_in_stats(talk), "");
     seconds_pass(talk, 4); /* a line every 5 s: it is not late yet */
@@ -492,10 +484,9 @@ static const float one[] = {1, 1, 1, 1};
 
 static struct streams begin(struct talk *talk)
 {
-    const struct lane_config config = talk_config();
     struct streams streams;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
     streams.push = talk_push_stream(talk, 1, 1);

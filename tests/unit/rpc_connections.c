@@ -40,7 +40,6 @@ static bool same_host(const char *one, const char *other)
 
 static void a_host_is_an_ipv4_address_or_the_first_half_of_an_ipv6_one(void **state)
 {
-    (void)state;
     assert_false(same_host("10.0.0.1", "10.0.0.2"));
     assert_true(same_host("10.0.0.1", "::ffff:10.0.0.1"));
     assert_true(same_host("2001:db8:0:1::1", "2001:db8:0:1:ffff::2"));
@@ -68,7 +67,6 @@ static uint32_t crowd(struct connections *connections, const char *name, uint32_
 
 static void a_host_may_have_as_many_as_are_left_free(void **state)
 {
-    (void)state;
     struct connections connections;
 
     assert_true(connections_init(&connections, MAX));
@@ -84,7 +82,6 @@ static void a_host_may_have_as_many_as_are_left_free(void **state)
 /* A whole run may be on one host; others find a place beside it. */
 static void this_host_may_have_all_but_an_eighth(void **state)
 {
-    (void)state;
     struct connections connections;
 
     assert_true(connections_init(&connections, MAX));
@@ -96,7 +93,6 @@ static void this_host_may_have_all_but_an_eighth(void **state)
 
 static void one_that_was_closed_is_forgotten_though_its_number_is_anothers(void **state)
 {
-    (void)state;
     struct connections connections;
     const struct connection_host host = host_named("127.0.0.1");
     int first[2], second[2];
@@ -138,7 +134,6 @@ static void read_much(const int ends[2])
 /* The thread that accepts reads from none but the one that it lets in. */
 static void of_many_that_are_read_from_one_may_be_ended_alone(void **state)
 {
-    (void)state;
     struct connections connections;
     const struct connection_host host = host_named("127.0.0.1");
     int honest[2], greedy[2];
@@ -172,7 +167,6 @@ static void of_many_that_are_read_from_one_may_be_ended_alone(void **state)
 /* The thread also reads small requests of honest clients while a greedy one holds it. */
 static void a_client_that_sends_less_than_4096_bytes_is_not_greedy(void **state)
 {
-    (void)state;
     struct connections connections;
     const struct connection_host host = host_named("127.0.0.1");
     char bytes[4095] = {0};
@@ -198,7 +192,6 @@ static void a_client_that_sends_less_than_4096_bytes_is_not_greedy(void **state)
 /* A ps that is held up reads nothing: who sent much meanwhile has taken none of its memory. */
 static void bytes_that_wait_unread_end_no_connection(void **state)
 {
-    (void)state;
     struct connections connections;
     const struct connection_host host = host_named("127.0.0.1");
     const char bytes[8192] = {0};
@@ -239,7 +232,6 @@ static bool cancel(
 
 static void one_whose_calls_are_cancelled_without_end_is_ended(void **state)
 {
-    (void)state;
     struct connections connections;
     const struct connection_host host = host_named("127.0.0.1");
     const uint64_t second = 1000000;
@@ -279,7 +271,6 @@ static void one_whose_calls_are_cancelled_without_end_is_ended(void **state)
  * rate's interval, looked at twice. */
 static void what_leaks_between_two_looks_is_not_lost(void **state)
 {
-    (void)state;
     struct connections connections;
     const struct connection_host host = host_named("127.0.0.1");
     const uint64_t each_us = 1000000u / CONNECTION_CANCELLED_PER_S;

@@ -218,7 +218,6 @@ static void a_part_that_was_to_be_cut_short_is_not_on_the_next_stream(void **sta
 /* As a stream that broke, which the session hears of in the same way. */
 static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);
@@ -330,7 +329,6 @@ static void assert_ended_with(const struct talk *talk, const struct sumac_error 
 /* The parts that would be sent again are what ended it. */
 static void a_push_stream_that_ends_for_what_was_said_ends_the_session(void **state)
 {
-    (void)state;
     static const struct sumac_error ends[] = {
         {SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a part of push 0"},
         {SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED, "WITHDRAW"},
@@ -347,7 +345,6 @@ static void a_push_stream_that_ends_for_what_was_said_ends_the_session(void **st
 
 static void a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again(void **state)
 {
-    (void)state;
     static const struct sumac_error ends[] = {
         {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT, "1024 parts"},
         {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_REFUSED, "1024 refused"},
@@ -375,7 +372,6 @@ static const struct sumac_error of_no_session = {
 /* A ps that has closed a session says CLOSED to its next hello, and with it which pushes count. */
 static void a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts(void **state)
 {
-    (void)state;
     struct talk talk;
 
     end_stream_of_a_push(&talk, SESSION_PUSH_STREAM, &of_no_session);

@@ -76,7 +76,6 @@ static void a_pull_of_a_slot_names_the_slot(void **state)
 
 static void a_pull_of_rows_sends_their_indices(void **state)
 {
-    (void)state;
     struct talk talk;
     static const int64_t rows[] = {7, 3};
     struct session_piece pieces[] = {talk_piece(0, 10, into, 16), talk_piece(0, 11, into, 0)};
@@ -169,7 +168,6 @@ static void a_pull_waits_for_no_push_that_comes_after_it(void **state)
 /* Its ps is not told: the stream on which it was asked for is gone. */
 static void a_pull_that_was_cancelled_is_not_on_the_next_stream(void **state)
 {
-    (void)state;
     static const struct sumac_error ends[] = {
         {.status = SUMAC_UNAVAILABLE, .text = "Socket closed"},
         {.status = SUMAC_INVALID_ARGUMENT, .reason = SUMAC_REASON_MALFORMED, .text = "no piece"}};
@@ -221,7 +219,6 @@ static const struct sumac_error *answer_two(struct talk *talk, size_t payload_by
 
 static void several_pieces_come_in_one_span(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);
@@ -362,7 +359,6 @@ static void a_pull_that_fails_for_its_own_reason_names_no_other_ps(void **state)
         {3, 0, SUMAC_REASON_UNKNOWN_SHARD},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct talk talk;
         wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
@@ -384,8 +380,6 @@ static void a_pull_that_fails_for_its_own_reason_names_no_other_ps(void **state)
 
 static void a_piece_of_no_bytes_is_passed_over(void **state)
 {
-    (void)state;
-
     for (uint32_t said = 0; said < 2; said++) { /* a run of no bytes */
         struct session_piece pieces[] = {
             talk_piece(0, 10, into, 0), talk_piece(0, 11, into, 8), talk_piece(0, 12, into, 0),

@@ -69,7 +69,6 @@ static void a_call_is_made_at_its_ps_and_its_answer_is_the_callers(void **state)
 /* As PROTOCOL has it, under "What to do". */
 static void what_another_try_may_mend_is_tried_again_after_a_while(void **state)
 {
-    (void)state;
     static const struct {
         enum sumac_status status;
         enum sumac_reason reason;
@@ -221,7 +220,6 @@ static void a_list_of_a_ps_that_was_restarted_ends_the_session(void **state)
          "again"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct talk talk;
         talk_open(&talk, 1);
@@ -303,7 +301,6 @@ static void while_the_session_leaves_a_lost_state_is_the_calls_alone(void **stat
 
 static void calls_end_with_the_session(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);

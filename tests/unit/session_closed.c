@@ -4,7 +4,6 @@
 
 static void the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said(void **state)
 {
-    (void)state;
     struct {
         wire_close_cause cause;
         const char *text;
@@ -83,7 +82,6 @@ static void a_replaced_client_ends_when_ps_0_does_not_hear_it(void **state)
 /* ps 0 waits for that word before it settles the session. */
 static void a_replaced_client_leaves_while_its_session_is_being_settled(void **state)
 {
-    (void)state;
     struct talk talk;
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
 

@@ -174,7 +174,6 @@ static uint64_t asked_on_the_pull_stream(struct talk *talk)
 
 static void the_contribution_and_the_question_are_one_message(void **state)
 {
-    (void)state;
     struct talk talk;
     struct given given;
     const float sums[] = {3, 4};
@@ -528,7 +527,6 @@ static void a_commit_names_no_more_rounds_that_wait_than_a_ps_takes(void **state
 
 static void rows_come_with_their_indices_and_extents(void **state)
 {
-    (void)state;
     struct talk talk;
     struct given given;
     wire_collective_result result = WIRE_COLLECTIVE_RESULT_INIT;
@@ -578,7 +576,6 @@ contribute_several(struct talk *talk, struct given collectives[SEVERAL], uint64_
 
 static void several_results_in_one_answer_are_lent_together(void **state)
 {
-    (void)state;
     struct talk talk;
     struct given collectives[SEVERAL];
     uint64_t numbers[SEVERAL], shape = 1;
@@ -634,7 +631,6 @@ static const struct wrong {
 
 static void a_result_that_is_not_what_it_says_touches_no_memory(void **state)
 {
-    (void)state;
     static const float values[4] = {1, 2, 3, 4};
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -677,7 +673,6 @@ static void give_small(void *context, void *data, size_t bytes)
 
 static void a_result_without_memory_fails_as_such(void **state)
 {
-    (void)state;
     const struct memory small = {.take = take_small, .give = give_small};
     const struct session_config config = talk_member(1);
     struct talk talk = {.now_us = 1000, .wake_us = UINT64_MAX};

@@ -482,7 +482,6 @@ static void a_ps_that_has_another_index_than_its_address_is_a_configuration_to_m
         {reader(2, true), 42},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct talk talk;
         start(&talk, &rows[i].config); /* given */
@@ -601,7 +600,6 @@ static void a_ps_that_exits_is_waited_for(void **state)
         SUMAC_REASON_STATE_LOST, SUMAC_REASON_TERMINATED, SUMAC_REASON_RUN_ENDED,
         SUMAC_REASON_PS_MISSING, SUMAC_REASON_BUSY};
 
-    (void)state;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         struct talk talk;
         const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
@@ -636,7 +634,6 @@ static void a_call_that_there_was_no_memory_for_is_made_later(void **state)
     struct talk talk;
     const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
 
-    (void)state;
     start(&talk, &config);
     talk_undone(&talk, SESSION_EFFECT_CALL);
     talk_tick_when_due(&talk);

@@ -38,7 +38,6 @@ static void a_member_joins_with_its_task_and_all_it_knows(void **state)
 
 static void a_join_is_tried_again_with_the_same_nonce(void **state)
 {
-    (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
 
@@ -60,7 +59,6 @@ static void a_join_is_tried_again_with_the_same_nonce(void **state)
 
 static void a_join_that_there_was_no_memory_for_is_made_later(void **state)
 {
-    (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
 
@@ -107,7 +105,6 @@ static void a_join_that_is_never_answered_ends_with_its_time(void **state)
 
 static void without_join_nonce_a_retried_join_has_another(void **state)
 {
-    (void)state;
     struct talk talk;
     struct session_config config = talk_member(1);
 
@@ -197,7 +194,6 @@ static void the_hello_says_who_is_meant_and_who_speaks(void **state)
 
 static void a_closed_session_knows_the_fate_of_each_push(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 2);
@@ -220,7 +216,6 @@ static void a_closed_session_knows_the_fate_of_each_push(void **state)
 
 static void a_session_being_settled_says_nothing_until_it_is_decided(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 2);
@@ -241,7 +236,6 @@ static void a_session_being_settled_says_nothing_until_it_is_decided(void **stat
 
 static void a_settle_that_is_never_decided_is_not_waited_for(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);
@@ -458,7 +452,6 @@ static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **s
 
 static void of_two_silent_ps_the_one_that_fell_silent_first_is_named(void **state)
 {
-    (void)state;
     static const char *const named[] = {"ps 0 at h0:2222", "ps 1 at h1:2222"};
 
     for (uint32_t first = 0; first < 2; first++) {
@@ -562,7 +555,6 @@ static void a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answer
 static void
 others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 2);
@@ -626,7 +618,6 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
 
 static void a_settle_that_is_said_again_is_waited_for_no_longer(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 2);

@@ -143,8 +143,6 @@ static void a_ps_that_has_the_pull_is_asked_what_it_waits_for(void **state)
  * that. */
 static void no_condition_explains_a_pull_that_is_under_way_or_in_trouble(void **state)
 {
-    (void)state;
-
     for (int in_trouble = 0; in_trouble < 2; in_trouble++) {
         struct talk talk;
         struct session_wait wait;
@@ -262,7 +260,6 @@ static void an_answer_to_a_question_is_no_value(void **state)
 static void
 a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_done(void **state)
 {
-    (void)state;
     struct talk talk;
     uint32_t ps = 7;
     const struct session_piece pieces[] = {
@@ -299,7 +296,6 @@ a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_do
 static void
 a_part_that_is_not_staged_is_owed_by_its_ps_though_another_is_silent_for_longer(void **state)
 {
-    (void)state;
     struct talk talk;
     uint32_t ps = 7;
     const struct session_piece pieces[] = {

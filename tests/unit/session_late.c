@@ -257,7 +257,6 @@ static void a_replaced_client_whose_ps_lost_its_state_ends_at_once(void **state)
 
 static void a_settle_goes_on_whatever_a_pull_or_a_renewal_hears(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);
@@ -357,7 +356,6 @@ static void a_ps_that_never_greeted_is_given_up_from_the_join_on(void **state)
 
 static void a_renewal_says_the_clock(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk.first_clock = 0;

@@ -40,7 +40,6 @@ static void a_renewal_that_failed_is_tried_again_soon(void **state)
 static void
 a_renewal_that_is_refused_while_ps_0_is_away_ends_the_session_with_its_reason(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);
@@ -123,8 +122,6 @@ static void a_push_wakes_the_session_when_its_ps_is_lost(void **state)
 /* The process was suspended for longer than a lease: no ps was silent. */
 static void time_asleep_is_no_silence(void **state)
 {
-    (void)state;
-
     for (uint32_t beyond = 0; beyond < 2; beyond++) {
         struct talk talk;
 

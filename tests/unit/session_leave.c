@@ -4,7 +4,6 @@
 
 static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);
@@ -70,7 +69,6 @@ static void a_leave_that_fails_is_an_error_whatever_the_streams_said(void **stat
     static const enum sumac_reason reasons[] = {
         SUMAC_REASON_SESSION_CLOSED, SUMAC_REASON_STATE_LOST, SUMAC_REASON_TERMINATED};
 
-    (void)state;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         struct talk talk;
         talk_open(&talk, 1);

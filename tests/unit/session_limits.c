@@ -191,7 +191,6 @@ static bool open_exhausted(struct talk *talk)
 /* That is said once, and whoever pushes later is answered. */
 static void a_session_without_memory_ends_and_says_so(void **state)
 {
-    (void)state;
     const struct memory scarce = {.take = take_some, .give = give_all};
     const struct session_config config = talk_member(1);
     bool ended = false, refused = false, refused_later = false;
@@ -310,7 +309,6 @@ static bool run_short(struct fates *fates)
  * said once, what begins later is answered at once, and nothing twice. */
 static void whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct fates fates;
         uint32_t ended = 0, refused = 0;
@@ -386,7 +384,6 @@ static struct sumac_error joined_with(size_t id_bytes, size_t ps_count, uint32_t
 
 static void an_answer_to_a_join_that_no_session_can_have_ends_it(void **state)
 {
-    (void)state;
     static const struct {
         size_t id_bytes, ps_count;
         uint32_t lease_ms;

@@ -188,7 +188,6 @@ static uint64_t send_rows(const struct rows *rows, uint64_t grant)
 /* Two pieces by rows, of 2 rows of 8 bytes and of none, go together: each has its indices first. */
 static void rows_go_out_behind_their_indices(void **state)
 {
-    (void)state;
     struct talk talk;
     static const int64_t rows[] = {7, 3};
     static uint8_t data[16] = {1, [15] = 9};
@@ -225,7 +224,6 @@ static void rows_go_out_behind_their_indices(void **state)
 /* A pair has as many rows as a message, or as 65 536; either bound may be the smaller one. */
 static void rows_take_what_all_their_pieces_take(void **state)
 {
-    (void)state;
     static const struct rows all[] = {
         {0, 8, 640, 1},
         {40, 8, 640, 1},
@@ -284,7 +282,6 @@ static uint64_t clock_before_the_commit(uint64_t broken)
 
 static void without_clock_with_the_commit_it_is_said_before_the_step_is_committed(void **state)
 {
-    (void)state;
     assert_int_equal(clock_before_the_commit(0), 0);
     assert_int_equal(clock_before_the_commit(rule_bit(RULE_clock_with_the_commit)), 1);
 }

@@ -154,7 +154,6 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
 
 static void chunks_land_in_the_callers_memory_in_their_order(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);
@@ -237,14 +236,12 @@ static uint64_t after_sequence(enum rule broken, bool after_own_pushes)
 
 static void a_pull_waits_for_its_own_last_push_on_that_ps(void **state)
 {
-    (void)state;
     assert_int_equal(after_sequence(RULE_COUNT, true), 1);
     assert_int_equal(after_sequence(RULE_COUNT, false), 0);
 }
 
 static void without_after_sequence_per_ps_it_waits_for_the_last_push_anywhere(void **state)
 {
-    (void)state;
     assert_int_equal(after_sequence(RULE_after_sequence_per_ps, true), 2);
 }
 
@@ -299,7 +296,6 @@ static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **sta
 static void
 a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 1);
@@ -391,7 +387,6 @@ static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
 /* Of two pulls one was sent. */
 static void a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_under_way(void **state)
 {
-    (void)state;
     static const struct sumac_error ends[] = {
         {SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a pull without a number"},
         {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a pull"},
@@ -547,8 +542,6 @@ static void an_answer_to_a_pull_is_the_end_of_its_streams_trouble(void **state)
 /* Push 1 has a part on either ps; the pull is asked for on ps 0. */
 static void a_pull_that_waited_for_a_push_says_why_the_push_streams_ended(void **state)
 {
-    (void)state;
-
     for (uint32_t ps = 0; ps < 2; ps++) {
         struct talk talk;
         struct session_trouble trouble;

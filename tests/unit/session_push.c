@@ -572,7 +572,6 @@ static struct talk open_without(enum rule rule, uint32_t ps_count)
 
 static void without_eager_only_when_alone_any_push_to_one_ps_is_eager(void **state)
 {
-    (void)state;
     struct talk talk = open_without(RULE_eager_only_when_alone, 2);
 
     talk_push_to(&talk, 1, 1);
@@ -585,7 +584,6 @@ static void without_eager_only_when_alone_any_push_to_one_ps_is_eager(void **sta
 
 static void without_commit_when_staged_everywhere_one_ps_is_enough(void **state)
 {
-    (void)state;
     struct talk talk = open_without(RULE_commit_when_staged_everywhere, 2);
 
     talk_push_to(&talk, 1, 3);
@@ -598,7 +596,6 @@ static void without_commit_when_staged_everywhere_one_ps_is_enough(void **state)
 
 static void without_generation_an_older_stream_counts(void **state)
 {
-    (void)state;
     struct talk talk = open_without(RULE_generation, 1);
 
     talk_push_to(&talk, 1, 1);
@@ -614,7 +611,6 @@ static void without_generation_an_older_stream_counts(void **state)
 
 static void without_acked_through_what_was_not_heard_is_said_to_be(void **state)
 {
-    (void)state;
     struct talk talk = open_without(RULE_acked_through, 1);
 
     talk_push_to(&talk, 1, 1);

@@ -5,7 +5,6 @@
 
 static void each_fact_is_its_own(void **state)
 {
-    (void)state;
     const struct session_config config = talk_member(2);
     struct talk talk;
 
@@ -115,7 +114,6 @@ static void a_session_has_1_to_256_ps(void **state)
     } rows[] = {{0, false}, {1, true}, {SESSION_PS_MAX, true}, {SESSION_PS_MAX + 1, false}};
     static const char *addresses[SESSION_PS_MAX + 1];
 
-    (void)state;
     for (size_t i = 0; i < SESSION_PS_MAX + 1; i++)
         addresses[i] = "h:1";
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

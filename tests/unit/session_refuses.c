@@ -48,7 +48,6 @@ static void assert_refused(
 
 static void what_names_a_ps_that_there_is_not_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         enum begun what;
         enum sumac_reason reason;
@@ -98,7 +97,6 @@ static void before_the_session_is_open_nothing_begins(void **state)
 
 static void what_begins_when_the_session_is_over_ends_as_it_did(void **state)
 {
-    (void)state;
     struct talk talk;
     const char *text = "ps 0 closed this session at push 0; start this process again";
 

@@ -106,7 +106,6 @@ static void each_part_that_is_to_give_way_does_and_comes_again(void **state)
 static void
 the_end_of_a_session_knows_each_push_that_was_voided_and_those_never_numbered(void **state)
 {
-    (void)state;
     static const enum sumac_status statuses[] = {
         SUMAC_ABORTED, SUMAC_ABORTED, SUMAC_OK, SUMAC_ABORTED};
     struct talk talk;

@@ -43,8 +43,6 @@ static void the_end_of_an_older_stream_does_not_end_the_open_one(void **state)
 /* Opened again and again, the streams to a ps that is away are one line of the log. */
 static void a_ps_that_is_away_is_said_once(void **state)
 {
-    (void)state;
-
     for (uint32_t reached = 0; reached < 2; reached++) {
         struct talk talk;
         if (reached) /* given */
@@ -100,7 +98,6 @@ static void a_ps_that_lost_its_state_ends_the_session_at_once(void **state)
 
 static void what_was_refused_does_not_count_when_the_session_ends(void **state)
 {
-    (void)state;
     struct talk talk;
 
     talk_open(&talk, 2); /* given */

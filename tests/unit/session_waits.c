@@ -280,13 +280,11 @@ static void assert_every_wait_ends(void (*then)(struct talk *talk))
 
 static void every_wait_ends_by_the_ticks_that_it_asks_for(void **state)
 {
-    (void)state;
     assert_every_wait_ends(NULL);
 }
 
 static void a_tick_for_another_wait_puts_none_to_sleep(void **state)
 {
-    (void)state;
     assert_every_wait_ends(ask_for_an_earlier_tick);
 }
 
