@@ -42,11 +42,8 @@ static void after_a_reconnect_the_clock_is_said_again(void **state)
 /* Each ps has opened the session at the slowest clock that it knew itself. */
 static void a_joiner_says_the_clock_that_it_starts_at_to_every_ps(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(2);
+    struct talk *const talk = talk_found(*state, 2);
 
-    talk_config(talk, &config);
-    talk_start(talk);
     talk->first_clock = 7;
     talk_joined(talk, 2);
     for (uint32_t ps = 0; ps < 2; ps++) {
@@ -218,19 +215,17 @@ static void a_part_that_was_to_be_cut_short_is_not_on_the_next_stream(void **sta
 /* As a stream that broke, which the session hears of in the same way. */
 static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    talk_tick_when_due(&talk);
-    assert_int_equal(talk.generation[0][SESSION_PUSH_STREAM], 2);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_when_due(talk);
+    assert_int_equal(talk->generation[0][SESSION_PUSH_STREAM], 2);
 
-    talk_undone(&talk, SESSION_EFFECT_OPEN_STREAM);
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
-    talk_tick_when_due(&talk);
+    talk_undone(talk, SESSION_EFFECT_OPEN_STREAM);
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_tick_when_due(talk);
 
-    assert_int_equal(talk.generation[0][SESSION_PUSH_STREAM], 3);
-    talk_close(&talk);
+    assert_int_equal(talk->generation[0][SESSION_PUSH_STREAM], 3);
 }
 
 /* After five breaks that is 320 ms at least. */
@@ -372,20 +367,19 @@ static const struct sumac_error of_no_session = {
 /* A ps that has closed a session says CLOSED to its next hello, and with it which pushes count. */
 static void a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
 
-    end_stream_of_a_push(&talk, SESSION_PUSH_STREAM, &of_no_session);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_tick_when_due(&talk);
-    assert_int_equal(talk.generation[1][SESSION_PUSH_STREAM], 2);
-    talk_hello(&talk, 1);
-    talk_greet(&talk, 1);
-    talk_closed(&talk, 1, true, 1, 0);
+    end_stream_of_a_push(talk, SESSION_PUSH_STREAM, &of_no_session);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_tick_when_due(talk);
+    assert_int_equal(talk->generation[1][SESSION_PUSH_STREAM], 2);
+    talk_hello(talk, 1);
+    talk_greet(talk, 1);
+    talk_closed(talk, 1, true, 1, 0);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_OK);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_OK);
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
 static void one_that_ends_so_again_ends_the_session(void **state)
@@ -417,11 +411,10 @@ static void a_pull_stream_of_no_session_ends_the_session(void **state)
 /* The answer to the leave says how the session ended. */
 static void while_the_session_leaves_no_end_of_a_stream_is_an_error(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct sumac_error malformed = {
         SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a part of push 0"};
 
-    talk_open(talk, 1);
     talk_leave(talk);
     talk_ended(talk, 0, SESSION_PUSH_STREAM, &malformed);
     assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
@@ -482,10 +475,9 @@ static void a_push_knows_why_a_ps_that_greets_takes_nothing(void **state)
 
 static void a_refusal_is_the_end_of_its_streams_trouble(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     struct session_trouble trouble;
 
-    talk_open(talk, 2);
     talk_tick_after(talk, 500);
     talk_push_out(talk, 1, 2);
     talk_ended(talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
@@ -543,11 +535,10 @@ static void a_push_that_waits_behind_others_knows_what_they_wait_for(void **stat
 
 static void of_two_pulls_each_knows_its_own_ps(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     uint8_t into[8];
     struct session_trouble trouble;
 
-    talk_open(talk, 2);
     for (uint32_t ps = 0; ps < 2; ps++) {
         const struct session_piece piece = talk_piece(ps, 10 + ps, into, sizeof into);
         talk_step(
@@ -568,12 +559,11 @@ static void of_two_pulls_each_knows_its_own_ps(void **state)
 /* Its push stream broke; the next one was due when its pull stream said that it exits. */
 static void a_ps_that_was_terminated_is_not_dialled_again(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     uint8_t into[8];
     const struct sumac_error exits = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "SIGTERM"};
 
-    talk_open(talk, 2);
     talk_push_out(talk, 7, 3);
     talk_staged(talk, 0, 1);
     talk_staged(talk, 1, 1);
@@ -604,14 +594,14 @@ int main(void)
         talk_test(a_part_done_when_the_stream_has_none_of_it_is_not_cut_short),
         talk_test(a_part_done_before_its_turn_to_be_sent_again_is_not_sent),
         talk_test(a_part_that_was_to_be_cut_short_is_not_on_the_next_stream),
-        cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
+        talk_test(a_stream_that_there_was_no_memory_for_is_opened_later),
         talk_test(a_stream_that_broke_is_not_opened_before_it_is_due),
         talk_test(retries_wait_longer_and_longer_up_to_the_bound),
         talk_test(no_retry_waits_longer_than_the_configured_bound),
         talk_test(a_greeting_makes_the_next_retry_a_quick_one_again),
         cmocka_unit_test(a_push_stream_that_ends_for_what_was_said_ends_the_session),
         cmocka_unit_test(a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again),
-        cmocka_unit_test(a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts),
+        talk_test(a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts),
         talk_test(one_that_ends_so_again_ends_the_session),
         talk_test(a_pull_stream_of_no_session_ends_the_session),
         talk_test(while_the_session_leaves_no_end_of_a_stream_is_an_error),

@@ -76,25 +76,24 @@ static void a_pull_of_a_slot_names_the_slot(void **state)
 
 static void a_pull_of_rows_sends_their_indices(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     static const int64_t rows[] = {7, 3};
     struct session_piece pieces[] = {talk_piece(0, 10, into, 16), talk_piece(0, 11, into, 0)};
 
     pieces[0].rows = pieces[1].rows = rows; /* of the second one none */
     pieces[0].row_bytes = pieces[1].row_bytes = 8;
-    talk_open(&talk, 1);
-    begin(&talk, pieces, 2);
+    talk_open(talk, 1);
+    begin(talk, pieces, 2);
 
-    writable(&talk);
+    writable(talk);
 
-    const struct session_effect *sent = asked(&talk);
+    const struct session_effect *sent = asked(talk);
     assert_int_equal(sent->pull_request->pieces[0]->kind, SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES);
     assert_int_equal(sent->pull_request->pieces[0]->bytes, sizeof rows);
     assert_int_equal(sent->payload_count, 1);
     assert_int_equal(sent->payload[0].token, 5);
     assert_int_equal(sent->payload[0].bytes.bytes, sizeof rows);
     assert_memory_equal(sent->payload[0].bytes.data, rows, sizeof rows);
-    talk_close(&talk);
 }
 
 /* The ps hears from the session by a pull, too. */
@@ -219,14 +218,11 @@ static const struct sumac_error *answer_two(struct talk *talk, size_t payload_by
 
 static void several_pieces_come_in_one_span(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-
-    assert_int_equal(answer_two(&talk, 6)->status, SUMAC_OK);
+    assert_int_equal(answer_two(talk, 6)->status, SUMAC_OK);
 
     assert_memory_equal(into, "abcdef..", 8);
-    talk_close(&talk);
 }
 
 static void an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull(void **state)
@@ -415,12 +411,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_pull_of_a_slot_names_the_slot),
-        cmocka_unit_test(a_pull_of_rows_sends_their_indices),
+        talk_test(a_pull_of_rows_sends_their_indices),
         talk_test(a_session_that_pulls_needs_no_renewal),
         talk_test(a_pull_waits_for_the_number_of_the_last_push_before_it),
         talk_test(a_pull_waits_for_no_push_that_comes_after_it),
         cmocka_unit_test(a_pull_that_was_cancelled_is_not_on_the_next_stream),
-        cmocka_unit_test(several_pieces_come_in_one_span),
+        talk_test(several_pieces_come_in_one_span),
         cmocka_unit_test(a_piece_of_no_bytes_is_passed_over),
         talk_test(an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull),
         talk_test(a_ps_that_answers_with_the_piece_of_another_is_refused),

@@ -301,27 +301,25 @@ static void while_the_session_leaves_a_lost_state_is_the_calls_alone(void **stat
 
 static void calls_end_with_the_session(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    ask(&talk, &(struct session_call){.token = 7}); /* given: one is under way, and one is due */
-    const uint64_t call = asked(&talk)->call;
-    ask(&talk, &(struct session_call){.token = 8});
-    refuse(&talk, asked(&talk)->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE});
+    ask(talk, &(struct session_call){.token = 7}); /* given: one is under way, and one is due */
+    const uint64_t call = asked(talk)->call;
+    ask(talk, &(struct session_call){.token = 8});
+    refuse(talk, asked(talk)->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE});
 
-    talk_closed(&talk, 0, true, 0, 0);
+    talk_closed(talk, 0, true, 0, 0);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, call);
-    assert_null(talk_nth(&talk, SESSION_EFFECT_CANCEL_CALL, 1));
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, call);
+    assert_null(talk_nth(talk, SESSION_EFFECT_CANCEL_CALL, 1));
     for (uint32_t n = 0; n < 2; n++) {
-        const struct session_effect *answered = talk_nth(&talk, SESSION_EFFECT_ANSWERED, n);
+        const struct session_effect *answered = talk_nth(talk, SESSION_EFFECT_ANSWERED, n);
         assert_int_equal(answered->token, 7 + n);
         assert_int_equal(answered->error.reason, SUMAC_REASON_SESSION_CLOSED);
     }
-    ask(&talk, &(struct session_call){.token = 9});
+    ask(talk, &(struct session_call){.token = 9});
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_ANSWERED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
 static void so_many_calls_are_under_way_and_no_more(void **state)
@@ -343,7 +341,7 @@ static void so_many_calls_are_under_way_and_no_more(void **state)
 
 static void a_call_that_has_failed_a_hundred_times_is_not_made_at_once(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct session_call wanted = {
         .token = 7,
         .ps = 1,
@@ -352,7 +350,6 @@ static void a_call_that_has_failed_a_hundred_times_is_not_made_at_once(void **st
         .request = &list.base,
         .timeout_ms = 1000000};
 
-    talk_open(talk, 2);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &wanted});
 
     for (int failures = 1; failures <= 100; failures++) {
@@ -381,7 +378,7 @@ int main(void)
         talk_test(a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none),
         talk_test(of_any_ps_a_reader_asks_one_that_has_answered),
         talk_test(while_the_session_leaves_a_lost_state_is_the_calls_alone),
-        cmocka_unit_test(calls_end_with_the_session),
+        talk_test(calls_end_with_the_session),
         talk_test(so_many_calls_are_under_way_and_no_more),
         talk_test(a_call_that_has_failed_a_hundred_times_is_not_made_at_once),
     };

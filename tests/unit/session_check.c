@@ -364,10 +364,8 @@ static void a_wrong_contribution_is_found(void **state)
 
 static void a_wrong_call_is_found(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const wire_list_request list = WIRE_LIST_REQUEST_INIT;
-
-    talk_open(talk, 2);
     struct session *session = talk->session;
     talk_step(
         talk, (struct session_event){

@@ -82,17 +82,15 @@ static void a_replaced_client_ends_when_ps_0_does_not_hear_it(void **state)
 /* ps 0 waits for that word before it settles the session. */
 static void a_replaced_client_leaves_while_its_session_is_being_settled(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
 
-    talk_open(&talk, 1);
     cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
 
-    talk_closed_for(&talk, 0, false, 0, 0, &cause);
+    talk_closed_for(talk, 0, false, 0, 0, &cause);
 
-    assert_non_null(talk_called(&talk, WIRE_SESSIONS_LEAVE));
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_close(&talk);
+    assert_non_null(talk_called(talk, WIRE_SESSIONS_LEAVE));
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
 }
 
 static void call_a_barrier(struct talk *talk)
@@ -196,7 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said),
         talk_test(a_replaced_client_leaves_before_it_ends),
-        cmocka_unit_test(a_replaced_client_leaves_while_its_session_is_being_settled),
+        talk_test(a_replaced_client_leaves_while_its_session_is_being_settled),
         talk_test(a_replaced_client_ends_when_ps_0_does_not_hear_it),
         talk_test(a_replaced_client_whose_call_hears_it_first_leaves_at_once),
         talk_test(a_replaced_client_whose_pull_hears_it_first_leaves_at_once),

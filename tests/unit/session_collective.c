@@ -81,11 +81,10 @@ static uint64_t asked_beside(const struct talk *talk)
 /* What the session refuses at once has no pull, and stands in no later one's way. */
 static void one_above_the_grant_is_refused_with_its_pull(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
     static uint8_t data[GRANT + 1];
 
-    talk_open(talk, 1);
     contribute_with(talk, &given, (struct session_piece){.data = data, .bytes = sizeof data});
 
     const struct session_effect *pushed = talk_find(talk, SESSION_EFFECT_PUSHED);
@@ -174,36 +173,32 @@ static uint64_t asked_on_the_pull_stream(struct talk *talk)
 
 static void the_contribution_and_the_question_are_one_message(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
     const float sums[] = {3, 4};
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
-    assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
-    assert_ptr_equal(talk_request(&talk, 0)->parts[0]->collective, &given.header);
-    const uint64_t number = asked_beside(&talk);
+    contribute(talk, &given, true);
+    assert_int_equal(talk_request(talk, 0)->n_parts, 1);
+    assert_ptr_equal(talk_request(talk, 0)->parts[0]->collective, &given.header);
+    const uint64_t number = asked_beside(talk);
     assert_int_not_equal(number, 0);
-    assert_memory_equal(
-        talk_request(&talk, 0)->pulls[0]->collective->name.data, NAME, strlen(NAME));
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)); /* none for pulls */
+    assert_memory_equal(talk_request(talk, 0)->pulls[0]->collective->name.data, NAME, strlen(NAME));
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM)); /* none for pulls */
 
-    answer_beside(&talk, number, sums, SUMAC_REASON_UNSPECIFIED);
+    answer_beside(talk, number, sums, SUMAC_REASON_UNSPECIFIED);
 
-    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    const struct session_effect *pulled = talk_find(talk, SESSION_EFFECT_PULLED);
     assert_non_null(pulled);
     assert_int_equal(pulled->token, PULL_TOKEN);
     assert_int_equal(pulled->error.status, SUMAC_OK);
     assert_memory_equal(given.into, sums, sizeof sums);
-    talk_close(&talk);
 }
 
 static void what_is_long_is_asked_for_on_the_pull_stream(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     contribute(talk, &given, false);
 
     assert_int_equal(asked_beside(talk), 0);
@@ -212,10 +207,9 @@ static void what_is_long_is_asked_for_on_the_pull_stream(void **state)
 
 static void so_is_what_turns_out_to_be(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     contribute(talk, &given, true);
 
     answer_beside(talk, asked_beside(talk), NULL, SUMAC_REASON_MESSAGE_TOO_LARGE);
@@ -226,10 +220,9 @@ static void so_is_what_turns_out_to_be(void **state)
 
 static void when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     contribute(talk, &given, true);
     const uint64_t number = asked_beside(talk);
 
@@ -263,10 +256,9 @@ static void a_pull_stream_that_broke_is_not_opened_before_its_time_for_that(void
 
 static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     talk_broke(talk, 0, SESSION_PUSH_STREAM);
     contribute(talk, &given, true);
 
@@ -275,10 +267,9 @@ static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **stat
 
 static void before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_join_member(*state, 1);
     struct given given;
 
-    talk_join_member(talk, 1);
     contribute(talk, &given, false); /* the contribution waits for the greeting */
 
     assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
@@ -286,10 +277,9 @@ static void before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream
 
 static void what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     static struct given collectives[WIRE_PUSH_PULLS_MAX + 1];
 
-    talk_open(talk, 1);
     for (uint32_t i = 0; i <= WIRE_PUSH_PULLS_MAX; i++) {
         const struct session_piece into = {
             .data = (uint8_t *)collectives[i].into, .bytes = sizeof collectives[i].into};
@@ -303,10 +293,9 @@ static void what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream(vo
 
 static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     contribute(talk, &given, true);
     const uint64_t number = asked_beside(talk);
     talk_writable(talk, 0);
@@ -319,10 +308,9 @@ static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
 
 static void what_was_cancelled_is_not_asked_for_on_another_stream(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     contribute(talk, &given, true);
     assert_int_not_equal(asked_beside(talk), 0);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
@@ -335,13 +323,12 @@ static void what_was_cancelled_is_not_asked_for_on_another_stream(void **state)
 /* The answer to a pull that is over may be on its way, and a ps may leave out the header. */
 static void an_answer_to_no_question_or_without_a_header_is_survived(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
     const float sums[] = {3, 4};
     wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT, *list[] = {&pulled};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    talk_open(talk, 1);
     contribute_for(talk, &given, true, (struct session_piece){0});
     const uint64_t number = asked_beside(talk);
     answer_beside(talk, number + 1, sums, SUMAC_REASON_UNSPECIFIED);
@@ -374,10 +361,9 @@ static void a_push_that_is_refused_at_once_asks_for_nothing(void **state)
 
 static void what_is_heard_of_is_said_with_the_next_contribution(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given, next;
 
-    talk_open(talk, 1);
     contribute(talk, &given, true);
     talk_writable(talk, 0);
     talk_done(talk, 0, 1);
@@ -392,10 +378,9 @@ static void what_is_heard_of_is_said_with_the_next_contribution(void **state)
 
 static void or_after_a_while(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     contribute(talk, &given, true);
     talk_writable(talk, 0);
     talk_done(talk, 0, 1);
@@ -408,10 +393,9 @@ static void or_after_a_while(void **state)
 
 static void and_no_later_for_another_that_is_heard_of_meanwhile(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given first, second;
 
-    talk_open(talk, 1);
     contribute(talk, &first, true);
     talk_writable(talk, 0);
     second.pushed = first.pushed;
@@ -431,10 +415,9 @@ static void and_no_later_for_another_that_is_heard_of_meanwhile(void **state)
 
 static void not_what_is_still_waited_for(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     contribute(talk, &given, true);
     talk_writable(talk, 0);
     talk_done(talk, 0, 1);
@@ -527,20 +510,19 @@ static void a_commit_names_no_more_rounds_that_wait_than_a_ps_takes(void **state
 
 static void rows_come_with_their_indices_and_extents(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
     wire_collective_result result = WIRE_COLLECTIVE_RESULT_INIT;
     uint64_t shape[] = {3, 2}, extents[] = {1, 2};
     static const uint8_t rows[3 * 8 + 3 * 2 * 4] = {7, [47] = 9};
 
-    talk_open(&talk, 1);
-    contribute_for(&talk, &given, true, (struct session_piece){0});
+    contribute_for(talk, &given, true, (struct session_piece){0});
     result.shape = shape;
     result.n_shape = 2;
     result.extents = extents;
     result.n_extents = 2;
 
-    const struct session_effect *effect = answer_as(&talk, &result, rows, sizeof rows);
+    const struct session_effect *effect = answer_as(talk, &result, rows, sizeof rows);
 
     assert_int_equal(effect->error.status, SUMAC_OK);
     assert_int_equal(effect->joined.bytes, sizeof rows);
@@ -549,7 +531,6 @@ static void rows_come_with_their_indices_and_extents(void **state)
     assert_memory_equal(effect->result->extents, extents, sizeof extents);
     assert_ptr_not_equal(effect->result->extents, extents); /* which go with the answer */
     assert_memory_equal(effect->result->shape, shape, sizeof shape);
-    talk_close(&talk);
 }
 
 /* Contribute to several rounds at a time; `numbers` get their pulls' numbers. */
@@ -576,7 +557,7 @@ contribute_several(struct talk *talk, struct given collectives[SEVERAL], uint64_
 
 static void several_results_in_one_answer_are_lent_together(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     struct given collectives[SEVERAL];
     uint64_t numbers[SEVERAL], shape = 1;
     uint8_t rows[SEVERAL][8 + 4];
@@ -584,8 +565,8 @@ static void several_results_in_one_answer_are_lent_together(void **state)
     wire_pull_answer pulled[SEVERAL], *list[SEVERAL];
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    talk_open(&talk, 1); /* given */
-    contribute_several(&talk, collectives, numbers);
+    talk_open(talk, 1); /* given */
+    contribute_several(talk, collectives, numbers);
     for (uint32_t i = 0; i < SEVERAL; i++) {
         memset(rows[i], (int)(1 + i), sizeof rows[i]);
         result[i] = (wire_collective_result)WIRE_COLLECTIVE_RESULT_INIT;
@@ -602,17 +583,16 @@ static void several_results_in_one_answer_are_lent_together(void **state)
     answer.pulled = list;
     answer.n_pulled = SEVERAL;
 
-    talk_answer(&talk, 0, &answer); /* when */
+    talk_answer(talk, 0, &answer); /* when */
 
     for (uint32_t i = 0; i < SEVERAL; i++) { /* then */
-        const struct session_effect *effect = talk_nth(&talk, SESSION_EFFECT_PULLED, i);
+        const struct session_effect *effect = talk_nth(talk, SESSION_EFFECT_PULLED, i);
         assert_non_null(effect);
         assert_int_equal(effect->token, TOKEN + 2 * i + 1);
         assert_int_equal(effect->result->shape[0], shape);
         assert_int_equal(effect->joined.bytes, sizeof rows[i]);
         assert_memory_equal(effect->joined.data, rows[i], sizeof rows[i]);
     }
-    talk_close(&talk);
 }
 
 static uint64_t ones[1000] = {1, 1}, huge[] = {UINT64_MAX, 2};
@@ -702,10 +682,9 @@ static void a_result_without_memory_fails_as_such(void **state)
 /* It takes no place among the pulls of the pull stream, and gives none back. */
 static void a_round_that_failed_beside_a_push_ends_its_pull(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(talk, 1);
     contribute(talk, &given, true);
 
     answer_beside(talk, asked_beside(talk), NULL, SUMAC_REASON_ROUND_TIMED_OUT);
@@ -717,7 +696,7 @@ static void a_round_that_failed_beside_a_push_ends_its_pull(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_contribution_and_the_question_are_one_message),
+        talk_test(the_contribution_and_the_question_are_one_message),
         talk_test(what_is_long_is_asked_for_on_the_pull_stream),
         talk_test(so_is_what_turns_out_to_be),
         talk_test(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream),
@@ -736,8 +715,8 @@ int main(void)
         talk_test(a_round_that_waits_is_named_beside_later_ones_that_are_over),
         talk_test(a_round_that_is_over_is_told_once),
         talk_test(a_commit_names_no_more_rounds_that_wait_than_a_ps_takes),
-        cmocka_unit_test(rows_come_with_their_indices_and_extents),
-        cmocka_unit_test(several_results_in_one_answer_are_lent_together),
+        talk_test(rows_come_with_their_indices_and_extents),
+        talk_test(several_results_in_one_answer_are_lent_together),
         talk_test(one_above_the_grant_is_refused_with_its_pull),
         cmocka_unit_test(a_result_that_is_not_what_it_says_touches_no_memory),
         cmocka_unit_test(a_result_without_memory_fails_as_such),

@@ -38,47 +38,36 @@ static void a_member_joins_with_its_task_and_all_it_knows(void **state)
 
 static void a_join_is_tried_again_with_the_same_nonce(void **state)
 {
-    struct talk talk;
-    const struct session_config config = talk_member(1);
-
-    start(&talk, &config);
+    struct talk *const talk = talk_found(*state, 1);
     uint8_t nonce[16];
-    memcpy(nonce, talk_join(&talk)->nonce.data, 16);
+    memcpy(nonce, talk_join(talk)->nonce.data, 16);
 
-    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
 
-    assert_null(talk_join(&talk));
-    const uint64_t failed_us = talk.now_us;
-    talk_tick_when_due(&talk);
+    assert_null(talk_join(talk));
+    const uint64_t failed_us = talk->now_us;
+    talk_tick_when_due(talk);
 
-    assert_non_null(talk_join(&talk));
-    assert_memory_equal(talk_join(&talk)->nonce.data, nonce, 16);
-    assert_in_range(talk.now_us - failed_us, 1000, 20000);
-    talk_close(&talk);
+    assert_non_null(talk_join(talk));
+    assert_memory_equal(talk_join(talk)->nonce.data, nonce, 16);
+    assert_in_range(talk->now_us - failed_us, 1000, 20000);
 }
 
 static void a_join_that_there_was_no_memory_for_is_made_later(void **state)
 {
-    struct talk talk;
-    const struct session_config config = talk_member(1);
+    struct talk *const talk = talk_found(*state, 1);
 
-    start(&talk, &config);
+    talk_undone(talk, SESSION_EFFECT_CALL);
+    assert_null(talk_join(talk));
+    talk_tick_when_due(talk);
 
-    talk_undone(&talk, SESSION_EFFECT_CALL);
-    assert_null(talk_join(&talk));
-    talk_tick_when_due(&talk);
-
-    assert_non_null(talk_join(&talk));
-    talk_close(&talk);
+    assert_non_null(talk_join(talk));
 }
 
 /* gRPC says so of a ps that is short of memory, or has too many calls. */
 static void a_join_that_a_ps_has_no_room_for_is_tried_again(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(1);
-
-    start(talk, &config);
+    struct talk *const talk = talk_found(*state, 1);
 
     talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED);
     talk_tick_when_due(talk);
@@ -89,10 +78,7 @@ static void a_join_that_a_ps_has_no_room_for_is_tried_again(void **state)
 /* Whoever carries out the calls may forget one. */
 static void a_join_that_is_never_answered_ends_with_its_time(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(1);
-
-    start(talk, &config);
+    struct talk *const talk = talk_found(*state, 1);
 
     talk_tick_after(talk, LOST_MS - 1);
     assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
@@ -105,27 +91,23 @@ static void a_join_that_is_never_answered_ends_with_its_time(void **state)
 
 static void without_join_nonce_a_retried_join_has_another(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.broken = rule_bit(RULE_join_nonce);
-    start(&talk, &config);
+    start(talk, &config);
     uint8_t nonce[16];
-    memcpy(nonce, talk_join(&talk)->nonce.data, 16);
+    memcpy(nonce, talk_join(talk)->nonce.data, 16);
 
-    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
-    talk_tick_when_due(&talk);
+    talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_tick_when_due(talk);
 
-    assert_memory_not_equal(talk_join(&talk)->nonce.data, nonce, 16);
-    talk_close(&talk);
+    assert_memory_not_equal(talk_join(talk)->nonce.data, nonce, 16);
 }
 
 static void a_join_that_another_try_will_not_mend_ends_the_session(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(1);
-
-    start(talk, &config);
+    struct talk *const talk = talk_found(*state, 1);
 
     talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
 
@@ -136,10 +118,8 @@ static void a_join_that_another_try_will_not_mend_ends_the_session(void **state)
 
 static void a_join_is_given_up_after_the_time_a_ps_may_be_away(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(1);
+    struct talk *const talk = talk_found(*state, 1);
 
-    start(talk, &config);
     talk->now_us += (uint64_t)LOST_MS * 1000;
 
     talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
@@ -152,10 +132,7 @@ static void a_join_is_given_up_after_the_time_a_ps_may_be_away(void **state)
 
 static void a_join_opens_a_push_stream_to_every_ps_of_the_answer(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(1); /* given: one ps is configured */
-
-    start(talk, &config);
+    struct talk *const talk = talk_found(*state, 1); /* given: one ps is configured */
 
     talk_joined(talk, 3);
 
@@ -172,10 +149,8 @@ static void a_join_opens_a_push_stream_to_every_ps_of_the_answer(void **state)
 
 static void the_hello_says_who_is_meant_and_who_speaks(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(2);
+    struct talk *const talk = talk_found(*state, 2);
 
-    start(talk, &config);
     talk_joined(talk, 2);
 
     talk_writable(talk, 1);
@@ -194,61 +169,55 @@ static void the_hello_says_who_is_meant_and_who_speaks(void **state)
 
 static void a_closed_session_knows_the_fate_of_each_push(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
     for (uint64_t n = 1; n <= 4; n++)
-        talk_push_to(&talk, n, 3);
+        talk_push_to(talk, n, 3);
 
-    talk_closed(&talk, 0, true, 3, 2); /* up to 3, without 2 */
+    talk_closed(talk, 0, true, 3, 2); /* up to 3, without 2 */
 
-    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 0)->error.status, SUMAC_OK);
-    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 1)->error.status, SUMAC_ABORTED);
-    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 2)->error.status, SUMAC_OK);
-    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 3)->error.status, SUMAC_ABORTED);
+    assert_int_equal(talk_nth(talk, SESSION_EFFECT_PUSHED, 0)->error.status, SUMAC_OK);
+    assert_int_equal(talk_nth(talk, SESSION_EFFECT_PUSHED, 1)->error.status, SUMAC_ABORTED);
+    assert_int_equal(talk_nth(talk, SESSION_EFFECT_PUSHED, 2)->error.status, SUMAC_OK);
+    assert_int_equal(talk_nth(talk, SESSION_EFFECT_PUSHED, 3)->error.status, SUMAC_ABORTED);
     assert_int_equal(
-        talk_nth(&talk, SESSION_EFFECT_PUSHED, 3)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+        talk_nth(talk, SESSION_EFFECT_PUSHED, 3)->error.reason, SUMAC_REASON_SESSION_CLOSED);
+    const struct session_effect *ended = talk_find(talk, SESSION_EFFECT_ENDED);
     assert_int_equal(ended->error.reason, SUMAC_REASON_SESSION_CLOSED);
     assert_non_null(strstr(ended->error.text, "push 3"));
-    talk_close(&talk);
 }
 
 static void a_session_being_settled_says_nothing_until_it_is_decided(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_out(&talk, 1, 3);
+    talk_push_out(talk, 1, 3);
 
-    talk_closed(&talk, 0, false, 0, 0);
-    assert_false(session_is_acknowledging(talk.session)); /* no other process took the place */
-    assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 1, 1);
-    assert_null(talk_find(&talk, SESSION_EFFECT_SEND_PUSH)); /* no commit any more */
-    talk_closed(&talk, 1, true, 0, 0);
+    talk_closed(talk, 0, false, 0, 0);
+    assert_false(session_is_acknowledging(talk->session)); /* no other process took the place */
+    assert_null(talk_find(talk, SESSION_EFFECT_PUSHED));
+    talk_staged(talk, 0, 1);
+    talk_staged(talk, 1, 1);
+    assert_null(talk_find(talk, SESSION_EFFECT_SEND_PUSH)); /* no commit any more */
+    talk_closed(talk, 1, true, 0, 0);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_ABORTED);
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_close(&talk);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_ABORTED);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_ENDED));
 }
 
 static void a_settle_that_is_never_decided_is_not_waited_for(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_push_to(&talk, 1, 1);
-    talk_closed(&talk, 0, false, 0, 0);
+    talk_push_to(talk, 1, 1);
+    talk_closed(talk, 0, false, 0, 0);
 
-    talk_tick_after(&talk, 8000);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_tick_after(&talk, LOST_MS);
+    talk_tick_after(talk, 8000);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(talk, LOST_MS);
 
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
 static void a_ps_that_does_not_know_the_session_ends_it(void **state)
@@ -426,11 +395,8 @@ static void a_ps_not_reached_for_too_long_ends_the_session_and_is_named(void **s
 /* Sooner than the lease would ask for the next tick. */
 static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(1);
+    struct talk *const talk = talk_found(*state, 1);
 
-    talk_config(talk, &config);
-    talk_start(talk);
     talk_joined_with(talk, 1, LEASE_MS / 9);
     talk_hello(talk, 0);
     talk_greet(talk, 0);
@@ -618,28 +584,25 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
 
 static void a_settle_that_is_said_again_is_waited_for_no_longer(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_closed(&talk, 0, false, 0, 0);
-    talk_tick_after(&talk, LOST_MS / 2);
-    talk_closed(&talk, 1, false, 0, 0);
+    talk_push_to(talk, 1, 3);
+    talk_closed(talk, 0, false, 0, 0);
+    talk_tick_after(talk, LOST_MS / 2);
+    talk_closed(talk, 1, false, 0, 0);
 
-    talk_tick_after(&talk, LOST_MS / 2);
+    talk_tick_after(talk, LOST_MS / 2);
 
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
 static void a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 3);
     const struct sumac_error terminated = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it was told to"};
 
-    talk_open(talk, 3);
     talk_push_out(talk, 7, 7);
     for (uint32_t ps = 0; ps < 3; ps++)
         talk_staged(talk, ps, 1);
@@ -660,18 +623,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_stream_to_another_ps_than_the_address_is_of_is_a_configuration_to_mend),
         talk_test(a_member_joins_with_its_task_and_all_it_knows),
-        cmocka_unit_test(a_join_is_tried_again_with_the_same_nonce),
-        cmocka_unit_test(a_join_that_there_was_no_memory_for_is_made_later),
+        talk_test(a_join_is_tried_again_with_the_same_nonce),
+        talk_test(a_join_that_there_was_no_memory_for_is_made_later),
         talk_test(a_join_that_a_ps_has_no_room_for_is_tried_again),
         talk_test(a_join_that_is_never_answered_ends_with_its_time),
-        cmocka_unit_test(without_join_nonce_a_retried_join_has_another),
+        talk_test(without_join_nonce_a_retried_join_has_another),
         talk_test(a_join_that_another_try_will_not_mend_ends_the_session),
         talk_test(a_join_is_given_up_after_the_time_a_ps_may_be_away),
         talk_test(a_join_opens_a_push_stream_to_every_ps_of_the_answer),
         talk_test(the_hello_says_who_is_meant_and_who_speaks),
-        cmocka_unit_test(a_closed_session_knows_the_fate_of_each_push),
-        cmocka_unit_test(a_session_being_settled_says_nothing_until_it_is_decided),
-        cmocka_unit_test(a_settle_that_is_never_decided_is_not_waited_for),
+        talk_test(a_closed_session_knows_the_fate_of_each_push),
+        talk_test(a_session_being_settled_says_nothing_until_it_is_decided),
+        talk_test(a_settle_that_is_never_decided_is_not_waited_for),
         talk_test(a_ps_that_does_not_know_the_session_ends_it),
         talk_test(a_ps_that_has_forgotten_a_session_that_leaves_does_not_end_it),
         talk_test(a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted),
@@ -694,7 +657,7 @@ int main(void)
         talk_test(a_ps_that_was_terminated_does_not_make_a_leave_good),
         talk_test(a_run_that_ends_with_the_leave_is_no_error),
         talk_test(a_process_that_slept_holds_it_against_no_ps),
-        cmocka_unit_test(a_settle_that_is_said_again_is_waited_for_no_longer),
+        talk_test(a_settle_that_is_said_again_is_waited_for_no_longer),
         talk_test(a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first),
     };
 

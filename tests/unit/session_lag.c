@@ -114,11 +114,10 @@ static void greet_pulls(struct talk *talk)
 /* A pull of no bytes, for the same steps, whatever was finished since. */
 static void a_ps_that_has_the_pull_is_asked_what_it_waits_for(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct session_wait wait;
     const struct session_pull asks = {.token = 98, .asks = &wait, .timeout_ms = 500};
 
-    talk_open(talk, 1);
     finish_step(talk, 1, 0);
     pull(talk, true, 3);
     assert_false(session_find_wait(talk->session, 99, &wait)); /* it is yet to go out */
@@ -184,7 +183,7 @@ static void no_condition_explains_a_pull_that_is_under_way_or_in_trouble(void **
 /* The push before it, which the ps has yet to apply; a round has no pieces to wait for. */
 static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct session_wait wait;
     const wire_collective_round round = WIRE_COLLECTIVE_ROUND_INIT;
     const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
@@ -193,7 +192,6 @@ static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
         {.token = 99, .pieces = &piece, .piece_count = 1, .collective = &round},
     };
 
-    talk_open(talk, 1);
     talk_push_out(talk, 1, 1);
     for (size_t i = 0; i < sizeof pulls / sizeof *pulls; i++) {
         talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pulls[i]});
@@ -211,14 +209,13 @@ static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
 /* Each condition is the one of the wait, also while pushes of the session have no sequence. */
 static void a_question_names_every_condition_of_the_wait(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_join_member(*state, 1);
     const wire_collective_round round = WIRE_COLLECTIVE_ROUND_INIT;
     const struct session_wait waits[] = {
         {.after_sequence = 7, .at_step = 4},
         {.collective = &round},
     };
 
-    talk_join_member(talk, 1);
     talk_push_to(talk, 1, 1);
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         const struct session_pull asks = {.token = 90 + i, .asks = &waits[i], .timeout_ms = 500};
@@ -234,7 +231,7 @@ static void a_question_names_every_condition_of_the_wait(void **state)
 /* It says that the wait is over: nothing was read. */
 static void an_answer_to_a_question_is_no_value(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct session_wait wait = {.ps = 0, .of_pieces = true};
     const struct session_piece empty = talk_piece(0, 10, NULL, 0);
     const struct session_pull asks = {
@@ -242,7 +239,6 @@ static void an_answer_to_a_question_is_no_value(void **state)
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
     uint64_t version = 7;
 
-    talk_open(talk, 1);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
     may_ask(talk);
     answer.request = asked(talk)->request;
@@ -316,14 +312,13 @@ a_part_that_is_not_staged_is_owed_by_its_ps_though_another_is_silent_for_longer(
 
 static void a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     uint32_t ps = 7;
     const struct session_piece pieces[] = {
         talk_piece(0, 10, bytes, sizeof bytes), talk_piece(1, 11, bytes, sizeof bytes)};
     const struct session_pull pull = {.token = 5, .pieces = pieces, .piece_count = 2};
     const struct session_push push = {.token = 1, .pieces = pieces, .piece_count = 1};
 
-    talk_open(talk, 2);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
     talk_tick_after(talk, 1000);
@@ -337,13 +332,12 @@ static void a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago(void **stat
 /* Its parts wait for their turn. Before that it waits for a ps. */
 static void a_push_that_every_ps_has_staged_asks_one_of_them(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     struct session_wait wait;
     const struct session_piece pieces[] = {
         talk_piece(0, 10, bytes, sizeof bytes), talk_piece(1, 11, bytes, sizeof bytes)};
     const struct session_push push = {.token = 1, .pieces = pieces, .piece_count = 2};
 
-    talk_open(talk, 2);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
     talk_staged(talk, 0, 1);
     assert_false(session_find_wait(talk->session, 1, &wait)); /* ps 1 is yet to stage it */

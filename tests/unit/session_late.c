@@ -118,12 +118,11 @@ static void an_answer_to_a_push_that_there_is_not_changes_nothing(void **state)
 
 static void a_version_that_is_not_said_is_0_whatever_was_said_before(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     wire_done done = WIRE_DONE_INIT, *list[] = {&done};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     const uint64_t version = 9;
 
-    talk_open(talk, 1);
     talk_push_out(talk, 1, 1);
     talk_done_with(talk, 0, 1, version, false);
     assert_int_equal(talk_find(talk, SESSION_EFFECT_PUSHED)->versions[0], version);
@@ -159,12 +158,11 @@ static void a_pull_whose_stream_breaks_in_a_piece_begins_the_piece_again(void **
 /* Of its own quarter of a second it says nothing, and never 0, which is no bound. */
 static void a_pull_that_goes_out_at_its_end_is_bounded_by_a_millisecond(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     const struct session_pull wanted = {
         .token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 500};
 
-    talk_open(talk, 1);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
     talk->now_us += 600000;
 
@@ -241,11 +239,10 @@ static void a_replaced_client_that_wanted_to_leave_as_done_does_not_say_done(voi
 /* The call that says that it lives is under way. */
 static void a_replaced_client_whose_ps_lost_its_state_ends_at_once(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct sumac_error lost = {
         .status = SUMAC_DATA_LOSS, .reason = SUMAC_REASON_STATE_LOST, .text = "started again"};
 
-    talk_open(talk, 2);
     close_as_replaced(talk, false);
     assert_true(session_is_acknowledging(talk->session));
 
@@ -257,24 +254,22 @@ static void a_replaced_client_whose_ps_lost_its_state_ends_at_once(void **state)
 
 static void a_settle_goes_on_whatever_a_pull_or_a_renewal_hears(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    pull(&talk, 5);
-    const uint64_t request = pull_message(&talk)->request;
-    talk_tick_after(&talk, LEASE_MS / 3);
-    assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
-    talk_closed(&talk, 0, false, 0, 0);
+    pull(talk, 5);
+    const uint64_t request = pull_message(talk)->request;
+    talk_tick_after(talk, LEASE_MS / 3);
+    assert_non_null(talk_called(talk, WIRE_SESSIONS_RENEW));
+    talk_closed(talk, 0, false, 0, 0);
 
-    fail_pull(&talk, request, SUMAC_REASON_REPLACED);
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_PULLED));
-    talk_call_failed(&talk, WIRE_SESSIONS_RENEW, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN);
+    fail_pull(talk, request, SUMAC_REASON_REPLACED);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_PULLED));
+    talk_call_failed(talk, WIRE_SESSIONS_RENEW, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN);
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_closed(&talk, 0, true, 0, 0);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_closed(talk, 0, true, 0, 0);
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
 /* ---- silence */
@@ -388,7 +383,7 @@ int main(void)
         talk_test(a_push_without_a_sequence_is_in_flight_and_a_leave_waits_for_it),
         talk_test(a_replaced_client_that_wanted_to_leave_as_done_does_not_say_done),
         talk_test(a_replaced_client_whose_ps_lost_its_state_ends_at_once),
-        cmocka_unit_test(a_settle_goes_on_whatever_a_pull_or_a_renewal_hears),
+        talk_test(a_settle_goes_on_whatever_a_pull_or_a_renewal_hears),
         talk_test(a_reader_gives_no_ps_up),
         talk_test(a_ps_that_has_all_that_it_needs_to_apply_a_part_and_is_silent_is_lost),
         talk_test(a_ps_that_was_not_asked_for_long_has_its_time_once_it_is),

@@ -101,11 +101,8 @@ static void every_step_that_needs_another_has_asked_for_its_tick(void **state)
 /* Nothing else is due before: its lease is the longer one. */
 static void a_push_wakes_the_session_when_its_ps_is_lost(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(1);
+    struct talk *const talk = talk_found(*state, 1);
 
-    talk_config(talk, &config);
-    talk_start(talk);
     talk_joined_with(talk, 1, LEASE_MS / 9);
     talk_hello(talk, 0);
     talk_greet(talk, 0);

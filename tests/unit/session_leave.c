@@ -4,26 +4,24 @@
 
 static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_push_to(&talk, 1, 1);
+    talk_push_to(talk, 1, 1);
 
-    talk_leave(&talk);
-    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
-    talk_done(&talk, 0, 1);
+    talk_leave(talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_CALL));
+    talk_done(talk, 0, 1);
 
-    const wire_message *message = talk_called(&talk, WIRE_SESSIONS_LEAVE);
+    const wire_message *message = talk_called(talk, WIRE_SESSIONS_LEAVE);
     assert_non_null(message);
     const wire_leave_request *leave = (const wire_leave_request *)message;
     assert_true(leave->done);
     assert_int_equal(leave->last_sequence, 1);
-    talk_closed(&talk, 0, true, 1, 0); /* the settle that the leave brings about */
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_left(&talk);
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_CLOSE_STREAM));
-    talk_close(&talk);
+    talk_closed(talk, 0, true, 1, 0); /* the settle that the leave brings about */
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_left(talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
+    assert_non_null(talk_find(talk, SESSION_EFFECT_CLOSE_STREAM));
 }
 
 static void close_for(struct talk *talk, uint32_t kind)
@@ -98,11 +96,10 @@ static void a_leave_that_comes_when_the_run_has_ended_well_is_over(void **state)
 /* A stream's end has said so, and then ps 0 was gone. */
 static void a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct sumac_error ended = {
         .status = SUMAC_FAILED_PRECONDITION, .reason = SUMAC_REASON_RUN_ENDED, .text = "done"};
 
-    talk_open(talk, 1);
     talk_leave(talk);
     talk_ended(talk, 0, SESSION_PUSH_STREAM, &ended);
 
@@ -141,7 +138,7 @@ static void a_push_after_the_leave_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
+        talk_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
         talk_test(a_leave_whose_answer_was_lost_is_over_when_its_session_is_closed_for_it),
         talk_test(of_a_session_that_was_closed_for_something_else_the_leave_is_called_again),
         cmocka_unit_test(a_leave_that_fails_is_an_error_whatever_the_streams_said),

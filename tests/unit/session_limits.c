@@ -99,13 +99,12 @@ static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
 /* What is left of a message takes no piece before its time, and no part that does not fit. */
 static void a_message_takes_what_it_has_room_for_and_all_of_the_last_piece(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     static uint8_t data[200];
     const struct session_piece cut[] = {talk_piece(0, 10, data, 200), talk_piece(0, 11, data, 8)};
     const uint64_t whole[] = {72, 72, 100};
     wire_limits limits = WIRE_LIMITS_INIT;
 
-    talk_open(talk, 1);
     limits.message_bytes_max = 200; /* given: chunks of 100 bytes */
     greet_with(talk, &limits);
     talk_push(talk, 1, cut, 2);
@@ -326,14 +325,13 @@ static void whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_ans
 /* Small pushes of many functions each: a message is to be unpacked in bounded memory. */
 static void a_message_has_no_more_functions_than_its_bound(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     enum { pushes = 6, functions = 256, taken = 4 };
     static wire_function function = WIRE_FUNCTION_INIT;
     static wire_function *pointers[functions];
     static uint8_t data[1];
     const struct session_piece piece = talk_piece(0, 10, data, 1);
 
-    talk_open(talk, 1);
     for (uint32_t i = 0; i < functions; i++)
         pointers[i] = &function;
     for (uint64_t token = 1; token <= 1 + pushes; token++) {

@@ -188,7 +188,7 @@ static uint64_t send_rows(const struct rows *rows, uint64_t grant)
 /* Two pieces by rows, of 2 rows of 8 bytes and of none, go together: each has its indices first. */
 static void rows_go_out_behind_their_indices(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     static const int64_t rows[] = {7, 3};
     static uint8_t data[16] = {1, [15] = 9};
     struct session_piece pieces[] = {
@@ -199,11 +199,11 @@ static void rows_go_out_behind_their_indices(void **state)
         pieces[i].rows = rows;
         pieces[i].row_bytes = 8;
     }
-    talk_open(&talk, 1);
+    talk_open(talk, 1);
 
-    talk_push(&talk, 1, pieces, 3);
+    talk_push(talk, 1, pieces, 3);
 
-    const struct session_effect *sent = talk_sent(&talk, 0);
+    const struct session_effect *sent = talk_sent(talk, 0);
     const wire_part *part = sent->push_request->parts[0];
     assert_true(part->last);
     assert_int_equal(part->n_pieces, 6);
@@ -218,7 +218,6 @@ static void rows_go_out_behind_their_indices(void **state)
         assert_memory_equal(
             sent->payload[i].bytes.data, i % 2 == 0 ? (const void *)rows : data, 16);
     }
-    talk_close(&talk);
 }
 
 /* A pair has as many rows as a message, or as 65 536; either bound may be the smaller one. */
@@ -304,13 +303,12 @@ static void without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told(voi
 /* Without bytes, in its place among the others. */
 static void a_piece_that_sets_hyperparameters_says_so(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     static uint8_t data[8];
     struct session_piece pieces[] = {
         talk_piece(0, 10, data, sizeof data), talk_piece(0, 10, NULL, 0),
         talk_piece(0, 10, data, sizeof data)};
 
-    talk_open(talk, 1);
     pieces[1].kind = WIRE_PIECE_HYPERPARAMETERS;
     pieces[1].function = 1;
     talk_push(talk, 1, pieces, 3);
@@ -400,7 +398,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(each_piece_has_the_version_of_its_own_shard_in_the_callers_order),
         talk_test(a_version_that_its_ps_does_not_say_is_none),
-        cmocka_unit_test(rows_go_out_behind_their_indices),
+        talk_test(rows_go_out_behind_their_indices),
         cmocka_unit_test(rows_take_what_all_their_pieces_take),
         talk_test(one_ps_that_says_staged_twice_is_not_two),
         talk_test(a_refused_push_voids_none_beside_it),

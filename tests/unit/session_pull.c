@@ -89,15 +89,27 @@ static void answer_status(
                   .pull_answer = &answer});
 }
 
+static void pull_piece(struct talk *talk, struct session_piece piece)
+{
+    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+}
+
+/* The piece is asked for, with that number. */
+static uint64_t ask_for(struct talk *talk, struct session_piece piece)
+{
+    pull_piece(talk, piece);
+    pull_writable(talk, piece.ps);
+    return asked(talk)->request;
+}
+
 /* ---- the ordinary way */
 
 static void the_first_pull_opens_a_stream_and_its_message_has_the_hello(void **state)
 {
     struct talk *const talk = talk_open(*state, 2);
     uint8_t into[8];
-    const struct session_piece piece = talk_piece(1, 11, into, sizeof into);
 
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_piece(talk, talk_piece(1, 11, into, sizeof into));
 
     const struct session_effect *open = talk_find(talk, SESSION_EFFECT_OPEN_STREAM);
     assert_int_equal(open->ps, 1);
@@ -154,33 +166,30 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
 
 static void chunks_land_in_the_callers_memory_in_their_order(void **state)
 {
-    struct talk talk;
-
-    talk_open(&talk, 1);
+    struct talk *const talk = talk_open(*state, 1);
     char into[9] = "........";
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 5), talk_piece(0, 12, into + 5, 3)};
-    pull(&talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
-    pull_writable(&talk, 0);
-    const uint64_t request = asked(&talk)->request;
+    pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+    pull_writable(talk, 0);
+    const uint64_t request = asked(talk)->request;
 
     answer(
-        &talk, 0,
+        talk, 0,
         &(struct answer){.request = request, .shard = 10, .data = "abc", .bytes = 3, .version = 4});
     answer(
-        &talk, 0,
+        talk, 0,
         &(struct answer){.request = request, .shard = 10, .offset = 3, .data = "de", .bytes = 2});
-    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
     answer(
-        &talk, 0,
+        talk, 0,
         &(struct answer){.request = request, .shard = 12, .data = "fgh", .bytes = 3, .last = true});
 
     assert_string_equal(into, "abcdefgh");
-    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    const struct session_effect *pulled = talk_find(talk, SESSION_EFFECT_PULLED);
     assert_int_equal(pulled->token, 5);
     assert_int_equal(pulled->error.status, SUMAC_OK);
     assert_int_equal(pulled->versions[0], 4);
-    talk_close(&talk);
 }
 
 static void a_pull_over_two_ps_is_over_when_both_have_answered(void **state)
@@ -300,10 +309,7 @@ a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte(vo
 
     talk_open(&talk, 1);
     char into[5] = "....";
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
-    pull_writable(&talk, 0);
-    const uint64_t request = asked(&talk)->request;
+    const uint64_t request = ask_for(&talk, talk_piece(0, 10, into, 4));
     answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
     pull_writable(&talk, 0);
 
@@ -322,8 +328,7 @@ static void a_view_that_ends_every_time_ends_the_pull(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     uint8_t into[4];
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_piece(talk, talk_piece(0, 10, into, 4));
     int tries = 0;
     for (; tries < 1000 && talk_find(talk, SESSION_EFFECT_PULLED) == NULL; tries++) {
         pull_writable(talk, 0);
@@ -367,8 +372,7 @@ static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     uint8_t into[4];
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_piece(talk, talk_piece(0, 10, into, 4));
     pull_writable(talk, 0);
     answer(
         talk, 0,
@@ -424,13 +428,10 @@ static void a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_und
 /* gRPC itself is short of memory, or the ps has too many calls: the same may come to something. */
 static void one_that_grpc_ends_for_want_of_room_is_opened_again(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct sumac_error end = {.status = SUMAC_RESOURCE_EXHAUSTED, .text = "too many calls"};
-
-    talk_open(talk, 1);
     uint8_t into[4];
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_piece(talk, talk_piece(0, 10, into, 4));
     pull_writable(talk, 0);
 
     talk_ended(talk, 0, SESSION_PULL_STREAM, &end);
@@ -494,10 +495,8 @@ static const struct sumac_error busy = {
 
 static void a_pull_that_times_out_says_why_its_stream_ended(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     struct session_trouble trouble;
-
-    talk_open(talk, 2);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(1, 11, into, 4);
     pull(
@@ -521,15 +520,10 @@ static void a_pull_that_times_out_says_why_its_stream_ended(void **state)
 
 static void an_answer_to_a_pull_is_the_end_of_its_streams_trouble(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct session_trouble trouble;
-
-    talk_open(talk, 1);
     char into[5] = "....";
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
-    pull_writable(talk, 0);
-    const uint64_t request = asked(talk)->request;
+    const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
     talk_broke(talk, 0, SESSION_PULL_STREAM);
     pull_writable(talk, 0);
     assert_true(session_find_trouble(talk->session, 5, &trouble)); /* given */
@@ -574,8 +568,7 @@ static void what_a_ps_refuses_ends_the_pull(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     uint8_t into[4];
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_piece(talk, talk_piece(0, 10, into, 4));
     pull_writable(talk, 0);
 
     answer_status(talk, 0, asked(talk)->request, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD);
@@ -589,7 +582,6 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     char into[5] = "....";
-    const struct session_piece piece = talk_piece(0, 10, into, 2);
     const struct answer wrong[] = {
         {.shard = 10, .data = "abcd", .bytes = 4, .last = true}, /* too long */
         {.shard = 10, .offset = 1, .data = "a", .bytes = 1},     /* not the next byte */
@@ -597,7 +589,7 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
         {.shard = 10, .data = "a", .bytes = 1, .last = true},    /* too short */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+        pull_piece(talk, talk_piece(0, 10, into, 2));
         pull_writable(talk, 0);
         const struct session_effect *sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
         while (sent->pull_request->cancel) {
@@ -621,10 +613,7 @@ static void nor_does_one_that_goes_on_beyond_it(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     char into[7] = "......";
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
-    pull_writable(talk, 0);
-    const uint64_t request = asked(talk)->request;
+    const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
     answer(talk, 0, &(struct answer){.request = request, .shard = 10, .data = "ab", .bytes = 2});
 
     answer(
@@ -645,10 +634,7 @@ static void a_cancelled_pull_writes_no_more(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     char into[5] = "....";
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
-    pull_writable(talk, 0);
-    const uint64_t request = asked(talk)->request;
+    const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
 
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 5});
 
@@ -694,7 +680,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(the_first_pull_opens_a_stream_and_its_message_has_the_hello),
         talk_test(no_more_pulls_are_asked_for_than_the_ps_takes),
-        cmocka_unit_test(chunks_land_in_the_callers_memory_in_their_order),
+        talk_test(chunks_land_in_the_callers_memory_in_their_order),
         talk_test(a_pull_over_two_ps_is_over_when_both_have_answered),
         cmocka_unit_test(a_pull_waits_for_its_own_last_push_on_that_ps),
         cmocka_unit_test(without_after_sequence_per_ps_it_waits_for_the_last_push_anywhere),

@@ -277,10 +277,8 @@ static void the_clock_is_said_to_every_ps_when_the_step_is_committed(void **stat
 
 static void a_step_of_two_ps_counts_once_when_both_have_staged_it(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     uint8_t data[16] = {0};
-
-    talk_open(talk, 2);
     const struct session_piece pieces[] = {
         talk_piece(0, 10, data, 8), talk_piece(1, 11, data + 8, 8)};
     const struct session_push push = {
@@ -333,10 +331,9 @@ static void a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal(v
 
 static void a_refusal_that_says_no_status_is_one(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     wire_refused refused = WIRE_REFUSED_INIT;
 
-    talk_open(talk, 1);
     talk_push_out(talk, 1, 1);
     refused.sequence = 1;
     refused.message = "W1 is not finite";
@@ -423,11 +420,8 @@ static void a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent(vo
 
 static void what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greeted(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(2);
+    struct talk *const talk = talk_found(*state, 2);
 
-    talk_config(talk, &config);
-    talk_start(talk);
     assert_false(session_room(talk->session, 0, 8, 1).known);
     talk_joined(talk, 2);
     talk_hello(talk, 1);
@@ -539,11 +533,10 @@ static void the_next_push_after_a_thousand_in_flight_is_refused(void **state)
 
 static void staged_in_a_round_that_nothing_was_sent_in_does_not_count(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     wire_staged staged = WIRE_STAGED_INIT, *list[] = {&staged};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    talk_open(talk, 2);
     talk_push_to(talk, 1, 3);
     talk_staged(talk, 1, 1);
     staged.sequence = 1;
@@ -621,10 +614,8 @@ static void without_acked_through_what_was_not_heard_is_said_to_be(void **state)
 
 static void a_push_says_what_it_stands_for_and_what_it_may_have(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     uint8_t data[8] = {0};
-
-    talk_open(talk, 1);
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
         .token = 1, .pieces = &piece, .piece_count = 1, .weight = 2.5, .allow_non_finite = true};

@@ -5,11 +5,11 @@
 
 static void each_fact_is_its_own(void **state)
 {
+    struct talk *const talk = *state;
     const struct session_config config = talk_member(2);
-    struct talk talk;
 
-    talk_config(&talk, &config);
-    struct session *const session = talk.session;
+    talk_config(talk, &config);
+    struct session *const session = talk->session;
     session->cluster_id = 1;
     session->epoch = 2;
     session->attempt = 3;
@@ -33,7 +33,7 @@ static void each_fact_is_its_own(void **state)
     uint8_t id[16];
     memset(id, 18, sizeof id);
 
-    const struct session_state facts = talk_state(&talk);
+    const struct session_state facts = talk_state(talk);
 
     assert_int_equal(facts.cluster_id, 1);
     assert_int_equal(facts.epoch, 2);
@@ -57,7 +57,6 @@ static void each_fact_is_its_own(void **state)
     assert_int_equal(facts.pushes_in_flight, 2);
     assert_memory_equal(facts.session_id, id, sizeof id);
     assert_int_equal(facts.ps_count, 2); /* those that are configured, before the join */
-    talk_close(&talk);
 }
 
 static void a_session_is_joined_from_its_join_to_its_end(void **state)
@@ -130,7 +129,7 @@ static void a_session_has_1_to_256_ps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_fact_is_its_own),
+        talk_test(each_fact_is_its_own),
         talk_test(a_session_is_joined_from_its_join_to_its_end),
         talk_test(a_join_that_takes_a_place_says_whose),
         cmocka_unit_test(a_session_has_1_to_256_ps),

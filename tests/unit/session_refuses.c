@@ -97,27 +97,23 @@ static void before_the_session_is_open_nothing_begins(void **state)
 
 static void what_begins_when_the_session_is_over_ends_as_it_did(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     const char *text = "ps 0 closed this session at push 0; start this process again";
 
-    talk_open(&talk, 2);
-    talk_closed(&talk, 0, true, 0, 0);
-    assert_string_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.text, text);
+    talk_closed(talk, 0, true, 0, 0);
+    assert_string_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.text, text);
 
     for (enum begun what = A_PUSH; what <= A_CALL; what++)
-        assert_refused(begin(&talk, what, 0), SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED, text);
-
-    talk_close(&talk);
+        assert_refused(begin(talk, what, 0), SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED, text);
 }
 
 /* The session is not over: what its other ps still answer counts. */
 static void when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct sumac_error exits = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "SIGTERM"};
 
-    talk_open(talk, 2);
     talk_push_out(talk, 7, 3);
     talk_staged(talk, 0, 1);
     talk_staged(talk, 1, 1);
@@ -135,11 +131,10 @@ static void when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins(void **sta
 
 static void a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     static struct session_piece pieces[WIRE_PULL_PIECES_MAX + 2];
     static uint8_t data[1];
 
-    talk_open(talk, 2);
     for (uint32_t i = 0; i < WIRE_PULL_PIECES_MAX + 2; i++)
         pieces[i] = talk_piece(i > 0, 10, data, 1); /* ps 1 has one too many */
     struct session_pull pull = {.token = 5, .pieces = pieces};
@@ -223,12 +218,11 @@ static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void 
 /* Members that come and go are counted by ps 0, and a greeting may be older than another's. */
 static void a_greeting_tells_the_membership_when_it_is_newer(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     static const struct {
         uint64_t said, known;
     } rows[] = {{5, 5}, {4, 5}, {6, 6}};
 
-    talk_open(talk, 1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         wire_greeting greeting = WIRE_GREETING_INIT;
         greeting.epoch = 1;
@@ -284,7 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_names_a_ps_that_there_is_not_is_refused),
         talk_test(before_the_session_is_open_nothing_begins),
-        cmocka_unit_test(what_begins_when_the_session_is_over_ends_as_it_did),
+        talk_test(what_begins_when_the_session_is_over_ends_as_it_did),
         talk_test(when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins),
         talk_test(a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused),
         talk_test(so_many_pulls_are_in_flight_and_no_more),

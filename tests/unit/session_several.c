@@ -179,10 +179,9 @@ static void parts_that_gather_in_a_message_keep_the_bytes_of_each(void **state)
 
 static void a_message_has_no_more_parts_than_its_bound(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     size_t sent = 0;
 
-    talk_open(talk, 1);
     talk_push_to(talk, 1, 1);
     for (uint64_t token = 2; token <= 600; token++)
         talk_push_to(talk, token, 1);
@@ -200,10 +199,9 @@ static void a_message_has_no_more_parts_than_its_bound(void **state)
 /* No push after the second one is committed before that is done. */
 static void the_second_synchronous_push_holds_others_back_like_the_first(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct session_piece piece = talk_piece(0, 10, data, 8);
 
-    talk_open(talk, 1);
     for (uint64_t token = 1; token <= 2; token++) {
         const struct session_push push = {
             .token = token, .pieces = &piece, .piece_count = 1, .weight = 1, .synchronous = true};
@@ -263,11 +261,10 @@ static void a_push_that_waits_for_room_on_the_second_ps_knows_it(void **state)
 
 static void a_terminated_ps_that_has_a_later_part_is_not_waited_for(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct sumac_error error = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it ends"};
 
-    talk_open(talk, 2);
     talk_push_out(talk, 7, 3);
     talk_staged(talk, 0, 1);
 
@@ -279,11 +276,10 @@ static void a_terminated_ps_that_has_a_later_part_is_not_waited_for(void **state
 /* Push 1 is never committed, so ps 0 never applies push 2, which follows it there. */
 static void after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct sumac_error error = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it ends"};
 
-    talk_open(talk, 2);
     talk_push_out(talk, 7, 3); /* given */
     talk_push_out(talk, 8, 1);
     talk_staged(talk, 0, 1);
@@ -342,10 +338,9 @@ static void the_ps_that_has_the_contribution_hears_that_its_round_is_over(void *
 
 static void the_second_of_two_pulls_is_cancelled_and_the_first_goes_on(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     uint64_t numbers[2];
 
-    talk_open(talk, 1);
     for (uint64_t i = 0; i < 2; i++) {
         pull(talk, 5 + i, false);
         numbers[i] = pull_message(talk)->request;
@@ -362,11 +357,10 @@ static void the_second_of_two_pulls_is_cancelled_and_the_first_goes_on(void **st
 
 static void each_pull_of_a_stream_that_ends_for_what_was_said_fails(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct sumac_error error = {
         .status = SUMAC_INVALID_ARGUMENT, .reason = SUMAC_REASON_MALFORMED, .text = "no"};
 
-    talk_open(talk, 1);
     for (uint64_t token = 5; token <= 6; token++) {
         pull(talk, token, false);
         assert_non_null(pull_message(talk));
@@ -384,11 +378,10 @@ static void each_pull_of_a_stream_that_ends_for_what_was_said_fails(void **state
 /* The first waits for a push that has no sequence yet. */
 static void a_pull_behind_one_that_is_cancelled_goes_out(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_join_member(*state, 1);
     const struct session_wait wait = {.at_step = 4};
     const struct session_pull asks = {.token = 6, .asks = &wait};
 
-    talk_join_member(talk, 1);
     talk_push_to(talk, 1, 1);
     pull(talk, 5, true);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});

@@ -76,11 +76,10 @@ static uint32_t count_of(const struct talk *talk, enum session_effect_kind kind)
  * closed. */
 static void a_ps_that_lost_its_state_ends_the_session_at_once(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct sumac_error lost = {
         .status = SUMAC_DATA_LOSS, .reason = SUMAC_REASON_STATE_LOST, .text = "restarted"};
 
-    talk_open(talk, 2);
     talk_push_out(talk, 1, 3);
     talk_staged(talk, 1, 1);
     talk_staged(talk, 0, 1);
@@ -98,35 +97,33 @@ static void a_ps_that_lost_its_state_ends_the_session_at_once(void **state)
 
 static void what_was_refused_does_not_count_when_the_session_ends(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
 
-    talk_open(&talk, 2); /* given */
+    talk_open(talk, 2); /* given */
     for (uint64_t token = 1; token <= 3; token++)
-        talk_push_out(&talk, token, token == 3 ? 1 : 3);
-    talk_refused(&talk, 0, 1);
-    talk_staged(&talk, 1, 1);
-    talk_done_with(&talk, 0, 2, 1, true); /* its refusal was lost */
-    talk_staged(&talk, 1, 2);
-    talk_done(&talk, 0, 3);
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->token, 3);
+        talk_push_out(talk, token, token == 3 ? 1 : 3);
+    talk_refused(talk, 0, 1);
+    talk_staged(talk, 1, 1);
+    talk_done_with(talk, 0, 2, 1, true); /* its refusal was lost */
+    talk_staged(talk, 1, 2);
+    talk_done(talk, 0, 3);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_PUSHED)->token, 3);
 
-    talk_closed(&talk, 0, true, 3, 0); /* when */
+    talk_closed(talk, 0, true, 3, 0); /* when */
 
-    assert_int_equal(count_of(&talk, SESSION_EFFECT_PUSHED), 2); /* then */
-    const struct session_effect *first = talk_nth(&talk, SESSION_EFFECT_PUSHED, 0);
+    assert_int_equal(count_of(talk, SESSION_EFFECT_PUSHED), 2); /* then */
+    const struct session_effect *first = talk_nth(talk, SESSION_EFFECT_PUSHED, 0);
     assert_int_equal(first->token, 1);
     assert_int_equal(first->error.reason, SUMAC_REASON_NON_FINITE);
-    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 1)->error.status, SUMAC_ABORTED);
-    talk_close(&talk);
+    assert_int_equal(talk_nth(talk, SESSION_EFFECT_PUSHED, 1)->error.status, SUMAC_ABORTED);
 }
 
 /* The step ends with the push before it. */
 static void a_step_without_pieces_counts_when_the_push_before_it_is_committed(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct session_push empty = {.token = 2, .finishes_step = true};
 
-    talk_open(talk, 2);
     talk_push_out(talk, 1, 3);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &empty});
     assert_int_equal(talk_state(talk).clock, 0);
@@ -165,7 +162,7 @@ int main(void)
         talk_test(the_end_of_an_older_stream_does_not_end_the_open_one),
         cmocka_unit_test(a_ps_that_is_away_is_said_once),
         talk_test(a_ps_that_lost_its_state_ends_the_session_at_once),
-        cmocka_unit_test(what_was_refused_does_not_count_when_the_session_ends),
+        talk_test(what_was_refused_does_not_count_when_the_session_ends),
         talk_test(a_step_without_pieces_counts_when_the_push_before_it_is_committed),
         talk_test(a_reader_leaves_without_a_word_once_it_is_open),
     };

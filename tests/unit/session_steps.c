@@ -65,11 +65,8 @@ static void a_contribution_has_a_part_on_every_ps(void **state)
 
 static void steps_are_numbered_from_the_members_first_one_on(void **state)
 {
-    struct talk *const talk = *state;
-    const struct session_config config = talk_member(1);
+    struct talk *const talk = talk_found(*state, 1);
 
-    talk_config(talk, &config);
-    talk_start(talk);
     talk->first_step = 7;
     talk_joined(talk, 1);
     talk_hello(talk, 0);
@@ -124,10 +121,9 @@ static void nothing_is_committed_past_a_contribution_that_is_not_done(void **sta
 /* Its next contribution would be late. */
 static void a_session_knows_the_first_step_that_is_not_over(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     struct session_state told;
 
-    talk_open(talk, 1);
     contribute(talk, 1, 0, 1);
     assert_int_equal(sent_part(talk, 0)->step, 1);
     talk->open_step = 5;
@@ -264,11 +260,10 @@ static bool waits_at(const struct talk *talk, uint64_t token, uint32_t *ps, uint
 
 static void a_ps_that_waits_for_others_is_known_with_the_step(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     uint32_t ps = 9;
     uint64_t step = 9;
 
-    talk_open(talk, 2);
     contribute(talk, 1, 0, 1);
     contribute(talk, 2, 0, 1);
     writable(talk, 2);
@@ -291,13 +286,12 @@ static void a_ps_that_waits_for_others_is_known_with_the_step(void **state)
 
 static void what_pushes_alone_waits_with_no_step(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
     const struct session_push push = {.token = 1, .pieces = &piece, .piece_count = 1};
     uint32_t ps;
     uint64_t step;
 
-    talk_open(talk, 1);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
     talk_staged(talk, 0, 1);
 
@@ -306,11 +300,9 @@ static void what_pushes_alone_waits_with_no_step(void **state)
 
 static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct session_wait wait = {.ps = 1, .at_step = 3};
     const struct session_pull wanted = {.token = 99, .asks = &wait, .timeout_ms = 500};
-
-    talk_open(talk, 2);
 
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
     talk_step(
@@ -328,10 +320,8 @@ static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
 /* It ends when the step does. */
 static void a_pull_of_no_variable_waits_for_its_step_on_ps_0(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = talk_open(*state, 2);
     const struct session_pull wanted = {.token = 99, .at_step = 3};
-
-    talk_open(talk, 2);
 
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
 

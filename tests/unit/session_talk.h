@@ -235,13 +235,20 @@ static inline void talk_joined(struct talk *talk, uint32_t ps_count)
     talk_joined_with(talk, ps_count, LOST_MS);
 }
 
-/* A member that has joined, and whose streams are not open yet. */
-static inline struct talk *talk_join_member(struct talk *talk, uint32_t ps_count)
+/* A member that has found every ps and has not joined. */
+static inline struct talk *talk_found(struct talk *talk, uint32_t ps_count)
 {
     const struct session_config config = talk_member(ps_count);
 
     talk_config(talk, &config);
     talk_start(talk);
+    return talk;
+}
+
+/* A member that has joined, and whose streams are not open yet. */
+static inline struct talk *talk_join_member(struct talk *talk, uint32_t ps_count)
+{
+    (void)talk_found(talk, ps_count);
     talk_joined(talk, ps_count);
     return talk;
 }
