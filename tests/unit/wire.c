@@ -472,36 +472,34 @@ static void a_header_may_have_all_that_its_bound_says(void **state)
     assert_int_equal(status, SUMAC_OK);
 }
 
-static void so_is_one_that_lies_behind_the_payload(void **state)
+/* A header of that beginning and 1 MiB, which is more than its bound. */
+static void expect_header_too_long(const uint8_t *head, size_t head_bytes)
 {
-    const size_t filler = WIRE_HEADER_BYTES_MAX;
-    const uint8_t head[] = {0x7a, 1, 'x', 0xa2, 0x01, 0x80, 0x80, 0x40}; /* field 20, 1 MiB long */
-    uint8_t *data = memory_take(&memory_heap, sizeof head + filler);
+    const size_t bytes = head_bytes + WIRE_HEADER_BYTES_MAX;
+    uint8_t *data = memory_take(&memory_heap, bytes);
     struct sumac_error error;
 
-    memset(data, 0, sizeof head + filler);
-    memcpy(data, head, sizeof head);
+    memset(data, 0, bytes);
+    memcpy(data, head, head_bytes);
     const enum sumac_status status =
-        unpack_all(&sumac__v1__push_request__descriptor, data, sizeof head + filler, &error);
-    memory_give(&memory_heap, data, sizeof head + filler);
+        unpack_all(&sumac__v1__push_request__descriptor, data, bytes, &error);
+    memory_give(&memory_heap, data, bytes);
     assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "1048581 bytes beside its payload, at most 1048576"));
 }
 
+static void so_is_one_that_lies_behind_the_payload(void **state)
+{
+    const uint8_t head[] = {0x7a, 1, 'x', 0xa2, 0x01, 0x80, 0x80, 0x40}; /* field 20, 1 MiB long */
+
+    expect_header_too_long(head, sizeof head);
+}
+
 static void so_is_one_of_a_message_that_has_no_payload(void **state)
 {
-    const size_t filler = WIRE_HEADER_BYTES_MAX;
     const uint8_t head[] = {0xa2, 0x01, 0x80, 0x80, 0x40}; /* unknown field 20, 1 MiB long */
-    uint8_t *data = memory_take(&memory_heap, sizeof head + filler);
-    struct sumac_error error;
 
-    memset(data, 0, sizeof head + filler);
-    memcpy(data, head, sizeof head);
-    const enum sumac_status status =
-        unpack_all(&sumac__v1__push_request__descriptor, data, sizeof head + filler, &error);
-    memory_give(&memory_heap, data, sizeof head + filler);
-    assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "1048581 bytes beside its payload, at most 1048576"));
+    expect_header_too_long(head, sizeof head);
 }
 
 static void an_empty_message_is_a_message(void **state)
