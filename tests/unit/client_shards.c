@@ -171,6 +171,7 @@ static void a_tensor_that_ends_past_its_buffer_is_refused(void **state)
     struct known *const known = *state;
     struct sumac_error error = {0};
     struct sumac_tensor values = tensor(known, 10, SUMAC_FLOAT32);
+
     values.offset_bytes = 16;
 
     assert_int_equal(add(known, &values, NULL, &error), SUMAC_OUT_OF_RANGE);
@@ -555,6 +556,7 @@ static void a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused(void *
     struct known *const known = *state;
     const struct sumac_tensor values = tensor(known, 10, SUMAC_FLOAT32);
     struct selection selection = {.index = 3, .tensor = &values, .verb = "pull"};
+
     assert_refused(known, &selection, "pull: item 3 has no variable");
     struct sumac_client_variable *const w = known->variable;
     selection.variable = w;
@@ -596,6 +598,7 @@ static void a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled(v
 {
     struct known *const known = *state;
     const struct sumac_tensor values = tensor(known, 10, SUMAC_FLOAT32);
+
     assert_int_equal(add(known, &values, NULL, NULL), SUMAC_OK);
     known->client.staleness_mean = 1;
     known->transfer->pieces[0].based_on = 10;

@@ -88,12 +88,11 @@ void talk_make(struct talk *talk, const struct lane_config *config)
 void talk_start(struct talk *talk, const struct lane_config *config)
 {
     const struct lane_config small = talk_config();
-    if (config == NULL)
-        config = &small;
-    talk_make(talk, config);
     const struct lane_event start = {.kind = LANE_EVENT_START, .random = {CLUSTER_ID, 11}};
+
+    talk_make(talk, config == NULL ? &small : config);
     talk_step(talk, &start);
-    if (config->index == 0)
+    if (config != NULL && config->index == 0)
         return;
     talk_hello(talk);
     talk_recorded(talk);

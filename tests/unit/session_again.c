@@ -29,6 +29,7 @@ static void after_a_reconnect_the_clock_is_said_again(void **state)
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
         .token = 1, .pieces = &piece, .piece_count = 1, .finishes_step = true};
+
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
     talk_done(talk, 0, 1);
     assert_int_equal(talk_request(talk, 1)->commit->clock, 1); /* given */

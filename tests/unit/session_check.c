@@ -367,6 +367,7 @@ static void a_wrong_call_is_found(void **state)
     struct talk *const talk = talk_open(*state, 2);
     const wire_list_request list = WIRE_LIST_REQUEST_INIT;
     struct session *session = talk->session;
+
     talk_step(
         talk, (struct session_event){
                   .kind = SESSION_EVENT_CALL,

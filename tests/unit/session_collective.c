@@ -488,6 +488,7 @@ static void a_round_that_is_over_is_told_once(void **state)
 static void a_commit_names_no_more_rounds_that_wait_than_a_ps_takes(void **state)
 {
     struct talk *const talk = *state;
+
     enum { most = WIRE_COMMIT_WAITING_MAX, count = 2 * (most + 2) };
     static struct given collectives[count];
 

@@ -40,6 +40,7 @@ static void a_join_is_tried_again_with_the_same_nonce(void **state)
 {
     struct talk *const talk = talk_found(*state, 1);
     uint8_t nonce[16];
+
     memcpy(nonce, talk_join(talk)->nonce.data, 16);
 
     talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
@@ -224,6 +225,7 @@ static void a_ps_that_does_not_know_the_session_ends_it(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
     answer.rejoin = true;
 
     talk_answer(talk, 0, &answer);

@@ -68,6 +68,7 @@ static void the_ps_that_remembers_least_counts_whichever_greets_last(void **stat
 {
     struct talk *const talk = talk_open(*state, 2);
     wire_limits limits = WIRE_LIMITS_INIT;
+
     limits.voided_max = 2;
     greet_from(talk, 0, &limits);
     limits.voided_max = 9;
@@ -85,6 +86,7 @@ static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
+
     limits.message_bytes_max = 512;
     greet_with(talk, &limits);
     static uint8_t data[1000];
@@ -133,6 +135,7 @@ static void no_part_is_cut_smaller_than_64_bytes(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
+
     limits.message_bytes_max = 2;
     greet_with(talk, &limits);
     static uint8_t data[1000];
@@ -326,6 +329,7 @@ static void whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_ans
 static void a_message_has_no_more_functions_than_its_bound(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
+
     enum { pushes = 6, functions = 256, taken = 4 };
     static wire_function function = WIRE_FUNCTION_INIT;
     static wire_function *pointers[functions];

@@ -129,6 +129,7 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
     struct talk *const talk = talk_open(*state, 1);
     uint8_t into[8];
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
+
     pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
     pull_writable(talk, 0);
     const uint64_t first = asked(talk)->request;
@@ -170,6 +171,7 @@ static void chunks_land_in_the_callers_memory_in_their_order(void **state)
     char into[9] = "........";
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 5), talk_piece(0, 12, into + 5, 3)};
+
     pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
     pull_writable(talk, 0);
     const uint64_t request = asked(talk)->request;
@@ -198,6 +200,7 @@ static void a_pull_over_two_ps_is_over_when_both_have_answered(void **state)
     char into[5] = "....";
     const struct session_piece pieces[] = {
         talk_piece(1, 11, into + 2, 2), talk_piece(0, 10, into, 2)};
+
     pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
     pull_writable(talk, 0);
     const uint64_t first = asked(talk)->request;
@@ -283,6 +286,7 @@ static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **sta
     char into[5] = "....";
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 2), talk_piece(0, 12, into + 2, 2)};
+
     pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
     pull_writable(talk, 0);
     const uint64_t request = asked(talk)->request;
@@ -328,6 +332,7 @@ static void a_view_that_ends_every_time_ends_the_pull(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     uint8_t into[4];
+
     pull_piece(talk, talk_piece(0, 10, into, 4));
     int tries = 0;
     for (; tries < 1000 && talk_find(talk, SESSION_EFFECT_PULLED) == NULL; tries++) {
@@ -345,6 +350,7 @@ static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
     char into[5] = "....";
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 2), talk_piece(0, 12, into + 2, 2)};
+
     pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
     pull_writable(talk, 0);
     const uint64_t request = asked(talk)->request;
@@ -372,6 +378,7 @@ static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     uint8_t into[4];
+
     pull_piece(talk, talk_piece(0, 10, into, 4));
     pull_writable(talk, 0);
     answer(
@@ -431,6 +438,7 @@ static void one_that_grpc_ends_for_want_of_room_is_opened_again(void **state)
     struct talk *const talk = talk_open(*state, 1);
     const struct sumac_error end = {.status = SUMAC_RESOURCE_EXHAUSTED, .text = "too many calls"};
     uint8_t into[4];
+
     pull_piece(talk, talk_piece(0, 10, into, 4));
     pull_writable(talk, 0);
 
@@ -446,6 +454,7 @@ static void a_pull_that_is_not_answered_times_out_and_names_the_ps(void **state)
     struct talk *const talk = talk_open(*state, 2);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(1, 11, into, 4);
+
     pull(
         talk,
         &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 1000});
@@ -499,6 +508,7 @@ static void a_pull_that_times_out_says_why_its_stream_ended(void **state)
     struct session_trouble trouble;
     uint8_t into[4];
     const struct session_piece piece = talk_piece(1, 11, into, 4);
+
     pull(
         talk,
         &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 1000});
@@ -524,6 +534,7 @@ static void an_answer_to_a_pull_is_the_end_of_its_streams_trouble(void **state)
     struct session_trouble trouble;
     char into[5] = "....";
     const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
+
     talk_broke(talk, 0, SESSION_PULL_STREAM);
     pull_writable(talk, 0);
     assert_true(session_find_trouble(talk->session, 5, &trouble)); /* given */
@@ -568,6 +579,7 @@ static void what_a_ps_refuses_ends_the_pull(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     uint8_t into[4];
+
     pull_piece(talk, talk_piece(0, 10, into, 4));
     pull_writable(talk, 0);
 
@@ -588,6 +600,7 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
         {.shard = 12, .data = "ab", .bytes = 2, .last = true},   /* another shard */
         {.shard = 10, .data = "a", .bytes = 1, .last = true},    /* too short */
     };
+
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pull_piece(talk, talk_piece(0, 10, into, 2));
         pull_writable(talk, 0);
@@ -614,6 +627,7 @@ static void nor_does_one_that_goes_on_beyond_it(void **state)
     struct talk *const talk = talk_open(*state, 1);
     char into[7] = "......";
     const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
+
     answer(talk, 0, &(struct answer){.request = request, .shard = 10, .data = "ab", .bytes = 2});
 
     answer(

@@ -11,6 +11,7 @@ static void a_small_push_to_one_ps_goes_out_in_the_same_step_with_its_own_commit
     struct talk *const talk = talk_open(*state, 2);
     uint8_t data[8];
     struct session_piece piece = talk_piece(1, 11, data, sizeof data);
+
     piece.based_on = 5;
 
     talk_push(talk, 70, &piece, 1);
@@ -40,6 +41,7 @@ static void a_push_is_over_when_its_ps_is_done_and_has_the_versions_of_its_piece
     uint8_t data[8];
     const struct session_piece pieces[] = {
         talk_piece(0, 10, data, 4), talk_piece(0, 12, data, 4), talk_piece(0, 10, data + 4, 4)};
+
     talk_push(talk, 70, pieces, 3); /* given: shard 10 twice */
     uint64_t versions[] = {8, 3};
     wire_done done = WIRE_DONE_INIT;
@@ -140,6 +142,7 @@ static void a_message_has_no_more_pieces_than_its_bound(void **state)
     struct talk *const talk = talk_open(*state, 1);
     static struct session_piece pieces[WIRE_PUSH_PIECES_MAX + 1];
     static uint8_t data[1];
+
     for (uint32_t i = 0; i <= WIRE_PUSH_PIECES_MAX; i++)
         pieces[i] = talk_piece(0, 10 + i, data, 1);
 
@@ -264,6 +267,7 @@ static void the_clock_is_said_to_every_ps_when_the_step_is_committed(void **stat
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
         .token = 1, .pieces = &piece, .piece_count = 1, .finishes_step = true};
+
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
     assert_int_equal(talk_state(talk).clock, 0);
 
@@ -283,6 +287,7 @@ static void a_step_of_two_ps_counts_once_when_both_have_staged_it(void **state)
         talk_piece(0, 10, data, 8), talk_piece(1, 11, data + 8, 8)};
     const struct session_push push = {
         .token = 1, .pieces = pieces, .piece_count = 2, .finishes_step = true};
+
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
 
     talk_staged(talk, 0, 1);
@@ -490,6 +495,7 @@ static void parts_beyond_the_grant_wait_until_others_are_done(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     static uint8_t data[GRANT];
+
     /* with what it takes beside: 2000 are left */
     const uint64_t bytes = (GRANT - 1024 - 192 - 2000) / 9 * 8;
     const struct session_piece large = talk_piece(0, 10, data, bytes);

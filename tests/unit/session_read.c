@@ -62,6 +62,7 @@ static void each_fact_is_its_own(void **state)
 static void a_session_is_joined_from_its_join_to_its_end(void **state)
 {
     struct talk *const talk = *state;
+
     static const struct {
         enum phase phase;
         bool joined, ended;

@@ -72,6 +72,7 @@ static void what_names_a_ps_that_there_is_not_is_refused(void **state)
 static void before_the_session_is_open_nothing_begins(void **state)
 {
     struct talk *const talk = *state;
+
     static const struct {
         enum begun what;
         enum sumac_reason reason;
@@ -219,6 +220,7 @@ static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void 
 static void a_greeting_tells_the_membership_when_it_is_newer(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
+
     static const struct {
         uint64_t said, known;
     } rows[] = {{5, 5}, {4, 5}, {6, 6}};

@@ -27,6 +27,7 @@ static void the_end_of_an_older_stream_does_not_end_the_open_one(void **state)
 {
     struct talk *const talk = talk_open(*state, 1);
     const uint64_t old = talk->generation[0][SESSION_PUSH_STREAM];
+
     talk_reconnect(talk, 0);
     const uint64_t current = talk->generation[0][SESSION_PUSH_STREAM];
     talk->generation[0][SESSION_PUSH_STREAM] = old;
