@@ -303,7 +303,7 @@ static void end_stream_of_a_push(
     talk_open(talk, 2);
     talk_push_out(talk, 1, 2);
     if (kind == SESSION_PULL_STREAM)
-        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+        talk_pull(talk, &pull);
     talk_ended(talk, 1, kind, end);
 }
 
@@ -571,7 +571,7 @@ static void a_ps_that_was_terminated_is_not_dialled_again(void **state)
     talk_done(talk, 0, 1);
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     const struct session_pull pull = {.token = 5, .pieces = &piece, .piece_count = 1};
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_pull(talk, &pull);
     talk_lost(talk, 0, SESSION_PUSH_STREAM);
 
     talk_ended(talk, 0, SESSION_PULL_STREAM, &exits);

@@ -5,14 +5,7 @@
 
 static uint8_t into[64];
 
-static void writable(struct talk *talk)
-{
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
-}
+static void writable(struct talk *talk) { talk_pull_writable(talk, 0); }
 
 /* Pull that of ps 0, after the session's own pushes. */
 static void begin(struct talk *talk, const struct session_piece *pieces, uint32_t count)
@@ -20,7 +13,7 @@ static void begin(struct talk *talk, const struct session_piece *pieces, uint32_
     const struct session_pull wanted = {
         .token = 5, .pieces = pieces, .piece_count = count, .after_own_pushes = true};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 }
 
 static void begin_plain(struct talk *talk)
@@ -311,12 +304,7 @@ static void each_pulled_piece_has_the_version_that_its_own_ps_says(void **state)
     assert_int_equal(asked(talk)->stream_kind, SESSION_PULL_STREAM);
     answer_of_two(talk, &(struct answered){.runs = 2, .versions = {3, 4, 5}, .version_count = 3});
     assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .ps = 1,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[1][SESSION_PULL_STREAM]});
+    talk_pull_writable(talk, 1);
     run.shard_id = 11;
     run.bytes = 8;
     answer.request = asked(talk)->pull_request->request;

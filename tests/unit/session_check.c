@@ -227,12 +227,7 @@ static struct session *pull_two(struct talk *talk)
                       .pull = &(struct session_pull){
                           .token = token, .pieces = pieces, .piece_count = 2, .timeout_ms = 5000}});
     for (uint32_t ps = 0; ps < 2; ps++)
-        talk_step(
-            talk, (struct session_event){
-                      .kind = SESSION_EVENT_STREAM_WRITABLE,
-                      .ps = ps,
-                      .stream_kind = SESSION_PULL_STREAM,
-                      .generation = talk->generation[ps][SESSION_PULL_STREAM]});
+        talk_pull_writable(talk, ps);
     return talk->session;
 }
 

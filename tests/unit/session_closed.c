@@ -141,7 +141,7 @@ static void a_replaced_client_whose_pull_hears_it_first_leaves_at_once(void **st
     struct session_event event = {.stream_kind = SESSION_PULL_STREAM, .pull_answer = &answer};
 
     talk_open(talk, 1); /* given */
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
     event.generation = talk->generation[0][SESSION_PULL_STREAM];
     event.kind = SESSION_EVENT_STREAM_WRITABLE;
     talk_step(talk, event);

@@ -152,14 +152,7 @@ static void hear_of(struct talk *talk, uint64_t token)
 
 static void hear(struct talk *talk) { hear_of(talk, TOKEN); }
 
-static void pull_writable(struct talk *talk)
-{
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
-}
+static void pull_writable(struct talk *talk) { talk_pull_writable(talk, 0); }
 
 /* What it asks for on the pull stream, which is opened for that; 0: nothing. */
 static uint64_t asked_on_the_pull_stream(struct talk *talk)

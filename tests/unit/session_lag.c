@@ -21,17 +21,10 @@ static void pull(struct talk *talk, bool bounded, uint64_t lag_max)
     const struct session_pull wanted = {
         .token = 99, .pieces = &piece, .piece_count = 1, .bounded = bounded, .lag_max = lag_max};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 }
 
-static void may_ask(struct talk *talk)
-{
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
-}
+static void may_ask(struct talk *talk) { talk_pull_writable(talk, 0); }
 
 static const wire_pull_request *asked(const struct talk *talk)
 {
@@ -92,12 +85,7 @@ static void a_pull_without_a_bound_says_none(void **state)
 
 static void answer_pulls(struct talk *talk, wire_pull_answer *answer)
 {
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_PULL_ANSWER,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM],
-                  .pull_answer = answer});
+    talk_pull_answer(talk, 0, answer);
 }
 
 static void greet_pulls(struct talk *talk)
@@ -129,7 +117,7 @@ static void a_ps_that_has_the_pull_is_asked_what_it_waits_for(void **state)
     assert_true(session_find_wait(talk->session, 99, &wait));
     assert_int_equal(wait.ps, 0);
     assert_true(wait.of_pieces);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
+    talk_pull(talk, &asks);
     may_ask(talk);
 
     assert_int_equal(asked(talk)->n_pieces, 0);
@@ -194,7 +182,7 @@ static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
 
     talk_push_out(talk, 1, 1);
     for (size_t i = 0; i < sizeof pulls / sizeof *pulls; i++) {
-        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pulls[i]});
+        talk_pull(talk, &pulls[i]);
         may_ask(talk);
         greet_pulls(talk);
 
@@ -219,7 +207,7 @@ static void a_question_names_every_condition_of_the_wait(void **state)
     talk_push_to(talk, 1, 1);
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         const struct session_pull asks = {.token = 90 + i, .asks = &waits[i], .timeout_ms = 500};
-        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
+        talk_pull(talk, &asks);
         may_ask(talk);
 
         assert_int_equal(asked(talk)->after_sequence, waits[i].after_sequence);
@@ -239,7 +227,7 @@ static void an_answer_to_a_question_is_no_value(void **state)
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
     uint64_t version = 7;
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
+    talk_pull(talk, &asks);
     may_ask(talk);
     answer.request = asked(talk)->request;
     greet_pulls(talk);
@@ -320,7 +308,7 @@ static void a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago(void **stat
     const struct session_push push = {.token = 1, .pieces = pieces, .piece_count = 1};
 
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_pull(talk, &pull);
     talk_tick_after(talk, 1000);
     talk_staged(talk, 0, 1);
 

@@ -11,17 +11,13 @@ static void pull(struct talk *talk, uint64_t token)
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     const struct session_pull wanted = {.token = token, .pieces = &piece, .piece_count = 1};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 }
 
 /* ps 0's pull stream takes a message. Returns the number of the request in it. */
 static const wire_pull_request *pull_message(struct talk *talk)
 {
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
+    talk_pull_writable(talk, 0);
     const struct session_effect *sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
     assert_non_null(sent);
     return sent->pull_request;
@@ -61,12 +57,7 @@ static void fail_pull(struct talk *talk, uint64_t request, enum sumac_reason rea
     answer.status = SUMAC_FAILED_PRECONDITION;
     answer.reason = (Sumac__V1__Reason)reason;
     answer.message = "it is so";
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_PULL_ANSWER,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM],
-                  .pull_answer = &answer});
+    talk_pull_answer(talk, 0, &answer);
 }
 
 /* In ticks that are no sleep. Returns whether the session has ended then. */
@@ -163,7 +154,7 @@ static void a_pull_that_goes_out_at_its_end_is_bounded_by_a_millisecond(void **s
     const struct session_pull wanted = {
         .token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 500};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
     talk->now_us += 600000;
 
     assert_int_equal(pull_message(talk)->timeout_ms, 1);

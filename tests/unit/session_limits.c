@@ -283,7 +283,7 @@ static void begin_all(struct talk *talk, struct fates *fates)
 
     talk_push(talk, 1, &piece, 1);
     note_fates(talk, fates, 1);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_pull(talk, &pull);
     note_fates(talk, fates, 2);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &call});
     note_fates(talk, fates, 3);

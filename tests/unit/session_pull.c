@@ -3,21 +3,6 @@
  * again. */
 #include "session_talk.h"
 
-static void pull(struct talk *talk, const struct session_pull *wanted)
-{
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = wanted});
-}
-
-static void pull_writable(struct talk *talk, uint32_t ps)
-{
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .ps = ps,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[ps][SESSION_PULL_STREAM]});
-}
-
 static const wire_pull_request *asked(const struct talk *talk)
 {
     const struct session_effect *effect = talk_find(talk, SESSION_EFFECT_SEND_PULL);
@@ -80,25 +65,19 @@ static void answer_status(
     answer.status = (uint32_t)status;
     answer.reason = (Sumac__V1__Reason)reason;
     answer.message = "the pull ended";
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_PULL_ANSWER,
-                  .ps = ps,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[ps][SESSION_PULL_STREAM],
-                  .pull_answer = &answer});
+    talk_pull_answer(talk, ps, &answer);
 }
 
 static void pull_piece(struct talk *talk, struct session_piece piece)
 {
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    talk_pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
 }
 
 /* The piece is asked for, with that number. */
 static uint64_t ask_for(struct talk *talk, struct session_piece piece)
 {
     pull_piece(talk, piece);
-    pull_writable(talk, piece.ps);
+    talk_pull_writable(talk, piece.ps);
     return asked(talk)->request;
 }
 
@@ -114,7 +93,7 @@ static void the_first_pull_opens_a_stream_and_its_message_has_the_hello(void **s
     const struct session_effect *open = talk_find(talk, SESSION_EFFECT_OPEN_STREAM);
     assert_int_equal(open->ps, 1);
     assert_int_equal(open->stream_kind, SESSION_PULL_STREAM);
-    pull_writable(talk, 1);
+    talk_pull_writable(talk, 1);
     const wire_pull_request *request = asked(talk);
     assert_int_equal(request->hello->generation, 1);
     assert_int_equal(request->hello->ps_incarnation, 101);
@@ -130,8 +109,8 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
     uint8_t into[8];
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
 
-    pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
-    pull_writable(talk, 0);
+    talk_pull(talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    talk_pull_writable(talk, 0);
     const uint64_t first = asked(talk)->request;
     wire_limits limits = WIRE_LIMITS_INIT;
     limits.pulls_per_stream_max = 1;
@@ -141,15 +120,10 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
     greeting.limits = &limits;
     wire_pull_answer greeted = WIRE_PULL_ANSWER_INIT;
     greeted.greeting = &greeting;
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_PULL_ANSWER,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM],
-                  .pull_answer = &greeted});
-    pull_writable(talk, 0);
+    talk_pull_answer(talk, 0, &greeted);
+    talk_pull_writable(talk, 0);
 
-    pull(talk, &(struct session_pull){.token = 6, .pieces = &piece, .piece_count = 1});
+    talk_pull(talk, &(struct session_pull){.token = 6, .pieces = &piece, .piece_count = 1});
     assert_null(asked(talk)); /* it waits */
     answer(
         talk, 0,
@@ -157,8 +131,8 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
             .request = first, .shard = 10, .data = "12345678", .bytes = 8, .last = true});
 
     assert_int_equal(asked(talk)->request, first + 1);
-    pull_writable(talk, 0);
-    pull(talk, &(struct session_pull){.token = 7, .pieces = &piece, .piece_count = 1});
+    talk_pull_writable(talk, 0);
+    talk_pull(talk, &(struct session_pull){.token = 7, .pieces = &piece, .piece_count = 1});
     assert_null(asked(talk));
     answer_status(talk, 0, first + 1, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD);
 
@@ -172,8 +146,8 @@ static void chunks_land_in_the_callers_memory_in_their_order(void **state)
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 5), talk_piece(0, 12, into + 5, 3)};
 
-    pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
-    pull_writable(talk, 0);
+    talk_pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+    talk_pull_writable(talk, 0);
     const uint64_t request = asked(talk)->request;
 
     answer(
@@ -201,10 +175,10 @@ static void a_pull_over_two_ps_is_over_when_both_have_answered(void **state)
     const struct session_piece pieces[] = {
         talk_piece(1, 11, into + 2, 2), talk_piece(0, 10, into, 2)};
 
-    pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
-    pull_writable(talk, 0);
+    talk_pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+    talk_pull_writable(talk, 0);
     const uint64_t first = asked(talk)->request;
-    pull_writable(talk, 1);
+    talk_pull_writable(talk, 1);
     const uint64_t second = asked(talk)->request;
 
     answer(
@@ -236,11 +210,11 @@ static uint64_t after_sequence(enum rule broken, bool after_own_pushes)
     talk_push_to(&talk, 2, 2);
     uint8_t into[8];
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
-    pull(
+    talk_pull(
         &talk,
         &(struct session_pull){
             .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = after_own_pushes});
-    pull_writable(&talk, 0);
+    talk_pull_writable(&talk, 0);
     const uint64_t sequence = asked(&talk)->after_sequence;
     talk_close(&talk);
     return sequence;
@@ -266,10 +240,10 @@ static void a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them(void **
     talk_push_to(talk, 1, 3); /* given: ps 1 has not greeted, so push 1 waits */
     uint8_t into[8];
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
-    pull(
+    talk_pull(
         talk, &(struct session_pull){
                   .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
     assert_null(asked(talk));
     talk_hello(talk, 1);
 
@@ -287,11 +261,11 @@ static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **sta
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 2), talk_piece(0, 12, into + 2, 2)};
 
-    pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
-    pull_writable(talk, 0);
+    talk_pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+    talk_pull_writable(talk, 0);
     const uint64_t request = asked(talk)->request;
     answer(talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
 
     answer_status(talk, 0, request, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED);
 
@@ -315,7 +289,7 @@ a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte(vo
     char into[5] = "....";
     const uint64_t request = ask_for(&talk, talk_piece(0, 10, into, 4));
     answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
-    pull_writable(&talk, 0);
+    talk_pull_writable(&talk, 0);
 
     answer_status(&talk, 0, request, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED);
 
@@ -336,7 +310,7 @@ static void a_view_that_ends_every_time_ends_the_pull(void **state)
     pull_piece(talk, talk_piece(0, 10, into, 4));
     int tries = 0;
     for (; tries < 1000 && talk_find(talk, SESSION_EFFECT_PULLED) == NULL; tries++) {
-        pull_writable(talk, 0);
+        talk_pull_writable(talk, 0);
         answer_status(talk, 0, asked(talk)->request, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED);
     }
 
@@ -351,14 +325,14 @@ static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 2), talk_piece(0, 12, into + 2, 2)};
 
-    pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
-    pull_writable(talk, 0);
+    talk_pull(talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+    talk_pull_writable(talk, 0);
     const uint64_t request = asked(talk)->request;
     answer(talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
 
     talk_broke(talk, 0, SESSION_PULL_STREAM);
     assert_int_equal(talk_find(talk, SESSION_EFFECT_OPEN_STREAM)->generation, 2);
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
     assert_int_equal(asked(talk)->hello->generation, 2);
     answer_of(
         talk, 0,
@@ -380,7 +354,7 @@ static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
     uint8_t into[4];
 
     pull_piece(talk, talk_piece(0, 10, into, 4));
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
     answer(
         talk, 0,
         &(struct answer){
@@ -409,9 +383,10 @@ static void a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_und
         uint8_t into[8];
         const struct session_piece pieces[] = {
             talk_piece(0, 10, into, 4), talk_piece(1, 11, into + 4, 4)};
-        pull(&talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
-        pull_writable(&talk, 1); /* given */
-        pull(&talk, &(struct session_pull){.token = 6, .pieces = &pieces[1], .piece_count = 1});
+        talk_pull(&talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+        talk_pull_writable(&talk, 1); /* given */
+        talk_pull(
+            &talk, &(struct session_pull){.token = 6, .pieces = &pieces[1], .piece_count = 1});
 
         talk_ended(&talk, 1, SESSION_PULL_STREAM, &ends[i]);
 
@@ -426,7 +401,7 @@ static void a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_und
         assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
         talk_tick_when_due(&talk); /* the other one is asked for on the next stream */
         assert_int_equal(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)->generation, 2);
-        pull_writable(&talk, 1);
+        talk_pull_writable(&talk, 1);
         assert_int_equal(asked(&talk)->n_pieces, 1);
         talk_close(&talk);
     }
@@ -440,7 +415,7 @@ static void one_that_grpc_ends_for_want_of_room_is_opened_again(void **state)
     uint8_t into[4];
 
     pull_piece(talk, talk_piece(0, 10, into, 4));
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
 
     talk_ended(talk, 0, SESSION_PULL_STREAM, &end);
     assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
@@ -455,13 +430,13 @@ static void a_pull_that_is_not_answered_times_out_and_names_the_ps(void **state)
     uint8_t into[4];
     const struct session_piece piece = talk_piece(1, 11, into, 4);
 
-    pull(
+    talk_pull(
         talk,
         &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 1000});
     assert_non_null(talk_find(talk, SESSION_EFFECT_WAKE));
-    pull_writable(talk, 1);
+    talk_pull_writable(talk, 1);
     talk_tick_after(talk, 250);
-    pull_writable(talk, 1); /* what goes out is no sign of life */
+    talk_pull_writable(talk, 1); /* what goes out is no sign of life */
 
     talk_tick_after(talk, 1000);
 
@@ -482,10 +457,10 @@ static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **s
     const struct session_piece piece = talk_piece(0, 10, into, 4);
     talk_push_out(talk, 1, 3);
     talk_staged(talk, 0, 1);
-    pull(
+    talk_pull(
         talk, &(struct session_pull){
                   .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
     const uint64_t request = asked(talk)->request;
     talk_tick_after(talk, 2000);
 
@@ -509,10 +484,10 @@ static void a_pull_that_times_out_says_why_its_stream_ended(void **state)
     uint8_t into[4];
     const struct session_piece piece = talk_piece(1, 11, into, 4);
 
-    pull(
+    talk_pull(
         talk,
         &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 1000});
-    pull_writable(talk, 1);
+    talk_pull_writable(talk, 1);
     assert_false(session_find_trouble(talk->session, 5, &trouble));
     talk_ended(talk, 1, SESSION_PULL_STREAM, &busy); /* given */
     assert_true(session_find_trouble(talk->session, 5, &trouble));
@@ -536,7 +511,7 @@ static void an_answer_to_a_pull_is_the_end_of_its_streams_trouble(void **state)
     const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
 
     talk_broke(talk, 0, SESSION_PULL_STREAM);
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
     assert_true(session_find_trouble(talk->session, 5, &trouble)); /* given */
 
     answer(talk, 0, &(struct answer){.request = request, .shard = 10, .data = "ab", .bytes = 2});
@@ -554,10 +529,10 @@ static void a_pull_that_waited_for_a_push_says_why_the_push_streams_ended(void *
         uint8_t into[4];
         const struct session_piece piece = talk_piece(0, 10, into, 4);
         talk_push_out(&talk, 1, 3);
-        pull(
+        talk_pull(
             &talk, &(struct session_pull){
                        .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
-        pull_writable(&talk, 0);
+        talk_pull_writable(&talk, 0);
         const uint64_t request = asked(&talk)->request;
         talk_ended(&talk, ps, SESSION_PUSH_STREAM, &busy);
         assert_true(session_find_trouble(talk.session, 5, &trouble));
@@ -581,7 +556,7 @@ static void what_a_ps_refuses_ends_the_pull(void **state)
     uint8_t into[4];
 
     pull_piece(talk, talk_piece(0, 10, into, 4));
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
 
     answer_status(talk, 0, asked(talk)->request, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD);
 
@@ -603,10 +578,10 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pull_piece(talk, talk_piece(0, 10, into, 2));
-        pull_writable(talk, 0);
+        talk_pull_writable(talk, 0);
         const struct session_effect *sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
         while (sent->pull_request->cancel) {
-            pull_writable(talk, 0);
+            talk_pull_writable(talk, 0);
             sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
         }
         struct answer given = wrong[i];
@@ -675,10 +650,10 @@ static void a_reader_has_no_session_and_pulls_all_the_same(void **state)
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
 
-    pull(
+    talk_pull(
         talk, &(struct session_pull){
                   .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
-    pull_writable(talk, 0);
+    talk_pull_writable(talk, 0);
 
     assert_int_equal(asked(talk)->hello->session_id.len, 0);
     assert_int_equal(asked(talk)->hello->ps_incarnation, 100);

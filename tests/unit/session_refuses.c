@@ -26,7 +26,7 @@ static const struct sumac_error *begin(struct talk *talk, enum begun what, uint3
     if (what == A_PUSH)
         talk_push(talk, 9, &piece, 1);
     else if (what == A_PULL)
-        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pulled});
+        talk_pull(talk, &pulled);
     else
         talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &called});
     const struct session_effect *end = talk_find(talk, ends[what]);
@@ -141,13 +141,13 @@ static void a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused(void **sta
     struct session_pull pull = {.token = 5, .pieces = pieces};
 
     pull.piece_count = WIRE_PULL_PIECES_MAX + 2;
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_pull(talk, &pull);
     assert_refused(
         &talk_find(talk, SESSION_EFFECT_PULLED)->error, SUMAC_INVALID_ARGUMENT,
         SUMAC_REASON_TOO_MANY_PIECES,
         "a pull has more than 16384 pieces on ps 1; pull them in several");
     pull.piece_count = WIRE_PULL_PIECES_MAX + 1;
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_pull(talk, &pull);
 
     assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
 }
@@ -262,12 +262,7 @@ static void a_reader_learns_cluster_and_epoch_by_a_greeting(void **state)
         greeting.epoch = 3 + n;
         wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
         answer.greeting = &greeting;
-        talk_step(
-            talk, (struct session_event){
-                      .kind = SESSION_EVENT_PULL_ANSWER,
-                      .stream_kind = SESSION_PULL_STREAM,
-                      .generation = talk->generation[0][SESSION_PULL_STREAM],
-                      .pull_answer = &answer});
+        talk_pull_answer(talk, 0, &answer);
         assert_int_equal(talk_state(talk).cluster_id, 42);
         assert_int_equal(talk_state(talk).epoch, 3);
     }

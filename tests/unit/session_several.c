@@ -42,17 +42,13 @@ static void pull(struct talk *talk, uint64_t token, bool after_own_pushes)
     const struct session_pull wanted = {
         .token = token, .pieces = &piece, .piece_count = 1, .after_own_pushes = after_own_pushes};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 }
 
 /* ps 0's pull stream takes a message. Returns what it says; NULL: nothing. */
 static const wire_pull_request *pull_message(struct talk *talk)
 {
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
+    talk_pull_writable(talk, 0);
     const struct session_effect *sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
     return sent == NULL ? NULL : sent->pull_request;
 }
@@ -384,7 +380,7 @@ static void a_pull_behind_one_that_is_cancelled_goes_out(void **state)
 
     talk_push_to(talk, 1, 1);
     pull(talk, 5, true);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
+    talk_pull(talk, &asks);
     assert_null(pull_message(talk));
 
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 5});

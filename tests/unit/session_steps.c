@@ -220,12 +220,8 @@ static void pull_at(struct talk *talk, uint64_t at_step)
         .after_own_pushes = true,
         .at_step = at_step};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
+    talk_pull(talk, &wanted);
+    talk_pull_writable(talk, 0);
 }
 
 static const wire_pull_request *asked(const struct talk *talk)
@@ -245,12 +241,7 @@ static void refuse_pull(
     answer.reason = (Sumac__V1__Reason)reason;
     answer.message = "no";
     answer.step = step;
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_PULL_ANSWER,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM],
-                  .pull_answer = &answer});
+    talk_pull_answer(talk, 0, &answer);
 }
 
 static bool waits_at(const struct talk *talk, uint64_t token, uint32_t *ps, uint64_t *step)
@@ -304,13 +295,8 @@ static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
     const struct session_wait wait = {.ps = 1, .at_step = 3};
     const struct session_pull wanted = {.token = 99, .asks = &wait, .timeout_ms = 500};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .ps = 1,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[1][SESSION_PULL_STREAM]});
+    talk_pull(talk, &wanted);
+    talk_pull_writable(talk, 1);
 
     assert_int_equal(talk_find(talk, SESSION_EFFECT_SEND_PULL)->ps, 1);
     assert_int_equal(asked(talk)->n_pieces, 0);
@@ -323,7 +309,7 @@ static void a_pull_of_no_variable_waits_for_its_step_on_ps_0(void **state)
     struct talk *const talk = talk_open(*state, 2);
     const struct session_pull wanted = {.token = 99, .at_step = 3};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 
     assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
     assert_int_equal(talk_find(talk, SESSION_EFFECT_OPEN_STREAM)->ps, 0);

@@ -269,6 +269,32 @@ static inline void talk_writable(struct talk *talk, uint32_t ps)
                   .generation = talk->generation[ps][SESSION_PUSH_STREAM]});
 }
 
+static inline void talk_pull(struct talk *talk, const struct session_pull *pull)
+{
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = pull});
+}
+
+static inline void talk_pull_writable(struct talk *talk, uint32_t ps)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_WRITABLE,
+                  .ps = ps,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[ps][SESSION_PULL_STREAM]});
+}
+
+static inline void talk_pull_answer(struct talk *talk, uint32_t ps, const wire_pull_answer *answer)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PULL_ANSWER,
+                  .ps = ps,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[ps][SESSION_PULL_STREAM],
+                  .pull_answer = answer});
+}
+
 static inline void talk_answer(struct talk *talk, uint32_t ps, const wire_push_answer *answer)
 {
     talk_step(

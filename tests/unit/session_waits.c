@@ -80,7 +80,7 @@ static void pull(struct talk *talk)
         .token = TOKEN, .pieces = &piece, .piece_count = 1, .timeout_ms = PULL_MS};
 
     open_all(talk);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 }
 
 static void lose_a_pull_stream(struct talk *talk)
