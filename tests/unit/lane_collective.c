@@ -513,7 +513,6 @@ static void open_again(struct world *world, uint8_t session)
     uint8_t id[16];
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     task.job = (char *)(uintptr_t) "worker";
     task.index = 2;
@@ -521,8 +520,7 @@ static void open_again(struct world *world, uint8_t session)
     open.role = SUMAC__V1__ROLE__ROLE_MEMBER;
     open.task = &task;
     open.attempt = 2;
-    order.open = &open;
-    talk_order(world->talk, &order);
+    talk_order_of(world->talk, open, &open);
     world->push[session] = talk_push_stream(world->talk, session, 1);
     world->last[session] = 0;
 }

@@ -8,15 +8,13 @@
 static void order_end(struct world *world, enum sumac_status status)
 {
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     end.collective = &world->collective;
     end.status = (uint32_t)status;
     end.reason = status == SUMAC_OK ? SUMAC__V1__REASON__REASON_UNSPECIFIED
                                     : (Sumac__V1__Reason)SUMAC_REASON_ROUND_TIMED_OUT;
     end.message = (char *)(uintptr_t) "it is so";
-    order.collective = &end;
-    talk_order(world->talk, &order);
+    talk_order_of(world->talk, collective, &end);
 }
 
 static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)

@@ -10,7 +10,6 @@ static void hello_of_version(struct talk *talk, uint32_t protocol_version)
 {
     char *addresses[] = {"h0:1", "h1:1"};
     wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     hello.protocol_version = protocol_version;
@@ -21,8 +20,7 @@ static void hello_of_version(struct talk *talk, uint32_t protocol_version)
     hello.index = 1;
     hello.n_ps_addresses = 2;
     hello.ps_addresses = addresses;
-    order.hello = &hello;
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, &hello);
 }
 
 static void a_ps_0_of_another_protocol_version_is_not_obeyed(void **state)

@@ -25,7 +25,6 @@ static void hello_with(struct talk *talk, uint64_t incarnation_of_ps_2)
     char *addresses[] = {"h0:1", "h1:1", "h2:1"};
     uint64_t incarnations[] = {0x1000, 0, incarnation_of_ps_2};
     wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
@@ -37,8 +36,7 @@ static void hello_with(struct talk *talk, uint64_t incarnation_of_ps_2)
     hello.n_ps_addresses = hello.n_ps_incarnations = 3;
     hello.ps_addresses = addresses;
     hello.ps_incarnations = incarnations;
-    order.hello = &hello;
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, &hello);
 }
 
 static void another_ps_that_came_back_without_its_state_ends_this_one(void **state)

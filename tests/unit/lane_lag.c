@@ -150,13 +150,11 @@ static void who_is_settled_or_observes_holds_up_nobody(void **state)
     struct talk *const talk = *state;
     uint8_t id[16] = {99};
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
     struct members members = begin(talk);
 
     open.session_id = (wire_bytes){.len = sizeof id, .data = id};
     open.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
     finish(talk, &members, 1, 4);
     finish(talk, &members, 2, 4);
     pull_at(talk, members.pull[1], 1, 4, 0);
@@ -402,13 +400,11 @@ static void an_observer_that_leaves_is_not_taken_for_the_slowest(void **state)
     struct talk *const talk = *state;
     uint8_t id[16];
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     talk_start(talk, NULL);
     open.session_id = talk_id(4, id);
     open.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
     talk_forget(talk);
 
     talk_decide(talk, 4, 0, 0);

@@ -61,7 +61,6 @@ static void order_many_shards(struct talk *talk)
     wire_initializer zeros = WIRE_INITIALIZER_INIT;
     wire_variable variable = WIRE_VARIABLE_INIT;
     wire_add_shards add = WIRE_ADD_SHARDS_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
     char name[] = "many";
 
     for (uint32_t i = 0; i < SHARDS; i++) {
@@ -85,8 +84,7 @@ static void order_many_shards(struct talk *talk)
     variable.shards = pointers;
     variable.n_shards = SHARDS;
     add.variable = &variable;
-    order.add_shards = &add;
-    talk_order(talk, &order);
+    talk_order_of(talk, add_shards, &add);
 }
 
 /* They are made, then filled over steps. */
@@ -119,15 +117,13 @@ static void a_variable_of_many_shards_is_made(void **state)
 static void begin_with_many_shards(struct talk *talk)
 {
     wire_publish publish = WIRE_PUBLISH_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     talk_start(talk, NULL);
     order_many_shards(talk);
     while (!store_find(&talk->lane->store, VARIABLE)->filled)
         talk_tick(talk, 0);
     publish.variable_id = VARIABLE;
-    order.publish = &publish;
-    talk_order(talk, &order);
+    talk_order_of(talk, publish, &publish);
     talk_forget(talk);
 }
 

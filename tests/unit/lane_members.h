@@ -59,13 +59,11 @@ static inline uint64_t open_observer(struct talk *talk)
 {
     uint8_t id[16];
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     memset(id, OBSERVER, sizeof id);
     open.session_id = (wire_bytes){.len = sizeof id, .data = id};
     open.attempt = 3;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
     const uint64_t stream = talk_push_stream(talk, OBSERVER, 1);
     talk_forget(talk);
     return stream;

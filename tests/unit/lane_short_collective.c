@@ -248,14 +248,12 @@ static void order_pass(struct scarce *scarce)
 {
     struct collectives collectives;
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     collectives_init(&collectives, scarce);
     collectives.collective.split = true;
     end.collective = &collectives.collective;
     end.message = (char *)(uintptr_t) "";
-    order.collective = &end;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, collective, &end);
 }
 
 /* Of four elements the last two are here. */
@@ -285,15 +283,13 @@ static void order_differs(struct scarce *scarce)
 {
     struct collectives collectives;
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     collectives_init(&collectives, scarce);
     end.collective = &collectives.collective;
     end.status = SUMAC_FAILED_PRECONDITION;
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_STEP_DIFFERS;
     end.message = (char *)(uintptr_t) "they differ";
-    order.collective = &end;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, collective, &end);
 }
 
 /* ps 0 waits for the proposal, which comes again each second. */

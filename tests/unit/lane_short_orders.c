@@ -80,7 +80,6 @@ static void add_shards(struct scarce *scarce)
     wire_initializer initial = WIRE_INITIALIZER_INIT;
     wire_variable variable = WIRE_VARIABLE_INIT;
     wire_add_shards add = WIRE_ADD_SHARDS_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     (void)snprintf(name, sizeof name, "v%" PRIu64, id);
     mine.shard_id = 10 * id;
@@ -101,18 +100,15 @@ static void add_shards(struct scarce *scarce)
     variable.shards = shards;
     variable.n_shards = 2;
     add.variable = &variable;
-    order.add_shards = &add;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, add_shards, &add);
 }
 
 static void publish(struct scarce *scarce)
 {
     wire_publish publish = WIRE_PUBLISH_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     publish.variable_id = VARIABLE + scarce->number;
-    order.publish = &publish;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, publish, &publish);
 }
 
 static void delete_it(struct scarce *scarce)
@@ -163,14 +159,12 @@ static void define_one(struct scarce *scarce)
 {
     char name[24];
     wire_define_function define = WIRE_DEFINE_FUNCTION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     (void)snprintf(name, sizeof name, "mine%" PRIu64, scarce->number);
     define.number = UPDATE_DEFINED_FIRST - 1 + (uint32_t)scarce->number;
     define.name = name;
     define.text = (char *)(uintptr_t) "value = g";
-    order.define = &define;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, define, &define);
 }
 
 static void define_and_use(struct scarce *scarce)

@@ -118,9 +118,7 @@ void talk_hello_of(struct talk *talk, uint64_t epoch)
     hello.ps_incarnations = incarnations;
     hello.step_members = talk->step_members;
     hello.quorum = talk->quorum;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-    order.hello = &hello;
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, &hello);
 }
 
 int talk_setup(void **state)

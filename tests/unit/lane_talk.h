@@ -151,6 +151,13 @@ void talk_hello(struct talk *talk);
 /* … which says that the cluster is in that epoch. */
 void talk_hello_of(struct talk *talk, uint64_t epoch);
 void talk_order(struct talk *talk, wire_peer_order *order);
+/* An order of one kind, a member of wire_peer_order. */
+#define talk_order_of(talk, kind, body)                                                            \
+    do {                                                                                           \
+        wire_peer_order made_order = WIRE_PEER_ORDER_INIT;                                         \
+        made_order.kind = (body);                                                                  \
+        talk_order(talk, &made_order);                                                             \
+    } while (0)
 void talk_open(struct talk *talk, uint8_t session);
 /* What a synchronous step is made of: of these sessions, a digit each. */
 void talk_take(struct talk *talk, uint64_t step, const char *sessions);

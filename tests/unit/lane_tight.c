@@ -562,11 +562,9 @@ static void order_decide(struct talk *talk, uint64_t stream)
 static void order_membership(struct talk *talk, uint64_t stream)
 {
     Sumac__V1__Membership membership = SUMAC__V1__MEMBERSHIP__INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     (void)stream;
-    order.membership = &membership;
-    talk_order(talk, &order);
+    talk_order_of(talk, membership, &membership);
 }
 
 static void order_what_is_not_supported(struct talk *talk, uint64_t stream)
@@ -586,11 +584,9 @@ static void order_what_is_not_supported(struct talk *talk, uint64_t stream)
 static void order_end(struct talk *talk, uint64_t stream)
 {
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     (void)stream;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
 }
 
 static const struct said orders[] = {

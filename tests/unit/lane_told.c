@@ -26,10 +26,7 @@ static wire_peer_hello good_hello(void)
 
 static void order_hello(struct talk *talk, wire_peer_hello *hello)
 {
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    order.hello = hello;
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, hello);
 }
 
 static void a_close_reports_whether_the_client_is_connected(void **state)
@@ -129,7 +126,6 @@ static void open_at(struct talk *talk, uint8_t session, uint64_t membership_epoc
     uint8_t id[16] = {session};
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     task.job = (char *)"worker";
     task.index = session;
@@ -138,8 +134,7 @@ static void open_at(struct talk *talk, uint8_t session, uint64_t membership_epoc
     open.task = &task;
     open.attempt = 1;
     open.membership_epoch = membership_epoch;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
 }
 
 static void a_session_that_is_opened_tells_the_membership_when_it_is_newer(void **state)
@@ -492,13 +487,11 @@ static void the_first_call_and_the_first_session_of_a_ps_are_logged(void **state
 static void define(struct talk *talk, const char *text)
 {
     wire_define_function define = WIRE_DEFINE_FUNCTION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     define.number = UPDATE_DEFINED_FIRST;
     define.name = (char *)(uintptr_t) "mine";
     define.text = (char *)(uintptr_t)text;
-    order.define = &define;
-    talk_order(talk, &order);
+    talk_order_of(talk, define, &define);
 }
 
 static void a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once(void **state)
@@ -527,14 +520,12 @@ static void decide_with(struct talk *talk, uint8_t session, size_t count)
     uint8_t id[16];
     uint64_t voided[] = {1, 2, 3};
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     decide.session_id = talk_id(session, id);
     decide.final = 3;
     decide.voided = voided;
     decide.n_voided = count;
-    order.decide = &decide;
-    talk_order(talk, &order);
+    talk_order_of(talk, decide, &decide);
 }
 
 /* Two ps remember one of a session each. */

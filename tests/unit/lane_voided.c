@@ -410,7 +410,6 @@ static void order_decide(struct talk *talk, uint64_t final, uint64_t voided_coun
     static uint64_t voided[3 * LANE_VOIDED_PER_SESSION_MAX];
     uint8_t id[16];
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     memset(id, 1, sizeof id);
     for (uint64_t i = 0; i < voided_count; i++)
@@ -419,8 +418,7 @@ static void order_decide(struct talk *talk, uint64_t final, uint64_t voided_coun
     decide.final = final;
     decide.voided = voided;
     decide.n_voided = voided_count;
-    order.decide = &decide;
-    talk_order(talk, &order);
+    talk_order_of(talk, decide, &decide);
 }
 
 /* What it could not void it would apply. */
@@ -496,7 +494,6 @@ static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voi
     static uint64_t voided[16 * LANE_VOIDED_PER_SESSION_MAX];
     uint8_t id[16];
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     for (size_t i = 0; i < voided_count; i++)
         voided[i] = i + 1;
@@ -506,8 +503,7 @@ static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voi
     decide.session_id = (wire_bytes){.len = sizeof id, .data = id};
     decide.final = decide.n_voided = voided_count;
     decide.voided = voided;
-    order.decide = &decide;
-    talk_order(talk, &order);
+    talk_order_of(talk, decide, &decide);
     talk_forget(talk);
 }
 

@@ -29,7 +29,6 @@ static void call_from_ps_0(struct talk *talk)
 {
     char *addresses[] = {"h0:1", "h1:1"};
     wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
@@ -40,8 +39,7 @@ static void call_from_ps_0(struct talk *talk)
     hello.index = 1;
     hello.ps_addresses = addresses;
     hello.n_ps_addresses = 2;
-    order.hello = &hello;
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, &hello);
 }
 
 /* The only sentence of Stats.waits; fails the test when there are others, and when there is none
