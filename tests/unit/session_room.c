@@ -39,11 +39,12 @@ static void open_with(struct talk *talk, const struct session_config *config)
     }
 }
 
-static void open_two(struct talk *talk)
+static struct talk *open_two(struct talk *talk)
 {
     const struct session_config config = talk_member(2);
 
     open_with(talk, &config);
+    return talk;
 }
 
 /* LARGE_BYTES to ps 0, and, if `wide`, 8 bytes to ps 1. */
@@ -78,10 +79,9 @@ static void assert_elements(const wire_push_request *request, uint64_t sequence,
 
 static void a_part_above_the_floor_asks_and_comes_when_it_is_wanted(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
 
-    open_two(talk);
     push_large(talk, 1, false); /* when */
     assert_asks(talk_request(talk, 0), 1);
     talk_writable(talk, 0);
@@ -95,9 +95,8 @@ static void a_part_above_the_floor_asks_and_comes_when_it_is_wanted(void **state
 
 static void small_parts_go_beside_one_that_waits_for_room(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
 
-    open_two(talk);
     push_large(talk, 1, false);
     talk_writable(talk, 0);
 
@@ -110,10 +109,9 @@ static void small_parts_go_beside_one_that_waits_for_room(void **state)
 
 static void large_parts_ask_one_after_the_other(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
 
-    open_two(talk);
     push_large(talk, 1, false);
     talk_writable(talk, 0);
     push_large(talk, 2, false);
@@ -130,10 +128,9 @@ static void large_parts_ask_one_after_the_other(void **state)
 
 static void a_large_part_comes_when_it_is_wanted_before_what_went_out_earlier_is_done(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
 
-    open_two(talk);
     talk_push_out(talk, 1, 1);
     push_large(talk, 2, false);
     talk_writable(talk, 0);
@@ -146,10 +143,9 @@ static void a_large_part_comes_when_it_is_wanted_before_what_went_out_earlier_is
 /* The ps had it from a stream that broke before it said so. */
 static void a_large_part_that_the_ps_has_already_lets_the_next_one_ask(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
 
-    open_two(talk);
     push_large(talk, 1, true);
     push_large(talk, 2, false);
     talk_writable(talk, 0);
@@ -166,7 +162,7 @@ static void a_part_that_counts_already_asks_again_on_the_next_stream(void **stat
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.parts_in_flight_max = 1;
-    open_two(talk);
+    (void)open_two(talk);
     push_large(talk, 1, false);
     talk_broke(talk, 0, SESSION_PUSH_STREAM);
     talk_hello(talk, 0);
@@ -203,10 +199,9 @@ static void a_large_part_comes_from_its_first_element_behind_one_that_was_cut_sh
 
 static void a_part_that_is_not_staged_does_not_give_way(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
 
-    open_two(talk);
     push_large(talk, 1, false);
     talk_writable(talk, 0);
 
@@ -223,7 +218,7 @@ static void a_part_above_what_a_part_may_take_says_how_much_that_is(void **state
     static uint8_t more[POOL_BYTES];
     const struct session_piece piece = talk_piece(0, 10, more, sizeof more);
 
-    open_two(talk);
+    (void)open_two(talk);
 
     talk_push(talk, 1, &piece, 1);
 
@@ -232,11 +227,11 @@ static void a_part_above_what_a_part_may_take_says_how_much_that_is(void **state
 }
 
 /* Pushes 1 to both ps: staged on ps 0, and not on ps 1. */
-static void open_staged(struct talk *talk)
+static struct talk *open_staged(struct talk *talk)
 {
     struct said said;
 
-    open_two(talk);
+    (void)open_two(talk);
     push_large(talk, 1, true);
     talk_writable(talk, 0);
     talk_writable(talk, 1);
@@ -244,14 +239,14 @@ static void open_staged(struct talk *talk)
     talk_writable(talk, 0);
     talk_answer(talk, 0, say_staged(&said, 1, 0));
     talk_writable(talk, 0);
+    return talk;
 }
 
 static void a_staged_part_gives_way_and_comes_again(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_staged(*state);
     struct said said;
 
-    open_staged(talk);
     talk_answer(talk, 0, say_give_way(&said, 1, 0)); /* when */
 
     const wire_push_request *request = talk_request(talk, 0); /* then */
@@ -274,10 +269,9 @@ static void a_staged_part_gives_way_and_comes_again(void **state)
 /* Push 2 is staged on ps 0 and refused on ps 1, and is not committed, as push 1 is not. */
 static void a_staged_part_of_a_refused_push_gives_way(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state); /* given */
     struct said said;
 
-    open_two(talk); /* given */
     talk_push_out(talk, 1, 2);
     push_large(talk, 2, true);
     talk_writable(talk, 0);
@@ -300,10 +294,9 @@ static void a_staged_part_of_a_refused_push_gives_way(void **state)
 
 static void what_is_committed_is_not_withdrawn(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_staged(*state);
     struct said said;
 
-    open_staged(talk);
     talk_staged(talk, 1, 1);
     talk_writable(talk, 0); /* the commit is out */
     assert_int_equal(talk_state(talk).commit_through, 1);
@@ -315,10 +308,9 @@ static void what_is_committed_is_not_withdrawn(void **state)
 
 static void a_withdraw_that_was_lost_is_said_again_on_the_next_stream(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_staged(*state);
     struct said said;
 
-    open_staged(talk);
     talk_answer(talk, 0, say_give_way(&said, 1, 0));
     talk_lost(talk, 0, SESSION_PUSH_STREAM); /* when */
     talk_tick_after(talk, 5000);
@@ -335,12 +327,11 @@ static void a_withdraw_that_was_lost_is_said_again_on_the_next_stream(void **sta
 
 static void a_wait_for_room_says_who_holds_it(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
     wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    open_two(talk);
     push_large(talk, 1, false);
     assert_null(session_find_room_wait(talk->session, 1));
     wait.sequence = 1;
@@ -359,10 +350,9 @@ static void a_wait_for_room_says_who_holds_it(void **state)
 /* The next stream asks for room anew, and the elements go out once more. */
 static void a_part_whose_stream_broke_is_sent_again(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
 
-    open_two(talk);
     push_large(talk, 1, false);
     talk_writable(talk, 0);
     talk_answer(talk, 0, say_resend(&said, 1));
@@ -382,11 +372,10 @@ static void a_part_whose_stream_broke_is_sent_again(void **state)
 
 static void a_wait_for_room_ends_with_its_stream(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    open_two(talk);
     push_large(talk, 1, false);
     wait.sequence = 1;
     wait.message = (char *)(uintptr_t) "push 1 waits for worker 7";
@@ -436,10 +425,9 @@ static void a_part_that_is_on_its_way_is_not_begun_again(void **state)
 /* The ps voided the part before the withdrawal went out. */
 static void the_withdrawal_of_a_part_that_is_over_is_not_sent(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_staged(*state);
     struct said said;
 
-    open_staged(talk);
     push_large(talk, 2, false); /* it asks for room: the stream takes no more for now */
     assert_asks(talk_request(talk, 0), 2);
     talk_answer(talk, 0, say_give_way(&said, 1, 0));
@@ -453,10 +441,9 @@ static void the_withdrawal_of_a_part_that_is_over_is_not_sent(void **state)
 /* Staged once more, of round 1, when its stream breaks. */
 static void a_part_that_gave_way_and_came_again_is_not_withdrawn_again(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
 
-    open_two(talk);
     push_large(talk, 1, true);
     for (uint32_t round = 0; round < 2; round++) {
         talk_writable(talk, 0);
@@ -481,10 +468,9 @@ static void a_part_that_gave_way_and_came_again_is_not_withdrawn_again(void **st
 /* Only parts above the floor are asked for. */
 static void a_small_part_that_is_wanted_is_not_sent_again(void **state)
 {
-    struct talk *const talk = *state;
+    struct talk *const talk = open_two(*state);
     struct said said;
 
-    open_two(talk);
     talk_push_out(talk, 1, 2);
 
     talk_answer(talk, 1, say_resend(&said, 1));
@@ -501,7 +487,7 @@ static void a_contribution_above_the_floor_is_refused_with_the_floor(void **stat
     const struct session_push push = {
         .token = 5, .pieces = &piece, .piece_count = 1, .weight = 1, .collective = &header};
 
-    open_two(talk);
+    (void)open_two(talk);
 
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
 
