@@ -205,7 +205,7 @@ static void staleness_is_what_others_pushed_between_a_pull_and_a_push(void **sta
     assert_int_equal(add(known, &values, NULL, &error), SUMAC_OK);
     known->client.staleness_mean = -1;
     known->transfer->pieces[0].based_on = 8;  /* 9 and 10 are others', 11 is this push */
-    known->transfer->pieces[1].based_on = 20; /* nobody's but this push */
+    known->transfer->pieces[1].based_on = 20; /* of this push alone */
 
     transfer_note_pushed(known->transfer, versions, 2);
 
@@ -602,7 +602,7 @@ static void a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled(v
     assert_int_equal(add(known, &values, NULL, NULL), SUMAC_OK);
     known->client.staleness_mean = 1;
     known->transfer->pieces[0].based_on = 10;
-    known->transfer->pieces[1].based_on = 0; /* nobody has pulled it */
+    known->transfer->pieces[1].based_on = 0; /* it was never pulled */
 
     transfer_note_pushed(known->transfer, (const uint64_t[]){44, 999}, 2); /* 33 others' */
     assert_true(known->client.staleness_mean == 2);

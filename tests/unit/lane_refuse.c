@@ -42,7 +42,7 @@ static struct talk_part part(uint64_t sequence, uint64_t previous)
 
 /* ---- for what ---- */
 
-/* A part that is wrong in one way. What is not said is as in a good one. */
+/* A part that is wrong in one way. The members that a row leaves out are those of a good part. */
 static void each_part_is_refused_for_what_is_wrong_with_it(void **state)
 {
     const struct {

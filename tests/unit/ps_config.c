@@ -27,7 +27,7 @@ uint32_t __wrap_ps_processors(void)
 /* The TF_CONFIG of the only ps. */
 #define ONLY_PS "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}"
 
-/* What a ps has said and what was made of it. */
+/* The options of a ps, and the configuration made of them. */
 struct made {
     struct ps_options options;
     struct sumac_cluster cluster;

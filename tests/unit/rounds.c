@@ -365,7 +365,7 @@ static void a_round_for_which_somebody_late_has_come_is_not_one_of_those(void **
     for (uint64_t number = 2; number <= 2 * ROUNDS_KEPT_OF_NAME_MAX; number++)
         fail_alone(desk, number);
 
-    assert_non_null(find(desk, 1)); /* its task has not heard yet */
+    assert_non_null(find(desk, 1)); /* its task is yet to hear of it */
     rounds_heard(&desk->rounds, find(desk, 1), 1);
     assert_true(find(desk, 1)->kept); /* in the place of the one that has been kept longest */
     assert_int_equal(desk->rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
@@ -483,14 +483,14 @@ static void a_round_that_passes_is_over_when_it_is_whole_here(void **state)
 {
     struct desk *const desk = *state;
 
-    order(desk, 1, &passed); /* nobody has come here yet */
+    order(desk, 1, &passed); /* before the first task comes */
     for (uint32_t place = 0; place < TASKS; place++) {
         assert_false(find(desk, 1)->over);
         assert_int_equal(come(desk, place, 1), ROUNDS_TAKEN);
     }
 
     assert_true(desk->round->passes && round_is_whole(desk->round));
-    order(desk, 1, &late); /* what is said after that is none */
+    order(desk, 1, &late); /* a second order changes nothing */
     rounds_end(&desk->rounds, desk->round, &passed);
     assert_int_equal(find(desk, 1)->end.status, SUMAC_OK);
     order(desk, 1, &passed); /* it is said again */

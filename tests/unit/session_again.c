@@ -522,7 +522,7 @@ static void a_push_that_waits_behind_others_knows_what_they_wait_for(void **stat
 
     talk_hello(talk, 0);
     talk_greet(talk, 0);
-    talk_push_to(talk, 1, 4); /* ps 2 has not greeted yet: that is no trouble */
+    talk_push_to(talk, 1, 4); /* a greeting of ps 2 that is still to come is no trouble */
     talk_push_to(talk, 2, 2);
     talk_push_to(talk, 3, 1);
 

@@ -342,7 +342,7 @@ static void a_push_that_is_refused_at_once_asks_for_nothing(void **state)
     const struct session_config config = talk_member(1);
     struct given given;
 
-    talk_config(talk, &config); /* it has not joined */
+    talk_config(talk, &config); /* before it joins */
 
     contribute(talk, &given, true);
 

@@ -58,7 +58,7 @@ static void it_says_those_too_whose_pushes_have_no_sequence_yet(void **state)
 
     talk_hello(talk, 0);
     talk_greet(talk, 0);
-    finish_step(talk, 1, 1); /* given: ps 1 has not greeted */
+    finish_step(talk, 1, 1); /* given: ps 1 is yet to greet */
     finish_step(talk, 2, 1);
     pull(talk, true, 0);
     finish_step(talk, 3, 1);

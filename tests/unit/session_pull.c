@@ -237,7 +237,7 @@ static void a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them(void **
 
     talk_hello(talk, 0);
     talk_greet(talk, 0);
-    talk_push_to(talk, 1, 3); /* given: ps 1 has not greeted, so push 1 waits */
+    talk_push_to(talk, 1, 3); /* given: push 1 waits for the greeting of ps 1 */
     uint8_t into[8];
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     talk_pull(

@@ -85,7 +85,7 @@ static void before_the_session_is_open_nothing_begins(void **state)
     const struct session_config config = talk_member(2);
 
     talk_config(talk, &config);
-    talk_start(talk); /* it has not joined */
+    talk_start(talk); /* before it joins */
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_refused(

@@ -259,7 +259,7 @@ static void a_ps_that_waits_for_others_is_known_with_the_step(void **state)
     contribute(talk, 2, 0, 1);
     writable(talk, 2);
     talk_staged(talk, 0, 1);
-    assert_false(waits_at(talk, 1, &ps, &step)); /* for ps 1, which has not staged it */
+    assert_false(waits_at(talk, 1, &ps, &step)); /* for ps 1 to stage it */
     talk_staged(talk, 1, 1);
     assert_true(waits_at(talk, 1, &ps, &step));
     assert_int_equal(ps, 0);

@@ -235,7 +235,7 @@ static inline void talk_joined(struct talk *talk, uint32_t ps_count)
     talk_joined_with(talk, ps_count, LOST_MS);
 }
 
-/* A member that has found every ps and has not joined. */
+/* A member that has found every ps and is about to join. */
 static inline struct talk *talk_found(struct talk *talk, uint32_t ps_count)
 {
     const struct session_config config = talk_member(ps_count);
