@@ -24,15 +24,9 @@ static void hello_with(struct talk *talk, uint64_t incarnation_of_ps_2)
 {
     char *addresses[] = {"h0:1", "h1:1", "h2:1"};
     uint64_t incarnations[] = {0x1000, 0, incarnation_of_ps_2};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
+    wire_peer_hello hello = talk_good_hello();
 
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = 0xC1;
-    hello.epoch = 1;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
-    hello.index = 1;
     hello.n_ps_addresses = hello.n_ps_incarnations = 3;
     hello.ps_addresses = addresses;
     hello.ps_incarnations = incarnations;

@@ -103,19 +103,11 @@ void talk_hello(struct talk *talk) { talk_hello_of(talk, EPOCH); }
 
 void talk_hello_of(struct talk *talk, uint64_t epoch)
 {
+    wire_peer_hello hello = talk_good_hello();
+
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
-    char *addresses[] = {"h0:1", "h1:1"};
-    uint64_t incarnations[] = {0x1000, 0};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = CLUSTER_ID;
     hello.epoch = epoch;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
     hello.index = lane_config(talk->lane)->index;
-    hello.n_ps_addresses = hello.n_ps_incarnations = 2;
-    hello.ps_addresses = addresses;
-    hello.ps_incarnations = incarnations;
     hello.step_members = talk->step_members;
     hello.quorum = talk->quorum;
     talk_order_of(talk, hello, &hello);

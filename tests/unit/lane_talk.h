@@ -150,6 +150,24 @@ wire_bytes talk_id(uint8_t session, uint8_t id[16]);
 void talk_hello(struct talk *talk);
 /* … which says that the cluster is in that epoch. */
 void talk_hello_of(struct talk *talk, uint64_t epoch);
+/* The hello that ps 0 said in talk_start. */
+static inline wire_peer_hello talk_good_hello(void)
+{
+    static char *addresses[] = {"h0:1", "h1:1"};
+    static uint64_t incarnations[] = {0x1000, 0};
+    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
+
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.cluster_id = 0xC1;
+    hello.epoch = 1;
+    hello.controller_incarnation = 0x1000;
+    hello.controller_secret = TALK_SECRET;
+    hello.index = 1;
+    hello.n_ps_addresses = hello.n_ps_incarnations = 2;
+    hello.ps_addresses = addresses;
+    hello.ps_incarnations = incarnations;
+    return hello;
+}
 void talk_order(struct talk *talk, wire_peer_order *order);
 /* An order of one kind, a member of wire_peer_order. */
 #define talk_order_of(talk, kind, body)                                                            \

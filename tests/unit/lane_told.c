@@ -5,25 +5,6 @@
 #include "part_state.h"
 #include "step.h"
 
-/* The hello that ps 0 said in talk_start. */
-static wire_peer_hello good_hello(void)
-{
-    static char *addresses[] = {"h0:1", "h1:1"};
-    static uint64_t incarnations[] = {0x1000, 0};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = 0xC1;
-    hello.epoch = 1;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
-    hello.index = 1;
-    hello.n_ps_addresses = hello.n_ps_incarnations = 2;
-    hello.ps_addresses = addresses;
-    hello.ps_incarnations = incarnations;
-    return hello;
-}
-
 static void order_hello(struct talk *talk, wire_peer_hello *hello)
 {
     talk_order_of(talk, hello, hello);
@@ -45,7 +26,7 @@ static void a_close_reports_whether_the_client_is_connected(void **state)
 static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
     const uint64_t present = talk->controller;
@@ -65,7 +46,7 @@ static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void *
 static void a_second_ps_0_hears_where_the_first_is_and_to_end_one(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
     wire_identity identity = WIRE_IDENTITY_INIT;
 
     (void)begin(talk); /* given */
@@ -90,7 +71,7 @@ static void a_second_ps_0_hears_where_the_first_is_and_to_end_one(void **state)
 static void a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
     hello.index = 2;
@@ -273,7 +254,7 @@ static void ps_0_that_another_ps_0_calls_names_both_lists(void **state)
     static const char both[] = "this is ps 0 of h0:1, h1:1, called by ps 0 of h1:1, h0:1; give "
                                "every task the same, in the same order";
     struct lane_config config = talk_config();
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     config.index = 0;
@@ -347,7 +328,7 @@ static void begin_missed(struct talk *talk, struct lane_config config)
 static void a_hello_may_come_again_on_its_stream(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
 
@@ -360,7 +341,7 @@ static void a_hello_may_come_again_on_its_stream(void **state)
 static void a_hello_without_addresses_is_logged_as_of_an_unknown_address(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
     struct lane_config config = talk_config();
 
     config.ps_addresses = NULL;
@@ -379,7 +360,7 @@ static void a_hello_with_an_index_beyond_its_list_names_no_address(void **state)
 {
     struct talk *const talk = *state;
     char *addresses[] = {"h0:1", "h1:1", "h9:9"};
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     begin_missed(talk, talk_config());
     hello.ps_addresses = addresses;
@@ -398,7 +379,7 @@ static void a_hello_of_another_run_is_refused_for_its_run(void **state)
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
     wire_identity identity = SUMAC__V1__IDENTITY__INIT;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     config.identity = (struct run_identity){.run = "ours", .source = RUN_SOURCE_ENVIRONMENT};
     begin_missed(talk, config);
@@ -420,7 +401,7 @@ static void a_hello_may_name_as_many_ps_as_a_cluster_has_at_most(void **state)
     struct talk *const talk = *state;
     char *addresses[named];
     uint64_t incarnations[named] = {0x1000};
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
     for (size_t i = 0; i < named; i++) {
@@ -450,7 +431,7 @@ static void a_hello_may_name_as_many_ps_as_a_cluster_has_at_most(void **state)
 static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
     struct lane_config config = talk_config();
 
     config.ps_addresses = NULL;
@@ -470,7 +451,7 @@ static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
 static void the_first_call_and_the_first_session_of_a_ps_are_logged(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     begin_missed(talk, talk_config());
     order_hello(talk, &hello);

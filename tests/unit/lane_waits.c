@@ -27,18 +27,10 @@ static void seconds_pass(struct talk *talk, int count)
 
 static void call_from_ps_0(struct talk *talk)
 {
-    char *addresses[] = {"h0:1", "h1:1"};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
+    wire_peer_hello hello = talk_good_hello();
 
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = 0xC1;
-    hello.epoch = 1;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
-    hello.index = 1;
-    hello.ps_addresses = addresses;
-    hello.n_ps_addresses = 2;
+    hello.n_ps_incarnations = 0;
     talk_order_of(talk, hello, &hello);
 }
 

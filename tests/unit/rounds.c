@@ -365,7 +365,7 @@ static void a_round_for_which_somebody_late_has_come_is_not_one_of_those(void **
     for (uint64_t number = 2; number <= 2 * ROUNDS_KEPT_OF_NAME_MAX; number++)
         fail_alone(desk, number);
 
-    assert_non_null(find(desk, 1)); /* its task is yet to hear of it */
+    assert_non_null(find(desk, 1)); /* kept for its task */
     rounds_heard(&desk->rounds, find(desk, 1), 1);
     assert_true(find(desk, 1)->kept); /* in the place of the one that has been kept longest */
     assert_int_equal(desk->rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
