@@ -64,6 +64,26 @@ static inline void forget(struct known *known)
     client_unlock(&known->client);
 }
 
+/* A test whose *state knows the variable. */
+#define known_test(name) cmocka_unit_test_setup_teardown(name, known_setup, known_teardown)
+
+static inline int known_setup(void **state)
+{
+    struct known *known = malloc(sizeof *known);
+
+    assert_non_null(known);
+    know(known);
+    *state = known;
+    return 0;
+}
+
+static inline int known_teardown(void **state)
+{
+    forget(*state);
+    free(*state);
+    return 0;
+}
+
 static inline struct sumac_tensor
 tensor(const struct known *known, uint64_t rows, enum sumac_dtype dtype)
 {

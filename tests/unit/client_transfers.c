@@ -13,7 +13,6 @@
 
 static void a_member_says_which_task_it_is_and_who_the_members_are(void **state)
 {
-    (void)state;
     struct sumac_client_options options = {.local_replicas = 4};
     struct played *played = join_as(
         "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": [\"c:1\"], "
@@ -42,7 +41,6 @@ static void a_member_says_which_task_it_is_and_who_the_members_are(void **state)
 
 static void a_map_of_workers_need_not_name_all(void **state)
 {
-    (void)state;
     struct sumac_client_options options = {0};
     struct played *played = join_as(
         "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": {\"3\": \"w:1\"}, \"chief\": [\"c:1\"]}, "
@@ -58,7 +56,6 @@ static void a_map_of_workers_need_not_name_all(void **state)
 
 static void an_observer_is_no_task(void **state)
 {
-    (void)state;
     struct sumac_client_options options = {.observer = true};
     struct played *played = join_as(
         "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\"]}, \"task\": {\"type\": "
@@ -191,7 +188,6 @@ static void scales_and_norms_that_make_no_sense_are_refused(void **state)
 /* Of every float type, and of more elements than are added up at a time. */
 static void a_norm_is_that_of_every_float_type(void **state)
 {
-    (void)state;
     static const float numbers[19] = {1,  -2,  3,  -4,  5,  -6,  7,  -8,  9, -10,
                                       11, -12, 13, -14, 15, -16, 17, -18, 19};
     uint16_t float16[19], bfloat16[19];
@@ -414,7 +410,6 @@ static void a_ps_that_does_not_say_who_is_missing_is_named(void **state)
 
 static void a_round_that_waits_names_the_other_tasks(void **state)
 {
-    (void)state;
     static const struct {
         const char *config, *others;
     } rows[] = {
@@ -699,7 +694,6 @@ static void a_pull_that_is_waited_for_is_over_at_its_own_time(void **state)
 
 static void as_many_ps_as_are_the_most_are_taken(void **state)
 {
-    (void)state;
     static char names[SESSION_PS_MAX + 1][16];
     static const char *addresses[SESSION_PS_MAX + 1];
     struct played *played = play();
@@ -726,7 +720,6 @@ static void as_many_ps_as_are_the_most_are_taken(void **state)
 /* It knows neither how many there are. */
 static void who_was_told_only_itself_does_not_name_all(void **state)
 {
-    (void)state;
     struct played *played = play();
     struct sumac_cluster cluster;
     struct sumac_client_facts facts;

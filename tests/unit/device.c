@@ -83,7 +83,6 @@ static struct device_queue *queue_of(struct device *device)
 
 static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_the_wait(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct job first = {0}, second = {0};
@@ -105,7 +104,6 @@ static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_th
 /* Neither job ends unless the other has begun: with one thread for both this would never return. */
 static void two_devices_run_their_jobs_at_once(void **state)
 {
-    (void)state;
     struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     pthread_barrier_t barrier;
@@ -142,7 +140,6 @@ static enum sumac_status append_digit(void *context)
 
 static void what_is_put_into_a_queue_runs_in_that_order_however_much_it_is(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     uint64_t number = 0;
@@ -163,7 +160,6 @@ static void what_is_put_into_a_queue_runs_in_that_order_however_much_it_is(void 
 
 static void the_first_failure_is_told_by_the_next_wait_and_only_by_that(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct job after = {0};
@@ -180,7 +176,6 @@ static void the_first_failure_is_told_by_the_next_wait_and_only_by_that(void **s
 
 static void a_wait_that_is_well_tells_no_reason_of_the_one_before(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
 
@@ -204,7 +199,6 @@ static enum sumac_status be_held(void *context)
 
 static void a_wait_that_is_too_short_tells_no_reason_of_the_one_before(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     pthread_barrier_t held;
@@ -226,7 +220,6 @@ static void a_wait_that_is_too_short_tells_no_reason_of_the_one_before(void **st
 
 static void closing_a_queue_finishes_what_is_in_it(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct job job = {0};
@@ -243,7 +236,6 @@ static void closing_a_queue_finishes_what_is_in_it(void **state)
 
 static void an_empty_queue_need_not_be_waited_for(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
 
@@ -255,7 +247,6 @@ static void an_empty_queue_need_not_be_waited_for(void **state)
 /* The host reads what it has had copied to it: a device's memory may be out of its reach. */
 static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void **state)
 {
-    (void)state;
     struct device *device = opened(other_index); /* given */
     struct device_queue *queue = queue_of(device);
     struct sumac_buffer *buffer = NULL, *other = NULL, *host = NULL, *seen = NULL;
@@ -295,7 +286,6 @@ static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void
 /* It may be another queue's, or the device's own, that makes it so. */
 static void memory_is_zero_for_whoever_comes_first(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct sumac_buffer *seen = NULL;
@@ -323,7 +313,6 @@ static void memory_is_zero_for_whoever_comes_first(void **state)
  * the event it would be of what was there before. */
 static void a_copy_in_another_queue_awaits_what_it_is_of(void **state)
 {
-    (void)state;
     struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     struct device_event *event = NULL;
@@ -374,7 +363,6 @@ static enum sumac_status compare(void *context)
 
 static void a_job_sees_what_was_copied_before_it(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct sumac_buffer *there = NULL, *buffers[2] = {NULL, NULL};
@@ -425,7 +413,6 @@ int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex)
 
 static void a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     pthread_barrier_t barrier;
@@ -464,7 +451,6 @@ int __wrap_pthread_create(
 
 static void a_queue_that_has_no_thread_says_what_to_do(void **state)
 {
-    (void)state;
     struct device *device = opened(other_index); /* given */
     struct device_queue *queue = NULL;
     struct sumac_error error = {0};
@@ -490,7 +476,6 @@ static void a_queue_that_has_no_thread_says_what_to_do(void **state)
  * come to pass once before. */
 static void a_queue_awaits_what_was_recorded_in_another(void **state)
 {
-    (void)state;
     struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     struct device_event *event = NULL;
@@ -534,7 +519,6 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
 /* Each is at its wait before the event comes to pass. */
 static void all_queues_that_await_an_event_go_on(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *recording = queue_of(device), *awaiting[2];
     struct device_event *event = NULL;
@@ -573,7 +557,6 @@ static void all_queues_that_await_an_event_go_on(void **state)
 
 static void an_event_that_nothing_recorded_holds_nobody_up(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct device_event *event = NULL;
@@ -596,7 +579,6 @@ static enum sumac_status note_time(void *context)
 
 static void a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     uint64_t stamps[2] = {0, 0}, ran[2] = {0, 0};
@@ -617,7 +599,6 @@ static void a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind(vo
 
 static void a_device_is_named_by_its_kind_and_number(void **state)
 {
-    (void)state;
     char text[16], cut[4];
     struct device *device = opened(other_index);
 
@@ -666,7 +647,6 @@ static enum sumac_status go_there_and_back(void *context)
 
 static void a_step_copies_to_its_device_and_back_and_waits_for_that(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct step step = {.queue = queue_of(device)};
     struct sumac_device *seen = device_for_step(step.queue);
@@ -696,7 +676,6 @@ static void a_step_copies_to_its_device_and_back_and_waits_for_that(void **state
 
 static void a_copy_beyond_its_buffers_or_with_another_devices_is_refused(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct sumac_device *seen = device_for_step(queue);
@@ -743,7 +722,6 @@ static void a_copy_beyond_its_buffers_or_with_another_devices_is_refused(void **
 
 static void a_launch_of_nothing_is_refused(void **state)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct sumac_device *seen = device_for_step(queue);

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_apply.c -- a part is applied in one operation, large ones beside everything else. */
 #include <math.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "operation.h"
@@ -29,12 +22,7 @@ static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
     return stream;
 }
 
-static uint64_t begin(struct talk *talk)
-{
-    const struct lane_config config = talk_config();
-
-    return begin_with(talk, &config);
-}
+static uint64_t begin(struct talk *talk) { return begin_with(talk, NULL); }
 
 /* 0, 1, 2, … for every element of a shard of `count`. */
 static void count_up(float *values, uint32_t count)
@@ -194,8 +182,6 @@ static void pieces_of_one_shard_are_applied_in_their_order(void **state)
     wire_piece pieces[2] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT};
     wire_piece *pointers[] = {&pieces[0], &pieces[1]};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     count_up(values, 80);
     assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
@@ -211,10 +197,8 @@ static void pieces_of_one_shard_are_applied_in_their_order(void **state)
     header.n_functions = 1;
     header.pieces = pointers;
     header.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, stream, &request, values, 320);
+    talk_push_part(talk, stream, &header, values, 320);
 
     assert_int_equal(talk->computes, 2); /* slices of one COMPUTE run in any order */
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
@@ -330,8 +314,6 @@ static void a_push_that_also_adds_counts_for_adam(void **state)
     wire_piece pieces[] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT};
     wire_piece *pointers[] = {&pieces[0], &pieces[1]};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     talk_variable(talk, 20, 4, UPDATE_ADAM);
     add.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD;
@@ -347,9 +329,7 @@ static void a_push_that_also_adds_counts_for_adam(void **state)
     header.n_functions = 1;
     header.pieces = pointers;
     header.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, values, sizeof values);
+    talk_push_part(talk, stream, &header, values, sizeof values);
     const struct talk_part sent = push_of(2, 20, values, 4);
 
     talk_part(talk, stream, &sent);
@@ -368,8 +348,6 @@ static void push_with_rate(struct talk *talk, uint64_t stream, uint64_t sequence
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE;
     rate.value = 0.5;
@@ -389,10 +367,8 @@ static void push_with_rate(struct talk *talk, uint64_t stream, uint64_t sequence
     header.n_functions = 1;
     header.pieces = pieces;
     header.n_pieces = 1;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, stream, &request, values, 16);
+    talk_push_part(talk, stream, &header, values, 16);
 }
 
 /* Of the variable's own function, as a schedule of learning rates does, and of another one. */
@@ -484,8 +460,6 @@ static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
     wire_piece pieces[2] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT};
     wire_piece *pointers[] = {&pieces[0], &pieces[1]};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     both.shards = 2;
     for (int i = 0; i < 2; i++) {
@@ -497,16 +471,14 @@ static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
     header.bytes = 32;
     header.pieces = pointers;
     header.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
     talk_forget(talk);
 
-    talk_push(talk, stream, &request, values, 16);
+    talk_push_part(talk, stream, &header, values, 16);
     talk_part(talk, other, &both);
     header.first = false;
     header.last = true;
     pieces[0].offset_bytes = pieces[1].offset_bytes = 8;
-    talk_push(talk, stream, &request, values, 16);
+    talk_push_part(talk, stream, &header, values, 16);
 
     talk_expect(talk, "staged 1\ndone 1 [1 1]\nstaged 1\ndone 1 [2 2]\n");
     const float twos[] = {2, 2, 2, 2};
@@ -640,8 +612,6 @@ static void assign_three(
     wire_piece pieces[3] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
     wire_piece *pointers[] = {&pieces[0], &pieces[1], &pieces[2]};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
     for (int i = 0; i < 3; i++) {
@@ -657,9 +627,7 @@ static void assign_three(
     header.n_functions = 1;
     header.pieces = pointers;
     header.n_pieces = 3;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, values, header.bytes);
+    talk_push_part(talk, stream, &header, values, header.bytes);
 }
 
 /* The third piece overlaps the second: here that lies before the first, below behind it. */

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_asked.c -- what a ps tells whoever asks: whom to ask, lists, numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "assert_number.h"
 #include "lane_opened.h"
 #include "step.h"

@@ -178,7 +178,6 @@ static void who_waits_for_the_first_of_two_hears_that_the_second_is_over_too(voi
     talk_commit(talk, members.push[2], 2, 0, 0);
 
     assert_int_equal(talk_times_said(talk, "pulled 1 error STEP_OVER"), 1);
-    talk_forget(talk);
 }
 
 static void all_messages_of_an_answer_are_of_that_step(void **state)
@@ -330,7 +329,6 @@ static void a_reader_hears_at_once_of_a_step_that_is_lost(void **state)
     talk_decide(talk, 2, 0, 0);
 
     assert_int_equal(talk_times_said(talk, "pulled 1 error MEMBER_LOST"), 1);
-    talk_forget(talk);
 }
 
 /* ---- waiting */
@@ -429,7 +427,6 @@ static void a_wait_for_which_none_is_missing_says_so(void **state)
         "pull 8 has waited 2 s for synchronous step 1, which waits on ps 1 for its turn");
     talk->holds_compute = false;
     talk_compute(talk);
-    talk_forget(talk);
 }
 
 static void who_asks_for_nothing_asks_who_is_missing(void **state)

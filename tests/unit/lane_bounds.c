@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_bounds.c -- every bound of a lane is reached, and said. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "peer_state.h"
 #include "pull_state.h"
@@ -661,8 +655,6 @@ static void a_part_names_so_many_functions(void **state)
     wire_function function = WIRE_FUNCTION_INIT;
     wire_function *functions[FUNCTIONS_PER_PART_MAX + 1];
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     function.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
     for (uint32_t i = 0; i <= FUNCTIONS_PER_PART_MAX; i++)
@@ -671,10 +663,8 @@ static void a_part_names_so_many_functions(void **state)
     header.first = header.last = true;
     header.functions = functions;
     header.n_functions = FUNCTIONS_PER_PART_MAX + 1;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, stream, &request, NULL, 0);
+    talk_push_part(talk, stream, &header, NULL, 0);
 
     talk_expect(talk, "refused 1 TOO_MANY_PIECES\n");
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_check_collective.c -- the check of a lane's consistency objects to each wrong field of its
  * rounds of collectives. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "corrupt.h"
 #include "lane_collective.h"
 

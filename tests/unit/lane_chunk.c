@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_chunk.c -- chunks that are not the pool's: a part whose middle is lent is applied like any
  * other, and however it ends, what was lent is given back once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "part_state.h"

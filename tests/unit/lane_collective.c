@@ -2,13 +2,7 @@
 /* lane_collective.c -- rounds of collectives on one ps: what contributions become, how rounds end,
  * and that nothing stays of them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_collective.h"
 
@@ -519,7 +513,6 @@ static void open_again(struct world *world, uint8_t session)
     uint8_t id[16];
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     task.job = (char *)(uintptr_t) "worker";
     task.index = 2;
@@ -527,8 +520,7 @@ static void open_again(struct world *world, uint8_t session)
     open.role = SUMAC__V1__ROLE__ROLE_MEMBER;
     open.task = &task;
     open.attempt = 2;
-    order.open = &open;
-    talk_order(world->talk, &order);
+    talk_order_of(world->talk, open, &open);
     world->push[session] = talk_push_stream(world->talk, session, 1);
     world->last[session] = 0;
 }

@@ -4,9 +4,6 @@
 #ifndef TESTS_LANE_COLLECTIVE_H
 #define TESTS_LANE_COLLECTIVE_H
 
-#include <stddef.h>
-#include <string.h>
-
 #include "lane_talk.h"
 #include "part_state.h"
 

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_collective_attempts.c -- rounds that belong to one attempt of each task: what becomes of
  * them, and of a later attempt, when a task is started again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_collective.h"
 
 #define VARIABLE 7u
@@ -18,7 +11,6 @@ static void open_as(struct world *world, uint8_t session, uint32_t index, uint64
     uint8_t id[16];
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     task.job = (char *)(uintptr_t) "worker";
     task.index = index;
@@ -26,8 +18,7 @@ static void open_as(struct world *world, uint8_t session, uint32_t index, uint64
     open.role = SUMAC__V1__ROLE__ROLE_MEMBER;
     open.task = &task;
     open.attempt = attempt;
-    order.open = &open;
-    talk_order(world->talk, &order);
+    talk_order_of(world->talk, open, &open);
     world->push[session] = talk_push_stream(world->talk, session, 1);
     world->pull[session] = talk_pull_stream(world->talk, session);
     world->last[session] = 0;
@@ -352,7 +343,6 @@ static void a_wait_names_a_task_that_had_joined(void **state)
     assert_int_equal(stats->n_waits, 1); /* then */
     assert_non_null(strstr(stats->waits[0], "worker 2 (no session)"));
     assert_null(strstr(stats->waits[0], "start each missing task"));
-    talk_forget(world.talk);
 }
 
 static void a_wait_says_that_a_task_was_lost(void **state)

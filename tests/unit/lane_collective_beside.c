@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_collective_beside.c -- what a round of a collective came to, asked for and answered on the
  * push stream, beside the contribution. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "lane_collective.h"
 
@@ -55,7 +50,6 @@ static void an_answer_beside_says_of_which_state_it_is(void **state)
     world.talk->pulled_position = 0;
     ask(&world, 1); /* as does one on a pull stream */
     assert_int_equal(world.talk->pulled_position, world.talk->lane->store.position);
-    talk_forget(world.talk);
 }
 
 /* Its client may need the room that the contribution has taken. */
@@ -126,7 +120,6 @@ static void what_is_gathered_is_said_beside_in_one(void **state)
 
     assert_int_equal(
         talk_times_said(world.talk, "beside met 1 float32 [8] [4 4] 1 2 3 4 5 6 7 8\n"), 1);
-    talk_forget(world.talk);
 }
 
 static void that_it_is_done_goes_with_what_does_not_wait(void **state)
@@ -291,7 +284,6 @@ static void many_pulls_beside_are_answered_in_several_messages(void **state)
     assert_int_equal(talk_times_said(world.talk, "beside met 1"), 16);
     talk_writable(world.talk, world.push[1]);
     assert_int_equal(talk_times_said(world.talk, "beside met 1"), count);
-    talk_forget(world.talk);
 }
 
 static void what_is_cancelled_beside_is_not_said(void **state)

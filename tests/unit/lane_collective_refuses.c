@@ -2,13 +2,7 @@
 /* lane_collective_refuses.c -- contributions and pulls of rounds of collectives that a ps refuses.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_collective.h"
 
@@ -558,7 +552,6 @@ static void what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back
 
     assert_int_equal(world.talk->last_record, recorded + 1);
     talk_recorded(world.talk);
-    talk_forget(world.talk);
 }
 
 /* A contribution that waits may come later. */

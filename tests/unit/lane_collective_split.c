@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_collective_split.c -- split rounds of collectives over two ps, on the one that is not ps
  * 0, which says how they end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_collective.h"
 
 static void order_end(struct world *world, enum sumac_status status)
 {
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     end.collective = &world->collective;
     end.status = (uint32_t)status;
     end.reason = status == SUMAC_OK ? SUMAC__V1__REASON__REASON_UNSPECIFIED
                                     : (Sumac__V1__Reason)SUMAC_REASON_ROUND_TIMED_OUT;
     end.message = (char *)(uintptr_t) "it is so";
-    order.collective = &end;
-    talk_order(world->talk, &order);
+    talk_order_of(world->talk, collective, &end);
 }
 
 static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)
@@ -187,7 +179,6 @@ static void what_the_home_proposes_is_said_on_the_next_stream_of_ps_0(void **sta
     talk_tick(talk, 1000);
 
     assert_int_equal(talk_times_said(talk, "proposes h"), 2); /* then */
-    talk_forget(talk);
 }
 
 /* The round is over here for all before ps 0 knows it. */
@@ -226,7 +217,6 @@ static void what_ps_0_has_ordered_is_not_proposed_any_more(void **state)
         talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "proposes"), 0);
-    talk_forget(talk);
 }
 
 static void who_asks_before_anybody_comes_hears_what_ps_0_orders(void **state)
@@ -241,7 +231,6 @@ static void who_asks_before_anybody_comes_hears_what_ps_0_orders(void **state)
     order_end(&world, SUMAC_DEADLINE_EXCEEDED);
 
     assert_int_equal(talk_times_said(world.talk, "pulled 1 error"), 1);
-    talk_forget(world.talk);
 }
 
 static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(void **state)
@@ -267,7 +256,6 @@ static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(voi
     assert_int_equal(talk_times_said(world.talk, "proposes"), 0); /* then */
     talk_recorded(world.talk);
     assert_int_equal(talk_times_said(world.talk, "proposes"), 2);
-    talk_forget(world.talk);
 }
 
 /* A third takes part, and leaves. The records are compared with the lane at the end. */

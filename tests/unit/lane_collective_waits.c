@@ -3,13 +3,7 @@
  * happens: a row for each, in which only the ticks come that the lane has asked for. No wait ends
  * before its time. And what a ps that terminates waits for.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_collective.h"
 
@@ -399,7 +393,6 @@ static void that_another_task_has_left_ends_no_round(void **state)
     come_with(&world, 2, 10, 20, 30, 40);
 
     assert_int_equal(talk_times_said(talk, "met 1 float32 [4] 11 22 33 44\n"), 1);
-    talk_forget(talk);
 }
 
 static void nor_does_one_that_leaves_meanwhile(void **state)
@@ -415,7 +408,6 @@ static void nor_does_one_that_leaves_meanwhile(void **state)
     come_with(&world, 2, 10, 20, 30, 40);
     ask(&world, 1);
     assert_int_equal(talk_times_said(talk, "met 1 float32 [4] 11 22 33 44\n"), 1);
-    talk_forget(talk);
 }
 
 /* The round is over with the first of them. */
@@ -504,7 +496,6 @@ static void a_wait_says_where_a_task_that_has_never_joined_is_expected(void **st
     assert_int_equal(stats->n_waits, 1);
     assert_non_null(
         strstr(stats->waits[0], "for worker 2 (at w:2, never joined); start each missing task"));
-    talk_forget(talk);
 }
 
 int main(void)

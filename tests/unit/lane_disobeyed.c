@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_disobeyed.c -- an order that cannot be obeyed: ps 0 is told so, and the lane is as it was.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_opened.h"
 
 #define SHORT_ID_BYTES 15u
@@ -15,29 +8,19 @@
 /* From the same ps 0, on a new stream. */
 static void hello_of_version(struct talk *talk, uint32_t protocol_version)
 {
-    char *addresses[] = {"h0:1", "h1:1"};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    wire_peer_hello hello = talk_good_hello();
 
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     hello.protocol_version = protocol_version;
-    hello.cluster_id = 0xC1;
-    hello.epoch = 1;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
-    hello.index = 1;
-    hello.n_ps_addresses = 2;
-    hello.ps_addresses = addresses;
-    order.hello = &hello;
-    talk_order(talk, &order);
+    hello.n_ps_incarnations = 0;
+    talk_order_of(talk, hello, &hello);
 }
 
 static void a_ps_0_of_another_protocol_version_is_not_obeyed(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     const uint64_t first = talk->controller;
 
     hello_of_version(talk, WIRE_PROTOCOL_VERSION + 1); /* when */
@@ -86,9 +69,8 @@ static void a_session_id_that_is_too_short_names_no_session(void **state)
 static void a_session_that_there_is_no_memory_for_is_not_open(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
 
     talk->out_of_memory = true; /* when */
     talk_open(talk, 1);
@@ -104,11 +86,10 @@ static void a_session_that_there_is_no_memory_for_is_not_open(void **state)
 static void add_shards_that_names_no_variable_adds_none(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     wire_add_shards add = WIRE_ADD_SHARDS_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     order.add_shards = &add;
 
     talk_order(talk, &order);
@@ -120,13 +101,12 @@ static void add_shards_that_names_no_variable_adds_none(void **state)
 static void a_take_with_an_id_that_is_too_short_is_refused(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     uint8_t first[16], second[16];
     wire_take_step take = WIRE_TAKE_STEP_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     talk->step_members = talk->quorum = 1;
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_forget(talk);
     wire_bytes ids[] = {talk_id(1, first), short_id(second)};

@@ -2,13 +2,7 @@
 /* lane_ending.c -- an operation ends over steps: its shards get their new versions, then they are
  * let go. Nobody sees half of it, whatever else happens meanwhile.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "operation_state.h"
 #include "lane_talk.h"
@@ -384,15 +378,11 @@ static uint64_t begin_many(struct talk *talk)
 static void push_many(struct talk *talk, uint64_t stream, uint32_t shards, uint64_t bytes)
 {
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     part.sequence = 1;
     part.eager = true;
     part.bytes = shards * bytes;
     part.pieces = talk->piece_pointers;
-    request.parts = parts;
-    request.n_parts = 1;
     for (uint32_t sent = 0; sent < shards; sent += (uint32_t)part.n_pieces) {
         part.n_pieces = shards - sent < PER_VARIABLE ? shards - sent : PER_VARIABLE;
         for (uint32_t i = 0; i < part.n_pieces; i++) {
@@ -403,7 +393,7 @@ static void push_many(struct talk *talk, uint64_t stream, uint32_t shards, uint6
         }
         part.first = sent == 0;
         part.last = sent + part.n_pieces == shards;
-        talk_push(talk, stream, &request, ones, part.n_pieces * bytes);
+        talk_push_part(talk, stream, &part, ones, part.n_pieces * bytes);
     }
 }
 
@@ -464,8 +454,6 @@ static void many_runs_of_one_shard_are_given_out(void **state)
     enum { runs = RUNS_INLINE_MAX + 1 };
     struct talk *const talk = *state;
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     struct lane_config config = talk_config();
 
     config.staging_bytes_max = 256u << 20;
@@ -486,11 +474,9 @@ static void many_runs_of_one_shard_are_given_out(void **state)
     part.bytes = runs * sizeof(float);
     part.pieces = talk->piece_pointers;
     part.n_pieces = runs;
-    request.parts = parts;
-    request.n_parts = 1;
     talk_forget(talk);
 
-    talk_push(talk, stream, &request, ones, runs * sizeof(float));
+    talk_push_part(talk, stream, &part, ones, runs * sizeof(float));
     while (go_on(talk)) {
     }
 

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_ends.c -- how a ps comes to its end: whose word it takes for it, SIGTERM, and ps 0 that
  * tells the others first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_opened.h"
 
 /* What a hello on a new stream says, and what the same message orders besides. */
@@ -521,13 +514,11 @@ static void an_end_with_a_code_that_no_process_has_is_refused(void **state)
 static void another_ps_was_terminated(struct talk *talk)
 {
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     end.exit_code = 143;
     end.message = "ps 1 at h1:1 has ended and its state with it";
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_TERMINATED;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
 }
 
 static void sigterm_of_another_ps_finishes_what_is_in_flight_here(void **state)
@@ -585,13 +576,11 @@ static void sigterm_after_the_end_keeps_the_ends_code(void **state)
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     send(talk, stream, 1, 0);
     end.message = "every listed member has left as done";
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
     talk_step(talk, &terminate);
     assert_null(strstr(talk->text, "exit"));
 
@@ -603,12 +592,10 @@ static void sigterm_after_the_end_keeps_the_ends_code(void **state)
 static void end_as_done(struct talk *talk)
 {
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     end.message = "every listed member has left as done";
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
 }
 
 /* Whoever sent the signal counts from it: the end that comes later begins no new wait. */
@@ -676,15 +663,13 @@ static void after_the_end_no_line_speaks_of_a_sessions_lease(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     send(talk, stream, 1, 0);
     talk_open(talk, 2);
     const uint64_t other = talk_push_stream(talk, 2, 1);
     end.message = "every listed member has left as done";
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
     talk_forget(talk);
     talk->shows_logs = true;
 

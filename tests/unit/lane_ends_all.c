@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_ends_all.c -- how ps 0 ends the run: it tells the others first, whatever comes meanwhile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_talk.h"
 
 /* ---- ps 0 and another ps, which the test plays ---- */

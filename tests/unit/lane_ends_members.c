@@ -8,13 +8,11 @@ static const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 static void end_as_terminated(struct talk *talk)
 {
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     end.exit_code = 143;
     end.message = "ps 0 was terminated";
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_TERMINATED;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
 }
 
 static struct members begin_with_variable(struct talk *talk)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_ends_waits.c -- a ps that is to end waits for some of its clients, and for no others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_opened.h"
 
@@ -15,13 +9,11 @@ static const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 static void end_with(struct talk *talk, int exit_code, enum sumac_reason reason)
 {
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     end.exit_code = (uint32_t)exit_code;
     end.message = "the run is over";
     end.reason = (Sumac__V1__Reason)reason;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
 }
 
 /* Its connection broke, and the run goes on elsewhere. */

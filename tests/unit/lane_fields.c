@@ -2,12 +2,6 @@
 /* lane_fields.c -- what a ps says in each field of its messages: each has a value of its own here,
  * so that none can stand for another. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "lane_opened.h"
@@ -54,7 +48,6 @@ static void a_greeting_says_where_the_client_is(void **state)
 {
     struct talk *const talk = *state;
     wire_membership membership = WIRE_MEMBERSHIP_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
     uint8_t id[16];
     wire_hello hello = WIRE_HELLO_INIT;
     wire_push_request push = WIRE_PUSH_REQUEST_INIT;
@@ -62,8 +55,7 @@ static void a_greeting_says_where_the_client_is(void **state)
 
     (void)begin(talk);
     membership.membership_epoch = 77; /* given */
-    order.membership = &membership;
-    talk_order(talk, &order);
+    talk_order_of(talk, membership, &membership);
     talk_open(talk, 2); /* which names an earlier one: they do not go back */
     memset(id, 1, sizeof id);
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
@@ -328,7 +320,6 @@ static void statistics_say_of_each_session_what_it_did(void **state)
     struct talk_part bad = part(3, 2);
     uint8_t id[16];
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     send(talk, stream, 1, 0);
     send(talk, stream, 2, 1);
@@ -347,8 +338,7 @@ static void statistics_say_of_each_session_what_it_did(void **state)
     memset(id, 4, sizeof id);
     decide.session_id = (wire_bytes){.len = sizeof id, .data = id};
     decide.done = true;
-    order.decide = &decide;
-    talk_order(talk, &order);
+    talk_order_of(talk, decide, &decide);
 
     const wire_stats_reply *stats =
         (const wire_stats_reply *)answer(talk, LANE_CALL_STATS, &request.base);

@@ -133,7 +133,6 @@ static void the_statistics_say_what_each_session_has_of_the_pool(void **state)
     assert_int_equal(stats->n_sessions, 3);
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(stats->sessions[i]->staged_bytes, i < 2 ? ROOM : 0);
-    talk_forget(talk);
 }
 
 int main(void)

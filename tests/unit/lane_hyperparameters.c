@@ -41,8 +41,7 @@ static void send(struct talk *talk, uint64_t stream, const struct sent *sent)
     wire_hyperparameter values[ITEMS_MAX], *named[ITEMS_MAX];
     wire_function functions[ITEMS_MAX], *function_pointers[ITEMS_MAX];
     wire_piece pieces[ITEMS_MAX], *piece_pointers[ITEMS_MAX];
-    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    wire_part part = WIRE_PART_INIT;
 
     for (uint32_t i = 0; i < sent->count; i++) {
         const struct item *item = &sent->items[i];
@@ -80,9 +79,7 @@ static void send(struct talk *talk, uint64_t stream, const struct sent *sent)
     part.n_functions = sent->count;
     part.pieces = piece_pointers;
     part.n_pieces = sent->count;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, ones, part.bytes);
+    talk_push_part(talk, stream, &part, ones, part.bytes);
 }
 
 /* A push of ones to all of the variable, by its own function. */
@@ -355,8 +352,7 @@ static void a_push_sets_as_much_as_a_step_has_time_for(void **state)
     }
     for (uint64_t sequence = 1; sequence <= 2; sequence++) /* the second has one more */
         for (uint32_t message = 0; message < sequence; message++) {
-            wire_part part = WIRE_PART_INIT, *parts[] = {&part};
-            wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+            wire_part part = WIRE_PART_INIT;
             part.sequence = sequence;
             part.previous = sequence - 1;
             part.first = message == 0;
@@ -366,9 +362,7 @@ static void a_push_sets_as_much_as_a_step_has_time_for(void **state)
             part.n_functions = message == 0;
             part.pieces = pointers;
             part.n_pieces = message == 0 ? 4096 : 1;
-            request.parts = parts;
-            request.n_parts = 1;
-            talk_push(talk, stream, &request, &nothing, 0);
+            talk_push_part(talk, stream, &part, &nothing, 0);
         }
 
     talk_expect(talk, "staged 1\nrefused 2 TOO_MANY_PIECES\n");

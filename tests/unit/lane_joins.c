@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_joins.c -- where a session that is opened begins, and what ps 0 tells of the other ps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_talk.h"
 
 /* As if it had finished as many steps: otherwise it would hold up all who are ahead of it. */
 static void who_joins_starts_at_the_slowest_clock(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_commit_at(talk, talk_push_stream(talk, 1, 1), 0, 0, 0, 9);
     talk_forget(talk);
@@ -32,29 +24,20 @@ static void hello_with(struct talk *talk, uint64_t incarnation_of_ps_2)
 {
     char *addresses[] = {"h0:1", "h1:1", "h2:1"};
     uint64_t incarnations[] = {0x1000, 0, incarnation_of_ps_2};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    wire_peer_hello hello = talk_good_hello();
 
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = 0xC1;
-    hello.epoch = 1;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
-    hello.index = 1;
     hello.n_ps_addresses = hello.n_ps_incarnations = 3;
     hello.ps_addresses = addresses;
     hello.ps_incarnations = incarnations;
-    order.hello = &hello;
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, &hello);
 }
 
 static void another_ps_that_came_back_without_its_state_ends_this_one(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     hello_with(talk, 0x1002);
     hello_with(talk, 0); /* ps 0 has not met it again: that says nothing */
     hello_with(talk, 0x1002);

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_journal.c -- the records of a conversation: kept, on disk when it says so, replayed at its
  * end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "step.h"
 #include "lane_talk.h"

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_lag.c -- bounded lag: pulls that wait for the slowest member. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 
@@ -20,10 +14,9 @@ struct members {
 
 static struct members begin(struct talk *talk)
 {
-    const struct lane_config config = talk_config();
     struct members members = {.push = {0}};
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_variable(talk, VARIABLE, 2, UPDATE_ASSIGN_ADD);
     for (uint8_t i = 1; i <= 3; i++) {
         talk_open(talk, i);
@@ -157,13 +150,11 @@ static void who_is_settled_or_observes_holds_up_nobody(void **state)
     struct talk *const talk = *state;
     uint8_t id[16] = {99};
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
     struct members members = begin(talk);
 
     open.session_id = (wire_bytes){.len = sizeof id, .data = id};
     open.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
     finish(talk, &members, 1, 4);
     finish(talk, &members, 2, 4);
     pull_at(talk, members.pull[1], 1, 4, 0);
@@ -407,16 +398,13 @@ static void a_ps_that_slept_calls_no_member_alive(void **state)
 static void an_observer_that_leaves_is_not_taken_for_the_slowest(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     uint8_t id[16];
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     open.session_id = talk_id(4, id);
     open.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
     talk_forget(talk);
 
     talk_decide(talk, 4, 0, 0);

@@ -2,13 +2,7 @@
 /* lane_list.c -- the catalogue in pages: each about 1 MiB at most, every variable on one of
  * them. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 
@@ -26,7 +20,6 @@ static void add_variable(struct talk *talk, uint64_t id, uint32_t shards)
     wire_initializer values = WIRE_INITIALIZER_INIT;
     wire_variable variable = WIRE_VARIABLE_INIT;
     wire_add_shards add = WIRE_ADD_SHARDS_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     for (uint32_t i = 0; i < shards; i++) {
         shard[i] = (wire_shard)WIRE_SHARD_INIT;
@@ -50,27 +43,22 @@ static void add_variable(struct talk *talk, uint64_t id, uint32_t shards)
     variable.shards = pointers;
     variable.n_shards = shards;
     add.variable = &variable;
-    order.add_shards = &add;
-    talk_order(talk, &order);
+    talk_order_of(talk, add_shards, &add);
     talk_forget(talk);
 }
 
 static void publish(struct talk *talk, uint64_t id)
 {
     wire_publish publish = WIRE_PUBLISH_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     publish.variable_id = id;
-    order.publish = &publish;
-    talk_order(talk, &order);
+    talk_order_of(talk, publish, &publish);
     talk_forget(talk);
 }
 
 static void begin(struct talk *talk, uint64_t count, uint32_t shards)
 {
-    const struct lane_config config = talk_config();
-
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     for (uint64_t id = 1; id <= count; id++) {
         add_variable(talk, id, shards);
         publish(talk, id);
@@ -260,10 +248,8 @@ static void statistics_count_the_sessions_that_they_leave_out(void **state)
     for (uint32_t i = 1; i <= 1200; i++) {
         uint8_t id[16] = {(uint8_t)i, (uint8_t)(i >> 8), 1};
         wire_open_session open = WIRE_OPEN_SESSION_INIT;
-        wire_peer_order order = WIRE_PEER_ORDER_INIT;
         open.session_id = (wire_bytes){.len = sizeof id, .data = id};
-        order.open = &open;
-        talk_order(talk, &order);
+        talk_order_of(talk, open, &open);
     }
     talk_forget(talk);
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_many.c -- the most that one message may name: pieces of a push, shards of a variable. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 #include "step.h"
@@ -18,12 +13,11 @@ static void more_pieces_than_a_message_may_have_end_the_stream(void **state)
 {
     enum { first = 100 };
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     wire_part headers[2] = {WIRE_PART_INIT, WIRE_PART_INIT};
     wire_part *parts[] = {&headers[0], &headers[1]};
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
     const uint64_t stream = talk_push_stream(talk, 1, 1);
@@ -67,7 +61,6 @@ static void order_many_shards(struct talk *talk)
     wire_initializer zeros = WIRE_INITIALIZER_INIT;
     wire_variable variable = WIRE_VARIABLE_INIT;
     wire_add_shards add = WIRE_ADD_SHARDS_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
     char name[] = "many";
 
     for (uint32_t i = 0; i < SHARDS; i++) {
@@ -91,18 +84,16 @@ static void order_many_shards(struct talk *talk)
     variable.shards = pointers;
     variable.n_shards = SHARDS;
     add.variable = &variable;
-    order.add_shards = &add;
-    talk_order(talk, &order);
+    talk_order_of(talk, add_shards, &add);
 }
 
 /* They are made, then filled over steps. */
 static void a_variable_of_many_shards_is_made(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     uint32_t steps;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_forget(talk);
 
     order_many_shards(talk);
@@ -125,17 +116,14 @@ static void a_variable_of_many_shards_is_made(void **state)
 
 static void begin_with_many_shards(struct talk *talk)
 {
-    const struct lane_config config = talk_config();
     wire_publish publish = WIRE_PUBLISH_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     order_many_shards(talk);
     while (!store_find(&talk->lane->store, VARIABLE)->filled)
         talk_tick(talk, 0);
     publish.variable_id = VARIABLE;
-    order.publish = &publish;
-    talk_order(talk, &order);
+    talk_order_of(talk, publish, &publish);
     talk_forget(talk);
 }
 
@@ -160,10 +148,9 @@ static void a_list_whose_first_variable_finds_no_memory_fails(void **state)
 static void what_is_deleted_is_given_back_by_ticks_that_follow_at_once(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     uint32_t steps = 0;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_variable(talk, VARIABLE, 1u << 18, UPDATE_ASSIGN_ADD);
     while (!store_find(&talk->lane->store, VARIABLE)->filled)
         talk_tick(talk, 0);
@@ -177,7 +164,6 @@ static void what_is_deleted_is_given_back_by_ticks_that_follow_at_once(void **st
     }
 
     assert_in_range(steps, 1, SHARDS / 64);
-    talk_forget(talk);
 }
 
 static void more_pieces_than_a_pull_may_have_are_refused(void **state)
@@ -185,10 +171,9 @@ static void more_pieces_than_a_pull_may_have_are_refused(void **state)
     static wire_piece piece;
     static wire_piece *pieces[WIRE_PULL_PIECES_MAX + 1];
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
     const struct lane_event event = {

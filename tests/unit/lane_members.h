@@ -3,13 +3,7 @@
 #ifndef TESTS_LANE_MEMBERS_H
 #define TESTS_LANE_MEMBERS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 
@@ -27,8 +21,8 @@ struct members {
 };
 
 /* Without records, whose writing has every pull looked at. */
-static inline struct members begin_bare(
-    struct talk *talk, uint32_t count, uint32_t members, const struct lane_config *config)
+static inline struct members
+begin_bare(struct talk *talk, uint32_t count, uint32_t members, const struct lane_config *config)
 {
     struct members made = {.push = {0}};
 
@@ -65,13 +59,11 @@ static inline uint64_t open_observer(struct talk *talk)
 {
     uint8_t id[16];
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     memset(id, OBSERVER, sizeof id);
     open.session_id = (wire_bytes){.len = sizeof id, .data = id};
     open.attempt = 3;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
     const uint64_t stream = talk_push_stream(talk, OBSERVER, 1);
     talk_forget(talk);
     return stream;

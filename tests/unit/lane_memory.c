@@ -2,13 +2,7 @@
 /* lane_memory.c -- where memory runs out: readers are given up, parts that were taken are applied,
  * and the run goes on. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "operation_state.h"
@@ -199,8 +193,7 @@ static void stage_rows(struct talk *talk, uint64_t stream)
     } payload = {{0, ELEMENTS - 1}, {1, 1}};
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&indices, &values};
-    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    wire_part part = WIRE_PART_INIT;
 
     indices.shard_id = values.shard_id = LONG;
     indices.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
@@ -211,9 +204,7 @@ static void stage_rows(struct talk *talk, uint64_t stream)
     part.bytes = sizeof payload;
     part.pieces = pieces;
     part.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, &payload, sizeof payload);
+    talk_push_part(talk, stream, &part, &payload, sizeof payload);
     talk_expect(talk, "staged 1\n");
 }
 
@@ -411,9 +402,8 @@ static void a_report_that_there_is_no_memory_for_ends_ps_0s_stream(void **state)
 static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     const uint64_t state_bytes = talk->lane->store.state_bytes;
     talk_add(talk, 30, 1u << 18, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
     /* given: a megabyte takes more than one step */
@@ -435,10 +425,9 @@ static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **stat
 static void of_a_variable_that_its_creator_assigns_all_is_taken_back(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     uint32_t refused = 0;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     const uint64_t state_bytes = talk->lane->store.state_bytes;
     for (uint32_t takes = 0; refused == takes; takes++) {
         talk_forget(talk);

@@ -2,12 +2,6 @@
 /* lane_message.c -- parts that share a message: whatever becomes of the first one, the second one
  * has its own bytes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_opened.h"
 #include "step.h"

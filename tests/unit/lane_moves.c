@@ -21,7 +21,6 @@ static void a_part_is_over_once_and_for_all(void **state)
 {
     /* New, Received, dUplicate, Dropped, reFused, Staged, Void, Applied, Over. */
     static const char *const expected[] = {"RUD", "DFSO", "DO", "O", "VO", "AO", "O", "O", ""};
-    (void)state;
 
     expect_moves(move_part, "NRUDFSVAO", expected);
 }
@@ -37,7 +36,6 @@ static void a_stream_is_greeted_once_and_ended_once(void **state)
 {
     /* Silent, sTale, Greeted, Ended. */
     static const char *const expected[] = {"TGE", "E", "SE", ""};
-    (void)state;
 
     expect_moves(move_stream, "STGE", expected);
 }
@@ -53,7 +51,6 @@ static void an_operation_runs_between_what_it_waits_for(void **state)
 {
     /* oVer, Running, Out, Stalled. */
     static const char *const expected[] = {"R", "VOS", "VR", "VR"};
-    (void)state;
 
     expect_moves(move_operation, "VROS", expected);
 }

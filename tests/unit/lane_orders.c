@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_orders.c -- what ps 0 orders and is told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "assert_number.h"
 #include "lane_opened.h"
 
@@ -321,12 +314,10 @@ static void open_observer(struct talk *talk)
 {
     uint8_t id[16] = {99};
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     open.session_id = (wire_bytes){.len = sizeof id, .data = id};
     open.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
 }
 
 /* A joiner starts at it: an observer finishes no steps. */

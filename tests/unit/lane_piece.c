@@ -2,13 +2,7 @@
 /* lane_piece.c -- the pieces of a part: every sequence of full and empty ones is applied as the
  * plain loop says, and versions are said in their order. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 
@@ -110,8 +104,6 @@ static void send_some(
     wire_function assign = WIRE_FUNCTION_INIT;
     wire_function *functions[] = {&assign};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
     header.sequence = sequence;
@@ -125,10 +117,8 @@ static void send_some(
     }
     header.pieces = sent->pointers + first;
     header.n_pieces = beyond - first;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(
-        talk, stream, &request, sent->payload + sent->piece_begins[first],
+    talk_push_part(
+        talk, stream, &header, sent->payload + sent->piece_begins[first],
         sent->piece_begins[beyond] - sent->piece_begins[first]);
 }
 
@@ -234,8 +224,6 @@ static void push_to_adam(struct talk *talk, uint64_t stream, const struct adam_p
     wire_piece assigned = WIRE_PIECE_INIT, counted = WIRE_PIECE_INIT, twin = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&assigned, &counted, &twin};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
     assigned.shard_id = counted.shard_id = COUNTED;
@@ -255,9 +243,7 @@ static void push_to_adam(struct talk *talk, uint64_t stream, const struct adam_p
     header.n_functions = 1;
     header.pieces = push->assigns ? pieces : pieces + 1;
     header.n_pieces = 2 + push->assigns;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, (const uint8_t *)payload, header.bytes);
+    talk_push_part(talk, stream, &header, (const uint8_t *)payload, header.bytes);
 }
 
 static uint64_t begin_adam(struct talk *talk)
@@ -387,12 +373,11 @@ static void a_piece_with_another_function_is_not_continued(void **state)
 static void a_duplicate_is_done_with_the_versions_before_a_deleted_shard(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     const float values[3] = {1, 1, 1};
     const struct talk_part sent = {
         .sequence = 1, .eager = true, .shard = FLOATS, .shards = 3, .values = values, .count = 1};
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     for (uint32_t i = 0; i < sent.shards; i++)
         talk_variable(talk, sent.shard + i, 1, UPDATE_ASSIGN_ADD);
@@ -444,8 +429,7 @@ static void a_half_that_is_not_finite_is_refused(void **state)
     const uint64_t stream = begin(talk);
     const uint64_t id = 30;
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
-    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    wire_part part = WIRE_PART_INIT;
 
     talk_add(talk, id, 4, 1, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
     talk_forget(talk);
@@ -455,10 +439,8 @@ static void a_half_that_is_not_finite_is_refused(void **state)
     part.first = part.last = part.eager = true;
     part.pieces = pieces;
     part.n_pieces = 1;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, stream, &request, halves, sizeof halves);
+    talk_push_part(talk, stream, &part, halves, sizeof halves);
 
     talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
 }

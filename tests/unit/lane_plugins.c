@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_plugins.c -- the functions of plug-ins that a ps was started with, beside those that ps 0's
  * hello says: who has others ends, and says what both have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 #include "plugins.h"
@@ -61,10 +55,8 @@ static void begin_with(struct talk *talk, const struct plugins *plugins)
 /* From a ps 0 that has these. */
 static void greet(struct talk *talk, const struct plugins *plugins)
 {
-    char *addresses[] = {"h0:1", "h1:1"};
     wire_plugin_function each[SUMAC_PLUGIN_FUNCTIONS_MAX], *said[SUMAC_PLUGIN_FUNCTIONS_MAX];
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    wire_peer_hello hello = talk_good_hello();
 
     for (uint32_t i = 0; i < plugins_count(plugins); i++) {
         struct plugin_function *const function = plugins->functions[i];
@@ -76,17 +68,9 @@ static void greet(struct talk *talk, const struct plugins *plugins)
     }
     hello.plugin_functions = said;
     hello.n_plugin_functions = plugins_count(plugins);
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = 0xC1;
-    hello.epoch = 1;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
-    hello.index = 1;
-    hello.ps_addresses = addresses;
-    hello.n_ps_addresses = 2;
-    order.hello = &hello;
+    hello.n_ps_incarnations = 0;
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, &hello);
 }
 
 /* The plug-ins are lent to the ps for its life. */
@@ -105,7 +89,6 @@ static void ps_that_were_started_with_the_same_go_together(void **state)
     struct plugins own, others;
     void *talk = NULL;
 
-    (void)state;
     assert_int_equal(talk_setup(&talk), 0);
     begin_with(talk, load(&own, &here));
 
@@ -147,7 +130,6 @@ static void a_ps_with_other_plug_ins_ends_and_names_both(void **state)
          "every ps the same --plugin"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plugins own, others;
         void *state_of_one = NULL;

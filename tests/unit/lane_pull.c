@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_pull.c -- pulls: what they wait for, what they see, and readers that stop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "pull_state.h"
@@ -33,12 +27,7 @@ static struct streams begin_with(struct talk *talk, const struct lane_config *co
     return streams;
 }
 
-static struct streams begin(struct talk *talk)
-{
-    const struct lane_config config = talk_config();
-
-    return begin_with(talk, &config);
-}
+static struct streams begin(struct talk *talk) { return begin_with(talk, NULL); }
 
 /* Adds `step` to every element. */
 static void push(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t shard, float step)

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_pull_turns.c -- the pulls of one stream take turns, and one that leaves costs the others
  * nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 
@@ -18,9 +12,7 @@
 /* A reader's stream, on which nothing is written unless the test says so. */
 static uint64_t begin_deaf(struct talk *talk)
 {
-    const struct lane_config config = talk_config();
-
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_variable(talk, LONG, 40, UPDATE_ASSIGN_ADD);
     talk_variable(talk, SHORT, 4, UPDATE_ASSIGN_ADD);
     const uint64_t stream = talk_pull_stream(talk, 0);
@@ -68,10 +60,9 @@ static void one_before_another_that_is_cancelled_is_answered(void **state)
 static void each_of_a_stream_has_its_own_time(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     const uint64_t stream = talk_pull_stream(talk, 1);
     talk_forget(talk);
@@ -91,16 +82,14 @@ static void each_of_a_stream_has_its_own_time(void **state)
         assert_int_equal(talk_times_said(talk, expected), 1);
         assert_int_equal(talk_times_said(talk, "pulled"), 1);
     }
-    talk_forget(talk);
 }
 
 /* The reader takes the answer after the end of the session. */
 static void one_that_ran_out_of_time_says_so_after_its_session(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, SHORT, 4, UPDATE_ASSIGN_ADD);
     const uint64_t stream = talk_pull_stream(talk, 1);
@@ -195,7 +184,6 @@ static void one_that_a_step_has_no_time_for_keeps_its_turn(void **state)
     assert_int_equal(talk_times_said(talk, "pulled 1:"), 1); /* then */
     assert_int_equal(talk_times_said(talk, "pulled 2:"), 1);
     assert_int_equal(talk_times_said(talk, "pulled 3:"), 1);
-    talk_forget(talk);
 }
 
 static void one_that_fails_is_not_among_those_that_were_answered(void **state)
@@ -227,7 +215,6 @@ static void one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes(v
 
     assert_int_equal(talk_times_said(talk, "pulled 2 error UNSUPPORTED\n"), 1);
     assert_non_null(strstr(talk->refused, "codec 9"));
-    talk_forget(talk);
 }
 
 /* A slow reader keeps old values. */

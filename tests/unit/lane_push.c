@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_push.c -- pushing: staged, committed, applied in order, exactly once, whatever streams
  * break. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_talk.h"
 
 #define VARIABLE 5u
@@ -30,12 +23,7 @@ static struct streams begin_with(struct talk *talk, const struct lane_config *co
     return streams;
 }
 
-static struct streams begin(struct talk *talk)
-{
-    const struct lane_config config = talk_config();
-
-    return begin_with(talk, &config);
-}
+static struct streams begin(struct talk *talk) { return begin_with(talk, NULL); }
 
 static struct streams begin_without(struct talk *talk, enum rule rule)
 {
@@ -79,9 +67,8 @@ static void expect_values(struct talk *talk, uint64_t stream, const char *line)
 static void a_stream_is_greeted_before_anything_else(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_forget(talk);
 
@@ -575,8 +562,6 @@ static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
     wire_piece first = WIRE_PIECE_INIT, second = WIRE_PIECE_INIT, last = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&first, &second, &last};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     first.shard_id = second.shard_id = last.shard_id = VARIABLE;
     first.bytes = UINT64_C(1) << 63;
@@ -586,10 +571,8 @@ static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
     header.bytes = 8;
     header.pieces = pieces;
     header.n_pieces = 3;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, streams.push, &request, one, 8);
+    talk_push_part(talk, streams.push, &header, one, 8);
 
     talk_expect(talk, "end of stream MALFORMED\n");
     assert_string_equal(
@@ -602,15 +585,11 @@ static void a_part_that_goes_on_without_a_beginning_ends_the_stream(void **state
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     header.sequence = 4;
     header.last = true;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, streams.push, &request, NULL, 0);
+    talk_push_part(talk, streams.push, &header, NULL, 0);
 
     talk_expect(talk, "end of stream MALFORMED\n");
 }

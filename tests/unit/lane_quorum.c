@@ -385,7 +385,6 @@ static void converse_late_without_memory(uint32_t takes)
 
 static void a_late_contribution_is_refused_though_memory_was_short_once(void **state)
 {
-    (void)state;
     for (uint32_t takes = 0; takes < 8; takes++)
         converse_late_without_memory(takes);
 }
@@ -452,7 +451,6 @@ static void what_has_come_of_a_session_that_is_forgotten_is_not_told(void **stat
 
     assert_int_equal(talk_times_said(talk, "1 has come"), 0); /* then */
     assert_ptr_equal(talk->lane->closed_sessions.first, talk->lane->closed_sessions.last);
-    talk_forget(talk);
 }
 
 /* Worker 1 has come to a step that is over, worker 2 to the next one as well. The contribution of

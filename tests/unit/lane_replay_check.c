@@ -2,12 +2,6 @@
 /* lane_replay_check.c -- the comparison of a lane with one that its records make objects to each
  * difference. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "corrupt.h"
 #include "lane_collective.h"
@@ -64,8 +58,6 @@ static void push_rows(struct world *world, uint8_t session)
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&indices, &values};
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     indices.shard_id = values.shard_id = TABLE;
     indices.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
@@ -78,9 +70,7 @@ static void push_rows(struct world *world, uint8_t session)
     part.weight = 1;
     part.pieces = pieces;
     part.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(world->talk, world->push[session], &request, &payload, sizeof payload);
+    talk_push_part(world->talk, world->push[session], &part, &payload, sizeof payload);
 }
 
 /* Of session 1 push 1 is applied, 2 is voided, 3 is by sgd, and 4 by rows. Session 3 is closed.

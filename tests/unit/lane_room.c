@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_room.c -- large parts share a pool: they ask, wait in their order, and give way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_pool.h"
 
@@ -272,7 +266,6 @@ static void a_session_that_ends_gives_its_room_to_who_waits(void **state)
     talk_close(talk, 1);
 
     assert_true(talk_times_said(talk, "resend 1\n") == 1);
-    talk_forget(talk);
 }
 
 /* As one that is closed before: of a session that is decided nothing is waited for. */
@@ -291,7 +284,6 @@ static void a_session_that_is_decided_gives_its_room_to_who_waits(void **state)
 
     assert_int_equal(talk_times_said(talk, "resend 1\n"), 1);
     assert_int_equal(talk->lane->claims.waiting, 0);
-    talk_forget(talk);
 }
 
 static void on_a_new_stream_the_room_that_is_kept_is_said_again(void **state)
@@ -306,7 +298,6 @@ static void on_a_new_stream_the_room_that_is_kept_is_said_again(void **state)
 
     assert_true(talk_times_said(talk, "resend 1\n") == 1);
     assert_int_equal(talk->lane->claims.bytes, ROOM);
-    talk_forget(talk);
 }
 
 /* ---- it gives way */
@@ -361,7 +352,6 @@ static void the_largest_part_is_named_where_one_waits_for_room(void **state)
     assert_int_equal(stats->n_waits, 1);
     assert_non_null(strstr(stats->waits[0], "most of them by push 1 of worker 2"));
     assert_non_null(strstr(stats->waits[0], ", which is being received"));
-    talk_forget(talk);
 }
 
 static void what_is_committed_is_not_asked_to_give_way(void **state)
@@ -751,7 +741,6 @@ static void the_largest_part_is_named_though_it_came_first(void **state)
 
     assert_int_equal(stats->n_waits, 1);
     assert_non_null(strstr(stats->waits[0], "most of them by push 1 of worker 1"));
-    talk_forget(talk);
 }
 
 int main(void)

@@ -81,7 +81,6 @@ static void room_that_becomes_free_is_shared_at_once(void **state)
     talk_commit(talk, members.push[3], 1, 0, 0); /* when */
 
     assert_int_equal(talk_times_said(talk, "resend 1\n"), 2); /* then */
-    talk_forget(talk);
 }
 
 static void one_that_waits_has_no_room_said_on_a_new_stream(void **state)
@@ -95,7 +94,6 @@ static void one_that_waits_has_no_room_said_on_a_new_stream(void **state)
     (void)talk_push_stream(talk, 1, 2);
 
     assert_int_equal(talk_times_said(talk, "resend"), 0);
-    talk_forget(talk);
 }
 
 /* The part between the two asks for room, too. */
@@ -135,7 +133,6 @@ static void of_parts_of_one_age_that_of_the_session_with_the_lower_id_comes_firs
 
     assert_int_equal(state_of(talk, first), CLAIM_RESERVED);
     assert_int_equal(state_of(talk, first->in_lane.next), CLAIM_WAITS);
-    talk_forget(talk);
 }
 
 static void one_that_is_to_give_way_hears_of_which_round(void **state)
@@ -253,7 +250,6 @@ static void of_two_parts_of_one_session_and_age_the_first_comes_first(void **sta
 
     assert_int_equal(claim_of(talk, 2, 1)->state, CLAIM_RESERVED); /* then */
     assert_int_equal(claim_of(talk, 2, 2)->state, CLAIM_WAITS);
-    talk_forget(talk);
 }
 
 /* The same where both are behind a contribution of their session. */
@@ -273,7 +269,6 @@ static void of_two_parts_behind_a_contribution_the_first_comes_first(void **stat
 
     assert_int_equal(claim_of(talk, 2, 2)->state, CLAIM_RESERVED); /* then */
     assert_int_equal(claim_of(talk, 2, 3)->state, CLAIM_WAITS);
-    talk_forget(talk);
 }
 
 /* Parts 2, 3, … of an observer: they are committed, and wait for its push 1. */
@@ -317,7 +312,6 @@ static void of_contributions_to_a_step_the_chiefs_comes_first_then_the_lower_ind
         talk_compute(talk);
         assert_int_equal(claim_of(talk, order[i], 1)->state, CLAIM_RESERVED); /* then */
     }
-    talk_forget(talk);
 }
 
 /* The second contribution of session 1 is behind its first one, too. */
@@ -355,7 +349,6 @@ static void of_two_behind_contributions_that_of_the_earlier_step_comes_first(voi
     talk_compute(talk);
     assert_int_equal(claim_of(talk, 2, 2)->state, CLAIM_RESERVED);
     assert_int_equal(claim_of(talk, 1, 2)->state, CLAIM_RESERVED);
-    talk_forget(talk);
 }
 
 /* ---- who gives way ---- */
@@ -426,7 +419,6 @@ static void a_header_of_a_later_round_takes_back_what_is_staged(void **state)
 
     assert_int_equal(claim_of(talk, 1, 1)->state, CLAIM_WAITS); /* then */
     assert_int_equal(claim_of(talk, 2, 1)->state, CLAIM_RESERVED);
-    talk_forget(talk);
 }
 
 static void a_message_may_take_back_several_parts(void **state)

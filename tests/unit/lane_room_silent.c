@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_room_silent.c -- a client keeps room in the pool, and does not do what it is asked to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_pool.h"
 
@@ -37,7 +31,6 @@ static void elements_that_do_not_come_end_the_stream_and_are_reported(void **sta
 
     assert_true(talk_times_said(talk, "stalled 1 waiting 2\n") > 0); /* then */
     assert_int_equal(talk_times_said(talk, "end of stream"), 1);
-    talk_forget(talk);
 }
 
 static void what_another_client_sends_is_no_answer(void **state)
@@ -55,7 +48,6 @@ static void what_another_client_sends_is_no_answer(void **state)
 
     assert_true(talk_has_ended(talk, members.push[1])); /* then */
     assert_false(talk_has_ended(talk, members.push[2]));
-    talk_forget(talk);
 }
 
 static void a_ps_that_slept_ends_no_stream(void **state)
@@ -68,7 +60,6 @@ static void a_ps_that_slept_ends_no_stream(void **state)
     talk_tick(talk, 3 * talk_config().lease_ms);
 
     assert_false(talk_has_ended(talk, members.push[1]));
-    talk_forget(talk);
 }
 
 /* It has answered on another stream in between. */
@@ -88,7 +79,6 @@ static void who_is_silent_again_loses_its_stream_again(void **state)
     pass_half_leases(talk, 3);
 
     assert_true(talk_has_ended(talk, next)); /* then */
-    talk_forget(talk);
 }
 
 static void a_staged_part_that_does_not_give_way_is_reported(void **state)
@@ -108,7 +98,6 @@ static void a_staged_part_that_does_not_give_way_is_reported(void **state)
     pass_half_leases(talk, 2);
 
     assert_true(talk_times_said(talk, "stalled 1 waiting 2\n") > 0); /* then */
-    talk_forget(talk);
 }
 
 /* The commit was under way when the part was asked to give way. Its push 1 never comes. */
@@ -130,7 +119,6 @@ static void a_staged_part_that_is_committed_need_not_give_way(void **state)
         talk_tick(talk, talk_config().lease_ms / 8);
 
     assert_false(talk_has_ended(talk, members.push[1])); /* then */
-    talk_forget(talk);
 }
 
 /* The one that wanted its room first has left long ago. */
@@ -152,7 +140,6 @@ static void a_staged_part_has_a_lease_each_time_that_its_room_is_wanted(void **s
     assert_false(talk_has_ended(talk, members.push[1])); /* then */
     pass_half_leases(talk, 3);
     assert_true(talk_has_ended(talk, members.push[1]));
-    talk_forget(talk);
 }
 
 /* It waits for its other parts, and only younger ones want its room. */
@@ -169,7 +156,6 @@ static void an_older_staged_part_is_not_reported(void **state)
 
     assert_int_equal(talk_times_said(talk, "stalled"), 0);
     assert_int_equal(talk_times_said(talk, "end of stream"), 0);
-    talk_forget(talk);
 }
 
 static void whoever_answers_on_a_new_stream_goes_on(void **state)
@@ -192,7 +178,6 @@ static void whoever_answers_on_a_new_stream_goes_on(void **state)
     pass_half_leases(talk, 6);
 
     assert_int_equal(talk_times_said(talk, "stalled"), 0); /* then */
-    talk_forget(talk);
 }
 
 static void a_contribution_whose_elements_do_not_come_is_reported(void **state)
@@ -209,7 +194,6 @@ static void a_contribution_whose_elements_do_not_come_is_reported(void **state)
 
     assert_true(talk_times_said(talk, "stalled 1\n") > 0); /* then */
     assert_int_equal(talk_times_said(talk, "end of stream"), 1);
-    talk_forget(talk);
 }
 
 #define MANY 1100000u /* elements of a part that takes longer than a lease to send */
@@ -271,7 +255,6 @@ static void a_large_part_may_take_longer_than_a_lease_to_send(void **state)
     }
 
     assert_int_equal(talk_times_said(talk, "stalled"), 0);
-    talk_forget(talk);
 }
 
 /* More than 256 KiB in each lease, for two and a half leases. */
@@ -307,7 +290,6 @@ static void the_second_of_two_large_parts_comes_when_the_first_is_whole(void **s
 
     assert_int_equal(talk_times_said(talk, "staged 2\n"), 1); /* then */
     assert_int_equal(talk_times_said(talk, "stalled"), 0);
-    talk_forget(talk);
 }
 
 /* Part 1 gives way and has its room again while part 2 is on its way. */
@@ -337,7 +319,6 @@ static void a_part_that_gave_way_may_come_behind_the_next_one(void **state)
     assert_int_equal(talk_times_said(talk, "resend 1\n"), 3); /* two of session 1 */
 
     send_slowly(talk, members.push[1], &two); /* when, then */
-    talk_forget(talk);
 }
 
 static void a_large_part_comes_slowly_behind_more_small_ones_than_a_floor(void **state)
@@ -355,7 +336,6 @@ static void a_large_part_comes_slowly_behind_more_small_ones_than_a_floor(void *
     }
 
     send_slowly(talk, members.push[1], &part); /* when, then */
-    talk_forget(talk);
 }
 
 static void other_large_parts_are_no_answer_without_end(void **state)
@@ -384,7 +364,6 @@ static void other_large_parts_are_no_answer_without_end(void **state)
 
     assert_true(has_ended && n > 16); /* then */
     assert_int_equal(talk->closed.reason, SUMAC_REASON_BUSY);
-    talk_forget(talk);
 }
 
 /* It sends parts that ask later for as long as that counts. */
@@ -409,7 +388,6 @@ static void after_other_large_parts_the_elements_of_a_part_are_an_answer(void **
     send_slowly(talk, members.push[1], &part); /* when */
 
     assert_int_equal(talk_times_said(talk, "staged 1000\n"), 1); /* then */
-    talk_forget(talk);
 }
 
 static void small_parts_are_no_answer_without_end(void **state)
@@ -431,7 +409,6 @@ static void small_parts_are_no_answer_without_end(void **state)
 
     assert_true(has_ended); /* then */
     assert_int_equal(talk->closed.reason, SUMAC_REASON_BUSY);
-    talk_forget(talk);
 }
 
 /* An element for each eighth of a lease is too little. */
@@ -448,7 +425,6 @@ static void elements_that_trickle_end_the_stream(void **state)
 
     assert_true(talk_has_ended(talk, members.push[1])); /* then */
     assert_int_equal(talk->closed.reason, SUMAC_REASON_BUSY);
-    talk_forget(talk);
 }
 
 /* The client has lost the answer, and its stream is there. */
@@ -500,7 +476,6 @@ static void on_a_new_stream_all_about_room_is_said_again(void **state)
     assert_int_equal(talk_times_said(talk, "give way 1"), 1); /* then */
     (void)talk_push_stream(talk, 2, 2);
     assert_int_equal(talk_times_said(talk, "room wait 1"), 1);
-    talk_forget(talk);
 }
 
 static void nothing_is_said_there_of_what_another_client_has_asked_for(void **state)
@@ -515,7 +490,6 @@ static void nothing_is_said_there_of_what_another_client_has_asked_for(void **st
     (void)talk_push_stream(talk, 2, 2);
 
     assert_int_equal(talk_times_said(talk, "resend"), 0);
-    talk_forget(talk);
 }
 
 /* It is an ordinary part, whatever step it names. */
@@ -523,19 +497,16 @@ static void a_part_that_is_not_synchronous_asks_again_with_a_step(void **state)
 {
     struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
-    wire_part header = WIRE_PART_INIT, *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    wire_part header = WIRE_PART_INIT;
 
     header.sequence = header.step = 1;
     header.bytes = COUNT * sizeof(float);
     header.room_bytes = ROOM;
     header.first = header.last = true;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, members.push[1], &request, NULL, 0);
+    talk_push_part(talk, members.push[1], &header, NULL, 0);
     talk_expect(talk, "resend 1\n");
 
-    talk_push(talk, members.push[1], &request, NULL, 0);
+    talk_push_part(talk, members.push[1], &header, NULL, 0);
 
     talk_expect(talk, "resend 1\n");
 }
@@ -574,7 +545,6 @@ static void the_round_of_a_staged_part_is_in_its_record(void **state)
 
     assert_int_equal(lane_claim_find(again, again->sessions.first, 1)->resend, 2); /* then */
     lane_destroy(again);
-    talk_forget(talk);
 }
 
 int main(void)

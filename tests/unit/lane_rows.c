@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_rows.c -- pushes by rows: any order, repeated, in as many messages as one likes; what is
  * wrong with them is refused, and nothing changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "lane_talk.h"
@@ -62,8 +56,6 @@ static void send_some(
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&indices, &values};
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     clip.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_CLIP_VALUE;
     clip.value = push->clip;
@@ -93,11 +85,9 @@ static void send_some(
     }
     part.pieces = pieces;
     part.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
     memcpy(payload, push->rows + first, indices.bytes);
     memcpy(payload + indices.bytes, push->values + first * push->columns, values.bytes);
-    talk_push(talk, stream, &request, payload, indices.bytes + values.bytes);
+    talk_push_part(talk, stream, &part, payload, indices.bytes + values.bytes);
 }
 
 static void send(struct talk *talk, uint64_t stream, const struct rows_push *push)
@@ -315,7 +305,6 @@ static void adam_leaves_the_slots_of_other_rows_alone_and_counts_pushes(void **s
     assert_true(__builtin_fabs((double)(lazily[0] - value) - step) < 1e-5 * step + 1e-9);
     memcpy(&value, talk->pulled + COLUMNS * sizeof value, sizeof value);
     assert_number_equal(value, lazily[COLUMNS]);
-    talk_forget(talk);
 }
 
 /* The plain loop: sums, then adds. */
@@ -570,8 +559,6 @@ static void send_odd(
     static const uint8_t payload[256];
     wire_piece copies[4], *pieces[4];
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     part.sequence = sequence;
     part.previous = sequence - 1;
@@ -583,9 +570,7 @@ static void send_odd(
     }
     part.pieces = pieces;
     part.n_pieces = count;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, payload, part.bytes);
+    talk_push_part(talk, stream, &part, payload, part.bytes);
 }
 
 static wire_piece piece(int kind, uint64_t shard, uint64_t offset_bytes, uint64_t bytes)
@@ -685,8 +670,6 @@ send_pairs(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t count
         piece(WIRE_PIECE_VALUES, OTHER, first * sizeof(float), rest * sizeof(float))};
     wire_piece *pointers[] = {&pieces[0], &pieces[1], &pieces[2], &pieces[3]};
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     uint8_t *payload = calloc(count, sizeof(int64_t) + sizeof(float));
 
     part.sequence = sequence;
@@ -695,9 +678,7 @@ send_pairs(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t count
     part.bytes = count * (sizeof(int64_t) + sizeof(float));
     part.pieces = pointers;
     part.n_pieces = rest == 0 ? 2 : 4;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, payload, part.bytes);
+    talk_push_part(talk, stream, &part, payload, part.bytes);
     free(payload);
 }
 

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_rows_pull.c -- pulls of rows by index: answered in the order asked for, in as many messages
  * as it takes, and refused where there is no such row. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "pull_state.h"
@@ -154,7 +148,6 @@ static void indices_take_room_while_their_pull_waits(void **state)
 
     assert_true(first >= sizeof indices);
     assert_true(first - second >= sizeof indices - 64);
-    talk_forget(talk);
 }
 
 static void what_is_no_row_of_the_shard_is_refused(void **state)
@@ -420,15 +413,13 @@ static void each_of_many_pieces_has_its_own_rows(void **state)
         talk_tick(talk, 0);
 
     expect_rows(talk, indices, count);
-    talk_forget(talk);
 }
 
 static void push_rows_of_none(struct talk *talk, uint64_t stream)
 {
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT, *pieces[] = {&indices, &values};
     wire_function assign = WIRE_FUNCTION_INIT, *functions[] = {&assign};
-    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    wire_part part = WIRE_PART_INIT;
 
     assign.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN;
     indices.shard_id = values.shard_id = TABLE + 1;
@@ -441,9 +432,7 @@ static void push_rows_of_none(struct talk *talk, uint64_t stream)
     part.pieces = pieces;
     part.n_functions = 1;
     part.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, NULL, 0);
+    talk_push_part(talk, stream, &part, NULL, 0);
 }
 
 static void rows_of_none_assign_nothing(void **state)
@@ -460,7 +449,6 @@ static void rows_of_none_assign_nothing(void **state)
     talk_expect(talk, "staged 2\ndone 2 [1]\n");
     talk_pull(talk, talk_pull_stream(talk, 0), 9, TABLE + 1, 1, 0);
     assert_int_equal(talk_times_said(talk, "pulled 9"), 0);
-    talk_forget(talk);
 }
 
 int main(void)

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_rows_runs.c -- runs by rows beside other runs of one part: each is applied in its turn, and
  * whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "lane_talk.h"
@@ -46,8 +40,6 @@ static void push(struct talk *talk, uint64_t stream, const struct run_of *runs, 
     uint8_t payload[RUNS_MAX * sizeof *runs];
     wire_piece pieces[2 * RUNS_MAX], *pointers[2 * RUNS_MAX];
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     assert_true(count <= RUNS_MAX);
     for (const struct run_of *run = runs; run < runs + count; run++) {
@@ -67,9 +59,7 @@ static void push(struct talk *talk, uint64_t stream, const struct run_of *runs, 
     part.sequence = 1;
     part.first = part.last = part.eager = true;
     part.pieces = pointers;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, payload, part.bytes);
+    talk_push_part(talk, stream, &part, payload, part.bytes);
 }
 
 static void expect_values(struct talk *talk, uint64_t shard, const float *expected, uint32_t count)

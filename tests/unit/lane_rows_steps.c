@@ -23,8 +23,6 @@ static void contribute_scaled(
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&indices, &values};
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     uint8_t payload[sizeof rows->rows + sizeof rows->values];
 
     indices.shard_id = values.shard_id = VARIABLE;
@@ -42,9 +40,7 @@ static void contribute_scaled(
     part.bytes = indices.bytes + values.bytes;
     part.pieces = pieces;
     part.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, payload, part.bytes);
+    talk_push_part(talk, stream, &part, payload, part.bytes);
     talk_commit(talk, stream, step, 0, 0);
 }
 
@@ -208,7 +204,6 @@ static void a_range_beside_rows_of_another_member_is_refused(void **state)
 
     assert_int_equal(talk_times_said(talk, "refused 1 STEP_DIFFERS"), 1);
     assert_non_null(strstr(talk->refused, "rows by index of shard 10"));
-    talk_forget(talk);
 }
 
 /* Members send float32 to a variable of a half type, by rows as well. */
@@ -245,7 +240,6 @@ static void rows_for_a_variable_that_adds_nothing_up_are_refused(void **state)
     contribute_rows(talk, members.push[1], 1, &rows);
 
     assert_int_equal(talk_times_said(talk, "refused 1 "), 1);
-    talk_forget(talk);
 }
 
 int main(void)

@@ -2,12 +2,6 @@
 /* lane_scale.c (test) -- what of a push is computed in another type, or with other numbers, than it
  * came in: scaled parts, half types with slots of float32. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "half.h"
@@ -17,9 +11,7 @@
 
 static uint64_t begin(struct talk *talk)
 {
-    const struct lane_config config = talk_config();
-
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, VARIABLE, 40, UPDATE_ASSIGN_ADD);
     const uint64_t stream = talk_push_stream(talk, 1, 1);

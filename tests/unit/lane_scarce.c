@@ -3,12 +3,7 @@
 #include "lane_scarce.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "part_state.h"
 #include "peer_state.h"

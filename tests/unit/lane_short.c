@@ -6,14 +6,8 @@
  * messages of a step, then from the source.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "peer_state.h"
 #include "pull_state.h"
@@ -416,8 +410,6 @@ static void push_by_one_of_many(struct talk *talk, uint64_t stream, uint64_t seq
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
     for (uint32_t i = 0; i < FUNCTIONS; i++)
@@ -432,9 +424,7 @@ static void push_by_one_of_many(struct talk *talk, uint64_t stream, uint64_t seq
     header.n_functions = FUNCTIONS;
     header.pieces = pieces;
     header.n_pieces = 1;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, values, piece.bytes);
+    talk_push_part(talk, stream, &header, values, piece.bytes);
 }
 
 /* It takes its place, as one refused; where there is none to say so either, its stream ends. */
@@ -639,7 +629,6 @@ static void a_lane_that_there_is_no_memory_for_is_not_made(void **state)
     static const uint32_t indices[] = {0, 1};
     struct lane_config config = talk_config();
     uint64_t failing = 0, takes;
-    (void)state;
 
     config.member_count = 2;
     config.members_jobs = jobs;

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_short_collective.c -- rounds of collectives on a lane of which each take of memory fails
  * once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_scarce.h"
 
@@ -186,7 +180,6 @@ static void both_come_and_ask(struct scarce *scarce)
 
 static void a_round_passes_or_its_contribution_is_refused(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_ask, .answers = {HEARD_BY("1"), HEARD_BY("2")}});
 }
@@ -201,7 +194,6 @@ static void lend_results(struct talk *talk, struct lane_config *config)
 
 static void a_long_result_is_heard(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = lend_results,
         .say = both_come_and_ask,
@@ -223,7 +215,6 @@ static void both_come_and_hear_beside(struct scarce *scarce)
 
 static void a_result_beside_the_answers_of_pushes_is_heard(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_hear_beside, .answers = {HEARD_BY("1"), HEARD_BY("2")}});
 }
@@ -246,7 +237,6 @@ static void the_second_comes_late(struct scarce *scarce)
 
 static void who_comes_late_hears_the_end(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = the_second_comes_late,
         .answers = {{"pulled #1 error ROUND_TIMED_OUT\n"}, {"pulled #2 error ROUND_TIMED_OUT\n"}}});
@@ -258,14 +248,12 @@ static void order_pass(struct scarce *scarce)
 {
     struct collectives collectives;
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     collectives_init(&collectives, scarce);
     collectives.collective.split = true;
     end.collective = &collectives.collective;
     end.message = (char *)(uintptr_t) "";
-    order.collective = &end;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, collective, &end);
 }
 
 /* Of four elements the last two are here. */
@@ -285,7 +273,6 @@ static void both_come_and_ps_0_ends_it(struct scarce *scarce)
 
 static void a_split_round_passes_when_ps_0_says_so(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_ps_0_ends_it,
         .answers = {{"met #1 float32 [4] 2 4\n"}, {"met #2 float32 [4] 2 4\n"}}});
@@ -296,15 +283,13 @@ static void order_differs(struct scarce *scarce)
 {
     struct collectives collectives;
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     collectives_init(&collectives, scarce);
     end.collective = &collectives.collective;
     end.status = SUMAC_FAILED_PRECONDITION;
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_STEP_DIFFERS;
     end.message = (char *)(uintptr_t) "they differ";
-    order.collective = &end;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, collective, &end);
 }
 
 /* ps 0 waits for the proposal, which comes again each second. */
@@ -329,7 +314,6 @@ static void one_is_split_and_the_other_is_not(struct scarce *scarce)
 
 static void an_end_that_is_proposed_is_heard(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = one_is_split_and_the_other_is_not,
         .answers = {

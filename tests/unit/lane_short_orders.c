@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_short_orders.c -- what ps 0 orders of a lane of which each take of memory fails once. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "functions.h"
 #include "lane_scarce.h"
@@ -65,7 +59,6 @@ static void add_one(struct scarce *scarce)
 
 static void a_session_opens_and_leaves(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
         .say = come_and_go,
@@ -87,7 +80,6 @@ static void add_shards(struct scarce *scarce)
     wire_initializer initial = WIRE_INITIALIZER_INIT;
     wire_variable variable = WIRE_VARIABLE_INIT;
     wire_add_shards add = WIRE_ADD_SHARDS_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     (void)snprintf(name, sizeof name, "v%" PRIu64, id);
     mine.shard_id = 10 * id;
@@ -108,18 +100,15 @@ static void add_shards(struct scarce *scarce)
     variable.shards = shards;
     variable.n_shards = 2;
     add.variable = &variable;
-    order.add_shards = &add;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, add_shards, &add);
 }
 
 static void publish(struct scarce *scarce)
 {
     wire_publish publish = WIRE_PUBLISH_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     publish.variable_id = VARIABLE + scarce->number;
-    order.publish = &publish;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, publish, &publish);
 }
 
 static void delete_it(struct scarce *scarce)
@@ -157,7 +146,6 @@ static void add_and_delete(struct scarce *scarce)
 
 static void a_variable_comes_and_goes(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .say = add_and_delete,
         .answers = {
@@ -171,14 +159,12 @@ static void define_one(struct scarce *scarce)
 {
     char name[24];
     wire_define_function define = WIRE_DEFINE_FUNCTION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     (void)snprintf(name, sizeof name, "mine%" PRIu64, scarce->number);
     define.number = UPDATE_DEFINED_FIRST - 1 + (uint32_t)scarce->number;
     define.name = name;
     define.text = (char *)(uintptr_t) "value = g";
-    order.define = &define;
-    talk_order(scarce->talk, &order);
+    talk_order_of(scarce->talk, define, &define);
 }
 
 static void define_and_use(struct scarce *scarce)
@@ -192,7 +178,6 @@ static void define_and_use(struct scarce *scarce)
 
 static void a_function_is_defined_and_applied(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
         .say = define_and_use,
@@ -253,7 +238,6 @@ static uint64_t begin_without(uint64_t failing, uint32_t *not_created)
 
 static void a_ps_that_has_met_ps_0_knows_where_all_are(void **state)
 {
-    (void)state;
     uint64_t failing = 1;
     uint32_t not_created = 0;
 

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_short_pull.c -- pulls from a lane of which each take of memory fails once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_scarce.h"
 
@@ -91,7 +85,6 @@ static void pull_three(struct scarce *scarce)
 
 static void each_pull_is_answered_and_the_next_ones_are_right(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = lend_blocks,
         .prepare = add_table,
@@ -163,7 +156,6 @@ static void a_long_pull_beside_a_push_is_answered(void **state)
 {
     static void (*const said[])(struct scarce *) = {pull_beside_a_push, pull_beside_a_row};
 
-    (void)state;
     for (uint32_t i = 0; i < 2; i++)
         scarce_each_take(&(struct scarce_conversation){
             .configure = lend_blocks,
@@ -195,7 +187,6 @@ static void wait_and_cancel(struct scarce *scarce)
 
 static void a_pull_that_waits_runs_out_of_time_or_is_cancelled(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = lend_blocks,
         .prepare = add_table,

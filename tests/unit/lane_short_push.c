@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_short_push.c -- pushes to a lane of which each take of memory fails once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_scarce.h"
 
@@ -34,7 +28,6 @@ static void push_and_commit(struct scarce *scarce)
 
 static void a_push_is_applied_or_refused_and_the_next_one_is_applied(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
         .say = push_and_commit,
@@ -65,7 +58,6 @@ static void push_many(struct scarce *scarce)
 
 static void a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_applied(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_many,
         .say = push_many,
@@ -113,11 +105,10 @@ static uint64_t push_both_scarcely(uint64_t failing, bool *refused)
     static const float expected[] = {1, 2, 3, 4};
     float held[4];
     void *state;
-    const struct lane_config config = talk_config();
 
     assert_int_equal(talk_setup(&state), 0);
     struct talk *const talk = state;
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     add_many(&(struct scarce){.talk = talk});
     talk_variable(talk, BEHIND, 4, UPDATE_ASSIGN_ADD);
@@ -141,7 +132,6 @@ static void a_push_behind_one_that_there_is_no_memory_for_has_its_own_bytes(void
     uint32_t refused_times = 0;
     uint64_t failing = 0, takes;
     bool refused;
-    (void)state;
 
     do {
         each_take_reset();
@@ -164,7 +154,6 @@ static void push_with_another_checksum(struct scarce *scarce)
 
 static void a_push_that_is_refused_is_refused_with_any_memory(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
         .say = push_with_another_checksum,
@@ -238,7 +227,6 @@ static void push_rows(struct scarce *scarce)
 
 static void a_push_by_rows_is_applied_or_refused_and_the_next_one_is_applied(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_table,
         .say = push_rows,
@@ -286,7 +274,6 @@ static void contribute_both(struct scarce *scarce)
 
 static void a_step_is_over_though_a_contribution_is_refused(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = two_members,
         .prepare = add_mean,
@@ -307,7 +294,6 @@ static void contribute_early_and_late(struct scarce *scarce)
 
 static void a_step_of_a_quorum_is_over_and_who_comes_late_is_told(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = one_of_two,
         .prepare = add_mean,

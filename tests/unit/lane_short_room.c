@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_short_room.c -- large parts that ask for room, wait and give way, while each take of memory
  * of the lane fails once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "claims.h"
 #include "lane_scarce.h"
@@ -77,7 +71,6 @@ static void one_after_the_other(struct scarce *scarce)
 
 static void a_part_that_waits_for_room_comes_when_there_is_some(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = room_for_one,
         .prepare = add_one,
@@ -104,7 +97,6 @@ static void the_younger_gives_way(struct scarce *scarce)
 
 static void a_part_that_gives_way_comes_again(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = room_for_one,
         .prepare = add_one,
@@ -161,7 +153,6 @@ static void ask_beside_a_contribution(struct scarce *scarce)
 
 static void a_part_that_steps_leave_no_room_for_is_refused(void **state)
 {
-    (void)state;
     scarce_each_take(&(struct scarce_conversation){
         .configure = almost_room_for_three,
         .prepare = add_sum,

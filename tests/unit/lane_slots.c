@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_slots.c -- pulls of what an update function keeps beside a value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "assert_number.h"
 #include "lane_talk.h"
 
@@ -53,10 +46,9 @@ static void pull_both_of(struct talk *talk, uint64_t stream, uint64_t shard)
 static void a_value_and_its_slot_are_of_one_moment(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     const float *const pulled = (const float *)(const void *)talk->pulled;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, MOMENTUM, 40, UPDATE_MOMENTUM);
     const uint64_t stream = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 1);
@@ -86,8 +78,6 @@ static void push_row(struct talk *talk, uint64_t stream)
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&indices, &values};
     wire_part part = WIRE_PART_INIT;
-    wire_part *parts[] = {&part};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     indices.shard_id = values.shard_id = TABLE;
     indices.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
@@ -99,9 +89,7 @@ static void push_row(struct talk *talk, uint64_t stream)
     part.weight = 1;
     part.pieces = pieces;
     part.n_pieces = 2;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, stream, &request, &payload, sizeof payload);
+    talk_push_part(talk, stream, &part, &payload, sizeof payload);
 }
 
 /* The table has zeros until the row is pushed. `both`: the reader reads the slot, too. */
@@ -159,10 +147,9 @@ static void pull_slot(struct talk *talk, uint64_t stream, uint32_t slot)
 static void each_slot_is_read_by_its_number(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     const float *const pulled = (const float *)(const void *)talk->pulled;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, MOMENTUM, 40, UPDATE_ADAM);
     const uint64_t stream = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 1);
@@ -176,18 +163,16 @@ static void each_slot_is_read_by_its_number(void **state)
     talk_forget(talk);
     pull_slot(talk, reader, 2); /* which the function does not have */
     assert_int_equal(talk_times_said(talk, "pulled 7 error"), 1);
-    talk_forget(talk);
 }
 
 /* The elements of a slot are float32, those of the value two bytes. */
 static void a_slot_is_read_by_whole_elements_of_its_own_type(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_add(talk, TABLE, 40, 4, SUMAC_BFLOAT16, UPDATE_MOMENTUM, WIRE_INITIALIZER_ZEROS);
     const uint64_t reader = talk_pull_stream(talk, 0);
     piece.shard_id = TABLE;
@@ -213,11 +198,10 @@ static void slots_of_many_pieces_are_each_read_by_its_number(void **state)
     static wire_piece pieces[count];
     static wire_piece *pointers[count];
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     const float *const pulled = (const float *)(const void *)talk->pulled;
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, MOMENTUM, 40, UPDATE_ADAM);
     const uint64_t stream = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 1);
@@ -258,7 +242,6 @@ static void slots_of_many_pieces_are_each_read_by_its_number(void **state)
         talk_step(talk, &event);
         assert_true(talk_says_in_time(talk, wrong[i].said, talk->now_us));
     }
-    talk_forget(talk);
 }
 
 /* Two lists of versions lie side by side: the old one until its reader is done. */

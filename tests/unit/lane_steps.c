@@ -227,7 +227,6 @@ static void contributions_go_on_in_their_next_chunks(void **state)
     assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)held, sizeof held), sizeof held);
     for (uint32_t i = 0; i < ELEMENTS; i++)
         assert_true(held[FIRST + i] >= 2 * values[i] && held[FIRST + i] <= 2 * values[i]);
-    talk_forget(talk);
 }
 
 static void a_variable_says_how_contributions_become_one(void **state)
@@ -435,7 +434,6 @@ static void a_step_that_weighs_nothing_lets_its_members_go_on(void **state)
 
     assert_int_equal(talk_times_said(talk, "refused 1 ZERO_WEIGHT\n"), 2);
     assert_int_equal(talk_times_said(talk, "done 2 [1]\n"), 1);
-    talk_forget(talk);
 }
 
 static void the_first_contribution_is_taken_with_its_scale(void **state)
@@ -511,7 +509,6 @@ static void a_member_that_was_lost_before_its_first_step_fails_none(void **state
     talk_decide(talk, 2, 0, 0);
 
     assert_int_equal(talk_times_said(talk, "fails the synchronous steps"), 0);
-    talk_forget(talk);
 }
 
 /* The contribution is staged without a commit. */
@@ -530,7 +527,6 @@ static void a_lost_member_fails_the_step_that_it_has_not_committed(void **state)
 
     assert_int_equal(
         talk_times_said(talk, "fails the synchronous steps from 1 on: they lack worker 1"), 1);
-    talk_forget(talk);
 }
 
 /* Its own contribution to the step that fails waits behind the one that is being applied. */
@@ -683,7 +679,6 @@ static void what_a_settled_member_has_contributed_to_a_lost_step_is_let_go(void 
     talk_decide(talk, 1, 0, 0);
 
     assert_int_equal(talk->lane->staged_bytes, 0); /* then */
-    talk_forget(talk);
 }
 
 int main(void)

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_streams.c -- streams that come early, late or for a reader alone, and what a ps keeps of
  * sessions that are over. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_opened.h"
 #include "part_state.h"
 #include "peer_state.h"
@@ -145,7 +138,6 @@ static void who_is_alive_is_told_when_ps_0_reads_on(void **state)
     talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "renewed 1"), 1); /* then */
-    talk_forget(talk);
 }
 
 /* The client knows its cluster from another ps. */
@@ -196,7 +188,6 @@ static void a_close_of_a_session_that_is_forgotten_is_reported(void **state)
         talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "commit_through 0\n"), 1); /* then */
-    talk_forget(talk);
 }
 
 static void of_a_session_that_is_being_closed_no_broken_stream_is_logged(void **state)
@@ -210,7 +201,6 @@ static void of_a_session_that_is_being_closed_no_broken_stream_is_logged(void **
     talk_hang_up(talk, stream);
 
     assert_int_equal(talk_times_said(talk, "broke"), 0);
-    talk_forget(talk);
 }
 
 int main(void)

@@ -5,14 +5,8 @@
 #include "combine.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "ps_core_check.h"
 #include "text.h"
@@ -93,10 +87,12 @@ void talk_make(struct talk *talk, const struct lane_config *config)
 
 void talk_start(struct talk *talk, const struct lane_config *config)
 {
-    talk_make(talk, config);
+    const struct lane_config small = talk_config();
     const struct lane_event start = {.kind = LANE_EVENT_START, .random = {CLUSTER_ID, 11}};
+
+    talk_make(talk, config == NULL ? &small : config);
     talk_step(talk, &start);
-    if (config->index == 0)
+    if (config != NULL && config->index == 0)
         return;
     talk_hello(talk);
     talk_recorded(talk);
@@ -107,24 +103,14 @@ void talk_hello(struct talk *talk) { talk_hello_of(talk, EPOCH); }
 
 void talk_hello_of(struct talk *talk, uint64_t epoch)
 {
+    wire_peer_hello hello = talk_good_hello();
+
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
-    char *addresses[] = {"h0:1", "h1:1"};
-    uint64_t incarnations[] = {0x1000, 0};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = CLUSTER_ID;
     hello.epoch = epoch;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
     hello.index = lane_config(talk->lane)->index;
-    hello.n_ps_addresses = hello.n_ps_incarnations = 2;
-    hello.ps_addresses = addresses;
-    hello.ps_incarnations = incarnations;
     hello.step_members = talk->step_members;
     hello.quorum = talk->quorum;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-    order.hello = &hello;
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, &hello);
 }
 
 int talk_setup(void **state)
@@ -624,6 +610,16 @@ void talk_push(
         .payload_spans = bytes > 0};
 
     talk_step(talk, &event);
+}
+
+void talk_push_part(
+    struct talk *talk, uint64_t stream, wire_part *part, const void *payload, size_t bytes)
+{
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    request.parts = &part;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, payload, bytes);
 }
 
 static wire_part header_of(const struct talk_part *part, wire_function **functions)

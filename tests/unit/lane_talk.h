@@ -16,7 +16,12 @@
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "lane_check.h"
 #include "ps_core.h"
@@ -96,6 +101,7 @@ int talk_teardown(void **state);
 /* A lane with small sizes, so that variables of a few bytes take every path: changed before
  * talk_start. */
 struct lane_config talk_config(void);
+/* NULL: as talk_config says. */
 void talk_start(struct talk *talk, const struct lane_config *config);
 /* The same before its START and ps 0's hello. */
 void talk_make(struct talk *talk, const struct lane_config *config);
@@ -144,7 +150,32 @@ wire_bytes talk_id(uint8_t session, uint8_t id[16]);
 void talk_hello(struct talk *talk);
 /* … which says that the cluster is in that epoch. */
 void talk_hello_of(struct talk *talk, uint64_t epoch);
+/* The hello that ps 0 said in talk_start. */
+static inline wire_peer_hello talk_good_hello(void)
+{
+    static char *addresses[] = {"h0:1", "h1:1"};
+    static uint64_t incarnations[] = {0x1000, 0};
+    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
+
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.cluster_id = 0xC1;
+    hello.epoch = 1;
+    hello.controller_incarnation = 0x1000;
+    hello.controller_secret = TALK_SECRET;
+    hello.index = 1;
+    hello.n_ps_addresses = hello.n_ps_incarnations = 2;
+    hello.ps_addresses = addresses;
+    hello.ps_incarnations = incarnations;
+    return hello;
+}
 void talk_order(struct talk *talk, wire_peer_order *order);
+/* An order of one kind, a member of wire_peer_order. */
+#define talk_order_of(talk, kind, body)                                                            \
+    do {                                                                                           \
+        wire_peer_order made_order = WIRE_PEER_ORDER_INIT;                                         \
+        made_order.kind = (body);                                                                  \
+        talk_order(talk, &made_order);                                                             \
+    } while (0)
 void talk_open(struct talk *talk, uint8_t session);
 /* What a synchronous step is made of: of these sessions, a digit each. */
 void talk_take(struct talk *talk, uint64_t step, const char *sessions);
@@ -170,6 +201,9 @@ void talk_writable(struct talk *talk, uint64_t stream);
 void talk_push(
     struct talk *talk, uint64_t stream, wire_push_request *request, const void *payload,
     size_t bytes);
+/* A message of that part alone. */
+void talk_push_part(
+    struct talk *talk, uint64_t stream, wire_part *part, const void *payload, size_t bytes);
 
 struct talk_part {
     uint64_t sequence, previous;

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_talk_orders.c -- the conversation's half of ps 0, and a call of Stats. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lane_talk.h"
 
@@ -31,7 +25,6 @@ void talk_open(struct talk *talk, uint8_t session)
     uint8_t id[16];
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     task.job = (char *)(talk->job == NULL ? "worker" : talk->job);
     task.index = session;
@@ -41,20 +34,17 @@ void talk_open(struct talk *talk, uint8_t session)
     open.attempt = 1;
     if (talk->initials < talk->step_members)
         open.initial = ++talk->initials;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
 }
 
 void talk_first_step(struct talk *talk, uint8_t session, uint64_t step)
 {
     uint8_t id[16];
     wire_first_step first = WIRE_FIRST_STEP_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     first.session_id = talk_id(session, id);
     first.step = step;
-    order.first_step = &first;
-    talk_order(talk, &order);
+    talk_order_of(talk, first_step, &first);
 }
 
 void talk_take(struct talk *talk, uint64_t step, const char *sessions)
@@ -62,15 +52,13 @@ void talk_take(struct talk *talk, uint64_t step, const char *sessions)
     uint8_t ids[8][16];
     wire_bytes named[8];
     wire_take_step take = WIRE_TAKE_STEP_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     take.step = step;
     take.session_ids = named;
     for (; sessions[take.n_session_ids] != 0; take.n_session_ids++)
         named[take.n_session_ids] =
             talk_id((uint8_t)(sessions[take.n_session_ids] - '0'), ids[take.n_session_ids]);
-    order.take = &take;
-    talk_order(talk, &order);
+    talk_order_of(talk, take, &take);
 }
 
 void talk_close(struct talk *talk, uint8_t session) { talk_close_for(talk, session, NULL); }
@@ -81,18 +69,15 @@ void talk_close_for(struct talk *talk, uint8_t session, wire_close_cause *cause)
     wire_close_session close = WIRE_CLOSE_SESSION_INIT;
 
     close.cause = cause;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     close.session_id = talk_id(session, id);
-    order.close = &close;
-    talk_order(talk, &order);
+    talk_order_of(talk, close, &close);
 }
 
 void talk_decide(struct talk *talk, uint8_t session, uint64_t final, uint64_t voided)
 {
     uint8_t id[16];
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     decide.session_id = talk_id(session, id);
     decide.final = final;
@@ -100,8 +85,7 @@ void talk_decide(struct talk *talk, uint8_t session, uint64_t final, uint64_t vo
     decide.voided = &voided;
     decide.acked_through = talk->decided_acked_through;
     decide.lost = talk->lost;
-    order.decide = &decide;
-    talk_order(talk, &order);
+    talk_order_of(talk, decide, &decide);
 }
 
 void talk_add(
@@ -157,11 +141,9 @@ void talk_variable(struct talk *talk, uint64_t id, uint64_t elements, uint32_t f
 void talk_delete(struct talk *talk, uint64_t id)
 {
     wire_delete_variable deleted = WIRE_DELETE_VARIABLE_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     deleted.variable_id = id;
-    order.delete_ = &deleted;
-    talk_order(talk, &order);
+    talk_order_of(talk, delete_, &deleted);
 }
 
 void talk_cancel(struct talk *talk, uint64_t stream, uint64_t request)

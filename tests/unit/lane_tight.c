@@ -5,13 +5,7 @@
  * A row of rpcs.h has its requests here: whoever adds one is asked for them by the compiler. A call
  * is made at ps 0, where the controller answers most of them, and at ps 1; streams are ps 1's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "controller_state.h"
 #include "pull.h"
@@ -568,11 +562,9 @@ static void order_decide(struct talk *talk, uint64_t stream)
 static void order_membership(struct talk *talk, uint64_t stream)
 {
     Sumac__V1__Membership membership = SUMAC__V1__MEMBERSHIP__INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     (void)stream;
-    order.membership = &membership;
-    talk_order(talk, &order);
+    talk_order_of(talk, membership, &membership);
 }
 
 static void order_what_is_not_supported(struct talk *talk, uint64_t stream)
@@ -592,11 +584,9 @@ static void order_what_is_not_supported(struct talk *talk, uint64_t stream)
 static void order_end(struct talk *talk, uint64_t stream)
 {
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     (void)stream;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
 }
 
 static const struct said orders[] = {

@@ -1,42 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_told.c -- what a ps is told that does not fit it: a hello for another ps, an order about a
  * session that is not here, a pull of a view, and, ps 0, orders of another ps 0. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_opened.h"
 #include "part_state.h"
 #include "step.h"
 
-/* The hello that ps 0 said in talk_start. */
-static wire_peer_hello good_hello(void)
-{
-    static char *addresses[] = {"h0:1", "h1:1"};
-    static uint64_t incarnations[] = {0x1000, 0};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = 0xC1;
-    hello.epoch = 1;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
-    hello.index = 1;
-    hello.n_ps_addresses = hello.n_ps_incarnations = 2;
-    hello.ps_addresses = addresses;
-    hello.ps_incarnations = incarnations;
-    return hello;
-}
-
 static void order_hello(struct talk *talk, wire_peer_hello *hello)
 {
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    order.hello = hello;
-    talk_order(talk, &order);
+    talk_order_of(talk, hello, hello);
 }
 
 static void a_close_reports_whether_the_client_is_connected(void **state)
@@ -55,7 +26,7 @@ static void a_close_reports_whether_the_client_is_connected(void **state)
 static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
     const uint64_t present = talk->controller;
@@ -75,7 +46,7 @@ static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void *
 static void a_second_ps_0_hears_where_the_first_is_and_to_end_one(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
     wire_identity identity = WIRE_IDENTITY_INIT;
 
     (void)begin(talk); /* given */
@@ -100,7 +71,7 @@ static void a_second_ps_0_hears_where_the_first_is_and_to_end_one(void **state)
 static void a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
     hello.index = 2;
@@ -136,7 +107,6 @@ static void open_at(struct talk *talk, uint8_t session, uint64_t membership_epoc
     uint8_t id[16] = {session};
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     task.job = (char *)"worker";
     task.index = session;
@@ -145,8 +115,7 @@ static void open_at(struct talk *talk, uint8_t session, uint64_t membership_epoc
     open.task = &task;
     open.attempt = 1;
     open.membership_epoch = membership_epoch;
-    order.open = &open;
-    talk_order(talk, &order);
+    talk_order_of(talk, open, &open);
 }
 
 static void a_session_that_is_opened_tells_the_membership_when_it_is_newer(void **state)
@@ -190,8 +159,6 @@ static void a_function_with_a_hyperparameter_that_it_cannot_have_refuses_its_pus
     wire_function sgd = WIRE_FUNCTION_INIT;
     wire_function *functions[] = {&sgd};
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_BETA_2; /* it has none */
     rate.value = 0.5;
@@ -202,10 +169,8 @@ static void a_function_with_a_hyperparameter_that_it_cannot_have_refuses_its_pus
     header.first = header.last = true;
     header.functions = functions;
     header.n_functions = 1;
-    request.parts = parts;
-    request.n_parts = 1;
 
-    talk_push(talk, stream, &request, NULL, 0);
+    talk_push_part(talk, stream, &header, NULL, 0);
     talk_expect(talk, "refused 1 BAD_HYPERPARAMETER\n");
     send(talk, stream, 2, 1);
 
@@ -289,7 +254,7 @@ static void ps_0_that_another_ps_0_calls_names_both_lists(void **state)
     static const char both[] = "this is ps 0 of h0:1, h1:1, called by ps 0 of h1:1, h0:1; give "
                                "every task the same, in the same order";
     struct lane_config config = talk_config();
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     config.index = 0;
@@ -363,7 +328,7 @@ static void begin_missed(struct talk *talk, struct lane_config config)
 static void a_hello_may_come_again_on_its_stream(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
 
@@ -376,7 +341,7 @@ static void a_hello_may_come_again_on_its_stream(void **state)
 static void a_hello_without_addresses_is_logged_as_of_an_unknown_address(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
     struct lane_config config = talk_config();
 
     config.ps_addresses = NULL;
@@ -395,7 +360,7 @@ static void a_hello_with_an_index_beyond_its_list_names_no_address(void **state)
 {
     struct talk *const talk = *state;
     char *addresses[] = {"h0:1", "h1:1", "h9:9"};
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     begin_missed(talk, talk_config());
     hello.ps_addresses = addresses;
@@ -414,7 +379,7 @@ static void a_hello_of_another_run_is_refused_for_its_run(void **state)
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
     wire_identity identity = SUMAC__V1__IDENTITY__INIT;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     config.identity = (struct run_identity){.run = "ours", .source = RUN_SOURCE_ENVIRONMENT};
     begin_missed(talk, config);
@@ -436,7 +401,7 @@ static void a_hello_may_name_as_many_ps_as_a_cluster_has_at_most(void **state)
     struct talk *const talk = *state;
     char *addresses[named];
     uint64_t incarnations[named] = {0x1000};
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
     for (size_t i = 0; i < named; i++) {
@@ -466,7 +431,7 @@ static void a_hello_may_name_as_many_ps_as_a_cluster_has_at_most(void **state)
 static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
     struct lane_config config = talk_config();
 
     config.ps_addresses = NULL;
@@ -486,7 +451,7 @@ static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
 static void the_first_call_and_the_first_session_of_a_ps_are_logged(void **state)
 {
     struct talk *const talk = *state;
-    wire_peer_hello hello = good_hello();
+    wire_peer_hello hello = talk_good_hello();
 
     begin_missed(talk, talk_config());
     order_hello(talk, &hello);
@@ -503,13 +468,11 @@ static void the_first_call_and_the_first_session_of_a_ps_are_logged(void **state
 static void define(struct talk *talk, const char *text)
 {
     wire_define_function define = WIRE_DEFINE_FUNCTION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     define.number = UPDATE_DEFINED_FIRST;
     define.name = (char *)(uintptr_t) "mine";
     define.text = (char *)(uintptr_t)text;
-    order.define = &define;
-    talk_order(talk, &order);
+    talk_order_of(talk, define, &define);
 }
 
 static void a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once(void **state)
@@ -538,14 +501,12 @@ static void decide_with(struct talk *talk, uint8_t session, size_t count)
     uint8_t id[16];
     uint64_t voided[] = {1, 2, 3};
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     decide.session_id = talk_id(session, id);
     decide.final = 3;
     decide.voided = voided;
     decide.n_voided = count;
-    order.decide = &decide;
-    talk_order(talk, &order);
+    talk_order_of(talk, decide, &decide);
 }
 
 /* Two ps remember one of a session each. */
@@ -634,7 +595,6 @@ static void a_pull_that_waited_for_a_push_hears_of_that_push(void **state)
 
     assert_int_equal(talk_times_said(talk, "pulled 7 error"), 1);
     assert_non_null(strstr(talk->refused, "pull 7 waited for push 5 of session worker 1"));
-    talk_forget(talk);
 }
 
 int main(void)

@@ -2,12 +2,6 @@
 /* lane_voided.c -- what is remembered of refused pushes: as long as it is wanted, and no more than
  * that. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "assert_number.h"
 #include "handlers.h"
@@ -385,8 +379,6 @@ static void a_refused_part_that_is_cut_off_counts_when_it_is_whole(void **state)
     wire_part header = WIRE_PART_INIT;
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     piece.shard_id = VARIABLE;
     piece.bytes = 4;
@@ -395,10 +387,8 @@ static void a_refused_part_that_is_cut_off_counts_when_it_is_whole(void **state)
     header.bytes = 8;
     header.pieces = pieces;
     header.n_pieces = 1;
-    request.parts = parts;
-    request.n_parts = 1;
     for (uint64_t generation = 2; generation < 7; generation++) {
-        talk_push(talk, stream, &request, nan_value, 4);
+        talk_push_part(talk, stream, &header, nan_value, 4);
         talk_hang_up(talk, stream);
         stream = talk_push_stream(talk, 1, generation);
     }
@@ -420,7 +410,6 @@ static void order_decide(struct talk *talk, uint64_t final, uint64_t voided_coun
     static uint64_t voided[3 * LANE_VOIDED_PER_SESSION_MAX];
     uint8_t id[16];
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     memset(id, 1, sizeof id);
     for (uint64_t i = 0; i < voided_count; i++)
@@ -429,8 +418,7 @@ static void order_decide(struct talk *talk, uint64_t final, uint64_t voided_coun
     decide.final = final;
     decide.voided = voided;
     decide.n_voided = voided_count;
-    order.decide = &decide;
-    talk_order(talk, &order);
+    talk_order_of(talk, decide, &decide);
 }
 
 /* What it could not void it would apply. */
@@ -506,7 +494,6 @@ static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voi
     static uint64_t voided[16 * LANE_VOIDED_PER_SESSION_MAX];
     uint8_t id[16];
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     for (size_t i = 0; i < voided_count; i++)
         voided[i] = i + 1;
@@ -516,8 +503,7 @@ static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voi
     decide.session_id = (wire_bytes){.len = sizeof id, .data = id};
     decide.final = decide.n_voided = voided_count;
     decide.voided = voided;
-    order.decide = &decide;
-    talk_order(talk, &order);
+    talk_order_of(talk, decide, &decide);
     talk_forget(talk);
 }
 
@@ -525,10 +511,9 @@ static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voi
 static void what_is_voided_of_closed_sessions_is_within_what_is_published(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     uint8_t oldest[16];
 
-    talk_start(talk, &config); /* given */
+    talk_start(talk, NULL); /* given */
     talk->lane->ps_count = 16;
     const uint64_t before = talk->bytes_taken;
     open_close_and_decide(talk, 1, 16 * LANE_VOIDED_PER_SESSION_MAX);
@@ -552,9 +537,8 @@ static void what_is_voided_of_closed_sessions_is_within_what_is_published(void *
 static void closed_sessions_of_which_little_is_voided_are_remembered(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
 
     for (uint8_t session = 1; session < 255; session++)
         open_close_and_decide(talk, session, 8);

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_waits.c -- what a ps says that it waits for itself, in lines that become rarer and in its
  * statistics, and for what the parts there wait. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lane_talk.h"
 #include "silence.h"
 
@@ -34,21 +27,11 @@ static void seconds_pass(struct talk *talk, int count)
 
 static void call_from_ps_0(struct talk *talk)
 {
-    char *addresses[] = {"h0:1", "h1:1"};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    wire_peer_hello hello = talk_good_hello();
 
     talk->controller = talk_stream(talk, LANE_STREAM_PEER);
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.cluster_id = 0xC1;
-    hello.epoch = 1;
-    hello.controller_incarnation = 0x1000;
-    hello.controller_secret = TALK_SECRET;
-    hello.index = 1;
-    hello.ps_addresses = addresses;
-    hello.n_ps_addresses = 2;
-    order.hello = &hello;
-    talk_order(talk, &order);
+    hello.n_ps_incarnations = 0;
+    talk_order_of(talk, hello, &hello);
 }
 
 /* The only sentence of Stats.waits; fails the test when there are others, and when there is none
@@ -428,10 +411,9 @@ static void a_ps_without_workers_names_them_in_its_statistics(void **state)
 static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(void **state)
 {
     struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
     wire_peer_order alive = WIRE_PEER_ORDER_INIT;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     assert_string_equal(wait_in_stats(talk), "");
     seconds_pass(talk, 4); /* a line every 5 s: it is not late yet */
@@ -492,10 +474,9 @@ static const float one[] = {1, 1, 1, 1};
 
 static struct streams begin(struct talk *talk)
 {
-    const struct lane_config config = talk_config();
     struct streams streams;
 
-    talk_start(talk, &config);
+    talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
     streams.push = talk_push_stream(talk, 1, 1);

@@ -207,13 +207,11 @@ static void a_part_that_is_not_committed_keeps_a_run_that_ends(struct talk *talk
     const struct talk_part part = {
         .sequence = 1, .shard = VARIABLE, .shards = 1, .values = ones, .count = 1};
     wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     talk_part(talk, members.push[1], &part);
     end.message = "every listed member has left as done";
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
-    order.end = &end;
-    talk_order(talk, &order);
+    talk_order_of(talk, end, &end);
 }
 
 /* ---- ps 0 */

@@ -2,14 +2,8 @@
 /* lane_work.c -- whatever a peer asks, no step does much more than so much work: the rest goes on
  * with the next event, which the lane asks for. Counted is what a step looks at, makes and copies.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "pull_state.h"
 #include "lane_talk.h"

@@ -24,120 +24,113 @@ uint32_t __wrap_ps_processors(void)
     return processors != 0 ? processors : __real_ps_processors();
 }
 
+/* The TF_CONFIG of the only ps. */
+#define ONLY_PS "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}"
+
+/* The options of a ps, and the configuration made of them. */
+struct made {
+    struct ps_options options;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error;
+};
+
 /* The configuration made of a TF_CONFIG, and the status it came to. */
-static enum sumac_status configure(
-    const char *tf_config, struct ps_options *options, struct sumac_cluster *cluster,
-    struct ps_lane_config *config, struct sumac_error *error)
+static enum sumac_status configure(const char *tf_config, struct made *made)
 {
-    assert_int_equal(sumac_cluster_parse(tf_config, NULL, cluster, error), SUMAC_OK);
-    options->cluster = cluster;
-    ps_options_fill(options);
-    return ps_config_make(options, config, error);
+    assert_int_equal(sumac_cluster_parse(tf_config, NULL, &made->cluster, &made->error), SUMAC_OK);
+    made->options.cluster = &made->cluster;
+    ps_options_fill(&made->options);
+    return ps_config_make(&made->options, &made->config, &made->error);
 }
 
-static void drop(struct ps_lane_config *config, struct sumac_cluster *cluster)
+static void drop(struct made *made)
 {
-    ps_config_free(config);
-    sumac_cluster_deinit(cluster);
+    ps_config_free(&made->config);
+    sumac_cluster_deinit(&made->cluster);
 }
 
 static void the_lane_is_told_all_ps_and_all_members(void **state)
 {
-    (void)state;
-    struct ps_options options = PS_OPTIONS_INIT;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    struct made made = {.options = PS_OPTIONS_INIT};
 
     const enum sumac_status status = configure(
         "{\"cluster\":{\"ps\":[\"a:1000\",\"b:2000\"],\"chief\":[\"c:1\"],\"worker\":[\"d:1\","
         "\"e:1\"],\"evaluator\":[\"f:1\"]},\"task\":{\"type\":\"ps\",\"index\":1}}",
-        &options, &cluster, &config, &error);
+        &made);
 
     assert_int_equal(status, SUMAC_OK);
-    assert_int_equal(config.lane.index, 1);
-    assert_int_equal(config.port, 2000);
-    assert_int_equal(config.lane.ps_count, 2);
-    assert_string_equal(config.lane.ps_addresses[0], "a:1000");
-    assert_string_equal(config.lane.ps_addresses[1], "b:2000");
-    assert_int_equal(config.lane.member_count, 3);
-    assert_string_equal(config.lane.members_jobs[0], "chief");
-    assert_string_equal(config.lane.members_jobs[2], "worker");
-    assert_int_equal(config.lane.members_indices[2], 1);
-    drop(&config, &cluster);
+    assert_int_equal(made.config.lane.index, 1);
+    assert_int_equal(made.config.port, 2000);
+    assert_int_equal(made.config.lane.ps_count, 2);
+    assert_string_equal(made.config.lane.ps_addresses[0], "a:1000");
+    assert_string_equal(made.config.lane.ps_addresses[1], "b:2000");
+    assert_int_equal(made.config.lane.member_count, 3);
+    assert_string_equal(made.config.lane.members_jobs[0], "chief");
+    assert_string_equal(made.config.lane.members_jobs[2], "worker");
+    assert_int_equal(made.config.lane.members_indices[2], 1);
+    drop(&made);
 }
 
 static void limits_left_out_have_their_defaults(void **state)
 {
-    (void)state;
-    struct ps_options options = PS_OPTIONS_INIT;
+    struct made made = {.options = PS_OPTIONS_INIT};
 
-    options.rejoin_ms = 1234;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    made.options.rejoin_ms = 1234;
 
-    assert_int_equal(
-        configure(
-            "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
-            &cluster, &config, &error),
-        SUMAC_OK);
+    assert_int_equal(configure(ONLY_PS, &made), SUMAC_OK);
 
-    assert_int_equal(config.lane.rejoin_ms, 1234);
-    assert_int_equal(config.lane.lease_ms, 10000);
-    assert_int_equal(config.lane.rejoin_first_ms, 60000);
-    assert_int_equal(config.lane.ps_lost_ms, 60000);
-    assert_int_equal(config.lane.sessions_max, 32);
-    assert_int_equal(config.lane.terminate_ms, 5000);
-    assert_int_equal(config.lane.report_ms, 5000);
+    assert_int_equal(made.config.lane.rejoin_ms, 1234);
+    assert_int_equal(made.config.lane.lease_ms, 10000);
+    assert_int_equal(made.config.lane.rejoin_first_ms, 60000);
+    assert_int_equal(made.config.lane.ps_lost_ms, 60000);
+    assert_int_equal(made.config.lane.sessions_max, 32);
+    assert_int_equal(made.config.lane.terminate_ms, 5000);
+    assert_int_equal(made.config.lane.report_ms, 5000);
     const uint64_t share = ps_memory_bytes() / 8 * 3, least = UINT64_C(2304) << 20;
-    assert_true(config.lane.staging_bytes_max == (share > least ? share : least));
-    assert_true(options.grpc_memory_bytes_max == UINT64_C(256) << 20);
-    assert_true(config.lane.pulls_bytes_max == UINT64_C(64) << 20);
-    assert_true(config.lane.collective_bytes_max == UINT64_C(512) << 20);
-    assert_true(config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3);
-    assert_true(options.threads <= 3);
+    assert_true(made.config.lane.staging_bytes_max == (share > least ? share : least));
+    assert_true(made.options.grpc_memory_bytes_max == UINT64_C(256) << 20);
+    assert_true(made.config.lane.pulls_bytes_max == UINT64_C(64) << 20);
+    assert_true(made.config.lane.collective_bytes_max == UINT64_C(512) << 20);
+    assert_true(made.config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3);
+    assert_true(made.options.threads <= 3);
     const uint64_t descriptors = ps_descriptors();
     assert_int_equal(
-        config.lane.connections_max, descriptors > 2048 ? 1024 : options.connections_max);
-    assert_true(config.lane.connections_max < descriptors);
-    assert_string_equal(options.bind_host, "0.0.0.0");
-    drop(&config, &cluster);
+        made.config.lane.connections_max, descriptors > 2048 ? 1024 : made.options.connections_max);
+    assert_true(made.config.lane.connections_max < descriptors);
+    assert_string_equal(made.options.bind_host, "0.0.0.0");
+    drop(&made);
 }
 
 /* Each has a value of its own, so that none can stand for another. */
 static void each_limit_is_the_option_of_its_name(void **state)
 {
-    (void)state;
-    struct ps_options options = {
-        .lease_ms = 1001,
-        .rejoin_ms = 1002,
-        .rejoin_first_ms = 1003,
-        .ps_lost_ms = 1004,
-        .report_ms = 1005,
-        .terminate_ms = 1006,
-        .sessions_max = 21,
-        .streams_max = 22,
-        .connections_max = 23,
-        .calls_max = 500,
-        .staging_bytes_max = 10000001,
-        .view_bytes_max = 10000002,
-        .pulls_bytes_max = 10000003,
-        .collective_bytes_max = 10000006,
-        .state_bytes_max = 10000004,
-        .grpc_memory_bytes_max = 10000005,
-        .threads = 1};
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    struct made made = {
+        .options = {
+            .lease_ms = 1001,
+            .rejoin_ms = 1002,
+            .rejoin_first_ms = 1003,
+            .ps_lost_ms = 1004,
+            .report_ms = 1005,
+            .terminate_ms = 1006,
+            .sessions_max = 21,
+            .streams_max = 22,
+            .connections_max = 23,
+            .calls_max = 500,
+            .staging_bytes_max = 10000001,
+            .view_bytes_max = 10000002,
+            .pulls_bytes_max = 10000003,
+            .collective_bytes_max = 10000006,
+            .state_bytes_max = 10000004,
+            .grpc_memory_bytes_max = 10000005,
+            .threads = 1}};
 
     assert_int_equal(
         configure(
-            "{\"cluster\":{\"ps\":[\"a:65535\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
-            &cluster, &config, &error),
+            "{\"cluster\":{\"ps\":[\"a:65535\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &made),
         SUMAC_OK);
 
-    const struct lane_config *const lane = &config.lane;
+    const struct lane_config *const lane = &made.config.lane;
     assert_int_equal(lane->lease_ms, 1001);
     assert_int_equal(lane->rejoin_ms, 1002);
     assert_int_equal(lane->rejoin_first_ms, 1003);
@@ -157,21 +150,17 @@ static void each_limit_is_the_option_of_its_name(void **state)
     assert_int_equal(lane->unread_answers_bytes_max, RPC_UNREAD_BYTES_MAX);
     assert_string_equal(lane->version, sumac_version());
     assert_int_equal(lane->ps_count, 1);
-    assert_int_equal(config.port, 65535);
-    assert_int_equal(options.streams_max, 22);
-    drop(&config, &cluster);
+    assert_int_equal(made.config.port, 65535);
+    assert_int_equal(made.options.streams_max, 22);
+    drop(&made);
 }
 
 /* The last number that there is, and the one after it; of itself, and of another. */
 static void ps_are_numbered_up_to_their_bound(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         const uint32_t index = LANE_PS_MAX - 1 + i % 2;
-        struct ps_options options = PS_OPTIONS_INIT;
-        struct sumac_cluster cluster;
-        struct ps_lane_config config;
-        struct sumac_error error = {0};
+        struct made made = {.options = PS_OPTIONS_INIT};
         char text[160];
         (void)snprintf(
             text, sizeof text,
@@ -179,105 +168,83 @@ static void ps_are_numbered_up_to_their_bound(void **state)
             "\"task\":{\"type\":\"ps\",\"index\":%u}}",
             index, i < 2 ? 0 : index);
 
-        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+        const enum sumac_status status = configure(text, &made);
 
         assert_int_equal(status, i % 2 == 0 ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
         if (status == SUMAC_OK)
-            assert_int_equal(config.lane.ps_count, LANE_PS_MAX);
+            assert_int_equal(made.config.lane.ps_count, LANE_PS_MAX);
         else
-            assert_non_null(strstr(error.text, i < 2 ? "TF_CONFIG has ps " : "this is ps "));
-        drop(&config, &cluster);
+            assert_non_null(strstr(made.error.text, i < 2 ? "TF_CONFIG has ps " : "this is ps "));
+        drop(&made);
     }
 }
 
 /* All but one processor, three at most: a ps shares its host with workers. */
 static void three_threads_compute_at_most_where_nothing_is_said(void **state)
 {
-    (void)state;
     const uint32_t expected[][2] = {{1, 0}, {2, 1}, {4, 3}, {5, 3}, {64, 3}};
 
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        struct ps_options options = PS_OPTIONS_INIT;
-        struct sumac_cluster cluster;
-        struct ps_lane_config config;
-        struct sumac_error error = {0};
+        struct made made = {.options = PS_OPTIONS_INIT};
 
         processors = expected[i][0];
-        assert_int_equal(
-            configure(
-                "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
-                &cluster, &config, &error),
-            SUMAC_OK);
+        assert_int_equal(configure(ONLY_PS, &made), SUMAC_OK);
         processors = 0;
 
-        assert_int_equal(options.threads, expected[i][1]);
-        drop(&config, &cluster);
+        assert_int_equal(made.options.threads, expected[i][1]);
+        drop(&made);
     }
 }
 
 /* Those of one host share its memory. */
 static void a_ps_may_fill_its_share_of_the_memory(void **state)
 {
-    (void)state;
-    struct ps_options options = PS_OPTIONS_INIT;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    struct made made = {.options = PS_OPTIONS_INIT};
 
     assert_int_equal(
         configure(
             "{\"cluster\":{\"ps\":[\"ab:1\",\"a:1\",\"a:2\",\"abc:1\",\"a:3\"]},"
             "\"task\":{\"type\":\"ps\",\"index\":2}}",
-            &options, &cluster, &config, &error),
+            &made),
         SUMAC_OK);
 
-    assert_true(config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3 / 3);
-    drop(&config, &cluster);
+    assert_true(made.config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3 / 3);
+    drop(&made);
 }
 
 static void a_ps_whose_sessions_could_push_nothing_is_refused(void **state)
 {
-    (void)state;
-    const char *const tf_config =
-        "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
-    struct ps_options options = PS_OPTIONS_INIT;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    struct made made = {.options = PS_OPTIONS_INIT};
 
-    options.sessions_max = 100; /* given */
-    options.staging_bytes_max = 65536;
+    made.options.sessions_max = 100; /* given */
+    made.options.staging_bytes_max = 65536;
 
-    enum sumac_status status = configure(tf_config, &options, &cluster, &config, &error); /* when */
+    enum sumac_status status = configure(ONLY_PS, &made); /* when */
 
     assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
-    assert_non_null(strstr(error.text, "--staging-max 65536 divided by --sessions-max 100"));
-    assert_non_null(strstr(error.text, "327 bytes"));
-    assert_non_null(strstr(error.text, "at least 13107200"));
-    drop(&config, &cluster);
-    options.staging_bytes_max = 13107200;
-    status = configure(tf_config, &options, &cluster, &config, &error);
+    assert_non_null(strstr(made.error.text, "--staging-max 65536 divided by --sessions-max 100"));
+    assert_non_null(strstr(made.error.text, "327 bytes"));
+    assert_non_null(strstr(made.error.text, "at least 13107200"));
+    drop(&made);
+    made.options.staging_bytes_max = 13107200;
+    status = configure(ONLY_PS, &made);
     assert_int_equal(status, SUMAC_OK);
-    drop(&config, &cluster);
+    drop(&made);
 }
 
 static uint32_t sessions_of(const char *tf_config, uint32_t asked)
 {
-    struct ps_options options = PS_OPTIONS_INIT;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    struct made made = {.options = PS_OPTIONS_INIT};
 
-    options.sessions_max = asked;
-    assert_int_equal(configure(tf_config, &options, &cluster, &config, &error), SUMAC_OK);
-    const uint32_t sessions_max = config.lane.sessions_max;
-    drop(&config, &cluster);
+    made.options.sessions_max = asked;
+    assert_int_equal(configure(tf_config, &made), SUMAC_OK);
+    const uint32_t sessions_max = made.config.lane.sessions_max;
+    drop(&made);
     return sessions_max;
 }
 
 static void there_is_a_place_for_every_listed_member_and_for_eight_observers(void **state)
 {
-    (void)state;
     char workers[1024] = "";
 
     for (int i = 0; i < 40; i++)
@@ -299,53 +266,44 @@ static void there_is_a_place_for_every_listed_member_and_for_eight_observers(voi
 }
 
 /* As ps 3 of the TF_CONFIG that begins so. */
-static void
-configure_ps_3(const char *clusters, struct sumac_cluster *cluster, struct ps_lane_config *config)
+static void configure_ps_3(const char *clusters, struct made *made)
 {
-    struct ps_options options = PS_OPTIONS_INIT;
-    struct sumac_error error = {0};
     char text[256];
 
+    *made = (struct made){.options = PS_OPTIONS_INIT};
     (void)snprintf(text, sizeof text, "%s,\"task\":{\"type\":\"ps\",\"index\":3}}", clusters);
-    assert_int_equal(configure(text, &options, cluster, config, &error), SUMAC_OK);
+    assert_int_equal(configure(text, made), SUMAC_OK);
 }
 
 /* A ps that some map in the configuration leaves alone in its list waits to be told of the
  * others. */
 static void a_ps_that_is_told_only_itself_is_told_of_none(void **state)
 {
-    (void)state;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
+    struct made made;
 
-    configure_ps_3(
-        "{\"cluster\":{\"worker\":{\"0\":\"w:1\"},\"ps\":[\"a:2222\"]}", &cluster, &config);
+    configure_ps_3("{\"cluster\":{\"worker\":{\"0\":\"w:1\"},\"ps\":[\"a:2222\"]}", &made);
 
-    assert_int_equal(config.lane.index, 3);
-    assert_int_equal(config.lane.ps_count, 0);
-    assert_int_equal(config.port, 2222);
-    drop(&config, &cluster);
+    assert_int_equal(made.config.lane.index, 3);
+    assert_int_equal(made.config.lane.ps_count, 0);
+    assert_int_equal(made.config.port, 2222);
+    drop(&made);
 }
 
 /* The workers are a map that names none of them yet. */
 static void the_members_that_it_is_told_are_not_all(void **state)
 {
-    (void)state;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
+    struct made made;
 
-    configure_ps_3(
-        "{\"cluster\":{\"chief\":[\"c:1\"],\"worker\":{},\"ps\":[\"a:2222\"]}", &cluster, &config);
+    configure_ps_3("{\"cluster\":{\"chief\":[\"c:1\"],\"worker\":{},\"ps\":[\"a:2222\"]}", &made);
 
-    assert_int_equal(config.lane.member_count, 1);
-    assert_true(config.lane.members_partial);
-    drop(&config, &cluster);
+    assert_int_equal(made.config.lane.member_count, 1);
+    assert_true(made.config.lane.members_partial);
+    drop(&made);
 }
 
 /* It does not matter which of the jobs is not whole. */
 static void a_map_of_members_with_holes_is_not_all_of_them(void **state)
 {
-    (void)state;
     static const struct {
         const char *jobs;
         bool partial;
@@ -355,27 +313,23 @@ static void a_map_of_members_with_holes_is_not_all_of_them(void **state)
         {"\"chief\":[\"c:1\"],\"worker\":[\"w:1\"]", false}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ps_options options = PS_OPTIONS_INIT;
-        struct sumac_cluster cluster;
-        struct ps_lane_config config;
-        struct sumac_error error = {0};
+        struct made made = {.options = PS_OPTIONS_INIT};
         char text[256];
         (void)snprintf(
             text, sizeof text,
             "{\"cluster\":{%s,\"ps\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
             cases[i].jobs);
 
-        assert_int_equal(configure(text, &options, &cluster, &config, &error), SUMAC_OK);
+        assert_int_equal(configure(text, &made), SUMAC_OK);
 
-        assert_int_equal(config.lane.members_partial, cases[i].partial);
-        assert_int_equal(config.lane.member_count, 2);
-        drop(&config, &cluster);
+        assert_int_equal(made.config.lane.members_partial, cases[i].partial);
+        assert_int_equal(made.config.lane.member_count, 2);
+        drop(&made);
     }
 }
 
 static void as_many_members_begin_as_are_listed_or_as_it_is_told(void **state)
 {
-    (void)state;
     static const struct {
         const char *jobs;
         uint32_t members;
@@ -389,33 +343,29 @@ static void as_many_members_begin_as_are_listed_or_as_it_is_told(void **state)
         {"\"evaluator\":[\"e:1\"]", 3, NULL}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ps_options options = PS_OPTIONS_INIT;
-        struct sumac_cluster cluster;
-        struct ps_lane_config config;
-        struct sumac_error error = {0};
+        struct made made = {.options = PS_OPTIONS_INIT};
         char text[256];
         (void)snprintf(
             text, sizeof text,
             "{\"cluster\":{%s,\"ps\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
             cases[i].jobs);
-        options.members = cases[i].members;
+        made.options.members = cases[i].members;
 
-        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+        const enum sumac_status status = configure(text, &made);
 
         if (cases[i].refused != NULL) {
             assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
-            assert_non_null(strstr(error.text, cases[i].refused));
+            assert_non_null(strstr(made.error.text, cases[i].refused));
         } else {
             assert_int_equal(status, SUMAC_OK);
-            assert_int_equal(config.lane.step_members, cases[i].members);
+            assert_int_equal(made.config.lane.step_members, cases[i].members);
         }
-        drop(&config, &cluster);
+        drop(&made);
     }
 }
 
 static void a_quorum_is_of_members_that_are_known_and_does_without_those_that_are_lost(void **state)
 {
-    (void)state;
     static const struct {
         const char *jobs;
         uint32_t members, quorum, index;
@@ -433,223 +383,174 @@ static void a_quorum_is_of_members_that_are_known_and_does_without_those_that_ar
         {"\"worker\":[\"w:1\",\"w:2\"]", 0, 1, 0, true, "give one of the two"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ps_options options = PS_OPTIONS_INIT;
-        struct sumac_cluster cluster;
-        struct ps_lane_config config;
-        struct sumac_error error = {0};
+        struct made made = {.options = PS_OPTIONS_INIT};
         char text[256];
         (void)snprintf(
             text, sizeof text,
             "{\"cluster\":{%s,\"ps\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"ps\",\"index\":%u}}",
             cases[i].jobs, cases[i].index);
-        options.members = cases[i].members;
-        options.quorum = cases[i].quorum;
-        options.loss_fails = cases[i].loss_fails;
+        made.options.members = cases[i].members;
+        made.options.quorum = cases[i].quorum;
+        made.options.loss_fails = cases[i].loss_fails;
 
-        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+        const enum sumac_status status = configure(text, &made);
 
         if (cases[i].refused != NULL) {
             assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
-            assert_non_null(strstr(error.text, cases[i].refused));
+            assert_non_null(strstr(made.error.text, cases[i].refused));
         } else {
             assert_int_equal(status, SUMAC_OK);
-            assert_int_equal(config.lane.step_quorum, cases[i].quorum);
-            assert_int_equal(config.lane.step_deadline_ms, LANE_DEADLINE_AUTO);
+            assert_int_equal(made.config.lane.step_quorum, cases[i].quorum);
+            assert_int_equal(made.config.lane.step_deadline_ms, LANE_DEADLINE_AUTO);
         }
-        drop(&config, &cluster);
+        drop(&made);
     }
 }
 
 static void a_sparse_map_of_ps_leaves_holes(void **state)
 {
-    (void)state;
-    struct ps_options options = PS_OPTIONS_INIT;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    struct made made = {.options = PS_OPTIONS_INIT};
 
     assert_int_equal(
         configure(
             "{\"cluster\":{\"ps\":{\"2\":\"c:3\",\"0\":\"a:1\"}},\"task\":{\"type\":\"ps\","
             "\"index\":2}}",
-            &options, &cluster, &config, &error),
+            &made),
         SUMAC_OK);
 
-    assert_int_equal(config.lane.ps_count, 3);
-    assert_string_equal(config.lane.ps_addresses[0], "a:1");
-    assert_null(config.lane.ps_addresses[1]);
-    assert_string_equal(config.lane.ps_addresses[2], "c:3");
-    drop(&config, &cluster);
+    assert_int_equal(made.config.lane.ps_count, 3);
+    assert_string_equal(made.config.lane.ps_addresses[0], "a:1");
+    assert_null(made.config.lane.ps_addresses[1]);
+    assert_string_equal(made.config.lane.ps_addresses[2], "c:3");
+    drop(&made);
 }
 
 static void a_port_that_is_given_goes_before_the_addresss(void **state)
 {
-    (void)state;
-    struct ps_options options = PS_OPTIONS_INIT;
+    struct made made = {.options = PS_OPTIONS_INIT};
 
-    options.port_given = true;
-    options.port = 0;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    made.options.port_given = true;
+    made.options.port = 0;
 
-    assert_int_equal(
-        configure(
-            "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
-            &cluster, &config, &error),
-        SUMAC_OK);
-    assert_int_equal(config.port, 0);
-    drop(&config, &cluster);
+    assert_int_equal(configure(ONLY_PS, &made), SUMAC_OK);
+    assert_int_equal(made.config.port, 0);
+    drop(&made);
 
-    options.port = 65535;
-    assert_int_equal(
-        configure(
-            "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
-            &cluster, &config, &error),
-        SUMAC_OK);
-    assert_int_equal(config.port, 65535);
-    drop(&config, &cluster);
+    made.options.port = 65535;
+    assert_int_equal(configure(ONLY_PS, &made), SUMAC_OK);
+    assert_int_equal(made.config.port, 65535);
+    drop(&made);
 
-    options.port = 70000;
-    assert_int_equal(
-        configure(
-            "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
-            &cluster, &config, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "70000"));
-    drop(&config, &cluster);
+    made.options.port = 70000;
+    assert_int_equal(configure(ONLY_PS, &made), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(made.error.text, "70000"));
+    drop(&made);
 }
 
 static void a_task_that_is_no_ps_is_refused(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "", "{\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[\"b:1\"]},\"task\":{\"type\":\"worker\","
             "\"index\":0}}"};
 
     for (size_t i = 0; i < 2; i++) {
-        struct ps_options options = PS_OPTIONS_INIT;
-        struct sumac_cluster cluster;
-        struct ps_lane_config config;
-        struct sumac_error error = {0};
+        struct made made = {.options = PS_OPTIONS_INIT};
 
-        const enum sumac_status status = configure(texts[i], &options, &cluster, &config, &error);
+        const enum sumac_status status = configure(texts[i], &made);
 
         assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
-        assert_non_null(strstr(error.text, "TF_CONFIG"));
-        drop(&config, &cluster);
+        assert_non_null(strstr(made.error.text, "TF_CONFIG"));
+        drop(&made);
     }
 }
 
 /* Three ps, two workers and a chief: a ps hears from the five others. */
 static void fewer_connections_than_other_tasks_are_refused(void **state)
 {
-    (void)state;
     const char *const text =
         "{\"cluster\":{\"ps\":[\"a:1\",\"b:1\",\"c:1\"],\"chief\":[\"d:1\"],"
         "\"worker\":[\"e:1\",\"f:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
 
     for (uint32_t count = 4; count <= 5; count++) {
-        struct ps_options options = PS_OPTIONS_INIT;
-        struct sumac_cluster cluster;
-        struct ps_lane_config config;
-        struct sumac_error error = {0};
-        options.connections_max = count;
+        struct made made = {.options = PS_OPTIONS_INIT};
+        made.options.connections_max = count;
 
-        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+        const enum sumac_status status = configure(text, &made);
 
         assert_int_equal(status, count < 5 ? SUMAC_INVALID_ARGUMENT : SUMAC_OK);
         if (count < 5)
-            assert_non_null(strstr(error.text, "--connections-max 4 is fewer than the other ps"));
-        drop(&config, &cluster);
+            assert_non_null(
+                strstr(made.error.text, "--connections-max 4 is fewer than the other ps"));
+        drop(&made);
     }
 }
 
 /* A process that may open 256 files: what its own take is left out. */
 static void more_connections_than_there_are_descriptors_for_are_refused(void **state)
 {
-    (void)state;
-    const char *const text =
-        "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
     struct rlimit before;
 
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit few = {.rlim_cur = 256, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    struct ps_options options = PS_OPTIONS_INIT;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
-    const enum sumac_status by_default = configure(text, &options, &cluster, &config, &error);
-    drop(&config, &cluster);
-    const uint32_t possible = options.connections_max;
-    options.connections_max = possible + 1;
+    struct made made = {.options = PS_OPTIONS_INIT};
+    const enum sumac_status by_default = configure(ONLY_PS, &made);
+    drop(&made);
+    const uint32_t possible = made.options.connections_max;
+    made.options.connections_max = possible + 1;
 
-    const enum sumac_status one_more = configure(text, &options, &cluster, &config, &error);
+    const enum sumac_status one_more = configure(ONLY_PS, &made);
 
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    drop(&config, &cluster);
+    drop(&made);
     assert_int_equal(by_default, SUMAC_OK);
     assert_true(possible > 128 && possible < 256);
     assert_int_equal(one_more, SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "connections that this process has descriptors for"));
-    assert_non_null(strstr(error.text, "it may have 256"));
+    assert_non_null(strstr(made.error.text, "connections that this process has descriptors for"));
+    assert_non_null(strstr(made.error.text, "it may have 256"));
 }
 
 /* Of very few descriptors half are its clients'. */
 static void of_few_descriptors_half_are_for_connections(void **state)
 {
-    (void)state;
     struct rlimit before;
-    struct ps_options options = PS_OPTIONS_INIT;
-    struct sumac_cluster cluster;
-    struct ps_lane_config config;
-    struct sumac_error error = {0};
+    struct made made = {.options = PS_OPTIONS_INIT};
 
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit few = {.rlim_cur = 100, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    const enum sumac_status status = configure(
-        "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
-        &cluster, &config, &error);
+    const enum sumac_status status = configure(ONLY_PS, &made);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 
     assert_int_equal(status, SUMAC_OK);
-    assert_int_equal(config.lane.connections_max, 50);
-    drop(&config, &cluster);
+    assert_int_equal(made.config.lane.connections_max, 50);
+    drop(&made);
 }
 
 static void calls_are_open_for_every_session_and_no_more_than_there_are_links(void **state)
 {
-    (void)state;
-    const char *const text =
-        "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
-
     const struct {
         uint32_t sessions_max, given, calls_max; /* 0: refused */
     } cases[] = {{1, 0, 4096},   {200, 0, 6400},    {3000, 0, 16384}, {100, 1600, 1600},
                  {100, 1599, 0}, {1, 16384, 16384}, {1, 16385, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ps_options options = PS_OPTIONS_INIT;
-        struct sumac_cluster cluster;
-        struct ps_lane_config config;
-        struct sumac_error error = {0};
-        options.sessions_max = cases[i].sessions_max;
-        options.calls_max = cases[i].given;
-        options.connections_max = 16;
+        struct made made = {.options = PS_OPTIONS_INIT};
+        made.options.sessions_max = cases[i].sessions_max;
+        made.options.calls_max = cases[i].given;
+        made.options.connections_max = 16;
 
-        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+        const enum sumac_status status = configure(ONLY_PS, &made);
 
         assert_int_equal(status, cases[i].calls_max == 0 ? SUMAC_INVALID_ARGUMENT : SUMAC_OK);
         if (status == SUMAC_OK) {
-            assert_int_equal(config.lane.calls_max, cases[i].calls_max);
-            assert_int_equal(config.lane.streams_max, cases[i].calls_max / 2);
-            assert_int_equal(config.lane.barrier_tasks_max, cases[i].calls_max / 32);
+            assert_int_equal(made.config.lane.calls_max, cases[i].calls_max);
+            assert_int_equal(made.config.lane.streams_max, cases[i].calls_max / 2);
+            assert_int_equal(made.config.lane.barrier_tasks_max, cases[i].calls_max / 32);
         } else {
-            assert_non_null(strstr(error.text, "--calls-max"));
-            assert_non_null(strstr(error.text, "--sessions-max"));
+            assert_non_null(strstr(made.error.text, "--calls-max"));
+            assert_non_null(strstr(made.error.text, "--sessions-max"));
         }
-        drop(&config, &cluster);
+        drop(&made);
     }
 }
 
@@ -677,7 +578,6 @@ static void a_ps_that_listens_where_its_listed_address_may_not_lead_is_found(voi
         {"[2001:db8::1]:1", "::1", 1, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct sumac_cluster cluster;
         struct sumac_error error = {0};

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -59,6 +60,26 @@ static void end(struct desk *desk)
     rounds_deinit(&desk->rounds);
     assert_int_equal(desk->rounds.room_bytes, 0);
     sized_pool_deinit(&desk->pool);
+}
+
+/* A test whose *state is a desk, of which nothing may be left afterwards. */
+#define desk_test(name) cmocka_unit_test_setup_teardown(name, open_desk, close_desk)
+
+static int open_desk(void **state)
+{
+    struct desk *desk = malloc(sizeof *desk);
+
+    assert_non_null(desk);
+    begin(desk);
+    *state = desk;
+    return 0;
+}
+
+static int close_desk(void **state)
+{
+    end(*state);
+    free(*state);
+    return 0;
 }
 
 static struct collective collective_of(uint32_t place, uint64_t number)
@@ -158,7 +179,6 @@ static void fail_alone(struct desk *desk, uint64_t number)
 
 static void a_round_is_whole_when_all_have_come(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk);
@@ -180,277 +200,237 @@ static void a_round_is_whole_when_all_have_come(void **state)
 
 static void rounds_and_names_are_apart(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
     struct collective other = collective_of(0, 1);
 
-    begin(&desk);
     other.name = "more";
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    assert_int_equal(come(&desk, 0, 2), ROUNDS_TAKEN);
-    assert_int_equal(come_as(&desk, &other, 0), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 0, 2), ROUNDS_TAKEN);
+    assert_int_equal(come_as(desk, &other, 0), ROUNDS_TAKEN);
 
-    assert_ptr_not_equal(find(&desk, 1), find(&desk, 2));
-    assert_ptr_equal(find_named(&desk, "more", 1), desk.round);
-    end(&desk);
+    assert_ptr_not_equal(find(desk, 1), find(desk, 2));
+    assert_ptr_equal(find_named(desk, "more", 1), desk->round);
 }
 
 static void who_comes_again_adds_nothing(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    const uint64_t room_bytes = desk.rounds.room_bytes;
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
+    const uint64_t room_bytes = desk->rounds.room_bytes;
 
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_AGAIN);
+    assert_int_equal(come(desk, 0, 1), ROUNDS_AGAIN);
 
-    assert_int_equal(desk.given, 1);
-    assert_int_equal(desk.rounds.room_bytes, room_bytes);
-    assert_int_equal(desk.round->came_count, 1);
-    end(&desk);
+    assert_int_equal(desk->given, 1);
+    assert_int_equal(desk->rounds.room_bytes, room_bytes);
+    assert_int_equal(desk->round->came_count, 1);
 }
 
 static void who_differs_is_told_how(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
     struct collective other = collective_of(1, 1);
 
-    begin(&desk);
     other.shape.extent[1] = 4;
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
 
-    assert_int_equal(come_as(&desk, &other, 0), ROUNDS_DIFFERS);
+    assert_int_equal(come_as(desk, &other, 0), ROUNDS_DIFFERS);
 
-    assert_int_equal(desk.error.reason, SUMAC_REASON_STEP_DIFFERS);
-    assert_non_null(strstr(desk.error.text, "worker 1 says that its shape is [2, 4]"));
-    assert_int_equal(desk.given, 1);
-    rounds_end(&desk.rounds, desk.round, &desk.error);
-    assert_int_equal(desk.given, 2);
-    end(&desk);
+    assert_int_equal(desk->error.reason, SUMAC_REASON_STEP_DIFFERS);
+    assert_non_null(strstr(desk->error.text, "worker 1 says that its shape is [2, 4]"));
+    assert_int_equal(desk->given, 1);
+    rounds_end(&desk->rounds, desk->round, &desk->error);
+    assert_int_equal(desk->given, 2);
 }
 
 static void who_is_no_participant_differs(void **state)
 {
-    (void)state;
+    struct desk *const desk = *state;
     static const struct collective_task others[] = {{.index = 1}, {.index = 8}};
-    struct desk desk;
     struct collective other = collective_of(1, 1);
 
-    begin(&desk);
     other.tasks = others;
     other.task_count = 2;
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
 
-    assert_int_equal(come_as(&desk, &other, 0), ROUNDS_DIFFERS);
+    assert_int_equal(come_as(desk, &other, 0), ROUNDS_DIFFERS);
 
-    assert_non_null(strstr(desk.error.text, "worker 8 says that its participants are 2 tasks"));
-    assert_false(desk.round->torn); /* it lacks nobody */
-    assert_int_equal(desk.round->came_count, 1);
-    end(&desk);
+    assert_non_null(strstr(desk->error.text, "worker 8 says that its participants are 2 tasks"));
+    assert_false(desk->round->torn); /* it lacks nobody */
+    assert_int_equal(desk->round->came_count, 1);
 }
 
 static void the_first_time_that_is_over_counts(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
     struct collective collective = collective_of(0, 1);
 
-    begin(&desk);
-    assert_int_equal(come_as(&desk, &collective, 5000), ROUNDS_TAKEN);
-    assert_int_equal(desk.round->until_us, 1005000);
+    assert_int_equal(come_as(desk, &collective, 5000), ROUNDS_TAKEN);
+    assert_int_equal(desk->round->until_us, 1005000);
     collective.own = 1;
     collective.timeout_ms = 10;
-    assert_int_equal(come_as(&desk, &collective, 6000), ROUNDS_TAKEN);
-    assert_int_equal(desk.round->until_us, 16000);
-    assert_int_equal(desk.round->until_ms, 10);
+    assert_int_equal(come_as(desk, &collective, 6000), ROUNDS_TAKEN);
+    assert_int_equal(desk->round->until_us, 16000);
+    assert_int_equal(desk->round->until_ms, 10);
     collective.own = 2;
     collective.timeout_ms = UINT32_MAX;
-    assert_int_equal(come_as(&desk, &collective, 7000), ROUNDS_TAKEN);
-    assert_int_equal(desk.round->until_us, 16000);
-    end(&desk);
+    assert_int_equal(come_as(desk, &collective, 7000), ROUNDS_TAKEN);
+    assert_int_equal(desk->round->until_us, 16000);
 }
 
 /* ---- how it ends ---- */
 
 static void a_round_that_passed_is_there_until_all_have_heard(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
     for (uint32_t place = 0; place < TASKS; place++)
-        assert_int_equal(come(&desk, place, 1), ROUNDS_TAKEN);
-    rounds_end(&desk.rounds, desk.round, &passed);
-    rounds_heard(&desk.rounds, desk.round, 0);
-    rounds_heard(&desk.rounds, desk.round, 0);
-    rounds_heard(&desk.rounds, desk.round, 2);
-    assert_ptr_equal(find(&desk, 1), desk.round);
-    assert_int_equal(desk.given, 0);
+        assert_int_equal(come(desk, place, 1), ROUNDS_TAKEN);
+    rounds_end(&desk->rounds, desk->round, &passed);
+    rounds_heard(&desk->rounds, desk->round, 0);
+    rounds_heard(&desk->rounds, desk->round, 0);
+    rounds_heard(&desk->rounds, desk->round, 2);
+    assert_ptr_equal(find(desk, 1), desk->round);
+    assert_int_equal(desk->given, 0);
 
-    rounds_heard(&desk.rounds, desk.round, 1);
+    rounds_heard(&desk->rounds, desk->round, 1);
 
-    assert_null(find(&desk, 1));
-    assert_int_equal(desk.given, TASKS);
-    assert_int_equal(desk.rounds.room_bytes, 0);
-    end(&desk);
+    assert_null(find(desk, 1));
+    assert_int_equal(desk->given, TASKS);
+    assert_int_equal(desk->rounds.room_bytes, 0);
 }
 
 static void what_is_heard_before_the_end_counts(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
     for (uint32_t place = 0; place < TASKS; place++) {
-        assert_int_equal(come(&desk, place, 1), ROUNDS_TAKEN);
-        rounds_heard(&desk.rounds, desk.round, place);
+        assert_int_equal(come(desk, place, 1), ROUNDS_TAKEN);
+        rounds_heard(&desk->rounds, desk->round, place);
     }
-    assert_ptr_equal(find(&desk, 1), desk.round);
+    assert_ptr_equal(find(desk, 1), desk->round);
 
-    rounds_end(&desk.rounds, desk.round, &passed);
+    rounds_end(&desk->rounds, desk->round, &passed);
 
-    assert_null(find(&desk, 1));
-    end(&desk);
+    assert_null(find(desk, 1));
 }
 
 static void a_round_that_failed_gives_all_back_and_says_the_same_to_the_late(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    rounds_end(&desk.rounds, desk.round, &late);
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
+    rounds_end(&desk->rounds, desk->round, &late);
     /* it is over */
     rounds_end(
-        &desk.rounds, desk.round,
+        &desk->rounds, desk->round,
         &(struct sumac_error){.status = SUMAC_ABORTED, .text = "another end"});
-    rounds_end(&desk.rounds, desk.round, &passed);
-    assert_int_equal(desk.given, 1);
-    assert_int_equal(desk.rounds.room_bytes, desk.round->block_bytes);
-    rounds_heard(&desk.rounds, desk.round, 0);
+    rounds_end(&desk->rounds, desk->round, &passed);
+    assert_int_equal(desk->given, 1);
+    assert_int_equal(desk->rounds.room_bytes, desk->round->block_bytes);
+    rounds_heard(&desk->rounds, desk->round, 0);
 
-    assert_int_equal(come(&desk, 2, 1), ROUNDS_OVER);
-    assert_int_equal(desk.given, 2);
-    assert_string_equal(find(&desk, 1)->end.text, "worker 7");
-    rounds_heard(&desk.rounds, desk.round, 2);
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
-    rounds_heard(&desk.rounds, desk.round, 1);
+    assert_int_equal(come(desk, 2, 1), ROUNDS_OVER);
+    assert_int_equal(desk->given, 2);
+    assert_string_equal(find(desk, 1)->end.text, "worker 7");
+    rounds_heard(&desk->rounds, desk->round, 2);
+    assert_int_equal(come(desk, 1, 1), ROUNDS_OVER);
+    rounds_heard(&desk->rounds, desk->round, 1);
 
-    assert_true(find(&desk, 1)->kept); /* a later attempt of each may come */
+    assert_true(find(desk, 1)->kept); /* a later attempt of each may come */
     for (uint32_t place = 0; place < TASKS; place++)
-        leave(&desk, place);
-    assert_null(find(&desk, 1));
-    end(&desk);
+        leave(desk, place);
+    assert_null(find(desk, 1));
 }
 
 static void of_one_name_some_that_failed_are_kept_for_the_late(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
     for (uint64_t number = 1; number <= 100000; number++)
-        fail_alone(&desk, number);
+        fail_alone(desk, number);
 
-    assert_int_equal(desk.rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
-    assert_null(find(&desk, 100000 - ROUNDS_KEPT_OF_NAME_MAX));
-    assert_non_null(find(&desk, 100000 - ROUNDS_KEPT_OF_NAME_MAX + 1));
-    assert_non_null(find(&desk, 100000));
-    end(&desk);
+    assert_int_equal(desk->rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
+    assert_null(find(desk, 100000 - ROUNDS_KEPT_OF_NAME_MAX));
+    assert_non_null(find(desk, 100000 - ROUNDS_KEPT_OF_NAME_MAX + 1));
+    assert_non_null(find(desk, 100000));
 }
 
 static void a_round_for_which_somebody_late_has_come_is_not_one_of_those(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    fail_alone(&desk, 1);
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
+    fail_alone(desk, 1);
+    assert_int_equal(come(desk, 1, 1), ROUNDS_OVER);
     for (uint64_t number = 2; number <= 2 * ROUNDS_KEPT_OF_NAME_MAX; number++)
-        fail_alone(&desk, number);
+        fail_alone(desk, number);
 
-    assert_non_null(find(&desk, 1)); /* its task has not heard yet */
-    rounds_heard(&desk.rounds, find(&desk, 1), 1);
-    assert_true(find(&desk, 1)->kept); /* in the place of the one that has been kept longest */
-    assert_int_equal(desk.rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
-    end(&desk);
+    assert_non_null(find(desk, 1)); /* kept for its task */
+    rounds_heard(&desk->rounds, find(desk, 1), 1);
+    assert_true(find(desk, 1)->kept); /* in the place of the one that has been kept longest */
+    assert_int_equal(desk->rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
 }
 
 static void a_round_that_failed_goes_when_each_participant_has_left(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
-    leave(&desk, 2); /* before its end */
-    rounds_end(&desk.rounds, desk.round, &late);
-    round_left(&desk.rounds, desk.round, &tasks[2]); /* it has no session */
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 1, 1), ROUNDS_TAKEN);
+    leave(desk, 2); /* before its end */
+    rounds_end(&desk->rounds, desk->round, &late);
+    round_left(&desk->rounds, desk->round, &tasks[2]); /* it has no session */
     for (uint32_t place = 0; place < 2; place++) {
-        assert_non_null(find(&desk, 1));
-        rounds_heard(&desk.rounds, find(&desk, 1), place);
-        leave(&desk, place);
+        assert_non_null(find(desk, 1));
+        rounds_heard(&desk->rounds, find(desk, 1), place);
+        leave(desk, place);
     }
 
-    assert_null(find(&desk, 1));
-    assert_int_equal(desk.rounds.room_bytes, 0);
-    end(&desk);
+    assert_null(find(desk, 1));
+    assert_int_equal(desk->rounds.room_bytes, 0);
 }
 
 static void who_has_left_and_comes_again_is_told_as_before(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    fail_alone(&desk, 1);
-    leave(&desk, 0);
-    leave(&desk, 1);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_BACK); /* a later attempt of each */
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
-    leave(&desk, 2);
+    fail_alone(desk, 1);
+    leave(desk, 0);
+    leave(desk, 1);
+    assert_int_equal(come(desk, 0, 1), ROUNDS_BACK); /* a later attempt of each */
+    assert_int_equal(come(desk, 1, 1), ROUNDS_OVER);
+    leave(desk, 2);
 
-    assert_non_null(find(&desk, 1));
-    rounds_heard(&desk.rounds, find(&desk, 1), 0);
-    rounds_heard(&desk.rounds, find(&desk, 1), 1);
-    leave(&desk, 1);
-    assert_non_null(find(&desk, 1)); /* the other one is here */
-    leave(&desk, 0);
-    assert_null(find(&desk, 1));
-    end(&desk);
+    assert_non_null(find(desk, 1));
+    rounds_heard(&desk->rounds, find(desk, 1), 0);
+    rounds_heard(&desk->rounds, find(desk, 1), 1);
+    leave(desk, 1);
+    assert_non_null(find(desk, 1)); /* the other one is here */
+    leave(desk, 0);
+    assert_null(find(desk, 1));
 }
 
 static void a_round_is_deserted_when_all_who_came_have_left(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
-    struct round *const round = desk.round;
-    round_left(&desk.rounds, round, &tasks[0]);
-    round_left(&desk.rounds, round, &tasks[2]);
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 1, 1), ROUNDS_TAKEN);
+    struct round *const round = desk->round;
+    round_left(&desk->rounds, round, &tasks[0]);
+    round_left(&desk->rounds, round, &tasks[2]);
     assert_false(round_is_deserted(round));
 
-    round_left(&desk.rounds, round, &tasks[1]);
+    round_left(&desk->rounds, round, &tasks[1]);
     assert_true(round_is_deserted(round));
 
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_AGAIN);
+    assert_int_equal(come(desk, 1, 1), ROUNDS_AGAIN);
     assert_false(round_is_deserted(round));
-    end(&desk);
 }
 
 /* What is kept of failed rounds is bounded whatever they are called. */
 static void of_all_names_so_many_that_failed_are_kept(void **state)
 {
-    (void)state;
     struct desk desk;
     char name[16];
 
@@ -475,18 +455,15 @@ static void of_all_names_so_many_that_failed_are_kept(void **state)
 /* Of one that gave way another of its name knows that it is over. */
 static void one_that_gave_way_is_known_to_be_over(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
     for (uint64_t number = 1; number <= ROUNDS_KEPT_OF_NAME_MAX + 3; number++)
-        fail_alone(&desk, number);
+        fail_alone(desk, number);
 
-    assert_true(is_over(&desk, "grads", 1));
-    assert_true(is_over(&desk, "grads", 3));
-    assert_false(is_over(&desk, "grads", 4));
-    assert_false(is_over(&desk, "others", 1));
-    end(&desk);
+    assert_true(is_over(desk, "grads", 1));
+    assert_true(is_over(desk, "grads", 3));
+    assert_false(is_over(desk, "grads", 4));
+    assert_false(is_over(desk, "others", 1));
 }
 
 /* ---- by an order ---- */
@@ -504,89 +481,76 @@ static void order(struct desk *desk, uint64_t number, const struct sumac_error *
 
 static void a_round_that_passes_is_over_when_it_is_whole_here(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    order(&desk, 1, &passed); /* nobody has come here yet */
+    order(desk, 1, &passed); /* before the first task comes */
     for (uint32_t place = 0; place < TASKS; place++) {
-        assert_false(find(&desk, 1)->over);
-        assert_int_equal(come(&desk, place, 1), ROUNDS_TAKEN);
+        assert_false(find(desk, 1)->over);
+        assert_int_equal(come(desk, place, 1), ROUNDS_TAKEN);
     }
 
-    assert_true(desk.round->passes && round_is_whole(desk.round));
-    order(&desk, 1, &late); /* what is said after that is none */
-    rounds_end(&desk.rounds, desk.round, &passed);
-    assert_int_equal(find(&desk, 1)->end.status, SUMAC_OK);
-    order(&desk, 1, &passed); /* it is said again */
-    assert_int_equal(desk.given, 0);
-    hear_all(&desk, 1);
-    assert_null(find(&desk, 1));
-    end(&desk);
+    assert_true(desk->round->passes && round_is_whole(desk->round));
+    order(desk, 1, &late); /* a second order changes nothing */
+    rounds_end(&desk->rounds, desk->round, &passed);
+    assert_int_equal(find(desk, 1)->end.status, SUMAC_OK);
+    order(desk, 1, &passed); /* it is said again */
+    assert_int_equal(desk->given, 0);
+    hear_all(desk, 1);
+    assert_null(find(desk, 1));
 }
 
 static void a_round_that_passes_may_fail_here_alone(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
     struct collective other = collective_of(1, 1);
 
-    begin(&desk);
     other.shape.extent[1] = 4;
-    order(&desk, 1, &passed);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    assert_int_equal(come_as(&desk, &other, 0), ROUNDS_DIFFERS);
-    assert_true(desk.round->torn);
+    order(desk, 1, &passed);
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come_as(desk, &other, 0), ROUNDS_DIFFERS);
+    assert_true(desk->round->torn);
 
-    rounds_end(&desk.rounds, desk.round, &desk.error);
+    rounds_end(&desk->rounds, desk->round, &desk->error);
 
-    assert_true(find(&desk, 1)->over);
-    assert_int_equal(find(&desk, 1)->end.reason, SUMAC_REASON_STEP_DIFFERS);
-    end(&desk);
+    assert_true(find(desk, 1)->over);
+    assert_int_equal(find(desk, 1)->end.reason, SUMAC_REASON_STEP_DIFFERS);
 }
 
 static void a_round_that_nobody_has_come_to_fails_by_an_order(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    order(&desk, 1, &late);
-    assert_true(find(&desk, 1)->kept);
+    order(desk, 1, &late);
+    assert_true(find(desk, 1)->kept);
 
     for (uint32_t place = 0; place < TASKS; place++) {
-        assert_int_equal(come(&desk, place, 1), ROUNDS_OVER);
-        rounds_heard(&desk.rounds, desk.round, place);
+        assert_int_equal(come(desk, place, 1), ROUNDS_OVER);
+        rounds_heard(&desk->rounds, desk->round, place);
     }
 
-    assert_true(find(&desk, 1)->kept);
-    assert_int_equal(desk.given, TASKS);
-    end(&desk);
+    assert_true(find(desk, 1)->kept);
+    assert_int_equal(desk->given, TASKS);
 }
 
 /* ---- room ---- */
 
 static void a_reserved_round_of_which_nothing_comes_leaves_nothing(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
     const struct collective collective = collective_of(0, 1);
 
-    begin(&desk);
-    struct round *reserved = rounds_reserve(&desk.rounds, &collective, TENSOR_BYTES, &desk.error);
+    struct round *reserved = rounds_reserve(&desk->rounds, &collective, TENSOR_BYTES, &desk->error);
     assert_non_null(reserved);
-    assert_true(desk.rounds.room_bytes >= TENSOR_BYTES + sizeof *reserved);
+    assert_true(desk->rounds.room_bytes >= TENSOR_BYTES + sizeof *reserved);
 
-    rounds_unreserve(&desk.rounds, reserved);
+    rounds_unreserve(&desk->rounds, reserved);
 
-    assert_int_equal(desk.rounds.room_bytes, 0);
-    assert_null(find(&desk, 1));
-    end(&desk);
+    assert_int_equal(desk->rounds.room_bytes, 0);
+    assert_null(find(desk, 1));
 }
 
 static void what_finds_no_room_is_refused_with_both_figures(void **state)
 {
-    (void)state;
     struct desk desk;
     const struct collective collective = collective_of(1, 1);
 
@@ -614,7 +578,6 @@ static void *take_nothing(void *context, size_t bytes)
 /* Each shortage would take room for ever. */
 static void what_finds_no_memory_leaves_the_room_as_it_was(void **state)
 {
-    (void)state;
     struct desk desk;
     const struct collective collective = collective_of(0, 1);
 
@@ -634,52 +597,45 @@ static void what_finds_no_memory_leaves_the_room_as_it_was(void **state)
 /* The only participant that came is settled. */
 static void an_open_round_that_nobody_who_came_wants_gives_way(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
     for (uint64_t number = 1; number <= 3; number++)
-        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
-    rounds_heard(&desk.rounds, find(&desk, 1), 0); /* the other waits for it */
+        assert_int_equal(come(desk, 0, number), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 1, 1), ROUNDS_TAKEN);
+    rounds_heard(&desk->rounds, find(desk, 1), 0); /* the other waits for it */
     const struct collective again = collective_of(0, 3);
-    struct round *const reserved = take_reserved(&desk, &again);
-    rounds_heard(&desk.rounds, find(&desk, 3), 0);
-    rounds_heard(&desk.rounds, find(&desk, 2), 0);
+    struct round *const reserved = take_reserved(desk, &again);
+    rounds_heard(&desk->rounds, find(desk, 3), 0);
+    rounds_heard(&desk->rounds, find(desk, 2), 0);
     assert_int_equal(
-        use_reserved(&desk, reserved, 0), ROUNDS_BACK); /* a later attempt waits for it */
-    desk.rounds.room_bytes_max = desk.rounds.room_bytes;
+        use_reserved(desk, reserved, 0), ROUNDS_BACK); /* a later attempt waits for it */
+    desk->rounds.room_bytes_max = desk->rounds.room_bytes;
 
-    assert_int_equal(come(&desk, 1, 4), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 1, 4), ROUNDS_TAKEN);
 
-    assert_false(find(&desk, 1)->over);
-    assert_null(find(&desk, 2));
-    assert_false(find(&desk, 3)->over);
-    end(&desk);
+    assert_false(find(desk, 1)->over);
+    assert_null(find(desk, 2));
+    assert_false(find(desk, 3)->over);
 }
 
 static void an_unwanted_round_does_not_give_way_to_its_own_participant(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    assert_int_equal(come(&desk, 0, 2), ROUNDS_TAKEN);
-    rounds_heard(&desk.rounds, find(&desk, 1), 0);
-    rounds_heard(&desk.rounds, find(&desk, 2), 0);
-    desk.rounds.room_bytes_max = desk.rounds.room_bytes;
+    assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 0, 2), ROUNDS_TAKEN);
+    rounds_heard(&desk->rounds, find(desk, 1), 0);
+    rounds_heard(&desk->rounds, find(desk, 2), 0);
+    desk->rounds.room_bytes_max = desk->rounds.room_bytes;
 
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(desk, 1, 1), ROUNDS_TAKEN);
 
-    assert_int_equal(find(&desk, 1)->came_count, 2);
-    assert_null(find(&desk, 2));
-    end(&desk);
+    assert_int_equal(find(desk, 1)->came_count, 2);
+    assert_null(find(desk, 2));
 }
 
 static void one_that_never_fits_makes_none_give_way(void **state)
 {
-    (void)state;
     struct desk desk;
     const struct collective collective = collective_of(0, 2);
 
@@ -695,7 +651,6 @@ static void one_that_never_fits_makes_none_give_way(void **state)
 
 static void what_is_kept_gives_way(void **state)
 {
-    (void)state;
     struct desk desk;
     char name[16];
 
@@ -717,75 +672,69 @@ static void what_is_kept_gives_way(void **state)
 
 static void of_one_name_so_many_rounds_may_be_under_way(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
     const struct collective next = collective_of(0, ROUNDS_OF_NAME_MAX + 1);
 
-    begin(&desk);
     for (uint64_t number = 1; number <= ROUNDS_OF_NAME_MAX; number++)
-        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
+        assert_int_equal(come(desk, 0, number), ROUNDS_TAKEN);
 
-    assert_null(rounds_reserve(&desk.rounds, &next, 0, &desk.error));
-    assert_int_equal(desk.error.reason, SUMAC_REASON_BUSY);
-    assert_int_equal(come(&desk, 1, ROUNDS_OF_NAME_MAX), ROUNDS_TAKEN);
-    rounds_end(&desk.rounds, desk.round, &late);
-    rounds_heard(&desk.rounds, desk.round, 0);
-    rounds_heard(&desk.rounds, desk.round, 1); /* kept for the third: it is not under way */
-    assert_int_equal(come(&desk, 0, ROUNDS_OF_NAME_MAX + 1), ROUNDS_TAKEN);
-    end(&desk);
+    assert_null(rounds_reserve(&desk->rounds, &next, 0, &desk->error));
+    assert_int_equal(desk->error.reason, SUMAC_REASON_BUSY);
+    assert_int_equal(come(desk, 1, ROUNDS_OF_NAME_MAX), ROUNDS_TAKEN);
+    rounds_end(&desk->rounds, desk->round, &late);
+    rounds_heard(&desk->rounds, desk->round, 0);
+    rounds_heard(&desk->rounds, desk->round, 1); /* kept for the third: it is not under way */
+    assert_int_equal(come(desk, 0, ROUNDS_OF_NAME_MAX + 1), ROUNDS_TAKEN);
 }
 
 static void many_rounds_leave_nothing(void **state)
 {
-    (void)state;
-    struct desk desk;
+    struct desk *const desk = *state;
 
-    begin(&desk);
     for (uint64_t number = 1; number <= 100000; number++) {
         for (uint32_t place = 0; place < TASKS; place++)
-            assert_int_equal(come(&desk, place, number), ROUNDS_TAKEN);
-        rounds_end(&desk.rounds, desk.round, &passed);
-        hear_all(&desk, number);
+            assert_int_equal(come(desk, place, number), ROUNDS_TAKEN);
+        rounds_end(&desk->rounds, desk->round, &passed);
+        hear_all(desk, number);
     }
 
-    assert_int_equal(desk.rounds.room_bytes, 0);
-    assert_int_equal(desk.rounds.count, 0);
-    assert_int_equal(desk.given, 100000 * TASKS);
-    assert_true(desk.pool.held_bytes <= SIZED_POOL_EMPTY_BYTES_MAX);
-    end(&desk);
+    assert_int_equal(desk->rounds.room_bytes, 0);
+    assert_int_equal(desk->rounds.count, 0);
+    assert_int_equal(desk->given, 100000 * TASKS);
+    assert_true(desk->pool.held_bytes <= SIZED_POOL_EMPTY_BYTES_MAX);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_round_is_whole_when_all_have_come),
-        cmocka_unit_test(rounds_and_names_are_apart),
-        cmocka_unit_test(who_comes_again_adds_nothing),
-        cmocka_unit_test(who_differs_is_told_how),
-        cmocka_unit_test(who_is_no_participant_differs),
-        cmocka_unit_test(the_first_time_that_is_over_counts),
-        cmocka_unit_test(a_round_that_passed_is_there_until_all_have_heard),
-        cmocka_unit_test(what_is_heard_before_the_end_counts),
-        cmocka_unit_test(a_round_that_failed_gives_all_back_and_says_the_same_to_the_late),
-        cmocka_unit_test(of_one_name_some_that_failed_are_kept_for_the_late),
-        cmocka_unit_test(a_round_for_which_somebody_late_has_come_is_not_one_of_those),
-        cmocka_unit_test(a_round_that_failed_goes_when_each_participant_has_left),
-        cmocka_unit_test(who_has_left_and_comes_again_is_told_as_before),
-        cmocka_unit_test(a_round_is_deserted_when_all_who_came_have_left),
+        desk_test(rounds_and_names_are_apart),
+        desk_test(who_comes_again_adds_nothing),
+        desk_test(who_differs_is_told_how),
+        desk_test(who_is_no_participant_differs),
+        desk_test(the_first_time_that_is_over_counts),
+        desk_test(a_round_that_passed_is_there_until_all_have_heard),
+        desk_test(what_is_heard_before_the_end_counts),
+        desk_test(a_round_that_failed_gives_all_back_and_says_the_same_to_the_late),
+        desk_test(of_one_name_some_that_failed_are_kept_for_the_late),
+        desk_test(a_round_for_which_somebody_late_has_come_is_not_one_of_those),
+        desk_test(a_round_that_failed_goes_when_each_participant_has_left),
+        desk_test(who_has_left_and_comes_again_is_told_as_before),
+        desk_test(a_round_is_deserted_when_all_who_came_have_left),
         cmocka_unit_test(of_all_names_so_many_that_failed_are_kept),
-        cmocka_unit_test(one_that_gave_way_is_known_to_be_over),
-        cmocka_unit_test(a_round_that_passes_is_over_when_it_is_whole_here),
-        cmocka_unit_test(a_round_that_passes_may_fail_here_alone),
-        cmocka_unit_test(a_round_that_nobody_has_come_to_fails_by_an_order),
-        cmocka_unit_test(a_reserved_round_of_which_nothing_comes_leaves_nothing),
+        desk_test(one_that_gave_way_is_known_to_be_over),
+        desk_test(a_round_that_passes_is_over_when_it_is_whole_here),
+        desk_test(a_round_that_passes_may_fail_here_alone),
+        desk_test(a_round_that_nobody_has_come_to_fails_by_an_order),
+        desk_test(a_reserved_round_of_which_nothing_comes_leaves_nothing),
         cmocka_unit_test(what_finds_no_room_is_refused_with_both_figures),
         cmocka_unit_test(what_finds_no_memory_leaves_the_room_as_it_was),
-        cmocka_unit_test(an_open_round_that_nobody_who_came_wants_gives_way),
-        cmocka_unit_test(an_unwanted_round_does_not_give_way_to_its_own_participant),
+        desk_test(an_open_round_that_nobody_who_came_wants_gives_way),
+        desk_test(an_unwanted_round_does_not_give_way_to_its_own_participant),
         cmocka_unit_test(one_that_never_fits_makes_none_give_way),
         cmocka_unit_test(what_is_kept_gives_way),
-        cmocka_unit_test(of_one_name_so_many_rounds_may_be_under_way),
-        cmocka_unit_test(many_rounds_leave_nothing),
+        desk_test(of_one_name_so_many_rounds_may_be_under_way),
+        desk_test(many_rounds_leave_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -670,60 +670,37 @@ static void closing_a_server_cancels_the_calls_that_are_left(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_unary_call_is_answered_and_ends_with_ok, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_stream_carries_payloads_over_many_slices_both_ways, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_status_arrives_with_its_reason_and_text, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_deadline_ends_a_call_at_both_ends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_cancelled_stream_is_closed_at_both_ends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_server_can_cancel_a_stream, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(closing_a_channel_closes_its_calls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            an_unknown_method_is_unimplemented_and_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_absent_server_is_said_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_malformed_message_is_an_invalid_argument, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_malformed_answer_ends_the_call_with_internal, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_malformed_answer_on_a_stream_ends_it_with_internal, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_message_above_the_bound_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_small_payload_is_released_before_the_send_returns, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_payload_that_there_is_no_memory_to_lend_is_released_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            payloads_that_are_copied_and_that_are_not_arrive_in_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            streams_that_are_resumed_together_all_go_on, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_paused_stream_hands_over_nothing_until_it_is_resumed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            who_listens_is_handed_nothing_that_was_not_asked_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_second_server_on_a_port_is_refused_and_told_which, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_method_that_the_descriptor_set_lacks_is_not_served, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_draining_server_finishes_what_it_has_and_takes_nothing_new, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_comes_after_a_stream_was_ended_is_not_handled, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_status_carries_the_address_of_ps_0_beside_its_reason, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            an_address_that_metadata_cannot_carry_is_left_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_draining_server_lets_nobody_in, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_service_has_no_method_behind_its_last, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_answer_may_have_many_megabytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            who_waits_for_nothing_waits_as_long_as_it_wants_to, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            closing_a_server_cancels_the_calls_that_are_left, set_up, tear_down),
+        fixture_test(a_unary_call_is_answered_and_ends_with_ok),
+        fixture_test(a_stream_carries_payloads_over_many_slices_both_ways),
+        fixture_test(a_status_arrives_with_its_reason_and_text),
+        fixture_test(a_deadline_ends_a_call_at_both_ends),
+        fixture_test(a_cancelled_stream_is_closed_at_both_ends),
+        fixture_test(a_server_can_cancel_a_stream),
+        fixture_test(closing_a_channel_closes_its_calls),
+        fixture_test(an_unknown_method_is_unimplemented_and_named),
+        fixture_test(an_absent_server_is_said_at_once),
+        fixture_test(a_malformed_message_is_an_invalid_argument),
+        fixture_test(a_malformed_answer_ends_the_call_with_internal),
+        fixture_test(a_malformed_answer_on_a_stream_ends_it_with_internal),
+        fixture_test(a_message_above_the_bound_is_refused),
+        fixture_test(a_small_payload_is_released_before_the_send_returns),
+        fixture_test(a_payload_that_there_is_no_memory_to_lend_is_released_at_once),
+        fixture_test(payloads_that_are_copied_and_that_are_not_arrive_in_order),
+        fixture_test(streams_that_are_resumed_together_all_go_on),
+        fixture_test(a_paused_stream_hands_over_nothing_until_it_is_resumed),
+        fixture_test(who_listens_is_handed_nothing_that_was_not_asked_for),
+        fixture_test(a_second_server_on_a_port_is_refused_and_told_which),
+        fixture_test(a_method_that_the_descriptor_set_lacks_is_not_served),
+        fixture_test(a_draining_server_finishes_what_it_has_and_takes_nothing_new),
+        fixture_test(what_comes_after_a_stream_was_ended_is_not_handled),
+        fixture_test(a_status_carries_the_address_of_ps_0_beside_its_reason),
+        fixture_test(an_address_that_metadata_cannot_carry_is_left_out),
+        fixture_test(a_draining_server_lets_nobody_in),
+        fixture_test(a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is),
+        fixture_test(a_service_has_no_method_behind_its_last),
+        fixture_test(an_answer_may_have_many_megabytes),
+        fixture_test(who_waits_for_nothing_waits_as_long_as_it_wants_to),
+        fixture_test(closing_a_server_cancels_the_calls_that_are_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,6 @@ static void greet(int client)
 /* Else a flood of them would hold up the end of the server. */
 static void clients_without_end_do_not_keep_it_from_looking_whether_to_stop(void **state)
 {
-    (void)state;
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
     struct acceptor *acceptor = NULL;
     struct reader reader = {0};
@@ -148,7 +147,6 @@ static void clients_without_end_do_not_keep_it_from_looking_whether_to_stop(void
 /* The thread sleeps in poll(2) until the client sends its greeting. It must not spin until then. */
 static void a_client_that_greets_later_is_accepted_at_once(void **state)
 {
-    (void)state;
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
     struct acceptor *acceptor = NULL;
     struct reader reader = {0};
@@ -216,7 +214,6 @@ static void await_open(const struct acceptor *acceptor, uint32_t open)
 /* gRPC reads both. The thread that accepts is held by the one that it has just handed over. */
 static void a_client_that_holds_the_thread_that_accepts_is_cut_and_no_other(void **state)
 {
-    (void)state;
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
     struct acceptor *acceptor = NULL;
     struct reader reader = {0};
@@ -258,7 +255,6 @@ static void a_client_that_holds_the_thread_that_accepts_is_cut_and_no_other(void
 /* It is counted once for each try, and over when there is a descriptor again. */
 static void a_client_for_which_there_is_no_descriptor_is_let_in_later(void **state)
 {
-    (void)state;
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
     struct acceptor *acceptor = NULL;
     struct reader reader = {0};
@@ -289,7 +285,6 @@ static void a_client_for_which_there_is_no_descriptor_is_let_in_later(void **sta
 /* A socket on "::" accepts IPv4 clients, too. */
 static void a_server_listens_on_all_addresses_and_on_one_in_brackets(void **state)
 {
-    (void)state;
     static const char *const hosts[] = {"::", "[::]", "0.0.0.0", "[::1]"};
     struct sumac_error error = {0};
     struct listener listener;

@@ -418,12 +418,9 @@ static void who_has_not_sent_a_request_hears_of_the_servers_end(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_connection_whose_calls_are_reset_without_end_is_cut, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_connection_whose_calls_said_something_is_not_cut, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method, set_up, tear_down),
+        fixture_test(a_connection_whose_calls_are_reset_without_end_is_cut),
+        fixture_test(a_connection_whose_calls_said_something_is_not_cut),
+        fixture_test(an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method),
         cmocka_unit_test_setup_teardown(
             an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_takes, set_up,
             tear_down),
@@ -433,11 +430,9 @@ int main(void)
             of_too_many_calls_without_a_request_the_oldest_gives_way, set_up_small, tear_down),
         cmocka_unit_test_setup_teardown(
             who_has_not_sent_a_request_hears_of_the_servers_end, set_up_small, tear_down),
-        cmocka_unit_test_setup_teardown(
-            garbage_and_http_1_are_hung_up_on_and_the_server_goes_on, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(gzip_is_refused_before_it_inflates, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_message_cut_by_its_clients_end_is_not_handled, set_up, tear_down),
+        fixture_test(garbage_and_http_1_are_hung_up_on_and_the_server_goes_on),
+        fixture_test(gzip_is_refused_before_it_inflates),
+        fixture_test(a_message_cut_by_its_clients_end_is_not_handled),
         cmocka_unit_test_setup_teardown(
             one_connection_too_many_is_closed_and_gets_in_when_another_has_ended, set_up_few,
             tear_down),

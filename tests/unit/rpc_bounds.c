@@ -309,22 +309,15 @@ int main(void)
             a_server_has_so_many_calls_open_at_a_time, set_up_small, tear_down),
         cmocka_unit_test_setup_teardown(
             a_server_takes_messages_of_so_many_bytes, set_up_small, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_method_takes_messages_of_so_many_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_request_takes_so_much_memory_to_unpack, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            health_takes_the_name_of_a_service_and_no_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            calls_that_wait_shut_out_their_own_kind_alone, set_up, tear_down),
+        fixture_test(a_method_takes_messages_of_so_many_bytes),
+        fixture_test(a_request_takes_so_much_memory_to_unpack),
+        fixture_test(health_takes_the_name_of_a_service_and_no_more),
+        fixture_test(calls_that_wait_shut_out_their_own_kind_alone),
         cmocka_unit_test_setup_teardown(
             a_method_has_a_part_of_all_calls, set_up_for_two_of_a_method, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_place_is_free_again_when_its_call_is_over, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_last_word_that_nobody_takes_is_not_kept_for_ever, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_client_gives_up_a_connection_that_passes_nothing_any_more, set_up, tear_down),
+        fixture_test(a_place_is_free_again_when_its_call_is_over),
+        fixture_test(a_last_word_that_nobody_takes_is_not_kept_for_ever),
+        fixture_test(a_client_gives_up_a_connection_that_passes_nothing_any_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

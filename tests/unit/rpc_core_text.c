@@ -25,8 +25,6 @@ static void assert_plain(const char *core, const char *plain)
 
 static void a_connection_that_was_not_made_has_the_systems_cause_alone(void **state)
 {
-    (void)state;
-
     assert_plain(
         ADDRESSES "UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused",
         "Connection refused");
@@ -40,8 +38,6 @@ static void a_connection_that_was_not_made_has_the_systems_cause_alone(void **st
 
 static void another_program_at_the_address_is_called_one(void **state)
 {
-    (void)state;
-
     assert_plain(
         ADDRESSES "INTERNAL: ipv4:127.0.0.1:1: Trying to connect an http1.x server", FOREIGN);
     assert_plain(ADDRESSES "INTERNAL: ipv4:127.0.0.1:1: Failed parsing HTTP/2", FOREIGN);
@@ -56,8 +52,6 @@ static void another_program_at_the_address_is_called_one(void **state)
 
 static void a_caller_without_memory_is_told_that_it_is_the_one(void **state)
 {
-    (void)state;
-
     assert_plain(
         ADDRESSES "UNKNOWN: ipv4:127.0.0.1:1: Cannot allocate memory",
         "this process gets no memory: raise its limit (ulimit -v)");
@@ -65,16 +59,12 @@ static void a_caller_without_memory_is_told_that_it_is_the_one(void **state)
 
 static void a_connection_that_broke_says_why(void **state)
 {
-    (void)state;
-
     assert_plain("recvmsg:Connection timed out", "Connection timed out");
     assert_plain("keepalive watchdog timeout", "it answered no ping");
 }
 
 static void an_unresolved_host_is_named_without_its_port(void **state)
 {
-    (void)state;
-
     assert_plain(
         "DNS resolution failed for h0:2222: UNKNOWN: Temporary failure in name resolution",
         "DNS did not answer for h0, and /etc/hosts does not have it");
@@ -85,7 +75,6 @@ static void an_unresolved_host_is_named_without_its_port(void **state)
 
 static void a_ps_own_words_stay(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "the run is over", "Socket closed", "a: b: c", "its last error: none", "SETTINGS frame"};
 

@@ -38,7 +38,6 @@ static void add(struct answered *answered, uint32_t connection, struct method *m
 
 static void the_oldest_call_of_the_connection_with_most_gives_way(void **state)
 {
-    (void)state;
     static struct answered answered;
     struct method list = {.calls = 1};
 
@@ -61,7 +60,6 @@ static void the_oldest_call_of_the_connection_with_most_gives_way(void **state)
  * place. */
 static void another_methods_call_does_not_give_way(void **state)
 {
-    (void)state;
     static struct answered answered;
     struct method list = {.calls = 1}, stats = {.calls = 1}, none = {.calls = 1};
 
@@ -88,7 +86,6 @@ static void take_answer(struct answered *answered, uint32_t index)
 
 static void who_takes_its_answers_is_not_taken_for_one_who_does_not(void **state)
 {
-    (void)state;
     static struct answered answered;
     struct method list = {.calls = 5};
 
@@ -122,7 +119,6 @@ grpc_call_error __wrap_grpc_call_cancel(grpc_call *call, void *reserved)
  * the calls are gone. */
 static void answers_that_nobody_takes_for_a_while_are_given_up_and_their_places_once(void **state)
 {
-    (void)state;
     static struct answered answered;
     struct rpc_server *const server = &answered.server;
     struct method list = {.calls = 5};
@@ -181,7 +177,6 @@ static struct unread_key connect_here(int *client)
 
 static void a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted(void **state)
 {
-    (void)state;
     struct rpc_server server = {0};
     int client;
     char byte;
@@ -206,7 +201,6 @@ static void a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted(vo
 /* With the next look, or when there is no place for another. */
 static void connections_that_are_gone_hold_nothing(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct rpc_server server = {0};
         int client;
@@ -244,7 +238,6 @@ char *__wrap_grpc_call_get_peer(grpc_call *call)
 /* While it drains each call is told why it ends. */
 static void so_many_last_words_wait_and_while_a_server_drains_any_number(void **state)
 {
-    (void)state;
     for (int draining = 0; draining < 2; draining++) {
         struct rpc_server server = {.ending_max = 2, .draining = draining == 1};
         struct rpc_call calls[3];
@@ -264,7 +257,6 @@ static void so_many_last_words_wait_and_while_a_server_drains_any_number(void **
 
 static void each_connection_has_its_own_call_count(void **state)
 {
-    (void)state;
     static const char *const peers[] = {"fd:7", "fd:17", "fd:27", "fd:7"};
     struct rpc_server server = {.ending_max = 4};
     struct rpc_call calls[4];
@@ -282,7 +274,6 @@ static void each_connection_has_its_own_call_count(void **state)
 
 static void a_small_answer_goes_out_though_others_do_not_read_theirs(void **state)
 {
-    (void)state;
     struct rpc_server server = {0};
     struct rpc_call call = {.server = &server, .key = {.descriptor = -1, .inode = 1}};
 
@@ -301,7 +292,6 @@ static void a_small_answer_goes_out_though_others_do_not_read_theirs(void **stat
 
 static void answers_are_held_up_to_their_bound(void **state)
 {
-    (void)state;
     struct rpc_server server = {0};
     struct rpc_call call = {.server = &server, .key = {.descriptor = -1, .inode = 1}};
 
@@ -316,7 +306,6 @@ static void answers_are_held_up_to_their_bound(void **state)
 
 static void on_a_call_that_is_over_nothing_is_written(void **state)
 {
-    (void)state;
     struct rpc_call call = {.says = SAYS_WHAT_COMES};
 
     assert_true(rpc_call_writable(&call));
@@ -328,7 +317,6 @@ static void on_a_call_that_is_over_nothing_is_written(void **state)
 
 static void who_cancels_or_finishes_a_call_hears_nothing_more_of_it(void **state)
 {
-    (void)state;
     struct rpc_server server = {.ending_max = 2};
     struct rpc_call calls[] = {
         {.says = SAYS_WHAT_COMES, .server = &server}, {.says = SAYS_A_MESSAGE, .server = &server}};

@@ -282,6 +282,9 @@ static inline int tear_down(void **state)
     return 0;
 }
 
+/* A test with a server and a client. */
+#define fixture_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 static inline struct rpc_call *begin_stats(struct fixture *fixture, uint64_t deadline_us)
 {
     return begin_stats_on(

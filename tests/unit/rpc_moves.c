@@ -29,7 +29,6 @@ static void a_call_says_one_message_at_a_time_and_one_last_word(void **state)
 {
     /* Nothing yet, What comes, a Message, last Soon, Last. */
     static const char *const expected[] = {"WSL", "MSL", "WS", "L", ""};
-    (void)state;
 
     expect_moves(say, "NWMSL", expected);
 }
@@ -38,7 +37,6 @@ static void a_call_that_hears_nothing_stays_so(void **state)
 {
     /* All, Later, Nothing. */
     static const char *const expected[] = {"LN", "AN", "N"};
-    (void)state;
 
     expect_moves(hear, "ALN", expected);
 }

@@ -308,7 +308,6 @@ static void reflection_v1alpha_is_the_same(void **state)
 /* Reflection answers which extensions a message has, and refuses other names. */
 static void a_field_or_enumeration_is_not_a_message(void **state)
 {
-    (void)state;
     struct schema *const schema = schema_create();
 
     assert_non_null(schema);
@@ -323,24 +322,17 @@ static void a_field_or_enumeration_is_not_a_message(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            health_check_answers_for_the_server_and_each_service, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_health_watcher_hears_of_every_change_and_of_the_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            the_end_comes_behind_a_change_that_is_on_its_way, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(answers_count_until_they_are_taken, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            who_has_heard_all_is_ended_with_the_server, set_up, tear_down),
+        fixture_test(health_check_answers_for_the_server_and_each_service),
+        fixture_test(a_health_watcher_hears_of_every_change_and_of_the_end),
+        fixture_test(the_end_comes_behind_a_change_that_is_on_its_way),
+        fixture_test(answers_count_until_they_are_taken),
+        fixture_test(who_has_heard_all_is_ended_with_the_server),
         cmocka_unit_test_setup_teardown(
             watchers_have_a_part_of_all_calls, set_up_for_two_of_a_method, tear_down),
-        cmocka_unit_test_setup_teardown(
-            watching_an_unknown_service_says_so_and_stays_open, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_watcher_that_has_left_gives_its_place_to_another, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            reflection_v1_lists_services_and_gives_files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(reflection_v1alpha_is_the_same, set_up, tear_down),
+        fixture_test(watching_an_unknown_service_says_so_and_stays_open),
+        fixture_test(a_watcher_that_has_left_gives_its_place_to_another),
+        fixture_test(reflection_v1_lists_services_and_gives_files),
+        fixture_test(reflection_v1alpha_is_the_same),
         cmocka_unit_test(a_field_or_enumeration_is_not_a_message),
     };
 

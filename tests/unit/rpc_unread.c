@@ -26,6 +26,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define unread_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 static void what_is_taken_counts_no_more(void **state)
 {
     struct unread *unread = *state;
@@ -142,24 +144,19 @@ static void one_connection_too_many_is_not_noted(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_taken_counts_no_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_is_sent_to_a_connection_that_was_cut_counts_only_as_held, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_was_cancelled_counts_until_a_later_answer_is_taken, set_up, tear_down),
+        unread_test(what_is_taken_counts_no_more),
+        unread_test(what_is_sent_to_a_connection_that_was_cut_counts_only_as_held),
+        unread_test(what_was_cancelled_counts_until_a_later_answer_is_taken),
         cmocka_unit_test_setup_teardown(
             what_was_cancelled_counts_though_the_last_one_sent_before_that_is_taken, set_up,
             tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_was_cancelled_counts_until_its_connection_is_gone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            connections_that_are_gone_together_are_forgotten_together, set_up, tear_down),
+        unread_test(what_was_cancelled_counts_until_its_connection_is_gone),
+        unread_test(connections_that_are_gone_together_are_forgotten_together),
         cmocka_unit_test_setup_teardown(
             the_connection_with_most_gives_way_to_all_and_one_with_too_much_by_itself, set_up,
             tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_a_cut_connection_has_is_held_and_makes_no_other_give_way, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_connection_too_many_is_not_noted, set_up, tear_down),
+        unread_test(what_a_cut_connection_has_is_held_and_makes_no_other_give_way),
+        unread_test(one_connection_too_many_is_not_noted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

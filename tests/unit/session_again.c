@@ -6,329 +6,288 @@
 /* Whether the ps has it nobody knows: its answer may have been lost, or the commit itself. */
 static void after_a_reconnect_a_commit_that_was_said_is_said_again(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 0);
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 1, 1);
-    assert_int_equal(talk_request(&talk, 0)->commit->commit_through, 1); /* given */
+    talk_push_to(talk, 1, 3);
+    talk_writable(talk, 0);
+    talk_staged(talk, 0, 1);
+    talk_staged(talk, 1, 1);
+    assert_int_equal(talk_request(talk, 0)->commit->commit_through, 1); /* given */
 
-    talk_reconnect(&talk, 0);
+    talk_reconnect(talk, 0);
 
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 1);
-    assert_non_null(talk_request(&talk, 0)->commit);
-    assert_int_equal(talk_request(&talk, 0)->commit->commit_through, 1);
-    talk_close(&talk);
+    assert_int_equal(talk_request(talk, 0)->parts[0]->sequence, 1);
+    assert_non_null(talk_request(talk, 0)->commit);
+    assert_int_equal(talk_request(talk, 0)->commit->commit_through, 1);
 }
 
 /* A message that was sent may not have come. */
 static void after_a_reconnect_the_clock_is_said_again(void **state)
 {
-    (void)state;
-    struct talk talk;
-
-    talk_open(&talk, 2);
+    struct talk *const talk = talk_open(*state, 2);
     uint8_t data[8];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
         .token = 1, .pieces = &piece, .piece_count = 1, .finishes_step = true};
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
-    talk_done(&talk, 0, 1);
-    assert_int_equal(talk_request(&talk, 1)->commit->clock, 1); /* given */
 
-    talk_reconnect(&talk, 1);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    talk_done(talk, 0, 1);
+    assert_int_equal(talk_request(talk, 1)->commit->clock, 1); /* given */
 
-    assert_non_null(talk_request(&talk, 1));
-    assert_int_equal(talk_request(&talk, 1)->commit->clock, 1);
-    talk_close(&talk);
+    talk_reconnect(talk, 1);
+
+    assert_non_null(talk_request(talk, 1));
+    assert_int_equal(talk_request(talk, 1)->commit->clock, 1);
 }
 
 /* Each ps has opened the session at the slowest clock that it knew itself. */
 static void a_joiner_says_the_clock_that_it_starts_at_to_every_ps(void **state)
 {
-    (void)state;
-    struct talk talk;
-    const struct session_config config = talk_member(2);
+    struct talk *const talk = talk_found(*state, 2);
 
-    talk_config(&talk, &config);
-    talk_start(&talk);
-    talk.first_clock = 7;
-    talk_joined(&talk, 2);
+    talk->first_clock = 7;
+    talk_joined(talk, 2);
     for (uint32_t ps = 0; ps < 2; ps++) {
-        talk_hello(&talk, ps);
-        talk_greet(&talk, ps);
-        assert_non_null(talk_request(&talk, ps));
-        assert_int_equal(talk_request(&talk, ps)->commit->clock, 7);
-        talk_writable(&talk, ps);
-        assert_null(talk_request(&talk, ps)); /* once */
+        talk_hello(talk, ps);
+        talk_greet(talk, ps);
+        assert_non_null(talk_request(talk, ps));
+        assert_int_equal(talk_request(talk, ps)->commit->clock, 7);
+        talk_writable(talk, ps);
+        assert_null(talk_request(talk, ps)); /* once */
     }
-    talk_close(&talk);
 }
 
 static void after_a_reconnect_all_that_is_not_done_is_sent_again_in_order(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 0);
-    talk_push_to(&talk, 2, 3);
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 1, 1); /* given: 1 is committed, and not known to be done */
+    talk_push_to(talk, 1, 3);
+    talk_writable(talk, 0);
+    talk_push_to(talk, 2, 3);
+    talk_staged(talk, 0, 1);
+    talk_staged(talk, 1, 1); /* given: 1 is committed, and not known to be done */
 
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
-    const uint64_t lost_us = talk.now_us;
-    talk_tick_when_due(&talk);
-    const struct session_effect *open = talk_find(&talk, SESSION_EFFECT_OPEN_STREAM);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
+    const uint64_t lost_us = talk->now_us;
+    talk_tick_when_due(talk);
+    const struct session_effect *open = talk_find(talk, SESSION_EFFECT_OPEN_STREAM);
     assert_non_null(open);
     assert_int_equal(open->generation, 2);
-    assert_in_range(talk.now_us - lost_us, 1000, 20000);
-    talk_hello(&talk, 0);
-    talk_greet(&talk, 0);
+    assert_in_range(talk->now_us - lost_us, 1000, 20000);
+    talk_hello(talk, 0);
+    talk_greet(talk, 0);
 
-    const wire_push_request *request = talk_request(&talk, 0);
+    const wire_push_request *request = talk_request(talk, 0);
     assert_int_equal(request->n_parts, 2);
     assert_int_equal(request->parts[0]->sequence, 1);
     assert_true(request->parts[0]->first);
     assert_int_equal(request->parts[1]->sequence, 2);
     assert_int_equal(request->commit->commit_through, 1);
-    talk_close(&talk);
 }
 
 static void a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 64;
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
     uint8_t data[200];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
-    talk_push(&talk, 1, &piece, 1);
-    talk_writable(&talk, 0);
+    talk_push(talk, 1, &piece, 1);
+    talk_writable(talk, 0);
 
-    talk_reconnect(&talk, 0);
+    talk_reconnect(talk, 0);
 
-    const wire_part *part = talk_request(&talk, 0)->parts[0];
+    const wire_part *part = talk_request(talk, 0)->parts[0];
     assert_true(part->first);
     assert_int_equal(part->pieces[0]->offset_bytes, 0);
-    talk_close(&talk);
 }
 
 static void what_an_older_stream_still_delivers_is_dropped(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_push_to(&talk, 1, 1);
-    const uint64_t old = talk.generation[0][SESSION_PUSH_STREAM];
-    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
-    const uint64_t current = talk.generation[0][SESSION_PUSH_STREAM];
+    talk_push_to(talk, 1, 1);
+    const uint64_t old = talk->generation[0][SESSION_PUSH_STREAM];
+    talk_broke(talk, 0, SESSION_PUSH_STREAM);
+    const uint64_t current = talk->generation[0][SESSION_PUSH_STREAM];
 
-    talk.generation[0][SESSION_PUSH_STREAM] = old;
-    talk_done(&talk, 0, 1);
-    assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM); /* nor does its end count once more */
+    talk->generation[0][SESSION_PUSH_STREAM] = old;
+    talk_done(talk, 0, 1);
+    assert_null(talk_find(talk, SESSION_EFFECT_PUSHED));
+    talk_lost(talk, 0, SESSION_PUSH_STREAM); /* nor does its end count once more */
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
-    talk.generation[0][SESSION_PUSH_STREAM] = current;
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
+    talk->generation[0][SESSION_PUSH_STREAM] = current;
 }
 
 static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 64;
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
     uint8_t data[200];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
-    talk_push(&talk, 1, &piece, 1);
+    talk_push(talk, 1, &piece, 1);
 
-    talk_done(&talk, 0, 1); /* another stream had brought it whole */
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
-    talk_push_out(&talk, 2, 1);
+    talk_done(talk, 0, 1); /* another stream had brought it whole */
+    assert_non_null(talk_find(talk, SESSION_EFFECT_PUSHED));
+    talk_push_out(talk, 2, 1);
 
-    const wire_push_request *request = talk_request(&talk, 0);
+    const wire_push_request *request = talk_request(talk, 0);
     assert_int_equal(request->n_parts, 2);
     assert_int_equal(request->parts[0]->sequence, 1);
     assert_true(request->parts[0]->last);
     assert_int_equal(request->parts[0]->n_pieces, 0);
     assert_int_equal(request->parts[1]->sequence, 2);
-    talk_close(&talk);
 }
 
 /* The message before it had too little room for its first bytes. */
 static void a_part_done_when_the_stream_has_none_of_it_is_not_cut_short(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 128;
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
     uint8_t data[100];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     for (uint64_t token = 1; token <= 2; token++) {
-        talk_push(&talk, token, &piece, 1);
-        talk_writable(&talk, 0);
+        talk_push(talk, token, &piece, 1);
+        talk_writable(talk, 0);
     }
-    talk_reconnect(&talk, 0);
-    assert_int_equal(talk_request(&talk, 0)->n_parts, 1); /* given: push 2 is the next one */
+    talk_reconnect(talk, 0);
+    assert_int_equal(talk_request(talk, 0)->n_parts, 1); /* given: push 2 is the next one */
 
-    talk_done(&talk, 0, 2); /* another stream had brought it whole */
-    talk_writable(&talk, 0);
+    talk_done(talk, 0, 2); /* another stream had brought it whole */
+    talk_writable(talk, 0);
 
-    assert_null(talk_request(&talk, 0));
-    talk_push_to(&talk, 3, 1);
-    assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 3);
-    talk_close(&talk);
+    assert_null(talk_request(talk, 0));
+    talk_push_to(talk, 3, 1);
+    assert_int_equal(talk_request(talk, 0)->n_parts, 1);
+    assert_int_equal(talk_request(talk, 0)->parts[0]->sequence, 3);
 }
 
 static void a_part_done_before_its_turn_to_be_sent_again_is_not_sent(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 64;
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
     uint8_t data[200];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
-    talk_push(&talk, 1, &piece, 1);
-    talk_push_to(&talk, 2, 1); /* given: it comes after the chunks of the one before */
+    talk_push(talk, 1, &piece, 1);
+    talk_push_to(talk, 2, 1); /* given: it comes after the chunks of the one before */
 
-    talk_done(&talk, 0, 2); /* another stream had brought it */
+    talk_done(talk, 0, 2); /* another stream had brought it */
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->token, 2);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_PUSHED)->token, 2);
     for (int i = 0; i < 6; i++) {
-        talk_writable(&talk, 0);
-        const wire_push_request *request = talk_request(&talk, 0);
+        talk_writable(talk, 0);
+        const wire_push_request *request = talk_request(talk, 0);
         for (size_t part = 0; request != NULL && part < request->n_parts; part++)
             assert_int_equal(request->parts[part]->sequence, 1);
     }
-    talk_close(&talk);
 }
 
 /* The new stream has never heard of it. */
 static void a_part_that_was_to_be_cut_short_is_not_on_the_next_stream(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 64;
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
     uint8_t data[200];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
-    talk_push(&talk, 1, &piece, 1);
-    talk_done(&talk, 0, 1);
+    talk_push(talk, 1, &piece, 1);
+    talk_done(talk, 0, 1);
 
-    talk_reconnect(&talk, 0);
+    talk_reconnect(talk, 0);
 
-    assert_null(talk_sent(&talk, 0));
-    talk_close(&talk);
+    assert_null(talk_sent(talk, 0));
 }
 
 /* As a stream that broke, which the session hears of in the same way. */
 static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    talk_tick_when_due(&talk);
-    assert_int_equal(talk.generation[0][SESSION_PUSH_STREAM], 2);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_when_due(talk);
+    assert_int_equal(talk->generation[0][SESSION_PUSH_STREAM], 2);
 
-    talk_undone(&talk, SESSION_EFFECT_OPEN_STREAM);
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
-    talk_tick_when_due(&talk);
+    talk_undone(talk, SESSION_EFFECT_OPEN_STREAM);
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_tick_when_due(talk);
 
-    assert_int_equal(talk.generation[0][SESSION_PUSH_STREAM], 3);
-    talk_close(&talk);
+    assert_int_equal(talk->generation[0][SESSION_PUSH_STREAM], 3);
 }
 
 /* After five breaks that is 320 ms at least. */
 static void a_stream_that_broke_is_not_opened_before_it_is_due(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
     for (int i = 0; i < 5; i++)
-        talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+        talk_broke(talk, 0, SESSION_PUSH_STREAM);
 
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    talk_tick_after(&talk, 300);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_after(talk, 300);
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
 }
 
 static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
     for (int i = 0; i < 9; i++)
-        talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+        talk_broke(talk, 0, SESSION_PUSH_STREAM);
 
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    const uint64_t lost_us = talk.now_us;
-    while (talk_find(&talk, SESSION_EFFECT_OPEN_STREAM) == NULL)
-        talk_tick_when_due(&talk);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
+    const uint64_t lost_us = talk->now_us;
+    while (talk_find(talk, SESSION_EFFECT_OPEN_STREAM) == NULL)
+        talk_tick_when_due(talk);
 
-    assert_in_range(talk.now_us - lost_us, 1000000, 2000000);
-    talk_close(&talk);
+    assert_in_range(talk->now_us - lost_us, 1000000, 2000000);
 }
 
 static void no_retry_waits_longer_than_the_configured_bound(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.backoff_ms_max = 100;
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
     for (int i = 0; i < 9; i++)
-        talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+        talk_broke(talk, 0, SESSION_PUSH_STREAM);
 
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    talk_tick_after(&talk, 100);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_after(talk, 100);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
 }
 
 static void a_greeting_makes_the_next_retry_a_quick_one_again(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
     for (int i = 0; i < 10; i++) {
-        talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-        const uint64_t lost_us = talk.now_us;
-        while (talk_find(&talk, SESSION_EFFECT_OPEN_STREAM) == NULL)
-            talk_tick_when_due(&talk);
+        talk_lost(talk, 0, SESSION_PUSH_STREAM);
+        const uint64_t lost_us = talk->now_us;
+        while (talk_find(talk, SESSION_EFFECT_OPEN_STREAM) == NULL)
+            talk_tick_when_due(talk);
 
-        assert_in_range(talk.now_us - lost_us, 1000, 20000);
-        talk_hello(&talk, 0);
-        talk_greet(&talk, 0);
+        assert_in_range(talk->now_us - lost_us, 1000, 20000);
+        talk_hello(talk, 0);
+        talk_greet(talk, 0);
     }
-    talk_close(&talk);
 }
 
 /* ---- what a stream ends with */
@@ -344,7 +303,7 @@ static void end_stream_of_a_push(
     talk_open(talk, 2);
     talk_push_out(talk, 1, 2);
     if (kind == SESSION_PULL_STREAM)
-        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+        talk_pull(talk, &pull);
     talk_ended(talk, 1, kind, end);
 }
 
@@ -366,7 +325,6 @@ static void assert_ended_with(const struct talk *talk, const struct sumac_error 
 /* The parts that would be sent again are what ended it. */
 static void a_push_stream_that_ends_for_what_was_said_ends_the_session(void **state)
 {
-    (void)state;
     static const struct sumac_error ends[] = {
         {SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a part of push 0"},
         {SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED, "WITHDRAW"},
@@ -383,7 +341,6 @@ static void a_push_stream_that_ends_for_what_was_said_ends_the_session(void **st
 
 static void a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again(void **state)
 {
-    (void)state;
     static const struct sumac_error ends[] = {
         {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT, "1024 parts"},
         {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_REFUSED, "1024 refused"},
@@ -411,69 +368,60 @@ static const struct sumac_error of_no_session = {
 /* A ps that has closed a session says CLOSED to its next hello, and with it which pushes count. */
 static void a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
 
-    end_stream_of_a_push(&talk, SESSION_PUSH_STREAM, &of_no_session);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_tick_when_due(&talk);
-    assert_int_equal(talk.generation[1][SESSION_PUSH_STREAM], 2);
-    talk_hello(&talk, 1);
-    talk_greet(&talk, 1);
-    talk_closed(&talk, 1, true, 1, 0);
+    end_stream_of_a_push(talk, SESSION_PUSH_STREAM, &of_no_session);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_tick_when_due(talk);
+    assert_int_equal(talk->generation[1][SESSION_PUSH_STREAM], 2);
+    talk_hello(talk, 1);
+    talk_greet(talk, 1);
+    talk_closed(talk, 1, true, 1, 0);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_OK);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_OK);
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
 static void one_that_ends_so_again_ends_the_session(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
 
-    end_stream_of_a_push(&talk, SESSION_PUSH_STREAM, &of_no_session);
-    talk_tick_when_due(&talk);
-    talk_hello(&talk, 1);
-    talk_greet(&talk, 1);
-    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &of_no_session);
+    end_stream_of_a_push(talk, SESSION_PUSH_STREAM, &of_no_session);
+    talk_tick_when_due(talk);
+    talk_hello(talk, 1);
+    talk_greet(talk, 1);
+    talk_ended(talk, 1, SESSION_PUSH_STREAM, &of_no_session);
 
-    assert_ended_with(&talk, &of_no_session);
-    talk_close(&talk);
+    assert_ended_with(talk, &of_no_session);
 }
 
 static void a_pull_stream_of_no_session_ends_the_session(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
 
-    end_stream_of_a_push(&talk, SESSION_PULL_STREAM, &of_no_session);
+    end_stream_of_a_push(talk, SESSION_PULL_STREAM, &of_no_session);
 
-    assert_ended_with(&talk, &of_no_session);
+    assert_ended_with(talk, &of_no_session);
     assert_non_null(strstr(
-        talk_find(&talk, SESSION_EFFECT_ENDED)->error.text,
+        talk_find(talk, SESSION_EFFECT_ENDED)->error.text,
         "ps 1 at h1:2222 ended the pull stream: "));
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, of_no_session.reason);
-    talk_close(&talk);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_PULLED)->error.reason, of_no_session.reason);
 }
 
 /* The answer to the leave says how the session ended. */
 static void while_the_session_leaves_no_end_of_a_stream_is_an_error(void **state)
 {
-    (void)state;
+    struct talk *const talk = talk_open(*state, 1);
     const struct sumac_error malformed = {
         SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a part of push 0"};
-    struct talk talk;
 
-    talk_open(&talk, 1);
-    talk_leave(&talk);
-    talk_ended(&talk, 0, SESSION_PUSH_STREAM, &malformed);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_left(&talk);
+    talk_leave(talk);
+    talk_ended(talk, 0, SESSION_PUSH_STREAM, &malformed);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_left(talk);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
 }
 
 /* ---- a wait says why */
@@ -502,186 +450,168 @@ static bool is_troubled(const struct talk *talk, uint64_t token)
 /* It is heard from all the time. */
 static void a_push_knows_why_a_ps_that_greets_takes_nothing(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_out(&talk, 1, 1);
-    talk_push_out(&talk, 2, 3);
-    talk_push_out(&talk, 3, 1);
-    assert_false(is_troubled(&talk, 2));
+    talk_push_out(talk, 1, 1);
+    talk_push_out(talk, 2, 3);
+    talk_push_out(talk, 3, 1);
+    assert_false(is_troubled(talk, 2));
 
-    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
-    assert_troubled(&talk, 2);
-    assert_troubled(&talk, 3);             /* it is committed after push 2 */
-    assert_false(is_troubled(&talk, 1));   /* it does not wait for ps 1 */
-    assert_false(is_troubled(&talk, 100)); /* there is none */
-    while (talk.generation[1][SESSION_PUSH_STREAM] == 1)
-        talk_tick_when_due(&talk);
-    talk_hello(&talk, 1);
-    talk_greet(&talk, 1);
-    assert_troubled(&talk, 2); /* a greeting is no reason to forget it */
+    talk_ended(talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
+    assert_troubled(talk, 2);
+    assert_troubled(talk, 3);             /* it is committed after push 2 */
+    assert_false(is_troubled(talk, 1));   /* it does not wait for ps 1 */
+    assert_false(is_troubled(talk, 100)); /* there is none */
+    while (talk->generation[1][SESSION_PUSH_STREAM] == 1)
+        talk_tick_when_due(talk);
+    talk_hello(talk, 1);
+    talk_greet(talk, 1);
+    assert_troubled(talk, 2); /* a greeting is no reason to forget it */
 
-    talk_staged(&talk, 1, 2);
+    talk_staged(talk, 1, 2);
 
-    assert_false(is_troubled(&talk, 2));
-    assert_false(is_troubled(&talk, 3));
-    talk_close(&talk);
+    assert_false(is_troubled(talk, 2));
+    assert_false(is_troubled(talk, 3));
 }
 
 static void a_refusal_is_the_end_of_its_streams_trouble(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     struct session_trouble trouble;
 
-    talk_open(&talk, 2);
-    talk_tick_after(&talk, 500);
-    talk_push_out(&talk, 1, 2);
-    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
-    assert_true(session_find_trouble(talk.session, 1, &trouble));
-    assert_int_equal(trouble.ended_us, talk.now_us);
-    while (talk.generation[1][SESSION_PUSH_STREAM] == 1)
-        talk_tick_when_due(&talk);
-    talk_hello(&talk, 1);
-    talk_greet(&talk, 1);
+    talk_tick_after(talk, 500);
+    talk_push_out(talk, 1, 2);
+    talk_ended(talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
+    assert_true(session_find_trouble(talk->session, 1, &trouble));
+    assert_int_equal(trouble.ended_us, talk->now_us);
+    while (talk->generation[1][SESSION_PUSH_STREAM] == 1)
+        talk_tick_when_due(talk);
+    talk_hello(talk, 1);
+    talk_greet(talk, 1);
 
-    talk_refused(&talk, 1, 1);
+    talk_refused(talk, 1, 1);
 
-    assert_false(is_troubled(&talk, 1));
-    talk_close(&talk);
+    assert_false(is_troubled(talk, 1));
 }
 
 /* Nor is it forgotten when the next one ends, which says what it ended with. */
 static void a_push_without_a_sequence_knows_why_its_ps_has_not_greeted(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_join_member(*state, 2);
 
-    talk_join_member(&talk, 2);
-    talk_hello(&talk, 0);
-    talk_greet(&talk, 0);
-    talk_push_to(&talk, 1, 1);
-    talk_push_to(&talk, 2, 3);
-    assert_false(is_troubled(&talk, 2));
-    talk_lost(&talk, 1, SESSION_PUSH_STREAM);
-    assert_true(is_troubled(&talk, 2));
-    while (talk.generation[1][SESSION_PUSH_STREAM] == 1)
-        talk_tick_when_due(&talk);
+    talk_hello(talk, 0);
+    talk_greet(talk, 0);
+    talk_push_to(talk, 1, 1);
+    talk_push_to(talk, 2, 3);
+    assert_false(is_troubled(talk, 2));
+    talk_lost(talk, 1, SESSION_PUSH_STREAM);
+    assert_true(is_troubled(talk, 2));
+    while (talk->generation[1][SESSION_PUSH_STREAM] == 1)
+        talk_tick_when_due(talk);
 
-    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
+    talk_ended(talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
 
-    assert_troubled(&talk, 2);
-    assert_false(is_troubled(&talk, 1));
-    talk_close(&talk);
+    assert_troubled(talk, 2);
+    assert_false(is_troubled(talk, 1));
 }
 
 /* Nor has it one for another ps before it: of those that wait, the first that is held up tells. */
 static void a_push_that_waits_behind_others_knows_what_they_wait_for(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_join_member(*state, 3);
 
-    talk_join_member(&talk, 3);
-    talk_hello(&talk, 0);
-    talk_greet(&talk, 0);
-    talk_push_to(&talk, 1, 4); /* ps 2 has not greeted yet: that is no trouble */
-    talk_push_to(&talk, 2, 2);
-    talk_push_to(&talk, 3, 1);
+    talk_hello(talk, 0);
+    talk_greet(talk, 0);
+    talk_push_to(talk, 1, 4); /* a greeting of ps 2 that is still to come is no trouble */
+    talk_push_to(talk, 2, 2);
+    talk_push_to(talk, 3, 1);
 
-    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
+    talk_ended(talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
 
-    assert_false(is_troubled(&talk, 1));
-    assert_troubled(&talk, 2);
-    assert_troubled(&talk, 3);
-    assert_false(is_troubled(&talk, 100)); /* there is none */
-    talk_close(&talk);
+    assert_false(is_troubled(talk, 1));
+    assert_troubled(talk, 2);
+    assert_troubled(talk, 3);
+    assert_false(is_troubled(talk, 100)); /* there is none */
 }
 
 static void of_two_pulls_each_knows_its_own_ps(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     uint8_t into[8];
     struct session_trouble trouble;
 
-    talk_open(&talk, 2);
     for (uint32_t ps = 0; ps < 2; ps++) {
         const struct session_piece piece = talk_piece(ps, 10 + ps, into, sizeof into);
         talk_step(
-            &talk, (struct session_event){
-                       .kind = SESSION_EVENT_PULL,
-                       .pull = &(struct session_pull){
-                           .token = 5 + ps, .pieces = &piece, .piece_count = 1}});
+            talk, (struct session_event){
+                      .kind = SESSION_EVENT_PULL,
+                      .pull = &(struct session_pull){
+                          .token = 5 + ps, .pieces = &piece, .piece_count = 1}});
     }
 
-    talk_lost(&talk, 0, SESSION_PULL_STREAM);
+    talk_lost(talk, 0, SESSION_PULL_STREAM);
 
-    assert_true(session_find_trouble(talk.session, 5, &trouble));
+    assert_true(session_find_trouble(talk->session, 5, &trouble));
     assert_int_equal(trouble.ps, 0);
     assert_int_equal(trouble.stream_kind, SESSION_PULL_STREAM);
-    assert_false(is_troubled(&talk, 6));
-    talk_close(&talk);
+    assert_false(is_troubled(talk, 6));
 }
 
 /* Its push stream broke; the next one was due when its pull stream said that it exits. */
 static void a_ps_that_was_terminated_is_not_dialled_again(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     uint8_t into[8];
     const struct sumac_error exits = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "SIGTERM"};
 
-    talk_open(&talk, 2);
-    talk_push_out(&talk, 7, 3);
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 1, 1);
-    talk_done(&talk, 0, 1);
+    talk_push_out(talk, 7, 3);
+    talk_staged(talk, 0, 1);
+    talk_staged(talk, 1, 1);
+    talk_done(talk, 0, 1);
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     const struct session_pull pull = {.token = 5, .pieces = &piece, .piece_count = 1};
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_pull(talk, &pull);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
 
-    talk_ended(&talk, 0, SESSION_PULL_STREAM, &exits);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_tick_after(&talk, 400);
+    talk_ended(talk, 0, SESSION_PULL_STREAM, &exits);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(talk, 400);
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_a_reconnect_a_commit_that_was_said_is_said_again),
-        cmocka_unit_test(after_a_reconnect_the_clock_is_said_again),
-        cmocka_unit_test(a_joiner_says_the_clock_that_it_starts_at_to_every_ps),
-        cmocka_unit_test(after_a_reconnect_all_that_is_not_done_is_sent_again_in_order),
-        cmocka_unit_test(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk),
-        cmocka_unit_test(what_an_older_stream_still_delivers_is_dropped),
-        cmocka_unit_test(a_part_done_while_it_is_sent_again_is_cut_short),
-        cmocka_unit_test(a_part_done_when_the_stream_has_none_of_it_is_not_cut_short),
-        cmocka_unit_test(a_part_done_before_its_turn_to_be_sent_again_is_not_sent),
-        cmocka_unit_test(a_part_that_was_to_be_cut_short_is_not_on_the_next_stream),
-        cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
-        cmocka_unit_test(a_stream_that_broke_is_not_opened_before_it_is_due),
-        cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
-        cmocka_unit_test(no_retry_waits_longer_than_the_configured_bound),
-        cmocka_unit_test(a_greeting_makes_the_next_retry_a_quick_one_again),
+        talk_test(after_a_reconnect_a_commit_that_was_said_is_said_again),
+        talk_test(after_a_reconnect_the_clock_is_said_again),
+        talk_test(a_joiner_says_the_clock_that_it_starts_at_to_every_ps),
+        talk_test(after_a_reconnect_all_that_is_not_done_is_sent_again_in_order),
+        talk_test(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk),
+        talk_test(what_an_older_stream_still_delivers_is_dropped),
+        talk_test(a_part_done_while_it_is_sent_again_is_cut_short),
+        talk_test(a_part_done_when_the_stream_has_none_of_it_is_not_cut_short),
+        talk_test(a_part_done_before_its_turn_to_be_sent_again_is_not_sent),
+        talk_test(a_part_that_was_to_be_cut_short_is_not_on_the_next_stream),
+        talk_test(a_stream_that_there_was_no_memory_for_is_opened_later),
+        talk_test(a_stream_that_broke_is_not_opened_before_it_is_due),
+        talk_test(retries_wait_longer_and_longer_up_to_the_bound),
+        talk_test(no_retry_waits_longer_than_the_configured_bound),
+        talk_test(a_greeting_makes_the_next_retry_a_quick_one_again),
         cmocka_unit_test(a_push_stream_that_ends_for_what_was_said_ends_the_session),
         cmocka_unit_test(a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again),
-        cmocka_unit_test(a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts),
-        cmocka_unit_test(one_that_ends_so_again_ends_the_session),
-        cmocka_unit_test(a_pull_stream_of_no_session_ends_the_session),
-        cmocka_unit_test(while_the_session_leaves_no_end_of_a_stream_is_an_error),
-        cmocka_unit_test(a_push_knows_why_a_ps_that_greets_takes_nothing),
-        cmocka_unit_test(a_refusal_is_the_end_of_its_streams_trouble),
-        cmocka_unit_test(a_push_without_a_sequence_knows_why_its_ps_has_not_greeted),
-        cmocka_unit_test(a_push_that_waits_behind_others_knows_what_they_wait_for),
-        cmocka_unit_test(of_two_pulls_each_knows_its_own_ps),
-        cmocka_unit_test(a_ps_that_was_terminated_is_not_dialled_again),
+        talk_test(a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts),
+        talk_test(one_that_ends_so_again_ends_the_session),
+        talk_test(a_pull_stream_of_no_session_ends_the_session),
+        talk_test(while_the_session_leaves_no_end_of_a_stream_is_an_error),
+        talk_test(a_push_knows_why_a_ps_that_greets_takes_nothing),
+        talk_test(a_refusal_is_the_end_of_its_streams_trouble),
+        talk_test(a_push_without_a_sequence_knows_why_its_ps_has_not_greeted),
+        talk_test(a_push_that_waits_behind_others_knows_what_they_wait_for),
+        talk_test(of_two_pulls_each_knows_its_own_ps),
+        talk_test(a_ps_that_was_terminated_is_not_dialled_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,14 +5,7 @@
 
 static uint8_t into[64];
 
-static void writable(struct talk *talk)
-{
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
-}
+static void writable(struct talk *talk) { talk_pull_writable(talk, 0); }
 
 /* Pull that of ps 0, after the session's own pushes. */
 static void begin(struct talk *talk, const struct session_piece *pieces, uint32_t count)
@@ -20,7 +13,7 @@ static void begin(struct talk *talk, const struct session_piece *pieces, uint32_
     const struct session_pull wanted = {
         .token = 5, .pieces = pieces, .piece_count = count, .after_own_pushes = true};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 }
 
 static void begin_plain(struct talk *talk)
@@ -58,64 +51,57 @@ answer_with(struct talk *talk, wire_pull_answer *answer, const struct span *payl
 
 static void a_pull_of_a_slot_names_the_slot(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_piece piece = talk_piece(0, 10, into, 8);
 
     piece.kind = WIRE_PIECE_SLOT_VALUE;
     piece.slot = 2;
-    talk_open(&talk, 1);
-    begin(&talk, &piece, 1);
+    talk_open(talk, 1);
+    begin(talk, &piece, 1);
 
-    writable(&talk);
+    writable(talk);
 
-    const wire_piece *wire = asked(&talk)->pull_request->pieces[0];
+    const wire_piece *wire = asked(talk)->pull_request->pieces[0];
     assert_int_equal(wire->kind, SUMAC__V1__PIECE__KIND__KIND_SLOT_VALUE);
     assert_int_equal(wire->slot, 2);
     assert_int_equal(wire->layout_epoch, 1);
-    talk_close(&talk);
 }
 
 static void a_pull_of_rows_sends_their_indices(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     static const int64_t rows[] = {7, 3};
     struct session_piece pieces[] = {talk_piece(0, 10, into, 16), talk_piece(0, 11, into, 0)};
 
     pieces[0].rows = pieces[1].rows = rows; /* of the second one none */
     pieces[0].row_bytes = pieces[1].row_bytes = 8;
-    talk_open(&talk, 1);
-    begin(&talk, pieces, 2);
+    talk_open(talk, 1);
+    begin(talk, pieces, 2);
 
-    writable(&talk);
+    writable(talk);
 
-    const struct session_effect *sent = asked(&talk);
+    const struct session_effect *sent = asked(talk);
     assert_int_equal(sent->pull_request->pieces[0]->kind, SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES);
     assert_int_equal(sent->pull_request->pieces[0]->bytes, sizeof rows);
     assert_int_equal(sent->payload_count, 1);
     assert_int_equal(sent->payload[0].token, 5);
     assert_int_equal(sent->payload[0].bytes.bytes, sizeof rows);
     assert_memory_equal(sent->payload[0].bytes.data, rows, sizeof rows);
-    talk_close(&talk);
 }
 
 /* The ps hears from the session by a pull, too. */
 static void a_session_that_pulls_needs_no_renewal(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_tick_after(&talk, LEASE_MS / 3 - 1);
-    begin_plain(&talk);
-    writable(&talk);
-    assert_non_null(asked(&talk));
+    talk_tick_after(talk, LEASE_MS / 3 - 1);
+    begin_plain(talk);
+    writable(talk);
+    assert_non_null(asked(talk));
 
-    talk_tick_after(&talk, 1);
+    talk_tick_after(talk, 1);
 
-    assert_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
-    talk_close(&talk);
+    assert_null(talk_called(talk, WIRE_SESSIONS_RENEW));
 }
 
 /* ---- which pushes it waits for */
@@ -123,17 +109,16 @@ static void a_session_that_pulls_needs_no_renewal(void **state)
 /* The ps remembers one refused push at most, so push 2 has its number when push 1 is done. */
 static void a_pull_waits_for_the_number_of_the_last_push_before_it(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     wire_limits limits = WIRE_LIMITS_INIT;
     wire_greeting greeting = WIRE_GREETING_INIT;
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     const struct session_config config = talk_member(1);
 
-    talk_config(&talk, &config);
-    talk_start(&talk);
-    talk_joined(&talk, 1);
-    talk_hello(&talk, 0);
+    talk_config(talk, &config);
+    talk_start(talk);
+    talk_joined(talk, 1);
+    talk_hello(talk, 0);
     limits.voided_max = 1;
     greeting.cluster_id = 42;
     greeting.epoch = 1;
@@ -141,37 +126,33 @@ static void a_pull_waits_for_the_number_of_the_last_push_before_it(void **state)
     greeting.staging_grant_bytes = GRANT;
     greeting.limits = &limits;
     answer.greeting = &greeting;
-    talk_answer(&talk, 0, &answer);
+    talk_answer(talk, 0, &answer);
     for (uint64_t token = 1; token <= 3; token++)
-        talk_push_out(&talk, token, 1);
-    begin_plain(&talk);
-    writable(&talk);
-    assert_null(asked(&talk));
+        talk_push_out(talk, token, 1);
+    begin_plain(talk);
+    writable(talk);
+    assert_null(asked(talk));
 
-    talk_done(&talk, 0, 1);
-    assert_null(asked(&talk));
-    talk_writable(&talk, 0);
-    talk_done(&talk, 0, 2);
+    talk_done(talk, 0, 1);
+    assert_null(asked(talk));
+    talk_writable(talk, 0);
+    talk_done(talk, 0, 2);
 
-    assert_non_null(asked(&talk));
-    assert_int_equal(asked(&talk)->pull_request->after_sequence, 3);
-    talk_close(&talk);
+    assert_non_null(asked(talk));
+    assert_int_equal(asked(talk)->pull_request->after_sequence, 3);
 }
 
 static void a_pull_waits_for_no_push_that_comes_after_it(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_push_out(&talk, 1, 1);
-    begin_plain(&talk); /* its stream is not open yet */
-    talk_push_out(&talk, 2, 1);
+    talk_push_out(talk, 1, 1);
+    begin_plain(talk); /* its stream is not open yet */
+    talk_push_out(talk, 2, 1);
 
-    writable(&talk);
+    writable(talk);
 
-    assert_int_equal(asked(&talk)->pull_request->after_sequence, 1);
-    talk_close(&talk);
+    assert_int_equal(asked(talk)->pull_request->after_sequence, 1);
 }
 
 /* ---- how it ends */
@@ -179,7 +160,6 @@ static void a_pull_waits_for_no_push_that_comes_after_it(void **state)
 /* Its ps is not told: the stream on which it was asked for is gone. */
 static void a_pull_that_was_cancelled_is_not_on_the_next_stream(void **state)
 {
-    (void)state;
     static const struct sumac_error ends[] = {
         {.status = SUMAC_UNAVAILABLE, .text = "Socket closed"},
         {.status = SUMAC_INVALID_ARGUMENT, .reason = SUMAC_REASON_MALFORMED, .text = "no piece"}};
@@ -231,29 +211,21 @@ static const struct sumac_error *answer_two(struct talk *talk, size_t payload_by
 
 static void several_pieces_come_in_one_span(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-
-    assert_int_equal(answer_two(&talk, 6)->status, SUMAC_OK);
+    assert_int_equal(answer_two(talk, 6)->status, SUMAC_OK);
 
     assert_memory_equal(into, "abcdef..", 8);
-    talk_close(&talk);
 }
 
 static void an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-
-    const struct sumac_error *error = answer_two(&talk, 3);
+    const struct sumac_error *error = answer_two(talk, 3);
 
     assert_int_equal(error->reason, SUMAC_REASON_MALFORMED);
     assert_string_equal(error->text, "ps 0 answered a pull with other pieces than were asked for");
-    talk_close(&talk);
 }
 
 struct answered {
@@ -307,57 +279,49 @@ static void begin_of_two(struct talk *talk)
 
 static void a_ps_that_answers_with_the_piece_of_another_is_refused(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
 
-    begin_of_two(&talk);
+    begin_of_two(talk);
 
-    answer_of_two(&talk, &(struct answered){.runs = 3});
+    answer_of_two(talk, &(struct answered){.runs = 3});
 
-    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    const struct session_effect *pulled = talk_find(talk, SESSION_EFFECT_PULLED);
     assert_non_null(pulled);
     assert_int_equal(pulled->error.reason, SUMAC_REASON_MALFORMED);
     assert_int_equal(into[8], 0);
-    talk_close(&talk);
 }
 
 /* A ps that says more versions than it has pieces changes no other piece. */
 static void each_pulled_piece_has_the_version_that_its_own_ps_says(void **state)
 {
-    (void)state;
+    struct talk *const talk = *state;
     wire_piece run = WIRE_PIECE_INIT;
     wire_piece *list[] = {&run};
     static const uint8_t bytes[8] = {9};
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
-    struct talk talk;
 
-    begin_of_two(&talk);
-    assert_int_equal(asked(&talk)->stream_kind, SESSION_PULL_STREAM);
-    answer_of_two(&talk, &(struct answered){.runs = 2, .versions = {3, 4, 5}, .version_count = 3});
-    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
-    talk_step(
-        &talk, (struct session_event){
-                   .kind = SESSION_EVENT_STREAM_WRITABLE,
-                   .ps = 1,
-                   .stream_kind = SESSION_PULL_STREAM,
-                   .generation = talk.generation[1][SESSION_PULL_STREAM]});
+    begin_of_two(talk);
+    assert_int_equal(asked(talk)->stream_kind, SESSION_PULL_STREAM);
+    answer_of_two(talk, &(struct answered){.runs = 2, .versions = {3, 4, 5}, .version_count = 3});
+    assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
+    talk_pull_writable(talk, 1);
     run.shard_id = 11;
     run.bytes = 8;
-    answer.request = asked(&talk)->pull_request->request;
+    answer.request = asked(talk)->pull_request->request;
     answer.pieces = list;
     answer.n_pieces = 1;
     answer.last = true;
     talk_step(
-        &talk, (struct session_event){
-                   .kind = SESSION_EVENT_PULL_ANSWER,
-                   .ps = 1,
-                   .stream_kind = SESSION_PULL_STREAM,
-                   .generation = talk.generation[1][SESSION_PULL_STREAM],
-                   .pull_answer = &answer,
-                   .payload = &(struct span){.data = bytes, .bytes = 8},
-                   .payload_spans = 1});
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PULL_ANSWER,
+                  .ps = 1,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[1][SESSION_PULL_STREAM],
+                  .pull_answer = &answer,
+                  .payload = &(struct span){.data = bytes, .bytes = 8},
+                  .payload_spans = 1});
 
-    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    const struct session_effect *pulled = talk_find(talk, SESSION_EFFECT_PULLED);
     assert_non_null(pulled);
     assert_int_equal(pulled->versions[0], 3);
     assert_int_equal(pulled->versions[1], 0); /* not said */
@@ -365,7 +329,6 @@ static void each_pulled_piece_has_the_version_that_its_own_ps_says(void **state)
     assert_int_equal(into[0], 1);
     assert_int_equal(into[8], 9);
     assert_int_equal(into[16], 2);
-    talk_close(&talk);
 }
 
 /* A push on ps 1 that is not staged is no cause of these. */
@@ -380,7 +343,6 @@ static void a_pull_that_fails_for_its_own_reason_names_no_other_ps(void **state)
         {3, 0, SUMAC_REASON_UNKNOWN_SHARD},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct talk talk;
         wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
@@ -402,8 +364,6 @@ static void a_pull_that_fails_for_its_own_reason_names_no_other_ps(void **state)
 
 static void a_piece_of_no_bytes_is_passed_over(void **state)
 {
-    (void)state;
-
     for (uint32_t said = 0; said < 2; said++) { /* a run of no bytes */
         struct session_piece pieces[] = {
             talk_piece(0, 10, into, 0), talk_piece(0, 11, into, 8), talk_piece(0, 12, into, 0),
@@ -438,17 +398,17 @@ static void a_piece_of_no_bytes_is_passed_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pull_of_a_slot_names_the_slot),
-        cmocka_unit_test(a_pull_of_rows_sends_their_indices),
-        cmocka_unit_test(a_session_that_pulls_needs_no_renewal),
-        cmocka_unit_test(a_pull_waits_for_the_number_of_the_last_push_before_it),
-        cmocka_unit_test(a_pull_waits_for_no_push_that_comes_after_it),
+        talk_test(a_pull_of_a_slot_names_the_slot),
+        talk_test(a_pull_of_rows_sends_their_indices),
+        talk_test(a_session_that_pulls_needs_no_renewal),
+        talk_test(a_pull_waits_for_the_number_of_the_last_push_before_it),
+        talk_test(a_pull_waits_for_no_push_that_comes_after_it),
         cmocka_unit_test(a_pull_that_was_cancelled_is_not_on_the_next_stream),
-        cmocka_unit_test(several_pieces_come_in_one_span),
+        talk_test(several_pieces_come_in_one_span),
         cmocka_unit_test(a_piece_of_no_bytes_is_passed_over),
-        cmocka_unit_test(an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull),
-        cmocka_unit_test(a_ps_that_answers_with_the_piece_of_another_is_refused),
-        cmocka_unit_test(each_pulled_piece_has_the_version_that_its_own_ps_says),
+        talk_test(an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull),
+        talk_test(a_ps_that_answers_with_the_piece_of_another_is_refused),
+        talk_test(each_pulled_piece_has_the_version_that_its_own_ps_says),
         cmocka_unit_test(a_pull_that_fails_for_its_own_reason_names_no_other_ps),
     };
 

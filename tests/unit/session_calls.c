@@ -46,34 +46,29 @@ static void refuse(struct talk *talk, uint64_t call, struct sumac_error error)
 
 static void a_call_is_made_at_its_ps_and_its_answer_is_the_callers(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
+    ask(talk, &(struct session_call){.token = 7, .ps = 1});
+    assert_int_equal(asked(talk)->ps, 1);
+    assert_ptr_equal(asked(talk)->service, WIRE_VARIABLES);
+    assert_int_equal(asked(talk)->method, WIRE_VARIABLES_LIST);
+    assert_ptr_equal(asked(talk)->request, &list.base);
+    assert_int_equal(asked(talk)->at_us, talk->now_us + 1000 * TIMEOUT_MS);
+    const uint64_t call = asked(talk)->call;
+    answer(talk, call);
 
-    ask(&talk, &(struct session_call){.token = 7, .ps = 1});
-    assert_int_equal(asked(&talk)->ps, 1);
-    assert_ptr_equal(asked(&talk)->service, WIRE_VARIABLES);
-    assert_int_equal(asked(&talk)->method, WIRE_VARIABLES_LIST);
-    assert_ptr_equal(asked(&talk)->request, &list.base);
-    assert_int_equal(asked(&talk)->at_us, talk.now_us + 1000 * TIMEOUT_MS);
-    const uint64_t call = asked(&talk)->call;
-    answer(&talk, call);
-
-    const struct session_effect *answered = talk_find(&talk, SESSION_EFFECT_ANSWERED);
+    const struct session_effect *answered = talk_find(talk, SESSION_EFFECT_ANSWERED);
     assert_non_null(answered);
     assert_int_equal(answered->token, 7);
     assert_int_equal(answered->error.status, SUMAC_OK);
     assert_ptr_equal(answered->reply->descriptor, &sumac__v1__list_reply__descriptor);
-    answer(&talk, call);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ANSWERED)); /* once */
-    talk_close(&talk);
+    answer(talk, call);
+    assert_null(talk_find(talk, SESSION_EFFECT_ANSWERED)); /* once */
 }
 
 /* As PROTOCOL has it, under "What to do". */
 static void what_another_try_may_mend_is_tried_again_after_a_while(void **state)
 {
-    (void)state;
     static const struct {
         enum sumac_status status;
         enum sumac_reason reason;
@@ -122,89 +117,78 @@ static void what_another_try_may_mend_is_tried_again_after_a_while(void **state)
 
 static void a_call_that_nobody_takes_fails_in_time_with_what_it_came_to_last(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    ask(&talk, &(struct session_call){.token = 7});
-    const uint64_t until_us = talk.now_us + 1000 * TIMEOUT_MS;
+    ask(talk, &(struct session_call){.token = 7});
+    const uint64_t until_us = talk->now_us + 1000 * TIMEOUT_MS;
     uint32_t tries = 1;
 
-    while (talk_find(&talk, SESSION_EFFECT_ANSWERED) == NULL) {
-        if (asked(&talk) != NULL) {
+    while (talk_find(talk, SESSION_EFFECT_ANSWERED) == NULL) {
+        if (asked(talk) != NULL) {
             tries++;
             refuse(
-                &talk, asked(&talk)->call,
+                talk, asked(talk)->call,
                 (struct sumac_error){.status = SUMAC_UNAVAILABLE, .text = "Connection refused"});
         } else {
-            talk_tick_after(&talk, 10);
+            talk_tick_after(talk, 10);
         }
-        assert_true(talk.now_us <= until_us);
+        assert_true(talk->now_us <= until_us);
     }
 
-    const struct session_effect *answered = talk_find(&talk, SESSION_EFFECT_ANSWERED);
+    const struct session_effect *answered = talk_find(talk, SESSION_EFFECT_ANSWERED);
     assert_int_equal(answered->error.status, SUMAC_UNAVAILABLE);
     assert_string_equal(answered->error.text, "Connection refused");
     assert_in_range(tries, 8, 20); /* 20 ms, doubled up to 2 s, of which a half may be taken off */
-    talk_close(&talk);
 }
 
 static void a_call_that_is_not_answered_is_cancelled_when_its_time_is_over(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    ask(&talk, &(struct session_call){.token = 7});
-    const uint64_t call = asked(&talk)->call;
+    ask(talk, &(struct session_call){.token = 7});
+    const uint64_t call = asked(talk)->call;
 
-    talk_tick_after(&talk, TIMEOUT_MS / 2);
-    talk_tick_after(&talk, TIMEOUT_MS / 2 - 1);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ANSWERED));
-    talk_tick_after(&talk, 1);
+    talk_tick_after(talk, TIMEOUT_MS / 2);
+    talk_tick_after(talk, TIMEOUT_MS / 2 - 1);
+    assert_null(talk_find(talk, SESSION_EFFECT_ANSWERED));
+    talk_tick_after(talk, 1);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, call);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, call);
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_DEADLINE_EXCEEDED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_DEADLINE_EXCEEDED);
 }
 
 /* A delete whose answer was lost, and that came again, would be answered that there is no such
  * variable. */
 static void a_call_to_be_made_once_is_not_made_again(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    ask(&talk, &(struct session_call){.token = 7, .once = true});
+    ask(talk, &(struct session_call){.token = 7, .once = true});
 
-    refuse(&talk, asked(&talk)->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE});
+    refuse(talk, asked(talk)->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE});
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_UNAVAILABLE);
-    talk_close(&talk);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_UNAVAILABLE);
 }
 
 static void a_reader_may_call_what_needs_no_session(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
 
-    talk_config(&talk, &config);
-    talk_start(&talk);
+    talk_config(talk, &config);
+    talk_start(talk);
 
-    ask(&talk, &(struct session_call){.token = 7, .ps = 1});
-    assert_int_equal(asked(&talk)->ps, 1);
-    ask(&talk, &(struct session_call){.token = 8, .needs_session = true});
+    ask(talk, &(struct session_call){.token = 7, .ps = 1});
+    assert_int_equal(asked(talk)->ps, 1);
+    ask(talk, &(struct session_call){.token = 8, .needs_session = true});
 
-    assert_null(asked(&talk));
-    const struct session_effect *answered = talk_find(&talk, SESSION_EFFECT_ANSWERED);
+    assert_null(asked(talk));
+    const struct session_effect *answered = talk_find(talk, SESSION_EFFECT_ANSWERED);
     assert_int_equal(answered->token, 8);
     assert_int_equal(answered->error.status, SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(answered->error.text, "open the client as an observer or a member"));
-    talk_close(&talk);
 }
 
 /* What the ps says of itself. */
@@ -236,7 +220,6 @@ static void a_list_of_a_ps_that_was_restarted_ends_the_session(void **state)
          "again"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct talk talk;
         talk_open(&talk, 1);
@@ -256,126 +239,109 @@ static void a_list_of_a_ps_that_was_restarted_ends_the_session(void **state)
 
 static void a_readers_session_ends_so_too(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
 
-    (void)state;
-    talk_config(&talk, &config);
-    talk_start(&talk);
-    ask(&talk, &(struct session_call){.token = 7, .any_ps = true});
-    answer_as(&talk, 42, 1, 999);
+    talk_config(talk, &config);
+    talk_start(talk);
+    ask(talk, &(struct session_call){.token = 7, .any_ps = true});
+    answer_as(talk, 42, 1, 999);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
-    talk_close(&talk);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
 }
 
 static void a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    (void)state;
-    talk_open(&talk, 1);
-    ask(&talk, &(struct session_call){.token = 7});
-    answer_as(&talk, 42, 1, 100);
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_OK);
-    ask(&talk, &(struct session_call){.token = 8});
-    answer_as(&talk, 0, 0, 0);
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_OK);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_close(&talk);
+    ask(talk, &(struct session_call){.token = 7});
+    answer_as(talk, 42, 1, 100);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_OK);
+    ask(talk, &(struct session_call){.token = 8});
+    answer_as(talk, 0, 0, 0);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_OK);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
 }
 
 /* What every ps knows is asked of one that was there. */
 static void of_any_ps_a_reader_asks_one_that_has_answered(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .any_ps = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
 
-    (void)state;
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_known(&talk, 1);
-    ask(&talk, &(struct session_call){.token = 7, .any_ps = true});
+    talk_config(talk, &config);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_known(talk, 1);
+    ask(talk, &(struct session_call){.token = 7, .any_ps = true});
 
-    assert_int_equal(asked(&talk)->ps, 1);
-    answer_as(&talk, 42, 1, 101);
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ANSWERED)->ps, 1);
-    talk_close(&talk);
+    assert_int_equal(asked(talk)->ps, 1);
+    answer_as(talk, 42, 1, 101);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_ANSWERED)->ps, 1);
 }
 
 static void while_the_session_leaves_a_lost_state_is_the_calls_alone(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    ask(&talk, &(struct session_call){.token = 7});
-    const uint64_t call = asked(&talk)->call;
-    talk_leave(&talk);
+    ask(talk, &(struct session_call){.token = 7});
+    const uint64_t call = asked(talk)->call;
+    talk_leave(talk);
 
     refuse(
-        &talk, call,
+        talk, call,
         (struct sumac_error){.status = SUMAC_DATA_LOSS, .reason = SUMAC_REASON_STATE_LOST});
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_ANSWERED));
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_left(&talk);
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_ANSWERED));
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_left(talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
 }
 
 static void calls_end_with_the_session(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    ask(&talk, &(struct session_call){.token = 7}); /* given: one is under way, and one is due */
-    const uint64_t call = asked(&talk)->call;
-    ask(&talk, &(struct session_call){.token = 8});
-    refuse(&talk, asked(&talk)->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE});
+    ask(talk, &(struct session_call){.token = 7}); /* given: one is under way, and one is due */
+    const uint64_t call = asked(talk)->call;
+    ask(talk, &(struct session_call){.token = 8});
+    refuse(talk, asked(talk)->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE});
 
-    talk_closed(&talk, 0, true, 0, 0);
+    talk_closed(talk, 0, true, 0, 0);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, call);
-    assert_null(talk_nth(&talk, SESSION_EFFECT_CANCEL_CALL, 1));
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, call);
+    assert_null(talk_nth(talk, SESSION_EFFECT_CANCEL_CALL, 1));
     for (uint32_t n = 0; n < 2; n++) {
-        const struct session_effect *answered = talk_nth(&talk, SESSION_EFFECT_ANSWERED, n);
+        const struct session_effect *answered = talk_nth(talk, SESSION_EFFECT_ANSWERED, n);
         assert_int_equal(answered->token, 7 + n);
         assert_int_equal(answered->error.reason, SUMAC_REASON_SESSION_CLOSED);
     }
-    ask(&talk, &(struct session_call){.token = 9});
+    ask(talk, &(struct session_call){.token = 9});
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_ANSWERED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
 static void so_many_calls_are_under_way_and_no_more(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
     for (uint64_t token = 1; token <= SESSION_CALLS_MAX; token++)
-        ask(&talk, &(struct session_call){.token = token});
-    const uint64_t last = asked(&talk)->call;
+        ask(talk, &(struct session_call){.token = token});
+    const uint64_t last = asked(talk)->call;
 
-    ask(&talk, &(struct session_call){.token = 5000});
+    ask(talk, &(struct session_call){.token = 5000});
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_RESOURCE_EXHAUSTED);
-    answer(&talk, last);
-    ask(&talk, &(struct session_call){.token = 5001});
+        talk_find(talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_RESOURCE_EXHAUSTED);
+    answer(talk, last);
+    ask(talk, &(struct session_call){.token = 5001});
 
-    assert_non_null(asked(&talk));
-    talk_close(&talk);
+    assert_non_null(asked(talk));
 }
 
 static void a_call_that_has_failed_a_hundred_times_is_not_made_at_once(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     const struct session_call wanted = {
         .token = 7,
         .ps = 1,
@@ -384,39 +350,37 @@ static void a_call_that_has_failed_a_hundred_times_is_not_made_at_once(void **st
         .request = &list.base,
         .timeout_ms = 1000000};
 
-    talk_open(&talk, 2);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &wanted});
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &wanted});
 
     for (int failures = 1; failures <= 100; failures++) {
-        const struct session_effect *made = asked(&talk);
+        const struct session_effect *made = asked(talk);
         assert_non_null(made);
-        refuse(&talk, made->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE, .text = "no"});
-        const uint64_t failed_us = talk.now_us;
-        for (int ticks = 0; asked(&talk) == NULL && ticks < 100; ticks++)
-            talk_tick_after(&talk, 100);
+        refuse(talk, made->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE, .text = "no"});
+        const uint64_t failed_us = talk->now_us;
+        for (int ticks = 0; asked(talk) == NULL && ticks < 100; ticks++)
+            talk_tick_after(talk, 100);
         if (failures > 10)
-            assert_in_range(talk.now_us - failed_us, 1000000, 2100000);
+            assert_in_range(talk->now_us - failed_us, 1000000, 2100000);
     }
-    talk_close(&talk);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_is_made_at_its_ps_and_its_answer_is_the_callers),
+        talk_test(a_call_is_made_at_its_ps_and_its_answer_is_the_callers),
         cmocka_unit_test(what_another_try_may_mend_is_tried_again_after_a_while),
-        cmocka_unit_test(a_call_that_nobody_takes_fails_in_time_with_what_it_came_to_last),
-        cmocka_unit_test(a_call_that_is_not_answered_is_cancelled_when_its_time_is_over),
-        cmocka_unit_test(a_call_to_be_made_once_is_not_made_again),
-        cmocka_unit_test(a_reader_may_call_what_needs_no_session),
+        talk_test(a_call_that_nobody_takes_fails_in_time_with_what_it_came_to_last),
+        talk_test(a_call_that_is_not_answered_is_cancelled_when_its_time_is_over),
+        talk_test(a_call_to_be_made_once_is_not_made_again),
+        talk_test(a_reader_may_call_what_needs_no_session),
         cmocka_unit_test(a_list_of_a_ps_that_was_restarted_ends_the_session),
-        cmocka_unit_test(a_readers_session_ends_so_too),
-        cmocka_unit_test(a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none),
-        cmocka_unit_test(of_any_ps_a_reader_asks_one_that_has_answered),
-        cmocka_unit_test(while_the_session_leaves_a_lost_state_is_the_calls_alone),
-        cmocka_unit_test(calls_end_with_the_session),
-        cmocka_unit_test(so_many_calls_are_under_way_and_no_more),
-        cmocka_unit_test(a_call_that_has_failed_a_hundred_times_is_not_made_at_once),
+        talk_test(a_readers_session_ends_so_too),
+        talk_test(a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none),
+        talk_test(of_any_ps_a_reader_asks_one_that_has_answered),
+        talk_test(while_the_session_leaves_a_lost_state_is_the_calls_alone),
+        talk_test(calls_end_with_the_session),
+        talk_test(so_many_calls_are_under_way_and_no_more),
+        talk_test(a_call_that_has_failed_a_hundred_times_is_not_made_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,9 +38,8 @@ static struct session *push_five(struct talk *talk)
 
 static void a_wrong_push_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = push_five(&talk);
+    struct talk *const talk = *state;
+    struct session *session = push_five(talk);
     struct push *second = push_of(session, 2), *fourth = push_of(session, 4);
 
     expect_right(session);
@@ -64,18 +63,14 @@ static void a_wrong_push_is_found(void **state)
     wrong(session->errors.used, 0, "reasons of refusals of the session");
     wrong(second->error, push_of(session, 3)->error, "reasons of refusals of the session");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 static void a_wrong_push_that_waits_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_join_member(*state, 2);
 
-    talk_join_member(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    struct session *session = talk.session;
+    talk_push_to(talk, 1, 3);
+    struct session *session = talk->session;
     expect_right(session);
 
     wrong(session->waiting.first->sequence, 1, "push 1 waits for its sequence");
@@ -84,8 +79,6 @@ static void a_wrong_push_that_waits_is_found(void **state)
     wrong(session->submitted, 0, "pushes that were not admitted of the session");
     wrong(session->pushes.used, 0, "pushes of the session");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 /* The first two of the list change places, or change them back. */
@@ -103,9 +96,8 @@ static void swap_first_parts(struct link *link)
 
 static void a_wrong_part_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = push_five(&talk);
+    struct talk *const talk = *state;
+    struct session *session = push_five(talk);
     struct link *link = &session->links[0];
     struct part *part = link->parts.first, *other = &push_of(session, 1)->parts[1];
 
@@ -130,15 +122,12 @@ static void a_wrong_part_is_found(void **state)
     wrong(link->grant_bytes, 1, "its grant is 1");
     wrong(link->parts_max, 1, "ps 0: 4 parts of");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 static void a_wrong_part_with_room_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = push_five(&talk);
+    struct talk *const talk = *state;
+    struct session *session = push_five(talk);
     struct link *link = &session->links[0];
     struct part *part = link->parts.first;
 
@@ -155,15 +144,12 @@ static void a_wrong_part_with_room_is_found(void **state)
     link->counted_bytes += part->room_bytes;
     part->large = part->sent = false;
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 static void a_wrong_stream_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = push_five(&talk);
+    struct talk *const talk = *state;
+    struct session *session = push_five(talk);
     struct link *link = &session->links[0];
     struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
 
@@ -174,20 +160,16 @@ static void a_wrong_stream_is_found(void **state)
     wrong(link->unreached_us, 1, "ps 0 is greeted and not reached");
     wrong(stream->greeted, false, "ps 0 is not greeted and reached");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 /* Its only push is committed there, and its stream takes the next message. */
 static void what_could_go_out_and_does_not_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_push_out(&talk, 5, 1);
-    talk_staged(&talk, 0, 1);
-    struct session *session = talk.session;
+    talk_push_out(talk, 5, 1);
+    talk_staged(talk, 0, 1);
+    struct session *session = talk->session;
     struct link *link = &session->links[0];
     struct part *part = link->parts.first;
     expect_right(session);
@@ -203,15 +185,12 @@ static void what_could_go_out_and_does_not_is_found(void **state)
     wrong(link->gauge, 1, "ps 0: small parts wait for push 1, which is over");
     wrong(link->small_messages, 1, "ps 0: small parts wait for push 0, which is over");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 static void a_wrong_ps_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = push_five(&talk);
+    struct talk *const talk = *state;
+    struct session *session = push_five(talk);
     struct link *link = &session->links[0];
 
     expect_right(session);
@@ -231,8 +210,6 @@ static void a_wrong_ps_is_found(void **state)
     link->parts.last = last;
     link->cursor = cursor;
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 /* Ask both ps for 8 bytes each, and write to the streams. */
@@ -250,20 +227,14 @@ static struct session *pull_two(struct talk *talk)
                       .pull = &(struct session_pull){
                           .token = token, .pieces = pieces, .piece_count = 2, .timeout_ms = 5000}});
     for (uint32_t ps = 0; ps < 2; ps++)
-        talk_step(
-            talk, (struct session_event){
-                      .kind = SESSION_EVENT_STREAM_WRITABLE,
-                      .ps = ps,
-                      .stream_kind = SESSION_PULL_STREAM,
-                      .generation = talk->generation[ps][SESSION_PULL_STREAM]});
+        talk_pull_writable(talk, ps);
     return talk->session;
 }
 
 static void a_wrong_request_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = pull_two(&talk);
+    struct talk *const talk = *state;
+    struct session *session = pull_two(talk);
     struct link *link = &session->links[0];
     struct request *request = link->requests.first, *other = session->links[1].requests.first;
 
@@ -287,15 +258,12 @@ static void a_wrong_request_is_found(void **state)
     wrong(link->cancels_due, 1, "ps 0: a cancellation could go out");
     stream->writable = false;
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 static void a_wrong_pull_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = pull_two(&talk);
+    struct talk *const talk = *state;
+    struct session *session = pull_two(talk);
     struct pull *pull = session->live_pulls.first;
 
     expect_right(session);
@@ -312,8 +280,6 @@ static void a_wrong_pull_is_found(void **state)
     wrong(session->pull_count, 1, "pulls of the session");
     wrong(session->pulls.used, 1, "records of pulls of the session");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 /* A contribution whose result is asked for on the push stream. */
@@ -350,9 +316,8 @@ static struct session *contribute(struct talk *talk)
 
 static void a_wrong_request_beside_a_push_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = contribute(&talk);
+    struct talk *const talk = *state;
+    struct session *session = contribute(talk);
     struct link *link = &session->links[0];
     struct request *request = link->beside.first;
 
@@ -372,15 +337,12 @@ static void a_wrong_request_beside_a_push_is_found(void **state)
     link->unreached_us = NEVER;
     wrong(link->beside_count, 2, "requests beside pushes of ps 0");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 static void a_wrong_contribution_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = contribute(&talk);
+    struct talk *const talk = *state;
+    struct session *session = contribute(talk);
     struct link *link = &session->links[0];
 
     expect_right(session);
@@ -393,27 +355,23 @@ static void a_wrong_contribution_is_found(void **state)
     wrong(link->told_collectives, 9, "ps 0 was told of rounds through push 9");
     wrong(link->told_ended, 9, "ps 0 was told of rounds");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 static void a_wrong_call_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     const wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    struct session *session = talk->session;
 
-    talk_open(&talk, 2);
-    struct session *session = talk.session;
     talk_step(
-        &talk, (struct session_event){
-                   .kind = SESSION_EVENT_CALL,
-                   .wanted_call = &(struct session_call){
-                       .token = 7,
-                       .service = WIRE_VARIABLES,
-                       .method = WIRE_VARIABLES_LIST,
-                       .request = &list.base,
-                       .timeout_ms = 10000}});
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_CALL,
+                  .wanted_call = &(struct session_call){
+                      .token = 7,
+                      .service = WIRE_VARIABLES,
+                      .method = WIRE_VARIABLES_LIST,
+                      .request = &list.base,
+                      .timeout_ms = 10000}});
     struct unary *call = session->live_calls.first;
     expect_right(session);
 
@@ -427,15 +385,12 @@ static void a_wrong_call_is_found(void **state)
     wrong(session->calls.used, 0, "calls of the session");
     wrong(session->given_calls, 0, "calls of the caller's of the session");
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 static void a_time_without_a_tick_is_found(void **state)
 {
-    (void)state;
-    struct talk talk;
-    struct session *session = pull_two(&talk);
+    struct talk *const talk = *state;
+    struct session *session = pull_two(talk);
     struct stream *stream = &session->links[1].streams[SESSION_PULL_STREAM];
 
     expect_right(session);
@@ -461,26 +416,24 @@ static void a_time_without_a_tick_is_found(void **state)
     link->streams[SESSION_PUSH_STREAM].greeted = true;
     session->config.ps_lost_ms = LOST_MS;
     expect_right(session);
-
-    talk_close(&talk);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wrong_push_is_found),
-        cmocka_unit_test(a_wrong_push_that_waits_is_found),
-        cmocka_unit_test(a_wrong_part_is_found),
-        cmocka_unit_test(a_wrong_part_with_room_is_found),
-        cmocka_unit_test(a_wrong_stream_is_found),
-        cmocka_unit_test(what_could_go_out_and_does_not_is_found),
-        cmocka_unit_test(a_wrong_ps_is_found),
-        cmocka_unit_test(a_wrong_request_is_found),
-        cmocka_unit_test(a_wrong_pull_is_found),
-        cmocka_unit_test(a_wrong_request_beside_a_push_is_found),
-        cmocka_unit_test(a_wrong_contribution_is_found),
-        cmocka_unit_test(a_wrong_call_is_found),
-        cmocka_unit_test(a_time_without_a_tick_is_found),
+        talk_test(a_wrong_push_is_found),
+        talk_test(a_wrong_push_that_waits_is_found),
+        talk_test(a_wrong_part_is_found),
+        talk_test(a_wrong_part_with_room_is_found),
+        talk_test(a_wrong_stream_is_found),
+        talk_test(what_could_go_out_and_does_not_is_found),
+        talk_test(a_wrong_ps_is_found),
+        talk_test(a_wrong_request_is_found),
+        talk_test(a_wrong_pull_is_found),
+        talk_test(a_wrong_request_beside_a_push_is_found),
+        talk_test(a_wrong_contribution_is_found),
+        talk_test(a_wrong_call_is_found),
+        talk_test(a_time_without_a_tick_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

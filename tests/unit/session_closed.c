@@ -4,7 +4,6 @@
 
 static void the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said(void **state)
 {
-    (void)state;
     struct {
         wire_close_cause cause;
         const char *text;
@@ -53,53 +52,45 @@ static void replace(struct talk *talk)
 /* So ps 0 knows that it lives. */
 static void a_replaced_client_leaves_before_it_ends(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
 
-    talk_open(&talk, 1); /* given */
+    talk_open(talk, 1); /* given */
 
-    replace(&talk); /* when */
+    replace(talk); /* when */
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_CALL)); /* then */
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CALL)->method, WIRE_SESSIONS_LEAVE);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_called_back(&talk, WIRE_SESSIONS_LEAVE, &reply.base);
-    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_CALL)); /* then */
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_CALL)->method, WIRE_SESSIONS_LEAVE);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_called_back(talk, WIRE_SESSIONS_LEAVE, &reply.base);
+    const struct session_effect *ended = talk_find(talk, SESSION_EFFECT_ENDED);
     assert_non_null(ended);
     assert_int_equal(ended->error.status, SUMAC_FAILED_PRECONDITION);
     assert_int_equal(ended->error.reason, SUMAC_REASON_REPLACED);
-    talk_close(&talk);
 }
 
 static void a_replaced_client_ends_when_ps_0_does_not_hear_it(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    replace(&talk);
-    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    replace(talk);
+    talk_call_failed(talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_ENDED));
 }
 
 /* ps 0 waits for that word before it settles the session. */
 static void a_replaced_client_leaves_while_its_session_is_being_settled(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
 
-    talk_open(&talk, 1);
     cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
 
-    talk_closed_for(&talk, 0, false, 0, 0, &cause);
+    talk_closed_for(talk, 0, false, 0, 0, &cause);
 
-    assert_non_null(talk_called(&talk, WIRE_SESSIONS_LEAVE));
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_close(&talk);
+    assert_non_null(talk_called(talk, WIRE_SESSIONS_LEAVE));
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
 }
 
 static void call_a_barrier(struct talk *talk)
@@ -119,108 +110,96 @@ static void call_a_barrier(struct talk *talk)
 /* Its program may exit for the error of that call. */
 static void a_replaced_client_whose_call_hears_it_first_leaves_at_once(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
 
-    talk_open(&talk, 1); /* given */
-    call_a_barrier(&talk);
+    talk_open(talk, 1); /* given */
+    call_a_barrier(talk);
 
     talk_call_failed(/* when */
-                     &talk, WIRE_SESSIONS_BARRIER, SUMAC_FAILED_PRECONDITION,
-                     SUMAC_REASON_REPLACED);
+                     talk, WIRE_SESSIONS_BARRIER, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_REPLACED);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_ANSWERED)); /* then */
-    assert_non_null(talk_called(&talk, WIRE_SESSIONS_LEAVE));
-    assert_true(session_is_acknowledging(talk.session));
-    talk_called_back(&talk, WIRE_SESSIONS_LEAVE, &reply.base);
-    assert_false(session_is_acknowledging(talk.session));
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED)); /* CLOSED says which pushes count */
+    assert_non_null(talk_find(talk, SESSION_EFFECT_ANSWERED)); /* then */
+    assert_non_null(talk_called(talk, WIRE_SESSIONS_LEAVE));
+    assert_true(session_is_acknowledging(talk->session));
+    talk_called_back(talk, WIRE_SESSIONS_LEAVE, &reply.base);
+    assert_false(session_is_acknowledging(talk->session));
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED)); /* CLOSED says which pushes count */
 
-    replace(&talk);
-    talk_called_back(&talk, WIRE_SESSIONS_LEAVE, &reply.base);
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_REPLACED);
-    talk_close(&talk);
+    replace(talk);
+    talk_called_back(talk, WIRE_SESSIONS_LEAVE, &reply.base);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_REPLACED);
 }
 
 static void a_replaced_client_whose_pull_hears_it_first_leaves_at_once(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
     const struct session_pull wanted = {.token = 5, .pieces = &piece, .piece_count = 1};
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
     struct session_event event = {.stream_kind = SESSION_PULL_STREAM, .pull_answer = &answer};
 
-    talk_open(&talk, 1); /* given */
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
-    event.generation = talk.generation[0][SESSION_PULL_STREAM];
+    talk_open(talk, 1); /* given */
+    talk_pull(talk, &wanted);
+    event.generation = talk->generation[0][SESSION_PULL_STREAM];
     event.kind = SESSION_EVENT_STREAM_WRITABLE;
-    talk_step(&talk, event);
+    talk_step(talk, event);
 
     answer.request = 1; /* when */
     answer.status = SUMAC_FAILED_PRECONDITION;
     answer.reason = (Sumac__V1__Reason)SUMAC_REASON_REPLACED;
     event.kind = SESSION_EVENT_PULL_ANSWER;
-    talk_step(&talk, event);
+    talk_step(talk, event);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_PULLED)); /* then */
-    assert_non_null(talk_called(&talk, WIRE_SESSIONS_LEAVE));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_PULLED)); /* then */
+    assert_non_null(talk_called(talk, WIRE_SESSIONS_LEAVE));
 }
 
 /* The first leave may have been lost with its call, so the second one has a second of its own. */
 static void a_client_that_is_closed_before_ps_0_answers_leaves_again(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    call_a_barrier(&talk);
-    talk_call_failed(
-        &talk, WIRE_SESSIONS_BARRIER, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_REPLACED);
-    replace(&talk);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    call_a_barrier(talk);
+    talk_call_failed(talk, WIRE_SESSIONS_BARRIER, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_REPLACED);
+    replace(talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
 
-    talk_tick_after(&talk, 1000);
+    talk_tick_after(talk, 1000);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    assert_false(session_is_acknowledging(talk.session));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    assert_false(session_is_acknowledging(talk->session));
 }
 
 static void a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_tick_after(&talk, LEASE_MS / 3);
+    talk_tick_after(talk, LEASE_MS / 3);
     talk_call_failed(
-        &talk, WIRE_SESSIONS_RENEW, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED);
+        talk, WIRE_SESSIONS_RENEW, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED);
 
-    talk_tick_after(&talk, 8000);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_tick_after(&talk, LOST_MS);
+    talk_tick_after(talk, 8000);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(talk, LOST_MS);
 
     assert_string_equal(
-        talk_find(&talk, SESSION_EFFECT_ENDED)->error.text,
+        talk_find(talk, SESSION_EFFECT_ENDED)->error.text,
         "the call failed (which of the pushes under way count was not said)");
-    talk_close(&talk);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said),
-        cmocka_unit_test(a_replaced_client_leaves_before_it_ends),
-        cmocka_unit_test(a_replaced_client_leaves_while_its_session_is_being_settled),
-        cmocka_unit_test(a_replaced_client_ends_when_ps_0_does_not_hear_it),
-        cmocka_unit_test(a_replaced_client_whose_call_hears_it_first_leaves_at_once),
-        cmocka_unit_test(a_replaced_client_whose_pull_hears_it_first_leaves_at_once),
-        cmocka_unit_test(a_client_that_is_closed_before_ps_0_answers_leaves_again),
-        cmocka_unit_test(a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does),
+        talk_test(a_replaced_client_leaves_before_it_ends),
+        talk_test(a_replaced_client_leaves_while_its_session_is_being_settled),
+        talk_test(a_replaced_client_ends_when_ps_0_does_not_hear_it),
+        talk_test(a_replaced_client_whose_call_hears_it_first_leaves_at_once),
+        talk_test(a_replaced_client_whose_pull_hears_it_first_leaves_at_once),
+        talk_test(a_client_that_is_closed_before_ps_0_answers_leaves_again),
+        talk_test(a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,21 +81,18 @@ static uint64_t asked_beside(const struct talk *talk)
 /* What the session refuses at once has no pull, and stands in no later one's way. */
 static void one_above_the_grant_is_refused_with_its_pull(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
     static uint8_t data[GRANT + 1];
 
-    talk_open(&talk, 1);
-    contribute_with(&talk, &given, (struct session_piece){.data = data, .bytes = sizeof data});
+    contribute_with(talk, &given, (struct session_piece){.data = data, .bytes = sizeof data});
 
-    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+    const struct session_effect *pushed = talk_find(talk, SESSION_EFFECT_PUSHED);
     assert_int_equal(pushed->error.reason, SUMAC_REASON_PART_TOO_LARGE);
-    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)); /* that it would go out on */
-    contribute(&talk, &given, true);
-    assert_int_equal(asked_beside(&talk), 1);
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM)); /* that it would go out on */
+    contribute(talk, &given, true);
+    assert_int_equal(asked_beside(talk), 1);
 }
 
 static void
@@ -155,14 +152,7 @@ static void hear_of(struct talk *talk, uint64_t token)
 
 static void hear(struct talk *talk) { hear_of(talk, TOKEN); }
 
-static void pull_writable(struct talk *talk)
-{
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
-}
+static void pull_writable(struct talk *talk) { talk_pull_writable(talk, 0); }
 
 /* What it asks for on the pull stream, which is opened for that; 0: nothing. */
 static uint64_t asked_on_the_pull_stream(struct talk *talk)
@@ -176,308 +166,258 @@ static uint64_t asked_on_the_pull_stream(struct talk *talk)
 
 static void the_contribution_and_the_question_are_one_message(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
     const float sums[] = {3, 4};
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
-    assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
-    assert_ptr_equal(talk_request(&talk, 0)->parts[0]->collective, &given.header);
-    const uint64_t number = asked_beside(&talk);
+    contribute(talk, &given, true);
+    assert_int_equal(talk_request(talk, 0)->n_parts, 1);
+    assert_ptr_equal(talk_request(talk, 0)->parts[0]->collective, &given.header);
+    const uint64_t number = asked_beside(talk);
     assert_int_not_equal(number, 0);
-    assert_memory_equal(
-        talk_request(&talk, 0)->pulls[0]->collective->name.data, NAME, strlen(NAME));
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)); /* none for pulls */
+    assert_memory_equal(talk_request(talk, 0)->pulls[0]->collective->name.data, NAME, strlen(NAME));
+    assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM)); /* none for pulls */
 
-    answer_beside(&talk, number, sums, SUMAC_REASON_UNSPECIFIED);
+    answer_beside(talk, number, sums, SUMAC_REASON_UNSPECIFIED);
 
-    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    const struct session_effect *pulled = talk_find(talk, SESSION_EFFECT_PULLED);
     assert_non_null(pulled);
     assert_int_equal(pulled->token, PULL_TOKEN);
     assert_int_equal(pulled->error.status, SUMAC_OK);
     assert_memory_equal(given.into, sums, sizeof sums);
-    talk_close(&talk);
 }
 
 static void what_is_long_is_asked_for_on_the_pull_stream(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, false);
+    contribute(talk, &given, false);
 
-    assert_int_equal(asked_beside(&talk), 0);
-    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
-    talk_close(&talk);
+    assert_int_equal(asked_beside(talk), 0);
+    assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
 }
 
 static void so_is_what_turns_out_to_be(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
+    contribute(talk, &given, true);
 
-    answer_beside(&talk, asked_beside(&talk), NULL, SUMAC_REASON_MESSAGE_TOO_LARGE);
+    answer_beside(talk, asked_beside(talk), NULL, SUMAC_REASON_MESSAGE_TOO_LARGE);
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
-    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
+    assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
 }
 
 static void when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
-    const uint64_t number = asked_beside(&talk);
+    contribute(talk, &given, true);
+    const uint64_t number = asked_beside(talk);
 
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
 
-    assert_int_equal(asked_on_the_pull_stream(&talk), number);
-    talk_close(&talk);
+    assert_int_equal(asked_on_the_pull_stream(talk), number);
 }
 
 /* Else each push stream that breaks would open a pull stream at once to a ps that is away. */
 static void a_pull_stream_that_broke_is_not_opened_before_its_time_for_that(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct given before, given;
 
-    talk_open(&talk, 1); /* given */
-    contribute(&talk, &before, false);
-    assert_int_equal(talk.generation[0][SESSION_PULL_STREAM], 1);
-    talk_step(
-        &talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
-    talk_lost(&talk, 0, SESSION_PULL_STREAM);
+    talk_open(talk, 1); /* given */
+    contribute(talk, &before, false);
+    assert_int_equal(talk->generation[0][SESSION_PULL_STREAM], 1);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
+    talk_lost(talk, 0, SESSION_PULL_STREAM);
     given.pushed = before.pushed;
     contribute_as(
-        &talk, &given, TOKEN + SEVERAL, true,
+        talk, &given, TOKEN + SEVERAL, true,
         (struct session_piece){.data = (uint8_t *)given.into, .bytes = sizeof given.into});
 
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM); /* when */
+    talk_lost(talk, 0, SESSION_PUSH_STREAM); /* when */
 
-    assert_int_equal(talk.generation[0][SESSION_PULL_STREAM], 1); /* then */
-    talk_tick_after(&talk, 20);
-    assert_int_equal(talk.generation[0][SESSION_PULL_STREAM], 2);
-    talk_close(&talk);
+    assert_int_equal(talk->generation[0][SESSION_PULL_STREAM], 1); /* then */
+    talk_tick_after(talk, 20);
+    assert_int_equal(talk->generation[0][SESSION_PULL_STREAM], 2);
 }
 
 static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
-    contribute(&talk, &given, true);
+    talk_broke(talk, 0, SESSION_PUSH_STREAM);
+    contribute(talk, &given, true);
 
-    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
-    talk_close(&talk);
+    assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
 }
 
 static void before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_join_member(*state, 1);
     struct given given;
 
-    talk_join_member(&talk, 1);
-    contribute(&talk, &given, false); /* the contribution waits for the greeting */
+    contribute(talk, &given, false); /* the contribution waits for the greeting */
 
-    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
-    talk_close(&talk);
+    assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
 }
 
 static void what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     static struct given collectives[WIRE_PUSH_PULLS_MAX + 1];
 
-    talk_open(&talk, 1);
     for (uint32_t i = 0; i <= WIRE_PUSH_PULLS_MAX; i++) {
         const struct session_piece into = {
             .data = (uint8_t *)collectives[i].into, .bytes = sizeof collectives[i].into};
         collectives[i].pushed = into;
-        contribute_as(&talk, &collectives[i], TOKEN + 2 * i, true, into);
+        contribute_as(talk, &collectives[i], TOKEN + 2 * i, true, into);
 
         assert_int_equal(
-            talk_find(&talk, SESSION_EFFECT_OPEN_STREAM) != NULL, i == WIRE_PUSH_PULLS_MAX);
+            talk_find(talk, SESSION_EFFECT_OPEN_STREAM) != NULL, i == WIRE_PUSH_PULLS_MAX);
     }
-    talk_close(&talk);
 }
 
 static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
-    const uint64_t number = asked_beside(&talk);
-    talk_writable(&talk, 0);
+    contribute(talk, &given, true);
+    const uint64_t number = asked_beside(talk);
+    talk_writable(talk, 0);
 
-    talk_step(
-        &talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
 
-    assert_int_equal(asked_beside(&talk), number);
-    assert_true(talk_request(&talk, 0)->pulls[0]->cancel);
-    talk_close(&talk);
+    assert_int_equal(asked_beside(talk), number);
+    assert_true(talk_request(talk, 0)->pulls[0]->cancel);
 }
 
 static void what_was_cancelled_is_not_asked_for_on_another_stream(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
-    assert_int_not_equal(asked_beside(&talk), 0);
-    talk_step(
-        &talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
+    contribute(talk, &given, true);
+    assert_int_not_equal(asked_beside(talk), 0);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
 
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_lost(talk, 0, SESSION_PUSH_STREAM);
 
-    assert_int_equal(asked_on_the_pull_stream(&talk), 0);
-    talk_close(&talk);
+    assert_int_equal(asked_on_the_pull_stream(talk), 0);
 }
 
 /* The answer to a pull that is over may be on its way, and a ps may leave out the header. */
 static void an_answer_to_no_question_or_without_a_header_is_survived(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
     const float sums[] = {3, 4};
     wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT, *list[] = {&pulled};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    talk_open(&talk, 1);
-    contribute_for(&talk, &given, true, (struct session_piece){0});
-    const uint64_t number = asked_beside(&talk);
-    answer_beside(&talk, number + 1, sums, SUMAC_REASON_UNSPECIFIED);
-    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    contribute_for(talk, &given, true, (struct session_piece){0});
+    const uint64_t number = asked_beside(talk);
+    answer_beside(talk, number + 1, sums, SUMAC_REASON_UNSPECIFIED);
+    assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
     pulled.request = number;
     pulled.last = true;
     answer.pulled = list;
     answer.n_pulled = 1;
 
-    talk_answer(&talk, 0, &answer);
+    talk_answer(talk, 0, &answer);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_MALFORMED);
-    talk_close(&talk);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_MALFORMED);
 }
 
 static void a_push_that_is_refused_at_once_asks_for_nothing(void **state)
 {
-    (void)state;
+    struct talk *const talk = *state;
     const struct session_config config = talk_member(1);
-    struct talk talk;
     struct given given;
 
-    talk_config(&talk, &config); /* it has not joined */
+    talk_config(talk, &config); /* before it joins */
 
-    contribute(&talk, &given, true);
+    contribute(talk, &given, true);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
-    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_PUSHED));
+    assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
 }
 
 /* ---- what a ps need not keep any more */
 
 static void what_is_heard_of_is_said_with_the_next_contribution(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given, next;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
-    talk_writable(&talk, 0);
-    talk_done(&talk, 0, 1);
-    hear(&talk);
-    assert_null(talk_request(&talk, 0));
+    contribute(talk, &given, true);
+    talk_writable(talk, 0);
+    talk_done(talk, 0, 1);
+    hear(talk);
+    assert_null(talk_request(talk, 0));
 
-    contribute(&talk, &next, true);
+    contribute(talk, &next, true);
 
-    assert_non_null(talk_request(&talk, 0)->commit);
-    assert_int_equal(talk_request(&talk, 0)->commit->collectives_through, 1);
-    talk_close(&talk);
+    assert_non_null(talk_request(talk, 0)->commit);
+    assert_int_equal(talk_request(talk, 0)->commit->collectives_through, 1);
 }
 
 static void or_after_a_while(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
-    talk_writable(&talk, 0);
-    talk_done(&talk, 0, 1);
-    hear(&talk);
+    contribute(talk, &given, true);
+    talk_writable(talk, 0);
+    talk_done(talk, 0, 1);
+    hear(talk);
 
-    talk_tick_after(&talk, TELL_MS);
+    talk_tick_after(talk, TELL_MS);
 
-    assert_int_equal(talk_request(&talk, 0)->commit->collectives_through, 1);
-    talk_close(&talk);
+    assert_int_equal(talk_request(talk, 0)->commit->collectives_through, 1);
 }
 
 static void and_no_later_for_another_that_is_heard_of_meanwhile(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given first, second;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &first, true);
-    talk_writable(&talk, 0);
+    contribute(talk, &first, true);
+    talk_writable(talk, 0);
     second.pushed = first.pushed;
-    contribute_as(&talk, &second, TOKEN + 2, true, first.pulled);
-    talk_writable(&talk, 0);
-    talk_done(&talk, 0, 1);
-    talk_done(&talk, 0, 2);
-    hear(&talk);
-    talk_tick_after(&talk, TELL_MS / 2);
-    hear_of(&talk, TOKEN + 2);
+    contribute_as(talk, &second, TOKEN + 2, true, first.pulled);
+    talk_writable(talk, 0);
+    talk_done(talk, 0, 1);
+    talk_done(talk, 0, 2);
+    hear(talk);
+    talk_tick_after(talk, TELL_MS / 2);
+    hear_of(talk, TOKEN + 2);
 
-    talk_tick_after(&talk, TELL_MS / 2);
+    talk_tick_after(talk, TELL_MS / 2);
 
-    assert_non_null(talk_request(&talk, 0));
-    assert_int_equal(talk_request(&talk, 0)->commit->collectives_through, 2);
-    talk_close(&talk);
+    assert_non_null(talk_request(talk, 0));
+    assert_int_equal(talk_request(talk, 0)->commit->collectives_through, 2);
 }
 
 static void not_what_is_still_waited_for(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
-    talk_writable(&talk, 0);
-    talk_done(&talk, 0, 1);
+    contribute(talk, &given, true);
+    talk_writable(talk, 0);
+    talk_done(talk, 0, 1);
 
-    talk_tick_after(&talk, TELL_MS);
+    talk_tick_after(talk, TELL_MS);
 
-    assert_null(talk_request(&talk, 0));
-    talk_close(&talk);
+    assert_null(talk_request(talk, 0));
 }
 
 /* ---- what is answered ---- */
@@ -494,96 +434,89 @@ static void contribute_next(struct talk *talk, struct given *given, uint64_t tok
 
 static void a_round_that_waits_is_named_beside_later_ones_that_are_over(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct given collectives[4];
 
-    talk_open(&talk, 1); /* given */
+    talk_open(talk, 1); /* given */
     for (uint64_t i = 0; i < 4; i++)
-        contribute_next(&talk, &collectives[i], TOKEN + 2 * i);
+        contribute_next(talk, &collectives[i], TOKEN + 2 * i);
 
-    hear_of(&talk, TOKEN + 2); /* when */
-    talk_tick_after(&talk, TELL_MS);
+    hear_of(talk, TOKEN + 2); /* when */
+    talk_tick_after(talk, TELL_MS);
 
-    const wire_commit *commit = talk_request(&talk, 0)->commit; /* then */
+    const wire_commit *commit = talk_request(talk, 0)->commit; /* then */
     assert_int_equal(commit->collectives_through, 2);
     assert_int_equal(commit->n_waiting, 1);
     assert_int_equal(commit->waiting[0], 1);
-    talk_writable(&talk, 0);
+    talk_writable(talk, 0);
 
-    hear_of(&talk, TOKEN); /* when */
-    talk_tick_after(&talk, TELL_MS);
+    hear_of(talk, TOKEN); /* when */
+    talk_tick_after(talk, TELL_MS);
 
-    commit = talk_request(&talk, 0)->commit; /* then */
+    commit = talk_request(talk, 0)->commit; /* then */
     assert_int_equal(commit->collectives_through, 2);
     assert_int_equal(commit->n_waiting, 0);
-    talk_close(&talk);
 }
 
 static void a_round_that_is_over_is_told_once(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct given collectives[3];
 
-    talk_open(&talk, 1); /* given */
+    talk_open(talk, 1); /* given */
     for (uint64_t i = 0; i < 2; i++)
-        contribute_next(&talk, &collectives[i], TOKEN + 2 * i);
-    hear_of(&talk, TOKEN + 2);
-    talk_tick_after(&talk, TELL_MS);
-    assert_non_null(talk_request(&talk, 0)->commit);
-    talk_writable(&talk, 0);
+        contribute_next(talk, &collectives[i], TOKEN + 2 * i);
+    hear_of(talk, TOKEN + 2);
+    talk_tick_after(talk, TELL_MS);
+    assert_non_null(talk_request(talk, 0)->commit);
+    talk_writable(talk, 0);
 
     collectives[2].pushed = collectives[1].pushed;
-    contribute_as(&talk, &collectives[2], TOKEN + 4, false, collectives[1].pulled); /* when */
+    contribute_as(talk, &collectives[2], TOKEN + 4, false, collectives[1].pulled); /* when */
 
-    assert_int_equal(talk_request(&talk, 0)->n_parts, 1); /* then */
-    assert_null(talk_request(&talk, 0)->commit);
-    talk_close(&talk);
+    assert_int_equal(talk_request(talk, 0)->n_parts, 1); /* then */
+    assert_null(talk_request(talk, 0)->commit);
 }
 
 static void a_commit_names_no_more_rounds_that_wait_than_a_ps_takes(void **state)
 {
-    (void)state;
+    struct talk *const talk = *state;
+
     enum { most = WIRE_COMMIT_WAITING_MAX, count = 2 * (most + 2) };
-    struct talk talk;
     static struct given collectives[count];
 
-    talk_open(&talk, 1); /* given */
+    talk_open(talk, 1); /* given */
     for (uint64_t i = 0; i < count; i++) {
-        contribute_next(&talk, &collectives[i], TOKEN + 2 * i);
-        talk_done(&talk, 0, i + 1);
+        contribute_next(talk, &collectives[i], TOKEN + 2 * i);
+        talk_done(talk, 0, i + 1);
     }
 
     for (uint64_t i = 1; i < count; i += 2) /* when */
-        hear_of(&talk, TOKEN + 2 * i);
-    talk_tick_after(&talk, TELL_MS);
+        hear_of(talk, TOKEN + 2 * i);
+    talk_tick_after(talk, TELL_MS);
 
-    const wire_commit *commit = talk_request(&talk, 0)->commit; /* then */
+    const wire_commit *commit = talk_request(talk, 0)->commit; /* then */
     assert_int_equal(commit->n_waiting, most);
     for (uint64_t i = 0; i < most; i++)
         assert_int_equal(commit->waiting[i], 2 * i + 1);
     assert_int_equal(commit->collectives_through, 2 * most);
-    talk_close(&talk);
 }
 
 static void rows_come_with_their_indices_and_extents(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
     wire_collective_result result = WIRE_COLLECTIVE_RESULT_INIT;
     uint64_t shape[] = {3, 2}, extents[] = {1, 2};
     static const uint8_t rows[3 * 8 + 3 * 2 * 4] = {7, [47] = 9};
 
-    talk_open(&talk, 1);
-    contribute_for(&talk, &given, true, (struct session_piece){0});
+    contribute_for(talk, &given, true, (struct session_piece){0});
     result.shape = shape;
     result.n_shape = 2;
     result.extents = extents;
     result.n_extents = 2;
 
-    const struct session_effect *effect = answer_as(&talk, &result, rows, sizeof rows);
+    const struct session_effect *effect = answer_as(talk, &result, rows, sizeof rows);
 
     assert_int_equal(effect->error.status, SUMAC_OK);
     assert_int_equal(effect->joined.bytes, sizeof rows);
@@ -592,7 +525,6 @@ static void rows_come_with_their_indices_and_extents(void **state)
     assert_memory_equal(effect->result->extents, extents, sizeof extents);
     assert_ptr_not_equal(effect->result->extents, extents); /* which go with the answer */
     assert_memory_equal(effect->result->shape, shape, sizeof shape);
-    talk_close(&talk);
 }
 
 /* Contribute to several rounds at a time; `numbers` get their pulls' numbers. */
@@ -619,8 +551,7 @@ contribute_several(struct talk *talk, struct given collectives[SEVERAL], uint64_
 
 static void several_results_in_one_answer_are_lent_together(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct given collectives[SEVERAL];
     uint64_t numbers[SEVERAL], shape = 1;
     uint8_t rows[SEVERAL][8 + 4];
@@ -628,8 +559,8 @@ static void several_results_in_one_answer_are_lent_together(void **state)
     wire_pull_answer pulled[SEVERAL], *list[SEVERAL];
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    talk_open(&talk, 1); /* given */
-    contribute_several(&talk, collectives, numbers);
+    talk_open(talk, 1); /* given */
+    contribute_several(talk, collectives, numbers);
     for (uint32_t i = 0; i < SEVERAL; i++) {
         memset(rows[i], (int)(1 + i), sizeof rows[i]);
         result[i] = (wire_collective_result)WIRE_COLLECTIVE_RESULT_INIT;
@@ -646,17 +577,16 @@ static void several_results_in_one_answer_are_lent_together(void **state)
     answer.pulled = list;
     answer.n_pulled = SEVERAL;
 
-    talk_answer(&talk, 0, &answer); /* when */
+    talk_answer(talk, 0, &answer); /* when */
 
     for (uint32_t i = 0; i < SEVERAL; i++) { /* then */
-        const struct session_effect *effect = talk_nth(&talk, SESSION_EFFECT_PULLED, i);
+        const struct session_effect *effect = talk_nth(talk, SESSION_EFFECT_PULLED, i);
         assert_non_null(effect);
         assert_int_equal(effect->token, TOKEN + 2 * i + 1);
         assert_int_equal(effect->result->shape[0], shape);
         assert_int_equal(effect->joined.bytes, sizeof rows[i]);
         assert_memory_equal(effect->joined.data, rows[i], sizeof rows[i]);
     }
-    talk_close(&talk);
 }
 
 static uint64_t ones[1000] = {1, 1}, huge[] = {UINT64_MAX, 2};
@@ -675,7 +605,6 @@ static const struct wrong {
 
 static void a_result_that_is_not_what_it_says_touches_no_memory(void **state)
 {
-    (void)state;
     static const float values[4] = {1, 2, 3, 4};
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -718,7 +647,6 @@ static void give_small(void *context, void *data, size_t bytes)
 
 static void a_result_without_memory_fails_as_such(void **state)
 {
-    (void)state;
     const struct memory small = {.take = take_small, .give = give_small};
     const struct session_config config = talk_member(1);
     struct talk talk = {.now_us = 1000, .wake_us = UINT64_MAX};
@@ -748,48 +676,45 @@ static void a_result_without_memory_fails_as_such(void **state)
 /* It takes no place among the pulls of the pull stream, and gives none back. */
 static void a_round_that_failed_beside_a_push_ends_its_pull(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     struct given given;
 
-    talk_open(&talk, 1);
-    contribute(&talk, &given, true);
+    contribute(talk, &given, true);
 
-    answer_beside(&talk, asked_beside(&talk), NULL, SUMAC_REASON_ROUND_TIMED_OUT);
+    answer_beside(talk, asked_beside(talk), NULL, SUMAC_REASON_ROUND_TIMED_OUT);
 
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_ROUND_TIMED_OUT);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_ROUND_TIMED_OUT);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_contribution_and_the_question_are_one_message),
-        cmocka_unit_test(what_is_long_is_asked_for_on_the_pull_stream),
-        cmocka_unit_test(so_is_what_turns_out_to_be),
-        cmocka_unit_test(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream),
-        cmocka_unit_test(a_pull_stream_that_broke_is_not_opened_before_its_time_for_that),
-        cmocka_unit_test(without_a_push_stream_it_is_asked_for_on_the_pull_stream),
-        cmocka_unit_test(before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream),
-        cmocka_unit_test(what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream),
-        cmocka_unit_test(what_is_cancelled_is_cancelled_where_it_was_asked),
-        cmocka_unit_test(what_was_cancelled_is_not_asked_for_on_another_stream),
-        cmocka_unit_test(an_answer_to_no_question_or_without_a_header_is_survived),
-        cmocka_unit_test(a_push_that_is_refused_at_once_asks_for_nothing),
-        cmocka_unit_test(what_is_heard_of_is_said_with_the_next_contribution),
-        cmocka_unit_test(or_after_a_while),
-        cmocka_unit_test(and_no_later_for_another_that_is_heard_of_meanwhile),
-        cmocka_unit_test(not_what_is_still_waited_for),
-        cmocka_unit_test(a_round_that_waits_is_named_beside_later_ones_that_are_over),
-        cmocka_unit_test(a_round_that_is_over_is_told_once),
-        cmocka_unit_test(a_commit_names_no_more_rounds_that_wait_than_a_ps_takes),
-        cmocka_unit_test(rows_come_with_their_indices_and_extents),
-        cmocka_unit_test(several_results_in_one_answer_are_lent_together),
-        cmocka_unit_test(one_above_the_grant_is_refused_with_its_pull),
+        talk_test(the_contribution_and_the_question_are_one_message),
+        talk_test(what_is_long_is_asked_for_on_the_pull_stream),
+        talk_test(so_is_what_turns_out_to_be),
+        talk_test(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream),
+        talk_test(a_pull_stream_that_broke_is_not_opened_before_its_time_for_that),
+        talk_test(without_a_push_stream_it_is_asked_for_on_the_pull_stream),
+        talk_test(before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream),
+        talk_test(what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream),
+        talk_test(what_is_cancelled_is_cancelled_where_it_was_asked),
+        talk_test(what_was_cancelled_is_not_asked_for_on_another_stream),
+        talk_test(an_answer_to_no_question_or_without_a_header_is_survived),
+        talk_test(a_push_that_is_refused_at_once_asks_for_nothing),
+        talk_test(what_is_heard_of_is_said_with_the_next_contribution),
+        talk_test(or_after_a_while),
+        talk_test(and_no_later_for_another_that_is_heard_of_meanwhile),
+        talk_test(not_what_is_still_waited_for),
+        talk_test(a_round_that_waits_is_named_beside_later_ones_that_are_over),
+        talk_test(a_round_that_is_over_is_told_once),
+        talk_test(a_commit_names_no_more_rounds_that_wait_than_a_ps_takes),
+        talk_test(rows_come_with_their_indices_and_extents),
+        talk_test(several_results_in_one_answer_are_lent_together),
+        talk_test(one_above_the_grant_is_refused_with_its_pull),
         cmocka_unit_test(a_result_that_is_not_what_it_says_touches_no_memory),
         cmocka_unit_test(a_result_without_memory_fails_as_such),
-        cmocka_unit_test(a_round_that_failed_beside_a_push_ends_its_pull),
+        talk_test(a_round_that_failed_beside_a_push_ends_its_pull),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

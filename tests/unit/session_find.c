@@ -22,10 +22,11 @@ static struct session_config reader(uint32_t ps_count, bool any_ps)
     return config;
 }
 
-static void start(struct talk *talk, const struct session_config *config)
+static struct talk *start(struct talk *talk, struct session_config config)
 {
-    talk_config(talk, config);
+    talk_config(talk, &config);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    return talk;
 }
 
 /* The list that this ps was asked for by the last event; NULL: it was not. */
@@ -96,96 +97,75 @@ static const struct sumac_error *ended(const struct talk *talk)
 
 static void every_ps_is_asked_who_it_is_and_for_no_variables(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
 
-    (void)state;
-    start(&talk, &config);
-
-    const struct session_effect *addresses = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
+    const struct session_effect *addresses = talk_find(talk, SESSION_EFFECT_ADDRESSES);
     assert_int_equal(addresses->address_count, 2);
     assert_string_equal(addresses->addresses[1], "h1:2222");
     for (uint32_t ps = 0; ps < 2; ps++) {
-        assert_non_null(asked(&talk, ps));
-        assert_int_equal(asked(&talk, ps)->method, WIRE_VARIABLES_LIST);
-        const wire_list_request *list = (const wire_list_request *)asked(&talk, ps)->request;
+        assert_non_null(asked(talk, ps));
+        assert_int_equal(asked(talk, ps)->method, WIRE_VARIABLES_LIST);
+        const wire_list_request *list = (const wire_list_request *)asked(talk, ps)->request;
         assert_true(list->after_id == UINT64_MAX);
     }
-    assert_null(talk_join(&talk));
-    talk_close(&talk);
+    assert_null(talk_join(talk));
 }
 
 static void a_ps_that_is_not_up_is_asked_again_after_a_while(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
 
-    (void)state;
-    start(&talk, &config);
-    unreachable(&talk, 0);
-    assert_null(asked(&talk, 0));
-    talk_tick_when_due(&talk);
-    assert_non_null(asked(&talk, 0));
-    assert_in_range(talk.now_us, 1000 + 10000, 1000 + 20000);
-    talk_close(&talk);
+    unreachable(talk, 0);
+    assert_null(asked(talk, 0));
+    talk_tick_when_due(talk);
+    assert_non_null(asked(talk, 0));
+    assert_in_range(talk->now_us, 1000 + 10000, 1000 + 20000);
 }
 
 /* ---- what is enough */
 
 static void who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 3);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 3));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 1, 42, 3);
-    assert_null(talk_join(&talk));
-    says(&talk, 0, 42, 3);
-    assert_non_null(talk_join(&talk));
-    assert_int_equal(talk_join(&talk)->cluster_id, 42);
-    assert_null(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL));
-    unreachable(&talk, 2);
-    talk_tick_when_due(&talk);
-    const uint64_t last = asked(&talk, 2)->call;
-    talk_joined(&talk, 3);
+    says(talk, 1, 42, 3);
+    assert_null(talk_join(talk));
+    says(talk, 0, 42, 3);
+    assert_non_null(talk_join(talk));
+    assert_int_equal(talk_join(talk)->cluster_id, 42);
+    assert_null(talk_find(talk, SESSION_EFFECT_CANCEL_CALL));
+    unreachable(talk, 2);
+    talk_tick_when_due(talk);
+    const uint64_t last = asked(talk, 2)->call;
+    talk_joined(talk, 3);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, last);
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, last);
 }
 
 static void a_reader_is_open_when_every_ps_has_answered(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(2, false);
+    struct talk *const talk = start(*state, reader(2, false));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 2);
-    assert_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    says(&talk, 1, 42, 2);
+    says(talk, 0, 42, 2);
+    assert_null(talk_find(talk, SESSION_EFFECT_JOINED));
+    says(talk, 1, 42, 2);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    assert_int_equal(talk_state(&talk).cluster_id, 42);
-    assert_int_equal(talk_state(&talk).epoch, 1);
-    assert_null(talk_join(&talk));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_state(talk).cluster_id, 42);
+    assert_int_equal(talk_state(talk).epoch, 1);
+    assert_null(talk_join(talk));
 }
 
 static void of_any_ps_a_reader_waits_for_one(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(2, true);
+    struct talk *const talk = start(*state, reader(2, true));
 
-    (void)state;
-    start(&talk, &config);
-    const uint64_t other = asked(&talk, 0)->call;
-    says(&talk, 1, 42, 2);
+    const uint64_t other = asked(talk, 0)->call;
+    says(talk, 1, 42, 2);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, other);
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, other);
 }
 
 /* ---- more of them than were known */
@@ -193,319 +173,261 @@ static void of_any_ps_a_reader_waits_for_one(void **state)
 /* The one address is of ps 1, say. */
 static void who_is_no_member_learns_the_others_from_the_first_that_names_them(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     static const char *const one[] = {"h1:2222"};
     struct session_config config = of_role(WIRE_ROLE_OBSERVER, 1);
 
-    (void)state;
     config.ps_addresses = one;
-    start(&talk, &config);
-    says(&talk, 0, 42, 3);
+    (void)start(talk, config);
+    says(talk, 0, 42, 3);
 
-    const struct session_effect *addresses = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
+    const struct session_effect *addresses = talk_find(talk, SESSION_EFFECT_ADDRESSES);
     assert_int_equal(addresses->address_count, 3);
     assert_string_equal(addresses->addresses[0], "h0:2222");
     assert_string_equal(addresses->addresses[1], "h1:2222");
-    assert_null(talk_join(&talk));
+    assert_null(talk_join(talk));
     for (uint32_t ps = 0; ps < 3; ps++)
-        assert_non_null(asked(&talk, ps));
-    says(&talk, 0, 42, 3);
-    assert_non_null(talk_join(&talk));
-    assert_int_equal(talk_join(&talk)->n_ps_addresses, 3);
-    talk_close(&talk);
+        assert_non_null(asked(talk, ps));
+    says(talk, 0, 42, 3);
+    assert_non_null(talk_join(talk));
+    assert_int_equal(talk_join(talk)->n_ps_addresses, 3);
 }
 
 /* What was asked under the old numbers is nobody's answer. */
 static void an_answer_that_comes_when_the_list_is_another_is_not_heard(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(2, true);
+    struct talk *const talk = start(*state, reader(2, true));
 
-    (void)state;
-    start(&talk, &config);
-    const uint64_t old = asked(&talk, 1)->call;
-    says(&talk, 0, 42, 3);
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, old);
+    const uint64_t old = asked(talk, 1)->call;
+    says(talk, 0, 42, 3);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, old);
     const wire_list_reply reply = WIRE_LIST_REPLY_INIT;
     talk_step(
-        &talk, (struct session_event){
-                   .kind = SESSION_EVENT_CALL_ANSWERED, .call = old, .reply = &reply.base});
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_CALL_ANSWERED, .call = old, .reply = &reply.base});
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_JOINED));
 }
 
 /* ps 0 compares it with its own. */
 static void a_members_list_stays_its_configurations(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 3);
+    says(talk, 0, 42, 3);
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_ADDRESSES));
-    assert_int_equal(talk_join(&talk)->n_ps_addresses, 1);
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_ADDRESSES));
+    assert_int_equal(talk_join(talk)->n_ps_addresses, 1);
 }
 
 /* ---- ps of two clusters */
 
 static void a_ps_of_another_cluster_than_ps_0s_is_not_found_yet(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(2, false);
+    struct talk *const talk = start(*state, reader(2, false));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 2);
-    says(&talk, 1, 41, 2);
-    assert_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    talk_tick_when_due(&talk);
-    assert_non_null(asked(&talk, 1));
-    says(&talk, 1, 42, 2);
+    says(talk, 0, 42, 2);
+    says(talk, 1, 41, 2);
+    assert_null(talk_find(talk, SESSION_EFFECT_JOINED));
+    talk_tick_when_due(talk);
+    assert_non_null(asked(talk, 1));
+    says(talk, 1, 42, 2);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
 }
 
 static void who_answered_for_another_cluster_before_ps_0_did_is_asked_again(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(2, false);
+    struct talk *const talk = start(*state, reader(2, false));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 1, 41, 2);
-    says(&talk, 0, 42, 2);
-    assert_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    assert_non_null(asked(&talk, 1));
-    says(&talk, 1, 42, 2);
+    says(talk, 1, 41, 2);
+    says(talk, 0, 42, 2);
+    assert_null(talk_find(talk, SESSION_EFFECT_JOINED));
+    assert_non_null(asked(talk, 1));
+    says(talk, 1, 42, 2);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    assert_int_equal(talk_state(&talk).cluster_id, 42);
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_state(talk).cluster_id, 42);
 }
 
 /* Its join would be refused by ps 0. */
 static void who_joins_goes_by_the_cluster_of_ps_0(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 1, 41, 2);
-    says(&talk, 0, 42, 2);
+    says(talk, 1, 41, 2);
+    says(talk, 0, 42, 2);
 
-    assert_int_equal(talk_join(&talk)->cluster_id, 42);
-    talk_close(&talk);
+    assert_int_equal(talk_join(talk)->cluster_id, 42);
 }
 
 /* It has not heard of ps 0 yet. */
 static void a_ps_of_no_cluster_yet_is_found(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(2, false);
+    struct talk *const talk = start(*state, reader(2, false));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 2);
-    says(&talk, 1, 0, 2);
+    says(talk, 0, 42, 2);
+    says(talk, 1, 0, 2);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    assert_int_equal(talk_state(&talk).cluster_id, 42);
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_state(talk).cluster_id, 42);
 }
 
 /* ---- who is missing */
 
 static void who_is_missing_is_said_every_five_seconds_and_why(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 3);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 3));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 1, 42, 3);
-    unreachable(&talk, 2);
-    talk_tick_after(&talk, 4999);
-    assert_null(line(&talk, 0));
-    talk_tick_after(&talk, 1);
+    says(talk, 1, 42, 3);
+    unreachable(talk, 2);
+    talk_tick_after(talk, 4999);
+    assert_null(line(talk, 0));
+    talk_tick_after(talk, 1);
 
     assert_string_equal(
-        line(&talk, 0), "waiting for ps 0 at h0:2222: no answer yet; gives up in 55 s");
+        line(talk, 0), "waiting for ps 0 at h0:2222: no answer yet; gives up in 55 s");
     assert_string_equal(
-        line(&talk, 1), "waiting for ps 2 at h2:2222: Connection refused; gives up in 55 s");
-    assert_null(line(&talk, 2));
-    says(&talk, 0, 42, 3);
-    talk_tick_after(&talk, 5000);
+        line(talk, 1), "waiting for ps 2 at h2:2222: Connection refused; gives up in 55 s");
+    assert_null(line(talk, 2));
+    says(talk, 0, 42, 3);
+    talk_tick_after(talk, 5000);
     assert_string_equal(
-        line(&talk, 0), "waiting for ps 2 at h2:2222: Connection refused; gives up in 55 s");
-    assert_null(line(&talk, 1));
-    talk_close(&talk);
+        line(talk, 0), "waiting for ps 2 at h2:2222: Connection refused; gives up in 55 s");
+    assert_null(line(talk, 1));
 }
 
 static void while_nobody_is_missing_the_join_is_waited_for(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 1);
-    talk_tick_after(&talk, 5000);
+    says(talk, 0, 42, 1);
+    talk_tick_after(talk, 5000);
 
     assert_string_equal(
-        line(&talk, 0),
+        line(talk, 0),
         "waiting for ps 0 at h0:2222 to open the session at every ps, for 5 s; gives up in 55 s");
-    talk_joined(&talk, 1);
-    talk_tick_after(&talk, 2000);
-    talk_tick_after(&talk, 3000);
-    assert_null(line(&talk, 0));
-    talk_close(&talk);
+    talk_joined(talk, 1);
+    talk_tick_after(talk, 2000);
+    talk_tick_after(talk, 3000);
+    assert_null(line(talk, 0));
 }
 
 /* As long as nobody answers, a ps is asked; then it is named, with what the last try came to. */
 static void a_ps_that_does_not_appear_is_named_with_its_address_and_why(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(2, false);
+    struct talk *const talk = start(*state, reader(2, false));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 2);
-    unreachable(&talk, 1);
-    while (talk_find(&talk, SESSION_EFFECT_ENDED) == NULL) {
-        if (asked(&talk, 1) != NULL)
-            unreachable(&talk, 1);
+    says(talk, 0, 42, 2);
+    unreachable(talk, 1);
+    while (talk_find(talk, SESSION_EFFECT_ENDED) == NULL) {
+        if (asked(talk, 1) != NULL)
+            unreachable(talk, 1);
         else
-            talk_tick_after(&talk, 10);
-        assert_true(talk.now_us <= 1000 + 1000 * LOST_MS);
+            talk_tick_after(talk, 10);
+        assert_true(talk->now_us <= 1000 + 1000 * LOST_MS);
     }
 
-    assert_int_equal(ended(&talk)->status, SUMAC_UNAVAILABLE);
-    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_PS_MISSING);
-    assert_non_null(strstr(ended(&talk)->text, "ps 1 at h1:2222 did not appear within "));
+    assert_int_equal(ended(talk)->status, SUMAC_UNAVAILABLE);
+    assert_int_equal(ended(talk)->reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(ended(talk)->text, "ps 1 at h1:2222 did not appear within "));
     assert_non_null(
-        strstr(ended(&talk)->text, " s (Connection refused); start it, or correct its address"));
-    talk_close(&talk);
+        strstr(ended(talk)->text, " s (Connection refused); start it, or correct its address"));
 }
 
 static void localhost_beside_other_hosts_is_what_to_correct(void **state)
 {
+    struct talk *const talk = *state;
     static const char *const addresses[] = {"localhost:1", "h1:2222"};
-    struct talk talk;
     struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
 
-    (void)state;
     config.ps_addresses = addresses;
-    start(&talk, &config);
-    talk_tick_after(&talk, 5000);
+    (void)start(talk, config);
+    talk_tick_after(talk, 5000);
 
     assert_string_equal(
-        line(&talk, 0),
+        line(talk, 0),
         "waiting for ps 0 at localhost:1: no answer yet; " LOOPBACK_REMEDY "; gives up in 55 s");
     assert_string_equal(
-        line(&talk, 1), "waiting for ps 1 at h1:2222: no answer yet; gives up in 55 s");
-    talk_tick_after(&talk, LOST_MS - 5000);
+        line(talk, 1), "waiting for ps 1 at h1:2222: no answer yet; gives up in 55 s");
+    talk_tick_after(talk, LOST_MS - 5000);
 
     assert_string_equal(
-        ended(&talk)->text,
+        ended(talk)->text,
         "ps 0 at localhost:1 did not appear within 60 s (no answer); " LOOPBACK_REMEDY);
-    talk_close(&talk);
 }
 
 /* It was asked, and takes its time. */
 static void a_ps_that_never_answers_is_given_up_in_time(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
 
-    (void)state;
-    start(&talk, &config);
-    talk_tick_after(&talk, LOST_MS - 1);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_tick_after(&talk, 1);
+    talk_tick_after(talk, LOST_MS - 1);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(talk, 1);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, talk.finds[0]);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, talk->finds[0]);
     assert_string_equal(
-        ended(&talk)->text, "ps 0 at h0:2222 did not appear within 60 s (no answer); start it, or "
-                            "correct its address; if its run has ended, there is nothing to join");
-    talk_close(&talk);
+        ended(talk)->text, "ps 0 at h0:2222 did not appear within 60 s (no answer); start it, or "
+                           "correct its address; if its run has ended, there is nothing to join");
 }
 
 /* A reader waits for every ps as long as for ps 0. */
 static void a_ps_that_never_answers_a_reader_is_given_up_as_late(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(2, false);
+    struct talk *const talk = start(*state, reader(2, false));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 2);
-    talk_tick_after(&talk, LOST_MS);
+    says(talk, 0, 42, 2);
+    talk_tick_after(talk, LOST_MS);
 
     assert_string_equal(
-        ended(&talk)->text, "ps 1 at h1:2222 did not appear within 60 s (no answer); start it, or "
-                            "correct its address; if its run has ended, there is nothing to join");
-    talk_close(&talk);
+        ended(talk)->text, "ps 1 at h1:2222 did not appear within 60 s (no answer); start it, or "
+                           "correct its address; if its run has ended, there is nothing to join");
 }
 
 /* The list that a ps gave lacks one: nobody can be asked. */
 static void a_ps_whose_address_nobody_knows_is_given_up_in_time(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     static const char *const addresses[] = {"h0:2222", ""};
     struct session_config config = reader(2, false);
 
-    (void)state;
     config.ps_addresses = addresses;
-    start(&talk, &config);
-    says(&talk, 0, 42, 2);
-    assert_null(asked(&talk, 1));
-    talk_tick_after(&talk, LOST_MS);
+    (void)start(talk, config);
+    says(talk, 0, 42, 2);
+    assert_null(asked(talk, 1));
+    talk_tick_after(talk, LOST_MS);
 
     assert_string_equal(
-        ended(&talk)->text, "ps 1 at an unknown address did not appear within 60 s (its address is "
-                            "not known); start it, or correct its address; if its run has ended, "
-                            "there is nothing to join");
-    talk_close(&talk);
+        ended(talk)->text, "ps 1 at an unknown address did not appear within 60 s (its address is "
+                           "not known); start it, or correct its address; if its run has ended, "
+                           "there is nothing to join");
 }
 
 static void a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 2);
-    unreachable(&talk, 1);
-    talk_tick_after(&talk, LOST_MS);
+    says(talk, 0, 42, 2);
+    unreachable(talk, 1);
+    talk_tick_after(talk, LOST_MS);
 
-    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_PS_MISSING);
+    assert_int_equal(ended(talk)->reason, SUMAC_REASON_PS_MISSING);
     assert_non_null(strstr(
-        ended(&talk)->text, "ps 1 at h1:2222 did not appear within 60 s (Connection refused)"));
-    talk_close(&talk);
+        ended(talk)->text, "ps 1 at h1:2222 did not appear within 60 s (Connection refused)"));
 }
 
 /* ps 0 answers at once what no other ps can mend. */
 static void a_join_that_was_refused_names_no_ps_that_is_missing(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
 
-    (void)state;
-    start(&talk, &config);
-    says(&talk, 0, 42, 2);
+    says(talk, 0, 42, 2);
 
-    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+    talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
 
-    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_RUN_ENDED);
-    assert_string_equal(ended(&talk)->text, "the call failed");
-    talk_close(&talk);
+    assert_int_equal(ended(talk)->reason, SUMAC_REASON_RUN_ENDED);
+    assert_string_equal(ended(talk)->text, "the call failed");
 }
 
 /* ---- who answers otherwise */
@@ -524,10 +446,9 @@ static void a_ps_that_has_another_index_than_its_address_is_a_configuration_to_m
         {reader(2, true), 42},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct talk talk;
-        start(&talk, &rows[i].config); /* given */
+        (void)start(&talk, rows[i].config); /* given */
         if (!rows[i].config.any_ps)
             says(&talk, 0, 42, 2);
 
@@ -544,110 +465,88 @@ static void a_ps_that_has_another_index_than_its_address_is_a_configuration_to_m
 
 static void a_member_that_lists_one_ps_calls_it_ps_0(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
 
-    (void)state;
-    start(&talk, &config);
+    says_as(talk, 0, 1, 42);
 
-    says_as(&talk, 0, 1, 42);
-
-    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_WRONG_CLUSTER);
-    talk_close(&talk);
+    assert_int_equal(ended(talk)->reason, SUMAC_REASON_WRONG_CLUSTER);
 }
 
 /* The ps knows only its own address as long as ps 0 does not call it. */
 static void the_single_address_of_a_reader_is_that_of_any_ps(void **state)
 {
-    struct talk talk;
-    const struct session_config config = reader(1, false);
+    struct talk *const talk = start(*state, reader(1, false));
 
-    (void)state;
-    start(&talk, &config);
+    says_as(talk, 0, 1, 0);
 
-    says_as(&talk, 0, 1, 0);
-
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
 }
 
 static void what_is_no_ps_is_said(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
 
-    (void)state;
-    start(&talk, &config);
-    refuse(
-        &talk, 1, (struct sumac_error){.status = SUMAC_UNIMPLEMENTED, .text = "unknown service"});
+    refuse(talk, 1, (struct sumac_error){.status = SUMAC_UNIMPLEMENTED, .text = "unknown service"});
 
-    assert_int_equal(ended(&talk)->status, SUMAC_FAILED_PRECONDITION);
-    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_UNSUPPORTED);
+    assert_int_equal(ended(talk)->status, SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(ended(talk)->reason, SUMAC_REASON_UNSUPPORTED);
     assert_string_equal(
-        ended(&talk)->text, "what listens at h1:2222, the address of ps 1, is no ps (unknown "
-                            "service); check the addresses of job ps");
-    talk_close(&talk);
+        ended(talk)->text, "what listens at h1:2222, the address of ps 1, is no ps (unknown "
+                           "service); check the addresses of job ps");
 }
 
 /* A cluster without a ps: a member starts one, on its own address. */
 static void a_ps_that_a_member_starts_goes_by_that_member(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
 
-    (void)state;
     config.ps_starter = "worker 0"; /* given */
-    start(&talk, &config);
-    unreachable(&talk, 0);
+    (void)start(talk, config);
+    unreachable(talk, 0);
 
-    talk_tick_after(&talk, 5000); /* when */
+    talk_tick_after(talk, 5000); /* when */
 
     assert_string_equal(
-        line(&talk, 0), "waiting for worker 0 at h0:2222, which starts the ps: Connection refused; "
-                        "start worker 0, or correct its address; gives up in 55 s"); /* then */
-    talk_tick_after(&talk, LOST_MS - 5000);
+        line(talk, 0), "waiting for worker 0 at h0:2222, which starts the ps: Connection refused; "
+                       "start worker 0, or correct its address; gives up in 55 s"); /* then */
+    talk_tick_after(talk, LOST_MS - 5000);
     assert_string_equal(
-        ended(&talk)->text,
+        ended(talk)->text,
         "worker 0 at h0:2222, which starts the ps, did not appear within 60 s (Connection "
         "refused); start worker 0, or correct its address");
-    talk_close(&talk);
 }
 
 static void a_ps_that_ends_with_the_member_that_started_it_is_told_so(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
     const struct sumac_error terminated = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "ps 0 was told to"};
 
-    (void)state;
     config.ps_starter = "worker 0";
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
 
-    talk_ended(&talk, 0, SESSION_PUSH_STREAM, &terminated);
+    talk_ended(talk, 0, SESSION_PUSH_STREAM, &terminated);
 
-    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_TERMINATED);
+    assert_int_equal(ended(talk)->reason, SUMAC_REASON_TERMINATED);
     assert_string_equal(
-        ended(&talk)->text, "the ps at h0:2222 has ended, as it does when worker 0, which started "
-                            "it, ends; start the whole run again");
-    talk_close(&talk);
+        ended(talk)->text, "the ps at h0:2222 has ended, as it does when worker 0, which started "
+                           "it, ends; start the whole run again");
 }
 
 static void what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
 
-    (void)state;
     config.ps_starter = "worker 0";
-    start(&talk, &config);
-    refuse(
-        &talk, 0, (struct sumac_error){.status = SUMAC_UNIMPLEMENTED, .text = "unknown service"});
+    (void)start(talk, config);
+    refuse(talk, 0, (struct sumac_error){.status = SUMAC_UNIMPLEMENTED, .text = "unknown service"});
 
     assert_string_equal(
-        ended(&talk)->text, "what listens at h0:2222, the address of worker 0, which starts the "
-                            "ps, is no ps (unknown service); check that address");
-    talk_close(&talk);
+        ended(talk)->text, "what listens at h0:2222, the address of worker 0, which starts the "
+                           "ps, is no ps (unknown service); check that address");
 }
 
 /* Its run is not the one that is joined: another ps is started in its place. */
@@ -657,11 +556,10 @@ static void a_ps_that_exits_is_waited_for(void **state)
         SUMAC_REASON_STATE_LOST, SUMAC_REASON_TERMINATED, SUMAC_REASON_RUN_ENDED,
         SUMAC_REASON_PS_MISSING, SUMAC_REASON_BUSY};
 
-    (void)state;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         struct talk talk;
         const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
-        start(&talk, &config);
+        (void)start(&talk, config);
         refuse(&talk, 0, (struct sumac_error){.status = SUMAC_UNAVAILABLE, .reason = reasons[i]});
         assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
         talk_tick_when_due(&talk);
@@ -672,63 +570,52 @@ static void a_ps_that_exits_is_waited_for(void **state)
 
 static void a_ps_that_refuses_the_call_ends_it_with_its_reason(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
 
-    (void)state;
-    start(&talk, &config);
     refuse(
-        &talk, 0,
+        talk, 0,
         (struct sumac_error){
             .status = SUMAC_INVALID_ARGUMENT,
             .reason = SUMAC_REASON_MALFORMED,
             .text = "no such field"});
 
-    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_MALFORMED);
-    assert_string_equal(ended(&talk)->text, "ps 0 at h0:2222: no such field");
-    talk_close(&talk);
+    assert_int_equal(ended(talk)->reason, SUMAC_REASON_MALFORMED);
+    assert_string_equal(ended(talk)->text, "ps 0 at h0:2222: no such field");
 }
 
 static void a_call_that_there_was_no_memory_for_is_made_later(void **state)
 {
-    struct talk talk;
-    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
 
-    (void)state;
-    start(&talk, &config);
-    talk_undone(&talk, SESSION_EFFECT_CALL);
-    talk_tick_when_due(&talk);
+    talk_undone(talk, SESSION_EFFECT_CALL);
+    talk_tick_when_due(talk);
 
-    assert_non_null(asked(&talk, 0));
-    talk_close(&talk);
+    assert_non_null(asked(talk, 0));
 }
 
 static void a_list_of_more_ps_than_there_may_be_is_not_followed(void **state)
 {
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = of_role(WIRE_ROLE_OBSERVER, 1);
 
-    (void)state;
-    start(&talk, &config);
+    (void)start(talk, config);
 
-    says(&talk, 0, 42, SESSION_PS_MAX + 1);
+    says(talk, 0, 42, SESSION_PS_MAX + 1);
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_ADDRESSES));
-    assert_int_equal(talk_join(&talk)->n_ps_addresses, 1);
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_ADDRESSES));
+    assert_int_equal(talk_join(talk)->n_ps_addresses, 1);
 }
 
 static void an_address_that_was_configured_is_kept(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     uint8_t id[16] = {7};
     char *addresses[] = {"10.0.0.1:2222", "10.0.0.2:2222"};
     const struct session_config config = talk_member(1); /* given: h0 alone */
     wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
 
-    talk_config(&talk, &config);
-    talk_start(&talk);
+    talk_config(talk, &config);
+    talk_start(talk);
     reply.session_id = (wire_bytes){.data = id, .len = sizeof id};
     reply.lease_ms = LEASE_MS;
     reply.n_ps_addresses = 2;
@@ -737,55 +624,53 @@ static void an_address_that_was_configured_is_kept(void **state)
     reply.step_members = 4;
     reply.step_quorum = 3;
 
-    talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
-    assert_int_equal(talk_state(&talk).membership_epoch, 5);
-    assert_int_equal(talk_state(&talk).step_members, 4);
-    assert_int_equal(talk_state(&talk).step_quorum, 3);
+    talk_called_back(talk, WIRE_SESSIONS_JOIN, &reply.base);
+    assert_int_equal(talk_state(talk).membership_epoch, 5);
+    assert_int_equal(talk_state(talk).step_members, 4);
+    assert_int_equal(talk_state(talk).step_quorum, 3);
 
-    const struct session_effect *learnt = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
+    const struct session_effect *learnt = talk_find(talk, SESSION_EFFECT_ADDRESSES);
     assert_int_equal(learnt->address_count, 2);
     assert_string_equal(learnt->addresses[0], "h0:2222");
     assert_string_equal(learnt->addresses[1], "10.0.0.2:2222");
-    talk_close(&talk);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_ps_is_asked_who_it_is_and_for_no_variables),
-        cmocka_unit_test(an_address_that_was_configured_is_kept),
-        cmocka_unit_test(a_ps_that_is_not_up_is_asked_again_after_a_while),
-        cmocka_unit_test(who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined),
-        cmocka_unit_test(a_reader_is_open_when_every_ps_has_answered),
-        cmocka_unit_test(of_any_ps_a_reader_waits_for_one),
-        cmocka_unit_test(who_is_no_member_learns_the_others_from_the_first_that_names_them),
-        cmocka_unit_test(an_answer_that_comes_when_the_list_is_another_is_not_heard),
-        cmocka_unit_test(a_members_list_stays_its_configurations),
-        cmocka_unit_test(a_ps_of_another_cluster_than_ps_0s_is_not_found_yet),
-        cmocka_unit_test(who_answered_for_another_cluster_before_ps_0_did_is_asked_again),
-        cmocka_unit_test(who_joins_goes_by_the_cluster_of_ps_0),
-        cmocka_unit_test(a_ps_of_no_cluster_yet_is_found),
-        cmocka_unit_test(who_is_missing_is_said_every_five_seconds_and_why),
-        cmocka_unit_test(while_nobody_is_missing_the_join_is_waited_for),
-        cmocka_unit_test(a_ps_that_does_not_appear_is_named_with_its_address_and_why),
-        cmocka_unit_test(a_ps_that_never_answers_is_given_up_in_time),
-        cmocka_unit_test(a_ps_that_never_answers_a_reader_is_given_up_as_late),
-        cmocka_unit_test(localhost_beside_other_hosts_is_what_to_correct),
-        cmocka_unit_test(a_ps_whose_address_nobody_knows_is_given_up_in_time),
-        cmocka_unit_test(
-            a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too),
-        cmocka_unit_test(a_join_that_was_refused_names_no_ps_that_is_missing),
+        talk_test(every_ps_is_asked_who_it_is_and_for_no_variables),
+        talk_test(an_address_that_was_configured_is_kept),
+        talk_test(a_ps_that_is_not_up_is_asked_again_after_a_while),
+        talk_test(who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined),
+        talk_test(a_reader_is_open_when_every_ps_has_answered),
+        talk_test(of_any_ps_a_reader_waits_for_one),
+        talk_test(who_is_no_member_learns_the_others_from_the_first_that_names_them),
+        talk_test(an_answer_that_comes_when_the_list_is_another_is_not_heard),
+        talk_test(a_members_list_stays_its_configurations),
+        talk_test(a_ps_of_another_cluster_than_ps_0s_is_not_found_yet),
+        talk_test(who_answered_for_another_cluster_before_ps_0_did_is_asked_again),
+        talk_test(who_joins_goes_by_the_cluster_of_ps_0),
+        talk_test(a_ps_of_no_cluster_yet_is_found),
+        talk_test(who_is_missing_is_said_every_five_seconds_and_why),
+        talk_test(while_nobody_is_missing_the_join_is_waited_for),
+        talk_test(a_ps_that_does_not_appear_is_named_with_its_address_and_why),
+        talk_test(a_ps_that_never_answers_is_given_up_in_time),
+        talk_test(a_ps_that_never_answers_a_reader_is_given_up_as_late),
+        talk_test(localhost_beside_other_hosts_is_what_to_correct),
+        talk_test(a_ps_whose_address_nobody_knows_is_given_up_in_time),
+        talk_test(a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too),
+        talk_test(a_join_that_was_refused_names_no_ps_that_is_missing),
         cmocka_unit_test(a_ps_that_has_another_index_than_its_address_is_a_configuration_to_mend),
-        cmocka_unit_test(a_member_that_lists_one_ps_calls_it_ps_0),
-        cmocka_unit_test(the_single_address_of_a_reader_is_that_of_any_ps),
-        cmocka_unit_test(what_is_no_ps_is_said),
-        cmocka_unit_test(a_ps_that_a_member_starts_goes_by_that_member),
-        cmocka_unit_test(a_ps_that_ends_with_the_member_that_started_it_is_told_so),
-        cmocka_unit_test(what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said),
+        talk_test(a_member_that_lists_one_ps_calls_it_ps_0),
+        talk_test(the_single_address_of_a_reader_is_that_of_any_ps),
+        talk_test(what_is_no_ps_is_said),
+        talk_test(a_ps_that_a_member_starts_goes_by_that_member),
+        talk_test(a_ps_that_ends_with_the_member_that_started_it_is_told_so),
+        talk_test(what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said),
         cmocka_unit_test(a_ps_that_exits_is_waited_for),
-        cmocka_unit_test(a_ps_that_refuses_the_call_ends_it_with_its_reason),
-        cmocka_unit_test(a_call_that_there_was_no_memory_for_is_made_later),
-        cmocka_unit_test(a_list_of_more_ps_than_there_may_be_is_not_followed),
+        talk_test(a_ps_that_refuses_the_call_ends_it_with_its_reason),
+        talk_test(a_call_that_there_was_no_memory_for_is_made_later),
+        talk_test(a_list_of_more_ps_than_there_may_be_is_not_followed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,27 +4,24 @@
 
 static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_push_to(&talk, 1, 1);
+    talk_push_to(talk, 1, 1);
 
-    talk_leave(&talk);
-    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
-    talk_done(&talk, 0, 1);
+    talk_leave(talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_CALL));
+    talk_done(talk, 0, 1);
 
-    const wire_message *message = talk_called(&talk, WIRE_SESSIONS_LEAVE);
+    const wire_message *message = talk_called(talk, WIRE_SESSIONS_LEAVE);
     assert_non_null(message);
     const wire_leave_request *leave = (const wire_leave_request *)message;
     assert_true(leave->done);
     assert_int_equal(leave->last_sequence, 1);
-    talk_closed(&talk, 0, true, 1, 0); /* the settle that the leave brings about */
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_left(&talk);
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_CLOSE_STREAM));
-    talk_close(&talk);
+    talk_closed(talk, 0, true, 1, 0); /* the settle that the leave brings about */
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
+    talk_left(talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
+    assert_non_null(talk_find(talk, SESSION_EFFECT_CLOSE_STREAM));
 }
 
 static void close_for(struct talk *talk, uint32_t kind)
@@ -37,37 +34,31 @@ static void close_for(struct talk *talk, uint32_t kind)
 
 static void a_leave_whose_answer_was_lost_is_over_when_its_session_is_closed_for_it(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_leave(&talk);
-    close_for(&talk, WIRE_CLOSE_LEFT);
+    talk_leave(talk);
+    close_for(talk, WIRE_CLOSE_LEFT);
 
-    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
 }
 
 /* Its lease ran out before it left, and ps 0 may not have heard that its task is done. */
 static void of_a_session_that_was_closed_for_something_else_the_leave_is_called_again(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_leave(&talk);
-    close_for(&talk, WIRE_CLOSE_LEASE_OVER);
+    talk_leave(talk);
+    close_for(talk, WIRE_CLOSE_LEASE_OVER);
 
-    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
-    assert_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    talk_tick_when_due(&talk);
+    talk_call_failed(talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    assert_null(talk_find(talk, SESSION_EFFECT_LEFT));
+    talk_tick_when_due(talk);
 
-    assert_non_null(talk_called(&talk, WIRE_SESSIONS_LEAVE));
-    talk_left(&talk);
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    talk_close(&talk);
+    assert_non_null(talk_called(talk, WIRE_SESSIONS_LEAVE));
+    talk_left(talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
 }
 
 /* ps 0 closes the session on each ps that it reaches, and one may be lost before that. */
@@ -76,7 +67,6 @@ static void a_leave_that_fails_is_an_error_whatever_the_streams_said(void **stat
     static const enum sumac_reason reasons[] = {
         SUMAC_REASON_SESSION_CLOSED, SUMAC_REASON_STATE_LOST, SUMAC_REASON_TERMINATED};
 
-    (void)state;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         struct talk talk;
         talk_open(&talk, 1);
@@ -94,80 +84,68 @@ static void a_leave_that_fails_is_an_error_whatever_the_streams_said(void **stat
 /* It was the last one to leave, and the answer to its first call was lost. */
 static void a_leave_that_comes_when_the_run_has_ended_well_is_over(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_leave(&talk);
+    talk_leave(talk);
 
-    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+    talk_call_failed(talk, WIRE_SESSIONS_LEAVE, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
 }
 
 /* A stream's end has said so, and then ps 0 was gone. */
 static void a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     const struct sumac_error ended = {
         .status = SUMAC_FAILED_PRECONDITION, .reason = SUMAC_REASON_RUN_ENDED, .text = "done"};
 
-    talk_open(&talk, 1);
-    talk_leave(&talk);
-    talk_ended(&talk, 0, SESSION_PUSH_STREAM, &ended);
+    talk_leave(talk);
+    talk_ended(talk, 0, SESSION_PUSH_STREAM, &ended);
 
-    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    talk_close(&talk);
+    assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
 }
 
 static void a_leave_that_is_not_answered_ends_with_the_name_of_ps_0(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_leave(&talk);
-    talk.now_us += (uint64_t)LOST_MS * 1000;
+    talk_leave(talk);
+    talk->now_us += (uint64_t)LOST_MS * 1000;
 
-    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(talk, WIRE_SESSIONS_LEAVE, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
 
-    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    const struct session_effect *ended = talk_find(talk, SESSION_EFFECT_ENDED);
     assert_non_null(ended);
     assert_int_equal(ended->error.reason, SUMAC_REASON_PS_MISSING);
     assert_non_null(strstr(ended->error.text, "ps 0 at h0:2222 did not answer the leave"));
-    talk_close(&talk);
 }
 
 static void a_push_after_the_leave_is_refused(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
-    talk_leave(&talk);
+    talk_leave(talk);
 
-    talk_push_to(&talk, 1, 1);
+    talk_push_to(talk, 1, 1);
 
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
-        cmocka_unit_test(a_leave_whose_answer_was_lost_is_over_when_its_session_is_closed_for_it),
-        cmocka_unit_test(of_a_session_that_was_closed_for_something_else_the_leave_is_called_again),
+        talk_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
+        talk_test(a_leave_whose_answer_was_lost_is_over_when_its_session_is_closed_for_it),
+        talk_test(of_a_session_that_was_closed_for_something_else_the_leave_is_called_again),
         cmocka_unit_test(a_leave_that_fails_is_an_error_whatever_the_streams_said),
-        cmocka_unit_test(a_leave_that_comes_when_the_run_has_ended_well_is_over),
-        cmocka_unit_test(a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well),
-        cmocka_unit_test(a_leave_that_is_not_answered_ends_with_the_name_of_ps_0),
-        cmocka_unit_test(a_push_after_the_leave_is_refused),
+        talk_test(a_leave_that_comes_when_the_run_has_ended_well_is_over),
+        talk_test(a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well),
+        talk_test(a_leave_that_is_not_answered_ends_with_the_name_of_ps_0),
+        talk_test(a_push_after_the_leave_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

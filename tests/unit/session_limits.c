@@ -42,125 +42,108 @@ static const wire_push_request *third_waits_for_first(struct talk *talk, const w
 
 static void no_more_parts_are_under_way_than_the_ps_takes(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.parts_in_flight_max = 2;
 
-    (void)third_waits_for_first(&talk, &limits);
-
-    talk_close(&talk);
+    (void)third_waits_for_first(talk, &limits);
 }
 
 /* Each may be refused, and the ps has to remember it until it hears that we know. */
 static void no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.voided_max = 2;
 
-    const wire_push_request *request = third_waits_for_first(&talk, &limits);
+    const wire_push_request *request = third_waits_for_first(talk, &limits);
 
     assert_int_equal(request->commit->acked_through, 1);
-    talk_close(&talk);
 }
 
 /* A push may be refused on any ps, so the one that remembers least binds all of them. */
 static void the_ps_that_remembers_least_counts_whichever_greets_last(void **state)
 {
-    (void)state;
-    struct talk talk;
-
-    talk_open(&talk, 2);
+    struct talk *const talk = talk_open(*state, 2);
     wire_limits limits = WIRE_LIMITS_INIT;
+
     limits.voided_max = 2;
-    greet_from(&talk, 0, &limits);
+    greet_from(talk, 0, &limits);
     limits.voided_max = 9;
-    greet_from(&talk, 1, &limits);
+    greet_from(talk, 1, &limits);
 
     for (uint64_t token = 1; token <= 3; token++) {
-        talk_push_out(&talk, token, 1);
+        talk_push_out(talk, token, 1);
     }
 
-    assert_null(talk_sent(&talk, 0)); /* the third waits */
-    assert_int_equal(talk_state(&talk).last_sequence, 2);
-    talk_close(&talk);
+    assert_null(talk_sent(talk, 0)); /* the third waits */
+    assert_int_equal(talk_state(talk).last_sequence, 2);
 }
 
 static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
 {
-    (void)state;
-    struct talk talk;
-
-    talk_open(&talk, 1);
+    struct talk *const talk = talk_open(*state, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
+
     limits.message_bytes_max = 512;
-    greet_with(&talk, &limits);
+    greet_with(talk, &limits);
     static uint8_t data[1000];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
 
-    talk_push(&talk, 1, &piece, 1);
+    talk_push(talk, 1, &piece, 1);
 
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, 256);
-    assert_false(talk_request(&talk, 0)->parts[0]->last);
-    talk_close(&talk);
+    assert_int_equal(talk_request(talk, 0)->parts[0]->pieces[0]->bytes, 256);
+    assert_false(talk_request(talk, 0)->parts[0]->last);
 }
 
 /* What is left of a message takes no piece before its time, and no part that does not fit. */
 static void a_message_takes_what_it_has_room_for_and_all_of_the_last_piece(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     static uint8_t data[200];
     const struct session_piece cut[] = {talk_piece(0, 10, data, 200), talk_piece(0, 11, data, 8)};
     const uint64_t whole[] = {72, 72, 100};
     wire_limits limits = WIRE_LIMITS_INIT;
 
-    talk_open(&talk, 1);
     limits.message_bytes_max = 200; /* given: chunks of 100 bytes */
-    greet_with(&talk, &limits);
-    talk_push(&talk, 1, cut, 2);
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->n_pieces, 1);
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, 64);
-    talk_writable(&talk, 0);
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->offset_bytes, 64);
-    talk_writable(&talk, 0); /* 72 bytes and 8 */
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->n_pieces, 2);
-    assert_true(talk_request(&talk, 0)->parts[0]->last);
+    greet_with(talk, &limits);
+    talk_push(talk, 1, cut, 2);
+    assert_int_equal(talk_request(talk, 0)->parts[0]->n_pieces, 1);
+    assert_int_equal(talk_request(talk, 0)->parts[0]->pieces[0]->bytes, 64);
+    talk_writable(talk, 0);
+    assert_int_equal(talk_request(talk, 0)->parts[0]->pieces[0]->offset_bytes, 64);
+    talk_writable(talk, 0); /* 72 bytes and 8 */
+    assert_int_equal(talk_request(talk, 0)->parts[0]->n_pieces, 2);
+    assert_true(talk_request(talk, 0)->parts[0]->last);
 
     for (uint64_t i = 0; i < 3; i++) { /* when */
         const struct session_piece piece = talk_piece(0, 10, data, whole[i]);
-        talk_push(&talk, 2 + i, &piece, 1);
+        talk_push(talk, 2 + i, &piece, 1);
     }
     for (uint64_t i = 0; i < 3; i++) { /* then */
-        talk_writable(&talk, 0);
-        assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
-        assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 2 + i);
-        assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, whole[i]);
+        talk_writable(talk, 0);
+        assert_int_equal(talk_request(talk, 0)->n_parts, 1);
+        assert_int_equal(talk_request(talk, 0)->parts[0]->sequence, 2 + i);
+        assert_int_equal(talk_request(talk, 0)->parts[0]->pieces[0]->bytes, whole[i]);
     }
-    talk_close(&talk);
 }
 
 /* A ps that says a few bytes gets chunks all the same, and not one for each element. */
 static void no_part_is_cut_smaller_than_64_bytes(void **state)
 {
-    (void)state;
-    struct talk talk;
-
-    talk_open(&talk, 1);
+    struct talk *const talk = talk_open(*state, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
+
     limits.message_bytes_max = 2;
-    greet_with(&talk, &limits);
+    greet_with(talk, &limits);
     static uint8_t data[1000];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
 
-    talk_push(&talk, 1, &piece, 1);
+    talk_push(talk, 1, &piece, 1);
 
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, 64);
-    talk_close(&talk);
+    assert_int_equal(talk_request(talk, 0)->parts[0]->pieces[0]->bytes, 64);
 }
 
 /* ---- memory */
@@ -210,7 +193,6 @@ static bool open_exhausted(struct talk *talk)
 /* That is said once, and whoever pushes later is answered. */
 static void a_session_without_memory_ends_and_says_so(void **state)
 {
-    (void)state;
     const struct memory scarce = {.take = take_some, .give = give_all};
     const struct session_config config = talk_member(1);
     bool ended = false, refused = false, refused_later = false;
@@ -301,7 +283,7 @@ static void begin_all(struct talk *talk, struct fates *fates)
 
     talk_push(talk, 1, &piece, 1);
     note_fates(talk, fates, 1);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_pull(talk, &pull);
     note_fates(talk, fates, 2);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &call});
     note_fates(talk, fates, 3);
@@ -329,7 +311,6 @@ static bool run_short(struct fates *fates)
  * said once, what begins later is answered at once, and nothing twice. */
 static void whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct fates fates;
         uint32_t ended = 0, refused = 0;
@@ -347,15 +328,14 @@ static void whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_ans
 /* Small pushes of many functions each: a message is to be unpacked in bounded memory. */
 static void a_message_has_no_more_functions_than_its_bound(void **state)
 {
-    (void)state;
+    struct talk *const talk = talk_open(*state, 1);
+
     enum { pushes = 6, functions = 256, taken = 4 };
-    struct talk talk;
     static wire_function function = WIRE_FUNCTION_INIT;
     static wire_function *pointers[functions];
     static uint8_t data[1];
     const struct session_piece piece = talk_piece(0, 10, data, 1);
 
-    talk_open(&talk, 1);
     for (uint32_t i = 0; i < functions; i++)
         pointers[i] = &function;
     for (uint64_t token = 1; token <= 1 + pushes; token++) {
@@ -366,14 +346,13 @@ static void a_message_has_no_more_functions_than_its_bound(void **state)
             .functions = pointers,
             .function_count = functions,
             .weight = 1};
-        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
     }
-    talk_writable(&talk, 0); /* the first went out alone */
+    talk_writable(talk, 0); /* the first went out alone */
 
-    assert_int_equal(talk_request(&talk, 0)->n_parts, taken);
-    talk_writable(&talk, 0);
-    assert_int_equal(talk_request(&talk, 0)->n_parts, pushes - taken);
-    talk_close(&talk);
+    assert_int_equal(talk_request(talk, 0)->n_parts, taken);
+    talk_writable(talk, 0);
+    assert_int_equal(talk_request(talk, 0)->n_parts, pushes - taken);
 }
 
 /* The answer to a join of ps_count ps, with that many bytes of session id and that lease: how it
@@ -407,7 +386,6 @@ static struct sumac_error joined_with(size_t id_bytes, size_t ps_count, uint32_t
 
 static void an_answer_to_a_join_that_no_session_can_have_ends_it(void **state)
 {
-    (void)state;
     static const struct {
         size_t id_bytes, ps_count;
         uint32_t lease_ms;
@@ -435,13 +413,13 @@ static void an_answer_to_a_join_that_no_session_can_have_ends_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_has_no_more_functions_than_its_bound),
-        cmocka_unit_test(no_more_parts_are_under_way_than_the_ps_takes),
-        cmocka_unit_test(no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused),
-        cmocka_unit_test(the_ps_that_remembers_least_counts_whichever_greets_last),
-        cmocka_unit_test(a_part_is_cut_into_messages_that_the_ps_takes),
-        cmocka_unit_test(a_message_takes_what_it_has_room_for_and_all_of_the_last_piece),
-        cmocka_unit_test(no_part_is_cut_smaller_than_64_bytes),
+        talk_test(a_message_has_no_more_functions_than_its_bound),
+        talk_test(no_more_parts_are_under_way_than_the_ps_takes),
+        talk_test(no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused),
+        talk_test(the_ps_that_remembers_least_counts_whichever_greets_last),
+        talk_test(a_part_is_cut_into_messages_that_the_ps_takes),
+        talk_test(a_message_takes_what_it_has_room_for_and_all_of_the_last_piece),
+        talk_test(no_part_is_cut_smaller_than_64_bytes),
         cmocka_unit_test(a_session_without_memory_ends_and_says_so),
         cmocka_unit_test(whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered),
         cmocka_unit_test(an_answer_to_a_join_that_no_session_can_have_ends_it),

@@ -6,10 +6,8 @@
 
 static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
     enum { count = 100 };
     static uint8_t data[8];
     struct session_piece pieces[count];
@@ -18,7 +16,7 @@ static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(voi
         pieces[i] = talk_piece(1 - i % 2, 10 + 7919u * i * i * i, data, sizeof data);
         versions[1 - i % 2][i / 2] = 1000 + i;
     }
-    talk_push(&talk, 1, pieces, count);
+    talk_push(talk, 1, pieces, count);
 
     for (uint32_t ps = 0; ps < 2; ps++) {
         wire_done done = WIRE_DONE_INIT;
@@ -29,21 +27,19 @@ static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(voi
         done.versions = versions[ps];
         answer.n_done = 1;
         answer.done = list;
-        talk_answer(&talk, ps, &answer);
+        talk_answer(talk, ps, &answer);
     }
 
-    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+    const struct session_effect *pushed = talk_find(talk, SESSION_EFFECT_PUSHED);
     assert_non_null(pushed);
     assert_int_equal(pushed->version_count, count);
     for (uint32_t i = 0; i < count; i++)
         assert_int_equal(pushed->versions[i], 1000 + i);
-    talk_close(&talk);
 }
 
 static void a_version_that_its_ps_does_not_say_is_none(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     static uint8_t data[8];
     const struct session_piece pieces[] = {
         talk_piece(0, 10, data, sizeof data), talk_piece(0, 11, data, sizeof data)};
@@ -52,118 +48,106 @@ static void a_version_that_its_ps_does_not_say_is_none(void **state)
     wire_done *list[] = {&done};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    talk_open(&talk, 1); /* given */
-    talk_push(&talk, 1, pieces, 2);
+    talk_open(talk, 1); /* given */
+    talk_push(talk, 1, pieces, 2);
     done.sequence = 1;
     done.n_versions = 1;
     done.versions = versions;
     answer.n_done = 1;
     answer.done = list;
 
-    talk_answer(&talk, 0, &answer); /* when */
+    talk_answer(talk, 0, &answer); /* when */
 
-    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED); /* then */
+    const struct session_effect *pushed = talk_find(talk, SESSION_EFFECT_PUSHED); /* then */
     assert_int_equal(pushed->version_count, 2);
     assert_int_equal(pushed->versions[0], 5);
     assert_int_equal(pushed->versions[1], 0);
-    talk_close(&talk);
 }
 
 /* After a reconnect a ps says again what it has. */
 static void one_ps_that_says_staged_twice_is_not_two(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
+    talk_push_to(talk, 1, 3);
 
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 0, 1);
-    assert_int_equal(talk_state(&talk).commit_through, 0);
-    talk_staged(&talk, 1, 1);
+    talk_staged(talk, 0, 1);
+    talk_staged(talk, 0, 1);
+    assert_int_equal(talk_state(talk).commit_through, 0);
+    talk_staged(talk, 1, 1);
 
-    assert_int_equal(talk_state(&talk).commit_through, 1);
-    talk_close(&talk);
+    assert_int_equal(talk_state(talk).commit_through, 1);
 }
 
 static void a_refused_push_voids_none_beside_it(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 1);
-    talk_push_to(&talk, 2, 3);
-    talk_writable(&talk, 1);
-    talk_staged(&talk, 1, 1);
-    talk_staged(&talk, 1, 2); /* given: on ps 1 both wait for what ps 0 says */
-    talk_refused(&talk, 0, 1);
+    talk_push_to(talk, 1, 3);
+    talk_writable(talk, 1);
+    talk_push_to(talk, 2, 3);
+    talk_writable(talk, 1);
+    talk_staged(talk, 1, 1);
+    talk_staged(talk, 1, 2); /* given: on ps 1 both wait for what ps 0 says */
+    talk_refused(talk, 0, 1);
 
-    const wire_push_request *request = talk_request(&talk, 1);
+    const wire_push_request *request = talk_request(talk, 1);
     assert_non_null(request);
     assert_int_equal(request->commit->commit_through, 1);
     assert_int_equal(request->commit->n_voided, 1);
     assert_int_equal(request->commit->voided[0], 1);
-    talk_close(&talk);
 }
 
 static void what_a_ps_was_told_of_the_commit_is_not_said_again(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 0);
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 1, 1);
-    assert_int_equal(talk_request(&talk, 0)->commit->commit_through, 1); /* given */
-    talk_writable(&talk, 0);
+    talk_push_to(talk, 1, 3);
+    talk_writable(talk, 0);
+    talk_staged(talk, 0, 1);
+    talk_staged(talk, 1, 1);
+    assert_int_equal(talk_request(talk, 0)->commit->commit_through, 1); /* given */
+    talk_writable(talk, 0);
 
-    talk_push_to(&talk, 2, 3);
+    talk_push_to(talk, 2, 3);
 
-    assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
-    assert_null(talk_request(&talk, 0)->commit);
-    talk_writable(&talk, 0); /* nor that its answers were heard */
-    talk_done(&talk, 0, 1);
-    talk_done(&talk, 1, 1);
+    assert_int_equal(talk_request(talk, 0)->n_parts, 1);
+    assert_null(talk_request(talk, 0)->commit);
+    talk_writable(talk, 0); /* nor that its answers were heard */
+    talk_done(talk, 0, 1);
+    talk_done(talk, 1, 1);
     for (uint64_t token = 3; token <= 4; token++) {
-        talk_push_to(&talk, token, 3);
-        assert_int_equal(talk_request(&talk, 0)->commit != NULL, token == 3);
-        talk_writable(&talk, 0);
+        talk_push_to(talk, token, 3);
+        assert_int_equal(talk_request(talk, 0)->commit != NULL, token == 3);
+        talk_writable(talk, 0);
     }
-    talk_close(&talk);
 }
 
 /* The first has no size that others fit beside. */
 static void a_chunk_has_whole_elements_of_each_piece(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 128;
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
     static uint8_t data[256];
     const struct session_piece pieces[] = {
         talk_piece(0, 10, data, 39), talk_piece(0, 11, data, sizeof data)};
     uint64_t bytes = 0;
 
-    talk_push(&talk, 1, pieces, 2);
-    while (talk_sent(&talk, 0) != NULL) {
-        const wire_part *part = talk_request(&talk, 0)->parts[0];
+    talk_push(talk, 1, pieces, 2);
+    while (talk_sent(talk, 0) != NULL) {
+        const wire_part *part = talk_request(talk, 0)->parts[0];
         for (size_t i = 0; i < part->n_pieces; i++) {
             const wire_piece *piece = part->pieces[i];
             assert_int_equal(piece->bytes % 8, piece->shard_id == 10 ? 39 % 8 : 0);
             bytes += piece->bytes;
         }
-        talk_writable(&talk, 0);
+        talk_writable(talk, 0);
     }
 
     assert_int_equal(bytes, 39 + sizeof data);
-    talk_close(&talk);
 }
 
 /* ---- what a push by rows takes */
@@ -204,8 +188,7 @@ static uint64_t send_rows(const struct rows *rows, uint64_t grant)
 /* Two pieces by rows, of 2 rows of 8 bytes and of none, go together: each has its indices first. */
 static void rows_go_out_behind_their_indices(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     static const int64_t rows[] = {7, 3};
     static uint8_t data[16] = {1, [15] = 9};
     struct session_piece pieces[] = {
@@ -216,11 +199,11 @@ static void rows_go_out_behind_their_indices(void **state)
         pieces[i].rows = rows;
         pieces[i].row_bytes = 8;
     }
-    talk_open(&talk, 1);
+    talk_open(talk, 1);
 
-    talk_push(&talk, 1, pieces, 3);
+    talk_push(talk, 1, pieces, 3);
 
-    const struct session_effect *sent = talk_sent(&talk, 0);
+    const struct session_effect *sent = talk_sent(talk, 0);
     const wire_part *part = sent->push_request->parts[0];
     assert_true(part->last);
     assert_int_equal(part->n_pieces, 6);
@@ -235,13 +218,11 @@ static void rows_go_out_behind_their_indices(void **state)
         assert_memory_equal(
             sent->payload[i].bytes.data, i % 2 == 0 ? (const void *)rows : data, 16);
     }
-    talk_close(&talk);
 }
 
 /* A pair has as many rows as a message, or as 65 536; either bound may be the smaller one. */
 static void rows_take_what_all_their_pieces_take(void **state)
 {
-    (void)state;
     static const struct rows all[] = {
         {0, 8, 640, 1},
         {40, 8, 640, 1},
@@ -300,56 +281,50 @@ static uint64_t clock_before_the_commit(uint64_t broken)
 
 static void without_clock_with_the_commit_it_is_said_before_the_step_is_committed(void **state)
 {
-    (void)state;
     assert_int_equal(clock_before_the_commit(0), 0);
     assert_int_equal(clock_before_the_commit(rule_bit(RULE_clock_with_the_commit)), 1);
 }
 
 static void without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_config config = talk_member(2);
 
     config.broken = rule_bit(RULE_clock_to_every_ps);
-    talk_open_with(&talk, &config);
-    finish_step(&talk, 1, 1);
+    talk_open_with(talk, &config);
+    finish_step(talk, 1, 1);
 
-    talk_done(&talk, 0, 1);
+    talk_done(talk, 0, 1);
 
-    assert_int_equal(talk_state(&talk).clock, 1);
-    assert_null(talk_request(&talk, 1));
-    talk_close(&talk);
+    assert_int_equal(talk_state(talk).clock, 1);
+    assert_null(talk_request(talk, 1));
 }
 
 /* Without bytes, in its place among the others. */
 static void a_piece_that_sets_hyperparameters_says_so(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     static uint8_t data[8];
     struct session_piece pieces[] = {
         talk_piece(0, 10, data, sizeof data), talk_piece(0, 10, NULL, 0),
         talk_piece(0, 10, data, sizeof data)};
 
-    talk_open(&talk, 1);
     pieces[1].kind = WIRE_PIECE_HYPERPARAMETERS;
     pieces[1].function = 1;
-    talk_push(&talk, 1, pieces, 3);
+    talk_push(talk, 1, pieces, 3);
 
-    const wire_part *part = talk_request(&talk, 0)->parts[0];
+    const wire_part *part = talk_request(talk, 0)->parts[0];
     assert_int_equal(part->n_pieces, 3);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(
             part->pieces[i]->kind, i == 1 ? WIRE_PIECE_HYPERPARAMETERS : WIRE_PIECE_VALUES);
     assert_int_equal(part->pieces[1]->function, 1);
     assert_int_equal(part->pieces[1]->bytes, 0);
-    talk_close(&talk);
 }
 
 static void a_part_says_all_that_its_push_says(void **state)
 {
-    (void)state;
+    struct talk *const talk = *state;
     static const int64_t rows[] = {7, 3, 5, 1};
     static uint8_t data[4 * 32];
     wire_function function = WIRE_FUNCTION_INIT, *functions[] = {&function};
@@ -357,7 +332,6 @@ static void a_part_says_all_that_its_push_says(void **state)
     wire_push_answer greeted = WIRE_PUSH_ANSWER_INIT;
     struct session_config config = talk_member(1);
     struct session_piece piece = talk_piece(0, 10, data, sizeof data);
-    struct talk talk;
     const struct session_push push = {
         .token = 1,
         .pieces = &piece,
@@ -371,28 +345,28 @@ static void a_part_says_all_that_its_push_says(void **state)
     piece.rows = rows;
     piece.row_bytes = 32;
     piece.layout_epoch = 9;
-    talk_config(&talk, &config);
-    talk_start(&talk);
-    talk_joined(&talk, 1);
-    talk_hello(&talk, 0);
+    talk_config(talk, &config);
+    talk_start(talk);
+    talk_joined(talk, 1);
+    talk_hello(talk, 0);
     greeting.cluster_id = 42;
     greeting.epoch = 1;
     greeting.ps_incarnation = 100;
     greeting.membership_epoch = 6;
     greeting.staging_grant_bytes = GRANT;
     greeted.greeting = &greeting;
-    talk_answer(&talk, 0, &greeted);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    talk_answer(talk, 0, &greeted);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
 
-    const wire_part *part = talk_request(&talk, 0)->parts[0];
+    const wire_part *part = talk_request(talk, 0)->parts[0];
     assert_true(part->first);
     assert_true(part->weight == 3 && part->scale == 0.5);
     assert_int_equal(part->membership_epoch, 6);
     assert_int_equal(part->n_functions, 1);
     assert_ptr_equal(part->functions[0], &function);
     uint64_t sent = 0, messages = 0;
-    for (; talk_sent(&talk, 0) != NULL; talk_writable(&talk, 0), messages++) {
-        part = talk_request(&talk, 0)->parts[0];
+    for (; talk_sent(talk, 0) != NULL; talk_writable(talk, 0), messages++) {
+        part = talk_request(talk, 0)->parts[0];
         assert_int_equal(part->n_pieces, 2);
         assert_int_equal(part->pieces[0]->layout_epoch, 9);
         assert_int_equal(part->pieces[1]->layout_epoch, 9);
@@ -402,42 +376,39 @@ static void a_part_says_all_that_its_push_says(void **state)
     }
     assert_int_equal(sent, sizeof data);
     assert_true(messages > 1);
-    talk_close(&talk);
 }
 
 static void a_chunk_of_less_than_64_bytes_is_one_of_64(void **state)
 {
-    (void)state;
+    struct talk *const talk = *state;
     uint8_t data[80];
     struct session_config config = talk_member(1);
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
-    struct talk talk;
 
     config.chunk_bytes = 1;
-    talk_open_with(&talk, &config);
+    talk_open_with(talk, &config);
 
-    talk_push(&talk, 1, &piece, 1);
+    talk_push(talk, 1, &piece, 1);
 
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, 64);
-    talk_close(&talk);
+    assert_int_equal(talk_request(talk, 0)->parts[0]->pieces[0]->bytes, 64);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_piece_has_the_version_of_its_own_shard_in_the_callers_order),
-        cmocka_unit_test(a_version_that_its_ps_does_not_say_is_none),
-        cmocka_unit_test(rows_go_out_behind_their_indices),
+        talk_test(each_piece_has_the_version_of_its_own_shard_in_the_callers_order),
+        talk_test(a_version_that_its_ps_does_not_say_is_none),
+        talk_test(rows_go_out_behind_their_indices),
         cmocka_unit_test(rows_take_what_all_their_pieces_take),
-        cmocka_unit_test(one_ps_that_says_staged_twice_is_not_two),
-        cmocka_unit_test(a_refused_push_voids_none_beside_it),
-        cmocka_unit_test(what_a_ps_was_told_of_the_commit_is_not_said_again),
-        cmocka_unit_test(a_chunk_has_whole_elements_of_each_piece),
-        cmocka_unit_test(a_piece_that_sets_hyperparameters_says_so),
-        cmocka_unit_test(a_part_says_all_that_its_push_says),
-        cmocka_unit_test(a_chunk_of_less_than_64_bytes_is_one_of_64),
+        talk_test(one_ps_that_says_staged_twice_is_not_two),
+        talk_test(a_refused_push_voids_none_beside_it),
+        talk_test(what_a_ps_was_told_of_the_commit_is_not_said_again),
+        talk_test(a_chunk_has_whole_elements_of_each_piece),
+        talk_test(a_piece_that_sets_hyperparameters_says_so),
+        talk_test(a_part_says_all_that_its_push_says),
+        talk_test(a_chunk_of_less_than_64_bytes_is_one_of_64),
         cmocka_unit_test(without_clock_with_the_commit_it_is_said_before_the_step_is_committed),
-        cmocka_unit_test(without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told),
+        talk_test(without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,12 +5,11 @@
 
 static void each_fact_is_its_own(void **state)
 {
-    (void)state;
+    struct talk *const talk = *state;
     const struct session_config config = talk_member(2);
-    struct talk talk;
 
-    talk_config(&talk, &config);
-    struct session *const session = talk.session;
+    talk_config(talk, &config);
+    struct session *const session = talk->session;
     session->cluster_id = 1;
     session->epoch = 2;
     session->attempt = 3;
@@ -34,7 +33,7 @@ static void each_fact_is_its_own(void **state)
     uint8_t id[16];
     memset(id, 18, sizeof id);
 
-    const struct session_state facts = talk_state(&talk);
+    const struct session_state facts = talk_state(talk);
 
     assert_int_equal(facts.cluster_id, 1);
     assert_int_equal(facts.epoch, 2);
@@ -58,11 +57,12 @@ static void each_fact_is_its_own(void **state)
     assert_int_equal(facts.pushes_in_flight, 2);
     assert_memory_equal(facts.session_id, id, sizeof id);
     assert_int_equal(facts.ps_count, 2); /* those that are configured, before the join */
-    talk_close(&talk);
 }
 
 static void a_session_is_joined_from_its_join_to_its_end(void **state)
 {
+    struct talk *const talk = *state;
+
     static const struct {
         enum phase phase;
         bool joined, ended;
@@ -72,25 +72,21 @@ static void a_session_is_joined_from_its_join_to_its_end(void **state)
         {PHASE_OVER, false, true},
     };
     const struct session_config config = talk_member(1);
-    struct talk talk;
 
-    (void)state;
-    talk_config(&talk, &config);
+    talk_config(talk, &config);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        talk.session->phase = rows[i].phase;
+        talk->session->phase = rows[i].phase;
 
-        const struct session_state facts = talk_state(&talk);
+        const struct session_state facts = talk_state(talk);
 
         assert_int_equal(facts.joined, rows[i].joined);
         assert_int_equal(facts.ended, rows[i].ended);
     }
-    talk_close(&talk);
 }
 
 static void a_join_that_takes_a_place_says_whose(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     const struct session_config config = talk_member(1);
     wire_replaced replaced = WIRE_REPLACED_INIT;
 
@@ -98,17 +94,16 @@ static void a_join_that_takes_a_place_says_whose(void **state)
     replaced.host = (char[]){"h1"};
     replaced.pid = 12;
     replaced.alive = true;
-    talk_config(&talk, &config);
-    talk_start(&talk);
-    talk.replaced = &replaced;
+    talk_config(talk, &config);
+    talk_start(talk);
+    talk->replaced = &replaced;
 
-    talk_joined(&talk, 1);
+    talk_joined(talk, 1);
 
-    const struct replaced said = talk_state(&talk).replaced;
+    const struct replaced said = talk_state(talk).replaced;
     assert_string_equal(said.host, "h1");
     assert_int_equal(said.pid, 12);
     assert_true(said.alive);
-    talk_close(&talk);
 }
 
 static void a_session_has_1_to_256_ps(void **state)
@@ -119,7 +114,6 @@ static void a_session_has_1_to_256_ps(void **state)
     } rows[] = {{0, false}, {1, true}, {SESSION_PS_MAX, true}, {SESSION_PS_MAX + 1, false}};
     static const char *addresses[SESSION_PS_MAX + 1];
 
-    (void)state;
     for (size_t i = 0; i < SESSION_PS_MAX + 1; i++)
         addresses[i] = "h:1";
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -136,9 +130,9 @@ static void a_session_has_1_to_256_ps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_fact_is_its_own),
-        cmocka_unit_test(a_session_is_joined_from_its_join_to_its_end),
-        cmocka_unit_test(a_join_that_takes_a_place_says_whose),
+        talk_test(each_fact_is_its_own),
+        talk_test(a_session_is_joined_from_its_join_to_its_end),
+        talk_test(a_join_that_takes_a_place_says_whose),
         cmocka_unit_test(a_session_has_1_to_256_ps),
     };
 

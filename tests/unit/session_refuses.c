@@ -26,7 +26,7 @@ static const struct sumac_error *begin(struct talk *talk, enum begun what, uint3
     if (what == A_PUSH)
         talk_push(talk, 9, &piece, 1);
     else if (what == A_PULL)
-        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pulled});
+        talk_pull(talk, &pulled);
     else
         talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &called});
     const struct session_effect *end = talk_find(talk, ends[what]);
@@ -48,7 +48,6 @@ static void assert_refused(
 
 static void what_names_a_ps_that_there_is_not_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         enum begun what;
         enum sumac_reason reason;
@@ -72,7 +71,8 @@ static void what_names_a_ps_that_there_is_not_is_refused(void **state)
 
 static void before_the_session_is_open_nothing_begins(void **state)
 {
-    (void)state;
+    struct talk *const talk = *state;
+
     static const struct {
         enum begun what;
         enum sumac_reason reason;
@@ -82,104 +82,89 @@ static void before_the_session_is_open_nothing_begins(void **state)
         {A_PULL, SUMAC_REASON_UNSPECIFIED, "the session is not open yet"},
         {A_CALL, SUMAC_REASON_UNSPECIFIED, "the session is not open yet"},
     };
-    struct talk talk;
     const struct session_config config = talk_member(2);
 
-    talk_config(&talk, &config);
-    talk_start(&talk); /* it has not joined */
+    talk_config(talk, &config);
+    talk_start(talk); /* before it joins */
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_refused(
-            begin(&talk, rows[i].what, 0), SUMAC_FAILED_PRECONDITION, rows[i].reason, rows[i].text);
+            begin(talk, rows[i].what, 0), SUMAC_FAILED_PRECONDITION, rows[i].reason, rows[i].text);
 
-    talk_joined(&talk, 2);
+    talk_joined(talk, 2);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_null(begin(&talk, rows[i].what, 0));
-    talk_close(&talk);
+        assert_null(begin(talk, rows[i].what, 0));
 }
 
 static void what_begins_when_the_session_is_over_ends_as_it_did(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     const char *text = "ps 0 closed this session at push 0; start this process again";
 
-    talk_open(&talk, 2);
-    talk_closed(&talk, 0, true, 0, 0);
-    assert_string_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.text, text);
+    talk_closed(talk, 0, true, 0, 0);
+    assert_string_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.text, text);
 
     for (enum begun what = A_PUSH; what <= A_CALL; what++)
-        assert_refused(begin(&talk, what, 0), SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED, text);
-
-    talk_close(&talk);
+        assert_refused(begin(talk, what, 0), SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED, text);
 }
 
 /* The session is not over: what its other ps still answer counts. */
 static void when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     const struct sumac_error exits = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "SIGTERM"};
 
-    talk_open(&talk, 2);
-    talk_push_out(&talk, 7, 3);
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 1, 1);
-    talk_done(&talk, 0, 1);
-    talk_ended(&talk, 0, SESSION_PUSH_STREAM, &exits);
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_push_out(talk, 7, 3);
+    talk_staged(talk, 0, 1);
+    talk_staged(talk, 1, 1);
+    talk_done(talk, 0, 1);
+    talk_ended(talk, 0, SESSION_PUSH_STREAM, &exits);
+    assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
 
     for (enum begun what = A_PUSH; what <= A_PULL; what++) {
-        const struct sumac_error *error = begin(&talk, what, 1);
+        const struct sumac_error *error = begin(talk, what, 1);
         assert_non_null(error);
         assert_int_equal(error->reason, SUMAC_REASON_TERMINATED);
-        assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+        assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
     }
-    talk_close(&talk);
 }
 
 static void a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused(void **state)
 {
-    (void)state;
+    struct talk *const talk = talk_open(*state, 2);
     static struct session_piece pieces[WIRE_PULL_PIECES_MAX + 2];
     static uint8_t data[1];
-    struct talk talk;
 
-    talk_open(&talk, 2);
     for (uint32_t i = 0; i < WIRE_PULL_PIECES_MAX + 2; i++)
         pieces[i] = talk_piece(i > 0, 10, data, 1); /* ps 1 has one too many */
     struct session_pull pull = {.token = 5, .pieces = pieces};
 
     pull.piece_count = WIRE_PULL_PIECES_MAX + 2;
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_pull(talk, &pull);
     assert_refused(
-        &talk_find(&talk, SESSION_EFFECT_PULLED)->error, SUMAC_INVALID_ARGUMENT,
+        &talk_find(talk, SESSION_EFFECT_PULLED)->error, SUMAC_INVALID_ARGUMENT,
         SUMAC_REASON_TOO_MANY_PIECES,
         "a pull has more than 16384 pieces on ps 1; pull them in several");
     pull.piece_count = WIRE_PULL_PIECES_MAX + 1;
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_pull(talk, &pull);
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
 }
 
 static void so_many_pulls_are_in_flight_and_no_more(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
 
-    talk_open(&talk, 1);
     for (int i = 0; i < SESSION_PULLS_IN_FLIGHT_MAX; i++)
-        assert_null(begin(&talk, A_PULL, 0));
+        assert_null(begin(talk, A_PULL, 0));
 
     assert_refused(
-        begin(&talk, A_PULL, 0), SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+        begin(talk, A_PULL, 0), SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
         "1024 pulls are in flight, no more may be; wait for one of them first");
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 9});
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 9});
 
-    assert_null(begin(&talk, A_PULL, 0));
-    talk_close(&talk);
+    assert_null(begin(talk, A_PULL, 0));
 }
 
 /* ---- greetings */
@@ -197,14 +182,13 @@ static void greet_of(struct talk *talk, uint32_t ps, wire_greeting greeting)
  * restarted: that is another end. */
 static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     const struct session_config config = talk_member(2);
     uint64_t incarnations[] = {100, 101}; /* ps 0 alone has heard from ps 1 */
 
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_known(&talk, 0);
+    talk_config(talk, &config);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_known(talk, 0);
     uint8_t id[16] = {7};
     wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
     reply.cluster_id = 42;
@@ -216,64 +200,60 @@ static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void 
     reply.ps_lost_ms = LOST_MS;
     reply.n_ps_incarnations = 2;
     reply.ps_incarnations = incarnations;
-    talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
-    talk_hello(&talk, 1);
+    talk_called_back(talk, WIRE_SESSIONS_JOIN, &reply.base);
+    talk_hello(talk, 1);
     wire_greeting greeting = WIRE_GREETING_INIT;
     greeting.epoch = 1;
     greeting.ps_incarnation = 101;
     greeting.cluster_id = 0xabc;
 
-    greet_of(&talk, 1, greeting);
+    greet_of(talk, 1, greeting);
 
     assert_refused(
-        &talk_find(&talk, SESSION_EFFECT_ENDED)->error, SUMAC_FAILED_PRECONDITION,
+        &talk_find(talk, SESSION_EFFECT_ENDED)->error, SUMAC_FAILED_PRECONDITION,
         SUMAC_REASON_WRONG_CLUSTER,
         "ps 1 at h1:2222 belongs to another cluster, 0000000000000abc instead of "
         "000000000000002a; check the addresses of job ps");
-    talk_close(&talk);
 }
 
 /* Members that come and go are counted by ps 0, and a greeting may be older than another's. */
 static void a_greeting_tells_the_membership_when_it_is_newer(void **state)
 {
-    (void)state;
+    struct talk *const talk = talk_open(*state, 1);
+
     static const struct {
         uint64_t said, known;
     } rows[] = {{5, 5}, {4, 5}, {6, 6}};
-    struct talk talk;
 
-    talk_open(&talk, 1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         wire_greeting greeting = WIRE_GREETING_INIT;
         greeting.epoch = 1;
         greeting.ps_incarnation = 100;
         greeting.cluster_id = 42;
         greeting.membership_epoch = rows[i].said;
-        talk_broke(&talk, 0, SESSION_PUSH_STREAM);
-        talk_hello(&talk, 0);
+        talk_broke(talk, 0, SESSION_PUSH_STREAM);
+        talk_hello(talk, 0);
 
-        greet_of(&talk, 0, greeting);
+        greet_of(talk, 0, greeting);
 
-        assert_int_equal(talk_state(&talk).membership_epoch, rows[i].known);
+        assert_int_equal(talk_state(talk).membership_epoch, rows[i].known);
     }
-    talk_close(&talk);
 }
 
 /* It pulls from a ps that was there before the cluster was known. */
 static void a_reader_learns_cluster_and_epoch_by_a_greeting(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .any_ps = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 1};
     wire_list_reply nobodys = WIRE_LIST_REPLY_INIT;
 
     nobodys.ps_incarnation = 100;
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_said(&talk, 0, &nobodys);
-    assert_null(begin(&talk, A_PULL, 0));
-    assert_int_equal(talk_state(&talk).cluster_id, 0); /* given */
+    talk_config(talk, &config);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_said(talk, 0, &nobodys);
+    assert_null(begin(talk, A_PULL, 0));
+    assert_int_equal(talk_state(talk).cluster_id, 0); /* given */
     wire_greeting greeting = WIRE_GREETING_INIT;
     greeting.ps_incarnation = 100;
 
@@ -282,32 +262,26 @@ static void a_reader_learns_cluster_and_epoch_by_a_greeting(void **state)
         greeting.epoch = 3 + n;
         wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
         answer.greeting = &greeting;
-        talk_step(
-            &talk, (struct session_event){
-                       .kind = SESSION_EVENT_PULL_ANSWER,
-                       .stream_kind = SESSION_PULL_STREAM,
-                       .generation = talk.generation[0][SESSION_PULL_STREAM],
-                       .pull_answer = &answer});
-        assert_int_equal(talk_state(&talk).cluster_id, 42);
-        assert_int_equal(talk_state(&talk).epoch, 3);
+        talk_pull_answer(talk, 0, &answer);
+        assert_int_equal(talk_state(talk).cluster_id, 42);
+        assert_int_equal(talk_state(talk).epoch, 3);
     }
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
-    talk_close(&talk);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_names_a_ps_that_there_is_not_is_refused),
-        cmocka_unit_test(before_the_session_is_open_nothing_begins),
-        cmocka_unit_test(what_begins_when_the_session_is_over_ends_as_it_did),
-        cmocka_unit_test(when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins),
-        cmocka_unit_test(a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused),
-        cmocka_unit_test(so_many_pulls_are_in_flight_and_no_more),
-        cmocka_unit_test(a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one),
-        cmocka_unit_test(a_greeting_tells_the_membership_when_it_is_newer),
-        cmocka_unit_test(a_reader_learns_cluster_and_epoch_by_a_greeting),
+        talk_test(before_the_session_is_open_nothing_begins),
+        talk_test(what_begins_when_the_session_is_over_ends_as_it_did),
+        talk_test(when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins),
+        talk_test(a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused),
+        talk_test(so_many_pulls_are_in_flight_and_no_more),
+        talk_test(a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one),
+        talk_test(a_greeting_tells_the_membership_when_it_is_newer),
+        talk_test(a_reader_learns_cluster_and_epoch_by_a_greeting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

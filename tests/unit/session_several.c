@@ -42,17 +42,13 @@ static void pull(struct talk *talk, uint64_t token, bool after_own_pushes)
     const struct session_pull wanted = {
         .token = token, .pieces = &piece, .piece_count = 1, .after_own_pushes = after_own_pushes};
 
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 }
 
 /* ps 0's pull stream takes a message. Returns what it says; NULL: nothing. */
 static const wire_pull_request *pull_message(struct talk *talk)
 {
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_WRITABLE,
-                  .stream_kind = SESSION_PULL_STREAM,
-                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
+    talk_pull_writable(talk, 0);
     const struct session_effect *sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
     return sent == NULL ? NULL : sent->pull_request;
 }
@@ -78,37 +74,34 @@ static void stage_two_large_ones(struct talk *talk)
 
 static void each_part_that_is_to_give_way_does_and_comes_again(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     wire_give_way ways[2] = {WIRE_GIVE_WAY_INIT, WIRE_GIVE_WAY_INIT};
     wire_give_way *list[] = {&ways[0], &ways[1]};
     uint64_t wanted[] = {1, 2};
     wire_push_answer give_way = WIRE_PUSH_ANSWER_INIT, resend = WIRE_PUSH_ANSWER_INIT;
 
-    stage_two_large_ones(&talk);
+    stage_two_large_ones(talk);
     ways[0].sequence = 1;
     ways[1].sequence = 2;
     give_way.give_way = list;
     give_way.n_give_way = 2;
-    talk_answer(&talk, 0, &give_way);
-    assert_int_equal(talk_request(&talk, 0)->n_withdraws, 2);
-    talk_writable(&talk, 0);
+    talk_answer(talk, 0, &give_way);
+    assert_int_equal(talk_request(talk, 0)->n_withdraws, 2);
+    talk_writable(talk, 0);
 
     resend.resend = wanted;
     resend.n_resend = 2;
-    talk_answer(&talk, 0, &resend);
+    talk_answer(talk, 0, &resend);
 
-    const wire_push_request *request = talk_request(&talk, 0);
+    const wire_push_request *request = talk_request(talk, 0);
     assert_int_equal(request->n_parts, 2);
     assert_int_equal(request->parts[0]->sequence, 1);
     assert_int_equal(request->parts[1]->sequence, 2);
-    talk_close(&talk);
 }
 
 static void
 the_end_of_a_session_knows_each_push_that_was_voided_and_those_never_numbered(void **state)
 {
-    (void)state;
     static const enum sumac_status statuses[] = {
         SUMAC_ABORTED, SUMAC_ABORTED, SUMAC_OK, SUMAC_ABORTED};
     struct talk talk;
@@ -141,208 +134,183 @@ the_end_of_a_session_knows_each_push_that_was_voided_and_those_never_numbered(vo
 
 static void a_commit_names_a_voided_push_behind_one_that_is_not(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_out(&talk, 1, 3);
-    talk_push_out(&talk, 2, 3);
-    talk_refused(&talk, 0, 2);
-    talk_staged(&talk, 1, 2);
-    talk_staged(&talk, 0, 1);
+    talk_push_out(talk, 1, 3);
+    talk_push_out(talk, 2, 3);
+    talk_refused(talk, 0, 2);
+    talk_staged(talk, 1, 2);
+    talk_staged(talk, 0, 1);
 
-    talk_staged(&talk, 1, 1);
+    talk_staged(talk, 1, 1);
 
-    const wire_commit *commit = talk_request(&talk, 1)->commit;
+    const wire_commit *commit = talk_request(talk, 1)->commit;
     assert_int_equal(commit->commit_through, 2);
     assert_int_equal(commit->n_voided, 1);
     assert_int_equal(commit->voided[0], 2);
-    talk_close(&talk);
 }
 
 static void parts_that_gather_in_a_message_keep_the_bytes_of_each(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     struct session_piece pieces[3][3];
 
     for (uint32_t i = 0; i < 3; i++)
         for (uint32_t k = 0; k < 3; k++)
             pieces[i][k] = talk_piece(0, 10 + k, data + 8 * (3 * i + k), 8);
-    talk_open(&talk, 1);
+    talk_open(talk, 1);
     for (uint32_t i = 0; i < 3; i++)
-        talk_push(&talk, i + 1, pieces[i], 3); /* the first goes out alone */
+        talk_push(talk, i + 1, pieces[i], 3); /* the first goes out alone */
 
-    talk_writable(&talk, 0);
+    talk_writable(talk, 0);
 
-    const struct session_effect *sent = talk_sent(&talk, 0);
+    const struct session_effect *sent = talk_sent(talk, 0);
     assert_int_equal(sent->push_request->n_parts, 2);
     assert_int_equal(sent->payload_count, 6);
     for (uint32_t i = 0; i < 6; i++) {
         assert_ptr_equal(sent->payload[i].bytes.data, data + 8 * (3 + i));
         assert_int_equal(sent->payload[i].token, i < 3 ? 2 : 3);
     }
-    talk_close(&talk);
 }
 
 static void a_message_has_no_more_parts_than_its_bound(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     size_t sent = 0;
 
-    talk_open(&talk, 1);
-    talk_push_to(&talk, 1, 1);
+    talk_push_to(talk, 1, 1);
     for (uint64_t token = 2; token <= 600; token++)
-        talk_push_to(&talk, token, 1);
+        talk_push_to(talk, token, 1);
     for (uint32_t i = 0; i < 4; i++) {
-        talk_writable(&talk, 0);
-        const wire_push_request *request = talk_request(&talk, 0);
+        talk_writable(talk, 0);
+        const wire_push_request *request = talk_request(talk, 0);
         const size_t parts = request == NULL ? 0 : request->n_parts;
         assert_true(parts <= 256);
         sent += parts;
     }
 
     assert_int_equal(sent, 599);
-    talk_close(&talk);
 }
 
 /* No push after the second one is committed before that is done. */
 static void the_second_synchronous_push_holds_others_back_like_the_first(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     const struct session_piece piece = talk_piece(0, 10, data, 8);
 
-    talk_open(&talk, 1);
     for (uint64_t token = 1; token <= 2; token++) {
         const struct session_push push = {
             .token = token, .pieces = &piece, .piece_count = 1, .weight = 1, .synchronous = true};
-        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
-        talk_writable(&talk, 0);
-        talk_staged(&talk, 0, token);
+        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+        talk_writable(talk, 0);
+        talk_staged(talk, 0, token);
         if (token == 1)
-            talk_done(&talk, 0, token);
+            talk_done(talk, 0, token);
     }
-    talk_push_out(&talk, 3, 1);
+    talk_push_out(talk, 3, 1);
 
-    talk_staged(&talk, 0, 3);
+    talk_staged(talk, 0, 3);
 
-    assert_int_equal(talk_state(&talk).commit_through, 2);
-    talk_done(&talk, 0, 2);
-    assert_int_equal(talk_state(&talk).commit_through, 3);
-    talk_close(&talk);
+    assert_int_equal(talk_state(talk).commit_through, 2);
+    talk_done(talk, 0, 2);
+    assert_int_equal(talk_state(talk).commit_through, 3);
 }
 
 /* The newest step counts, whichever ps says it. */
 static void a_part_that_is_done_twice_and_an_older_step_change_nothing(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
 
-    talk_open(&talk, 2);
-    talk_push_out(&talk, 7, 3);
-    talk.open_step = 5;
-    talk_done(&talk, 0, 1);
+    talk_push_out(talk, 7, 3);
+    talk->open_step = 5;
+    talk_done(talk, 0, 1);
 
-    talk.open_step = 3;
-    talk_done(&talk, 0, 1);
+    talk->open_step = 3;
+    talk_done(talk, 0, 1);
 
-    assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
-    talk_done(&talk, 1, 1);
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->token, 7);
-    assert_int_equal(talk_state(&talk).open_step, 5);
-    talk_close(&talk);
+    assert_null(talk_find(talk, SESSION_EFFECT_PUSHED));
+    talk_done(talk, 1, 1);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_PUSHED)->token, 7);
+    assert_int_equal(talk_state(talk).open_step, 5);
 }
 
 static void a_push_that_waits_for_room_on_the_second_ps_knows_it(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     const struct session_piece piece = talk_piece(1, 11, data, LARGE_BYTES);
     wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
-    open_saying(&talk, FLOOR_BYTES, 0);
-    talk_push(&talk, 7, &piece, 1);
+    open_saying(talk, FLOOR_BYTES, 0);
+    talk_push(talk, 7, &piece, 1);
     wait.sequence = 1;
     wait.message = "worker 4 has it";
     answer.room_waits = list;
     answer.n_room_waits = 1;
-    talk_answer(&talk, 1, &answer);
+    talk_answer(talk, 1, &answer);
 
-    assert_string_equal(session_find_room_wait(talk.session, 7), "worker 4 has it");
-    assert_null(session_find_room_wait(talk.session, 8));
-    talk_close(&talk);
+    assert_string_equal(session_find_room_wait(talk->session, 7), "worker 4 has it");
+    assert_null(session_find_room_wait(talk->session, 8));
 }
 
 /* ---- ps */
 
 static void a_terminated_ps_that_has_a_later_part_is_not_waited_for(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     const struct sumac_error error = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it ends"};
 
-    talk_open(&talk, 2);
-    talk_push_out(&talk, 7, 3);
-    talk_staged(&talk, 0, 1);
+    talk_push_out(talk, 7, 3);
+    talk_staged(talk, 0, 1);
 
-    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &error);
+    talk_ended(talk, 1, SESSION_PUSH_STREAM, &error);
 
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
-    talk_close(&talk);
+    assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
 }
 
 /* Push 1 is never committed, so ps 0 never applies push 2, which follows it there. */
 static void after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 2);
     const struct sumac_error error = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it ends"};
 
-    talk_open(&talk, 2);
-    talk_push_out(&talk, 7, 3); /* given */
-    talk_push_out(&talk, 8, 1);
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 0, 2);
+    talk_push_out(talk, 7, 3); /* given */
+    talk_push_out(talk, 8, 1);
+    talk_staged(talk, 0, 1);
+    talk_staged(talk, 0, 2);
 
-    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &error); /* when */
+    talk_ended(talk, 1, SESSION_PUSH_STREAM, &error); /* when */
 
     assert_int_equal(/* then */
-                     talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
-    talk_close(&talk);
+                     talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
 }
 
 static void each_ps_of_another_cluster_than_ps_0_is_asked_again(void **state)
 {
-    (void)state;
+    struct talk *const talk = *state;
     const struct session_config config = talk_member(3);
-    struct talk talk;
     wire_list_reply old = WIRE_LIST_REPLY_INIT;
 
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_known(&talk, 1);
+    talk_config(talk, &config);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_known(talk, 1);
     old.cluster_id = 41;
     old.epoch = 1;
     old.ps = 2;
     old.ps_incarnation = 7;
-    talk_said(&talk, 2, &old);
-    const uint64_t asked = talk.finds[2];
+    talk_said(talk, 2, &old);
+    const uint64_t asked = talk->finds[2];
 
-    talk_known(&talk, 0);
+    talk_known(talk, 0);
 
-    assert_true(talk.finds[2] > asked);
-    talk_close(&talk);
+    assert_true(talk->finds[2] > asked);
 }
 
 static void the_ps_that_has_the_contribution_hears_that_its_round_is_over(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = *state;
     wire_collective header = WIRE_COLLECTIVE_INIT;
     const struct session_piece piece = {.ps = 1, .data = data, .bytes = 8};
     const struct session_push push = {
@@ -350,135 +318,122 @@ static void the_ps_that_has_the_contribution_hears_that_its_round_is_over(void *
 
     header.name = (wire_bytes){.len = 1, .data = (uint8_t *)(uintptr_t) "g"};
     header.round = 1;
-    talk_open(&talk, 2);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
-    talk_writable(&talk, 1);
-    talk_done(&talk, 1, 1);
-    talk_writable(&talk, 1);
+    talk_open(talk, 2);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    talk_writable(talk, 1);
+    talk_done(talk, 1, 1);
+    talk_writable(talk, 1);
 
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_COLLECTIVE_RESULT, .token = 5});
-    talk_tick_after(&talk, 50);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_COLLECTIVE_RESULT, .token = 5});
+    talk_tick_after(talk, 50);
 
-    assert_int_equal(talk_request(&talk, 1)->commit->collectives_through, 1);
-    talk_close(&talk);
+    assert_int_equal(talk_request(talk, 1)->commit->collectives_through, 1);
 }
 
 /* ---- pulls */
 
 static void the_second_of_two_pulls_is_cancelled_and_the_first_goes_on(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     uint64_t numbers[2];
 
-    talk_open(&talk, 1);
     for (uint64_t i = 0; i < 2; i++) {
-        pull(&talk, 5 + i, false);
-        numbers[i] = pull_message(&talk)->request;
+        pull(talk, 5 + i, false);
+        numbers[i] = pull_message(talk)->request;
     }
 
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 6});
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 6});
 
-    const wire_pull_request *said = pull_message(&talk);
+    const wire_pull_request *said = pull_message(talk);
     assert_true(said->cancel);
     assert_int_equal(said->request, numbers[1]);
-    pull(&talk, 7, false); /* it has a place of its own */
-    assert_true(pull_message(&talk) == NULL || !talk_find(&talk, SESSION_EFFECT_PULLED));
-    talk_close(&talk);
+    pull(talk, 7, false); /* it has a place of its own */
+    assert_true(pull_message(talk) == NULL || !talk_find(talk, SESSION_EFFECT_PULLED));
 }
 
 static void each_pull_of_a_stream_that_ends_for_what_was_said_fails(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_open(*state, 1);
     const struct sumac_error error = {
         .status = SUMAC_INVALID_ARGUMENT, .reason = SUMAC_REASON_MALFORMED, .text = "no"};
 
-    talk_open(&talk, 1);
     for (uint64_t token = 5; token <= 6; token++) {
-        pull(&talk, token, false);
-        assert_non_null(pull_message(&talk));
+        pull(talk, token, false);
+        assert_non_null(pull_message(talk));
     }
 
-    talk_ended(&talk, 0, SESSION_PULL_STREAM, &error);
+    talk_ended(talk, 0, SESSION_PULL_STREAM, &error);
 
     for (uint32_t i = 0; i < 2; i++) {
-        const struct session_effect *pulled = talk_nth(&talk, SESSION_EFFECT_PULLED, i);
+        const struct session_effect *pulled = talk_nth(talk, SESSION_EFFECT_PULLED, i);
         assert_non_null(pulled);
         assert_int_equal(pulled->error.reason, SUMAC_REASON_MALFORMED);
     }
-    talk_close(&talk);
 }
 
 /* The first waits for a push that has no sequence yet. */
 static void a_pull_behind_one_that_is_cancelled_goes_out(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_join_member(*state, 1);
     const struct session_wait wait = {.at_step = 4};
     const struct session_pull asks = {.token = 6, .asks = &wait};
 
-    talk_join_member(&talk, 1);
-    talk_push_to(&talk, 1, 1);
-    pull(&talk, 5, true);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
-    assert_null(pull_message(&talk));
+    talk_push_to(talk, 1, 1);
+    pull(talk, 5, true);
+    talk_pull(talk, &asks);
+    assert_null(pull_message(talk));
 
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 5});
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 5});
 
     assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_SEND_PULL)->pull_request->at_step, wait.at_step);
-    talk_close(&talk);
+        talk_find(talk, SESSION_EFFECT_SEND_PULL)->pull_request->at_step, wait.at_step);
 }
 
 /* Each pull that comes after own pushes waits for those before it, and no other one does. */
 static void each_pull_knows_the_pushes_before_it_once_they_are_numbered(void **state)
 {
-    (void)state;
-    struct talk talk;
+    struct talk *const talk = talk_join_member(*state, 1);
 
-    talk_join_member(&talk, 1);
-    talk_push_to(&talk, 1, 1);
-    pull(&talk, 5, true);
-    talk_push_to(&talk, 2, 1);
-    pull(&talk, 6, true);
-    pull(&talk, 7, false);
-    assert_null(pull_message(&talk)); /* the pushes have no sequence */
+    talk_push_to(talk, 1, 1);
+    pull(talk, 5, true);
+    talk_push_to(talk, 2, 1);
+    pull(talk, 6, true);
+    pull(talk, 7, false);
+    assert_null(pull_message(talk)); /* the pushes have no sequence */
 
-    talk_hello(&talk, 0);
-    greet_saying(&talk, 0, GRANT, 1); /* one push has it */
-    const struct session_effect *sent = talk_find(&talk, SESSION_EFFECT_SEND_PULL);
+    talk_hello(talk, 0);
+    greet_saying(talk, 0, GRANT, 1); /* one push has it */
+    const struct session_effect *sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
     assert_int_equal(sent->pull_request->after_sequence, 1);
-    assert_null(pull_message(&talk));
-    talk_writable(&talk, 0);
-    talk_done(&talk, 0, 1);
+    assert_null(pull_message(talk));
+    talk_writable(talk, 0);
+    talk_done(talk, 0, 1);
 
-    sent = talk_find(&talk, SESSION_EFFECT_SEND_PULL);
+    sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
     assert_int_equal(sent->pull_request->after_sequence, 2);
-    assert_int_equal(pull_message(&talk)->after_sequence, 0);
-    talk_close(&talk);
+    assert_int_equal(pull_message(talk)->after_sequence, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_part_that_is_to_give_way_does_and_comes_again),
+        talk_test(each_part_that_is_to_give_way_does_and_comes_again),
         cmocka_unit_test(
             the_end_of_a_session_knows_each_push_that_was_voided_and_those_never_numbered),
-        cmocka_unit_test(a_commit_names_a_voided_push_behind_one_that_is_not),
-        cmocka_unit_test(parts_that_gather_in_a_message_keep_the_bytes_of_each),
-        cmocka_unit_test(a_message_has_no_more_parts_than_its_bound),
-        cmocka_unit_test(the_second_synchronous_push_holds_others_back_like_the_first),
-        cmocka_unit_test(a_part_that_is_done_twice_and_an_older_step_change_nothing),
-        cmocka_unit_test(a_push_that_waits_for_room_on_the_second_ps_knows_it),
-        cmocka_unit_test(a_terminated_ps_that_has_a_later_part_is_not_waited_for),
-        cmocka_unit_test(after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for),
-        cmocka_unit_test(each_ps_of_another_cluster_than_ps_0_is_asked_again),
-        cmocka_unit_test(the_ps_that_has_the_contribution_hears_that_its_round_is_over),
-        cmocka_unit_test(the_second_of_two_pulls_is_cancelled_and_the_first_goes_on),
-        cmocka_unit_test(each_pull_of_a_stream_that_ends_for_what_was_said_fails),
-        cmocka_unit_test(a_pull_behind_one_that_is_cancelled_goes_out),
-        cmocka_unit_test(each_pull_knows_the_pushes_before_it_once_they_are_numbered),
+        talk_test(a_commit_names_a_voided_push_behind_one_that_is_not),
+        talk_test(parts_that_gather_in_a_message_keep_the_bytes_of_each),
+        talk_test(a_message_has_no_more_parts_than_its_bound),
+        talk_test(the_second_synchronous_push_holds_others_back_like_the_first),
+        talk_test(a_part_that_is_done_twice_and_an_older_step_change_nothing),
+        talk_test(a_push_that_waits_for_room_on_the_second_ps_knows_it),
+        talk_test(a_terminated_ps_that_has_a_later_part_is_not_waited_for),
+        talk_test(after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for),
+        talk_test(each_ps_of_another_cluster_than_ps_0_is_asked_again),
+        talk_test(the_ps_that_has_the_contribution_hears_that_its_round_is_over),
+        talk_test(the_second_of_two_pulls_is_cancelled_and_the_first_goes_on),
+        talk_test(each_pull_of_a_stream_that_ends_for_what_was_said_fails),
+        talk_test(a_pull_behind_one_that_is_cancelled_goes_out),
+        talk_test(each_pull_knows_the_pushes_before_it_once_they_are_numbered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -661,15 +661,10 @@ static void each_conversation(bool opening)
 
 static void a_session_that_has_no_memory_once_goes_on_or_ends_with_that(void **state)
 {
-    (void)state;
     each_conversation(false);
 }
 
-static void so_it_does_while_it_opens(void **state)
-{
-    (void)state;
-    each_conversation(true);
-}
+static void so_it_does_while_it_opens(void **state) { each_conversation(true); }
 
 int main(void)
 {

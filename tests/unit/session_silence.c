@@ -45,15 +45,11 @@ static void assert_ends_with(const char *text, const char *end)
 
 static void a_process_without_memory_is_not_told_to_mend_the_ps(void **state)
 {
-    (void)state;
-
     assert_ends_with(gives_up_after(SILENCE_NO_MEMORY).text, " s (" SILENCE_NO_MEMORY ")");
 }
 
 static void a_ps_that_took_the_connection_need_not_be_started(void **state)
 {
-    (void)state;
-
     const struct sumac_error error = gives_up_after(SILENCE_MUTE);
 
     assert_non_null(strstr(error.text, "ps 0 at h0:2222 did not answer within "));

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -234,14 +235,22 @@ static inline void talk_joined(struct talk *talk, uint32_t ps_count)
     talk_joined_with(talk, ps_count, LOST_MS);
 }
 
-/* A member that has joined, and whose streams are not open yet. */
-static inline void talk_join_member(struct talk *talk, uint32_t ps_count)
+/* A member that has found every ps and is about to join. */
+static inline struct talk *talk_found(struct talk *talk, uint32_t ps_count)
 {
     const struct session_config config = talk_member(ps_count);
 
     talk_config(talk, &config);
     talk_start(talk);
+    return talk;
+}
+
+/* A member that has joined, and whose streams are not open yet. */
+static inline struct talk *talk_join_member(struct talk *talk, uint32_t ps_count)
+{
+    (void)talk_found(talk, ps_count);
     talk_joined(talk, ps_count);
+    return talk;
 }
 
 /* It is done with its work. */
@@ -258,6 +267,32 @@ static inline void talk_writable(struct talk *talk, uint32_t ps)
                   .ps = ps,
                   .stream_kind = SESSION_PUSH_STREAM,
                   .generation = talk->generation[ps][SESSION_PUSH_STREAM]});
+}
+
+static inline void talk_pull(struct talk *talk, const struct session_pull *pull)
+{
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = pull});
+}
+
+static inline void talk_pull_writable(struct talk *talk, uint32_t ps)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_WRITABLE,
+                  .ps = ps,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[ps][SESSION_PULL_STREAM]});
+}
+
+static inline void talk_pull_answer(struct talk *talk, uint32_t ps, const wire_pull_answer *answer)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PULL_ANSWER,
+                  .ps = ps,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[ps][SESSION_PULL_STREAM],
+                  .pull_answer = answer});
 }
 
 static inline void talk_answer(struct talk *talk, uint32_t ps, const wire_push_answer *answer)
@@ -311,14 +346,31 @@ static inline void talk_open_with(struct talk *talk, const struct session_config
     }
 }
 
-static inline void talk_open(struct talk *talk, uint32_t ps_count)
+static inline struct talk *talk_open(struct talk *talk, uint32_t ps_count)
 {
     const struct session_config config = talk_member(ps_count);
 
     talk_open_with(talk, &config);
+    return talk;
 }
 
 static inline void talk_close(struct talk *talk) { session_destroy(talk->session); }
+
+/* A test whose *state is a talk, which is closed afterwards. */
+#define talk_test(name) cmocka_unit_test_setup_teardown(name, talk_setup, talk_teardown)
+
+static inline int talk_setup(void **state)
+{
+    *state = calloc(1, sizeof(struct talk));
+    return *state == NULL;
+}
+
+static inline int talk_teardown(void **state)
+{
+    talk_close(*state);
+    free(*state);
+    return 0;
+}
 
 static inline struct session_piece
 talk_piece(uint32_t ps, uint64_t shard, void *data, uint64_t bytes)

@@ -80,7 +80,7 @@ static void pull(struct talk *talk)
         .token = TOKEN, .pieces = &piece, .piece_count = 1, .timeout_ms = PULL_MS};
 
     open_all(talk);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_pull(talk, &wanted);
 }
 
 static void lose_a_pull_stream(struct talk *talk)
@@ -280,13 +280,11 @@ static void assert_every_wait_ends(void (*then)(struct talk *talk))
 
 static void every_wait_ends_by_the_ticks_that_it_asks_for(void **state)
 {
-    (void)state;
     assert_every_wait_ends(NULL);
 }
 
 static void a_tick_for_another_wait_puts_none_to_sleep(void **state)
 {
-    (void)state;
     assert_every_wait_ends(ask_for_an_earlier_tick);
 }
 

@@ -695,7 +695,6 @@ static void a_rate_that_is_not_known_is_a_dash_and_null(void **state)
 
 static void infinity_and_nan_are_null_in_json(void **state)
 {
-    (void)state;
     const double numbers[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     json_t *const json = json_array();
     char text[64] = "";

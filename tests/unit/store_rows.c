@@ -317,15 +317,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         store_test(the_old_rows_of_a_block_go_with_it),
         store_test(a_row_that_there_is_no_memory_to_keep_leaves_nothing_behind),
-        cmocka_unit_test_setup_teardown(
-            a_view_reads_what_a_row_was_and_the_block_is_not_copied, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_block_that_is_lent_or_of_small_rows_is_copied_whole, begin, end),
-        cmocka_unit_test_setup_teardown(
-            the_oldest_view_is_ended_when_rows_take_too_much, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_view_is_ended_when_the_list_of_the_first_row_takes_too_much, begin, end),
-        cmocka_unit_test_setup_teardown(every_view_reads_what_was_there, begin, end),
+        store_test(a_view_reads_what_a_row_was_and_the_block_is_not_copied),
+        store_test(a_block_that_is_lent_or_of_small_rows_is_copied_whole),
+        store_test(the_oldest_view_is_ended_when_rows_take_too_much),
+        store_test(a_view_is_ended_when_the_list_of_the_first_row_takes_too_much),
+        store_test(every_view_reads_what_was_there),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

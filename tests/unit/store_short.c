@@ -215,25 +215,21 @@ static void hold_each(bool (*hold)(struct store *))
 
 static void a_variable_that_there_is_no_memory_for_leaves_nothing_behind(void **state)
 {
-    (void)state;
     hold_each(add_and_delete);
 }
 
 static void nor_does_one_that_its_creator_assigns(void **state)
 {
-    (void)state;
     hold_each(add_assigned_and_delete);
 }
 
 static void a_write_beside_a_reader_leaves_nothing_behind(void **state)
 {
-    (void)state;
     hold_each(write_beside_a_reader);
 }
 
 static void nor_do_rows_that_are_kept_for_a_view(void **state)
 {
-    (void)state;
     hold_each(write_rows_beside_a_view);
 }
 

@@ -44,7 +44,6 @@ static void give(struct message *message, uint32_t name, double value)
 
 static void the_table_has_the_functions_by_number_and_by_name(void **state)
 {
-    (void)state;
     static const char *const names[] = {"assign",   "assign_add", "assign_sub", "sgd",
                                         "momentum", "adam",       "adagrad",    "rmsprop",
                                         "adamw",    "ftrl",       "nadam",      "adamax",
@@ -79,7 +78,6 @@ static void expect_name(const ProtobufCEnumValue *number, const char *prefix, co
 /* Whoever adds a number to the proto adds the row. */
 static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
 {
-    (void)state;
     const ProtobufCEnumDescriptor *const functions = &sumac__v1__update_function__descriptor;
     const ProtobufCEnumDescriptor *const names = &sumac__v1__hyperparameter_name__descriptor;
 
@@ -102,14 +100,12 @@ static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
  * variable. */
 static void a_function_that_counts_its_steps_keeps_slots(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; update_at(i) != NULL; i++)
         assert_true(!update_at(i)->counts_steps || update_at(i)->slot_count > 0);
 }
 
 static void a_slot_starts_from_what_its_row_says(void **state)
 {
-    (void)state;
     const struct update_function *const yogi = update_find(UPDATE_YOGI);
     struct update_hyperparameters given;
     struct message create;
@@ -135,7 +131,6 @@ static void a_slot_starts_from_what_its_row_says(void **state)
 /* rmsprop's mean gradient is there with centered alone, so no push can ask for it later. */
 static void a_slot_that_is_chosen_is_there_from_the_beginning(void **state)
 {
-    (void)state;
     const struct update_function *const rmsprop = update_find(UPDATE_RMSPROP);
     struct update_hyperparameters plain, centered;
     struct sumac_error error = {0};
@@ -217,7 +212,6 @@ static const struct {
  * said. */
 static void every_default_is_the_documented_one(void **state)
 {
-    (void)state;
     const struct update_function *function;
 
     for (uint32_t f = 0; (function = update_at(f)) != NULL; f++) {
@@ -234,7 +228,6 @@ static void every_default_is_the_documented_one(void **state)
 
 static void hyperparameters_left_out_have_their_defaults(void **state)
 {
-    (void)state;
     struct update_hyperparameters merged;
 
     assert_int_equal(
@@ -249,7 +242,6 @@ static void hyperparameters_left_out_have_their_defaults(void **state)
 
 static void a_push_lays_its_own_over_the_variables(void **state)
 {
-    (void)state;
     const struct update_function *const momentum = update_find(UPDATE_MOMENTUM);
     struct update_hyperparameters own, merged;
     struct message create, push;
@@ -273,7 +265,6 @@ static void a_push_lays_its_own_over_the_variables(void **state)
 /* Of a momentum variable's own, sgd takes the learning rate and nothing else. */
 static void another_function_takes_only_what_it_knows_of_the_variables(void **state)
 {
-    (void)state;
     struct update_hyperparameters own, merged;
     struct message create;
 
@@ -346,8 +337,6 @@ static const struct {
 
 static void a_hyperparameter_out_of_range_is_refused_by_name(void **state)
 {
-    (void)state;
-
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         struct message message;
         begin(&message);
@@ -369,7 +358,6 @@ static void a_hyperparameter_out_of_range_is_refused_by_name(void **state)
 
 static void unknown_and_repeated_hyperparameters_are_refused(void **state)
 {
-    (void)state;
     struct update_hyperparameters merged;
     struct sumac_error error = {0};
     struct message unknown, twice;
@@ -407,7 +395,6 @@ static void unknown_and_repeated_hyperparameters_are_refused(void **state)
 /* 1 - 1e-9 is below 1 in float64, and 1 in float32. */
 static void a_hyperparameter_must_be_in_range_as_the_type_has_it(void **state)
 {
-    (void)state;
     const struct update_function *const adam = update_find(UPDATE_ADAM);
     struct update_hyperparameters merged;
     struct sumac_error error = {0};
@@ -426,7 +413,6 @@ static void a_hyperparameter_must_be_in_range_as_the_type_has_it(void **state)
 
 static void a_function_with_slots_needs_a_variable_created_with_it(void **state)
 {
-    (void)state;
     const struct update_function *const adam = update_find(UPDATE_ADAM);
     const struct update_function *const sgd = update_find(UPDATE_SGD);
     struct sumac_error error = {0};
@@ -445,7 +431,6 @@ static void a_function_with_slots_needs_a_variable_created_with_it(void **state)
 
 static void each_function_has_its_data_types(void **state)
 {
-    (void)state;
     struct sumac_error error = {0};
 
     for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
@@ -475,7 +460,6 @@ static void each_function_has_its_data_types(void **state)
 /* Nothing that is pushed ends a ps: neither ÷ 0 nor the quotient that no int has. */
 static void integers_are_divided_towards_zero(void **state)
 {
-    (void)state;
     int32_t value[] = {7, -7, 7, 5, INT32_MIN, INT32_MIN};
     const int32_t by[] = {2, 2, -2, 0, -1, 2};
     const int32_t expected[] = {3, -3, -3, 0, INT32_MIN, INT32_MIN / 2};
@@ -508,7 +492,6 @@ static void an_integer_of_any_type_divided_by_0_is_0(void **state)
     const struct update_hyperparameters none = {.set = 0};
     const struct update_function *const divide = update_find(UPDATE_DIVIDE);
 
-    (void)state;
     for (uint32_t i = 1; i < 32; i++) {
         const enum sumac_dtype dtype = (enum sumac_dtype)i;
         const uint64_t zeros = 0;
@@ -538,7 +521,6 @@ static void an_update_to_another_place_has_the_same_bits_there(void **state)
     const struct update_function *function;
     wire_initializer uniform = WIRE_INITIALIZER_INIT;
 
-    (void)state;
     uniform.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_UNIFORM;
     uniform.a = 0.5;
     uniform.b = 1;
@@ -593,7 +575,6 @@ static void lion_stays_where_there_is_no_gradient(void **state)
         .gradient = gradient,
         .divisor = 1};
 
-    (void)state;
     assert_int_equal(
         update_hyperparameters_read(slice.function, NULL, NULL, &defaults, NULL), SUMAC_OK);
     update_prepare(slice.function, SUMAC_FLOAT32, &defaults, 1, &slice);
@@ -605,7 +586,6 @@ static void lion_stays_where_there_is_no_gradient(void **state)
  * but gone. */
 static void adams_rate_has_its_bias_correction(void **state)
 {
-    (void)state;
     const struct update_function *const adam = update_find(UPDATE_ADAM);
     struct update_hyperparameters defaults;
     struct update_slice slice = {0};
@@ -627,7 +607,6 @@ static void adams_rate_has_its_bias_correction(void **state)
 
 static void nesterovs_rule_is_chosen_by_its_hyperparameter(void **state)
 {
-    (void)state;
     const struct update_function *const momentum = update_find(UPDATE_MOMENTUM);
     wire_hyperparameter nesterov = WIRE_HYPERPARAMETER_INIT;
     wire_hyperparameter *list[] = {&nesterov};

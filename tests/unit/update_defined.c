@@ -53,7 +53,6 @@ static struct update_hyperparameters chosen(void)
 
 static void hyperparameters_have_the_numbers_of_their_names(void **state)
 {
-    (void)state;
     /* given, when */
     define(
         "mine/of-2.0", "hyperparameters: own = 2, beta_2 = -3, other = 4, clip_value = 5\n"
@@ -101,7 +100,6 @@ static void hyperparameters_have_the_numbers_of_their_names(void **state)
 /* The number that its own would have first is another one's, by its name. */
 static void a_number_that_a_later_name_has_is_left_to_it(void **state)
 {
-    (void)state;
     define(
         "mine", "hyperparameters: own = 2, momentum_activation = 3\n"
                 "value = value - own * momentum_activation * g\n");
@@ -116,7 +114,6 @@ static void a_number_that_a_later_name_has_is_left_to_it(void **state)
 
 static void sixteen_of_its_own_leave_the_rate_alone(void **state)
 {
-    (void)state;
     /* given */
     char text[1024] = "hyperparameters: a0 = 1";
     size_t used = strlen(text);
@@ -138,7 +135,6 @@ static void sixteen_of_its_own_leave_the_rate_alone(void **state)
 /* The slice was used for a function of the table, which clips and counts. */
 static void a_slice_that_was_used_before_is_prepared_anew(void **state)
 {
-    (void)state;
     const struct expression_plan *const plan = (const struct expression_plan *)state;
     const struct update_hyperparameters none = {0};
     struct update_slice slice = {.clip = 1, .flag = true, .step = 9, .plan = plan};
@@ -167,7 +163,6 @@ static void names_and_texts_are_refused_with_a_reason(void **state)
         {"fine", "", SUMAC_REASON_BAD_EXPRESSION},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct sumac_error error = {0}; /* given */
 
@@ -267,7 +262,6 @@ static void it_does_what_the_tables_function_does(void **state)
     };
     static struct state one, other, before;
 
-    (void)state;
     define("mine", momentum_text);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         memset(&one, 0, sizeof one); /* given */
@@ -294,7 +288,6 @@ static void a_long_row_may_be_pushed_to_a_half_type_in_float32(void **state)
         update_find(UPDATE_MOMENTUM), &defined.function};
     const struct update_hyperparameters numbers = chosen();
 
-    (void)state;
     define("mine", momentum_text); /* given */
     draw(SUMAC_FLOAT32, 7, COUNT, gradient);
     for (int i = 0; i < 2; i++) {
@@ -320,7 +313,6 @@ static void a_slot_begins_with_a_number_of_its_type(void **state)
     struct update_hyperparameters merged;
     struct sumac_error error = {0};
 
-    (void)state;
     define("large", "slots: s = 1e300\ns = s + g\nvalue = value + s\n"); /* given */
     assert_int_equal(
         update_hyperparameters_read(&defined.function, NULL, NULL, &merged, NULL), SUMAC_OK);
@@ -340,7 +332,6 @@ static void it_counts_its_steps(void **state)
 {
     const struct update_hyperparameters none = {0};
 
-    (void)state;
     define("steps", "value = value * 0 + step + g * 0\n");
     for (uint64_t step = 1; step < 4; step++) {
         float value = 9, gradient = 0; /* given */

@@ -133,7 +133,6 @@ static void check_variant(const struct variant *variant, enum sumac_dtype dtype)
 
 static void every_table_gives_the_bits_of_the_plain_one(void **state)
 {
-    (void)state;
     static const struct variant others[] = {
         {"momentum", "nesterov", 1},
         {"rmsprop", "centered", 1},
@@ -155,7 +154,6 @@ static void every_table_gives_the_bits_of_the_plain_one(void **state)
 
 static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
 {
-    (void)state;
     const struct loops *last = NULL;
 
     for (uint32_t i = 0; loops_at(i) != NULL; i++)
@@ -168,7 +166,6 @@ static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
  * neighbour. */
 static void halves_survive_and_round_to_even(void **state)
 {
-    (void)state;
     for (uint32_t half = 0; half < 0x10000; half++) {
         const float f = float32_of_float16((uint16_t)half);
         const float b = float32_of_bfloat16((uint16_t)half);
@@ -200,7 +197,6 @@ static void halves_survive_and_round_to_even(void **state)
  * and of float32 around every one of them and around every middle between two. */
 static void every_table_converts_halves_alike(void **state)
 {
-    (void)state;
     static uint16_t halves[65536], back[4 * 65536];
     static float wide[65536], near[4 * 65536];
     const struct loops *table;
@@ -234,7 +230,6 @@ static void every_table_converts_halves_alike(void **state)
 /* 1 + 2^-11 is halfway between two float16: the sum in float32 is rounded once, to even. */
 static void half_sums_are_rounded_once(void **state)
 {
-    (void)state;
     uint16_t value = float16_of_float32(1);
     const uint16_t gradient = float16_of_float32(0x1p-11f);
     struct update_slice slice = {
@@ -255,7 +250,6 @@ static void half_sums_are_rounded_once(void **state)
  * the same. */
 static void one_element_that_is_not_finite_is_found_anywhere(void **state)
 {
-    (void)state;
     static const struct {
         enum sumac_dtype dtype;
         uint64_t bits[5]; /* infinity, minus infinity, two NaNs, and the largest finite number */
@@ -292,7 +286,6 @@ static void one_element_that_is_not_finite_is_found_anywhere(void **state)
 /* Element 4i + j of an array is row j's, so that vectors and their tail have all of them. */
 static void of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression(void **state)
 {
-    (void)state;
     static const struct {
         enum sumac_dtype dtype;
         uint64_t one, nan, minus_0;
@@ -333,7 +326,6 @@ static void of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression(void **
 
 static void integers_are_always_finite(void **state)
 {
-    (void)state;
     const int32_t in[2] = {-1, 0x7f800000};
     int32_t out[2] = {0, 0};
 
@@ -345,7 +337,6 @@ static void integers_are_always_finite(void **state)
 
 static void nothing_is_a_fine_amount(void **state)
 {
-    (void)state;
     float value = 1, out = 2;
     struct update_slice slice = {
         .function = update_find(UPDATE_SGD),

@@ -191,7 +191,6 @@ static void it_does_what_the_tables_function_does(void **state)
     };
     static struct state one, other, before;
 
-    (void)state;
     plug_row();
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         memset(&one, 0, sizeof one); /* given */
@@ -241,7 +240,6 @@ static void integers_and_rows_in_turn(void **state)
         .row_count = 2,
         .divisor = 1};
 
-    (void)state;
     assert_int_equal(plug(&given, NULL), SUMAC_OK);
     assert_int_equal(update_hyperparameter_find_of(&plugged.function, "clip_value"), 0);
     update_prepare(&plugged.function, SUMAC_INT16, &none, 1, &slice);
@@ -260,7 +258,6 @@ static void a_long_row_may_be_pushed_to_a_half_type_in_float32(void **state)
     const struct update_function *const functions[] = {
         update_find(UPDATE_MOMENTUM), &plugged.function};
 
-    (void)state;
     plug_row(); /* given */
     draw(SUMAC_FLOAT32, 7, COUNT, gradient);
     for (int i = 0; i < 2; i++) {
@@ -291,7 +288,6 @@ static void a_number_that_a_later_name_has_is_left_to_it(void **state)
         {.name = "own", .most = 1}, {.name = "momentum_activation", .most = 1}};
     struct sumac_plugin_function given = row();
 
-    (void)state;
     given.hyperparameters = takes;
     assert_int_equal(plug(&given, NULL), SUMAC_OK);
     assert_int_equal(
@@ -310,7 +306,6 @@ static void a_default_is_in_its_range_as_the_flags_have_it(void **state)
         {.name = "own", .default_value = 0.5, .most = 1, .flags = SUMAC_PLUGIN_WHOLE},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct sumac_plugin_function given = row();
         struct sumac_error error = {0};
@@ -332,7 +327,6 @@ static void a_function_of_integers_clips_nothing_and_begins_with_integers(void *
     struct update_hyperparameters defaults = {0};
     struct update_slice slice = {.clip = 1, .flag = true}; /* as another function left it */
 
-    (void)state;
     given.dtypes = BIT(SUMAC_INT32);
     given.hyperparameters = takes;
     given.hyperparameter_count = 1;
@@ -352,7 +346,6 @@ static void its_row_has_what_the_table_says(void **state)
 {
     const struct update_function *const function = &plugged.function;
 
-    (void)state;
     plug_row(); /* given, when */
 
     /* then */
@@ -397,7 +390,6 @@ static void a_range_is_what_its_ends_and_flags_say(void **state)
         {0, INFINITY, 0, 0, NAN, "finite and at least 0"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         const struct range *const range = &ranges[i]; /* given */
         const struct sumac_plugin_hyperparameter takes = {
@@ -501,7 +493,6 @@ static void a_row_that_is_none_is_refused_with_what_is_wrong(void **state)
         {{.name = "mine", .rule = "r", .dtypes = BIT(SUMAC_FLOAT16)}, "for half types that of"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct sumac_error error = {0};
 
@@ -536,7 +527,6 @@ static void a_library_that_is_none_is_refused(void **state)
     };
     struct sumac_error error;
 
-    (void)state;
     assert_int_equal(update_plugin_check(&good, NULL), SUMAC_OK);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_int_not_equal(update_plugin_check(&refused[i].plugin, &error), SUMAC_OK);
@@ -590,7 +580,6 @@ static void a_row_that_was_said_is_the_same_row(void **state)
         {.name = "u", .initial_from = "learning_rate"}};
     struct sumac_plugin_function given = row(); /* given */
 
-    (void)state;
     given.hyperparameters = many;
     given.hyperparameter_count = 4;
     given.slots = kept;
@@ -622,7 +611,6 @@ static void what_no_plug_in_has_is_refused(void **state)
     wire_known_slot *slots_said[MANY];
     struct sumac_error error = {0};
 
-    (void)state;
     plug_row(); /* given */
     arena_init(&arena, &memory_heap, 1u << 20);
     wire_known_function *const said = update_describe(&plugged.function, &arena);
@@ -665,7 +653,6 @@ static const wire_known_hyperparameter *said_of(const wire_known_function *said,
 /* An end that no number reaches is an infinity, which needs no flag. */
 static void the_ends_of_a_range_are_said(void **state)
 {
-    (void)state;
     arena_init(&arena, &memory_heap, 1u << 20);
     const wire_known_function *const ftrl = update_describe(update_find(UPDATE_FTRL), &arena);
     const wire_known_function *const adam = update_describe(update_find(UPDATE_ADAM), &arena);
@@ -689,7 +676,6 @@ static void every_built_in_row_can_be_said(void **state)
 {
     const struct update_function *function;
 
-    (void)state;
     arena_init(&arena, &memory_heap, 1u << 20);
     for (uint32_t i = 0; (function = update_at(i)) != NULL; i++) {
         const wire_known_function *const said = update_describe(function, &arena); /* when */
@@ -711,7 +697,6 @@ static void whatever_differs_makes_another_digest(void **state)
     static struct sumac_plugin_slot keeps;
     uint64_t digests[16];
 
-    (void)state;
     for (int i = 0; i < 16; i++) {
         struct sumac_plugin_function given = row(); /* given */
         memcpy(takes, hyperparameters, sizeof takes);

@@ -189,7 +189,6 @@ static void rows_without_either_are_a_dense_push(void **state)
 {
     static struct pushed pushed;
 
-    (void)state;
     check(&pushed);
 }
 
@@ -197,7 +196,6 @@ static void scaled_rows_are_a_scaled_dense_push(void **state)
 {
     static struct pushed pushed = {.scale = -0.37};
 
-    (void)state;
     check(&pushed);
 }
 
@@ -205,7 +203,6 @@ static void clipped_rows_are_a_clipped_dense_push(void **state)
 {
     static struct pushed pushed = {.clip = 0.4};
 
-    (void)state;
     check(&pushed);
 }
 
@@ -213,7 +210,6 @@ static void what_is_scaled_is_clipped_after_that(void **state)
 {
     static struct pushed pushed = {.scale = 0.37, .clip = 0.4};
 
-    (void)state;
     check(&pushed);
 }
 
@@ -222,7 +218,6 @@ static void occurrences_with_scales_of_their_own_are_scaled_before_they_are_summ
     static struct pushed pushed = {
         .clip = 0.4, .own = {0.37, 1, 3, -0.7, 0.1, 1e-3, 0, 0, 2, 0, 5, 0.2, 0}};
 
-    (void)state;
     check(&pushed);
 }
 
@@ -231,7 +226,6 @@ static void means_are_divided_once(void **state)
 {
     static struct pushed pushed = {.divisor = 3}, clipped = {.divisor = 3, .clip = 0.4};
 
-    (void)state;
     check(&pushed);
     check(&clipped);
 }
@@ -247,7 +241,6 @@ static void in_turn_each_is_scaled(void **state)
         {.at = {(uint8_t *)value}, .gradient = (const uint8_t *)gradient[0]},
         {.at = {(uint8_t *)value}, .gradient = (const uint8_t *)gradient[1]}};
 
-    (void)state;
     slice.rows = rows;
     slice.row_count = 2;
     slice.count = 2;
@@ -270,7 +263,6 @@ static int compare_keys(const void *one, const void *other)
 /* Of tables of any height, and of few rows as of many: 48 and more are ordered another way. */
 static void occurrences_are_put_in_the_order_of_their_rows(void **state)
 {
-    (void)state;
     static const uint32_t counts[] = {0, 1, 2, 47, 48, 49, 1000, UPDATE_ROWS_TOGETHER_MAX};
     static uint64_t keys[UPDATE_ROWS_TOGETHER_MAX], scratch[UPDATE_ROWS_TOGETHER_MAX];
     static uint64_t right[UPDATE_ROWS_TOGETHER_MAX];
@@ -307,7 +299,6 @@ static void a_row_that_occurs_once_is_as_whole_as_another(void **state)
         .rows = rows,
         .row_count = 1};
 
-    (void)state;
     update_run(&slice);
     assert_memory_equal(value, ((const float[]){6, 12}), sizeof value);
 

@@ -442,21 +442,12 @@ static void check_all(enum sumac_dtype dtype)
         check_case(&cases[i], dtype);
 }
 
-static void rules_of_float64_are_those_of_the_page(void **state)
-{
-    (void)state;
-    check_all(SUMAC_FLOAT64);
-}
+static void rules_of_float64_are_those_of_the_page(void **state) { check_all(SUMAC_FLOAT64); }
 
-static void rules_of_float32_are_those_of_the_page(void **state)
-{
-    (void)state;
-    check_all(SUMAC_FLOAT32);
-}
+static void rules_of_float32_are_those_of_the_page(void **state) { check_all(SUMAC_FLOAT32); }
 
 static void rules_of_half_types_are_those_of_the_page(void **state)
 {
-    (void)state;
     check_all(SUMAC_FLOAT16);
     check_all(SUMAC_BFLOAT16);
 }
@@ -465,7 +456,6 @@ static void rules_of_half_types_are_those_of_the_page(void **state)
  */
 static void a_half_type_is_float32_rounded_once(void **state)
 {
-    (void)state;
     static struct variable half, wide;
 
     for (size_t c = 0; c < CASES; c++) {
@@ -498,7 +488,6 @@ static void a_half_type_is_float32_rounded_once(void **state)
  * a gradient that all types have is exact in each. */
 static void a_gradient_is_scaled_and_then_clipped(void **state)
 {
-    (void)state;
     static struct variable here, there;
 
     for (size_t c = 0; c < CASES; c++) {
@@ -527,7 +516,6 @@ static void a_gradient_is_scaled_and_then_clipped(void **state)
 /* Every rule that computes has a case here. */
 static void no_rule_is_left_out(void **state)
 {
-    (void)state;
     for (uint32_t f = 0; update_at(f) != NULL; f++) {
         const char *const name = update_at(f)->name;
         bool found = strcmp(name, "assign_add") == 0 || strcmp(name, "assign_sub") == 0;
@@ -553,7 +541,6 @@ static void run_integers(uint32_t function, enum sumac_dtype dtype, void *value,
 /* Decision 22: products wrap around, and the order is that of the type's sign. */
 static void integers_are_multiplied_and_compared_exactly(void **state)
 {
-    (void)state;
     int8_t small[2] = {100, -3};
     uint8_t counts[2] = {200, 3};
     int64_t large[2] = {INT64_MIN, 5};
@@ -580,7 +567,6 @@ static void integers_are_multiplied_and_compared_exactly(void **state)
 /* Zero, what is not finite, and exponents that no rule's default has. */
 static void ftrls_power_is_right_at_its_ends(void **state)
 {
-    (void)state;
     static const double powers[] = {0, -0.25, -1, -2.5, -3};
     const struct update_function *const function = update_find(UPDATE_FTRL);
     struct update_hyperparameters read;

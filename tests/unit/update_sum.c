@@ -139,7 +139,6 @@ static void check_sum(const char *name, enum sumac_dtype dtype)
 
 static void an_update_by_a_sum_is_that_of_the_summed_gradient(void **state)
 {
-    (void)state;
     check_sum("assign", SUMAC_FLOAT32);
     check_sum("assign_add", SUMAC_INT8);
     check_sum("assign_sub", SUMAC_UINT16);
@@ -153,7 +152,6 @@ static void an_update_by_a_sum_is_that_of_the_summed_gradient(void **state)
 /* (1e8 + 1) − 1e8 is 0 in float32, and (1e8 − 1e8) + 1 is 1. */
 static void contributions_are_added_in_their_order(void **state)
 {
-    (void)state;
     static struct contributions given;
     const struct update_sources sources = {.count = 3, .find = find, .context = &given};
     float value[2] = {0, 0};
@@ -173,7 +171,6 @@ static void contributions_are_added_in_their_order(void **state)
 
 static void a_mean_is_the_sum_divided_by_the_weights(void **state)
 {
-    (void)state;
     static struct contributions given;
     static float value[COUNT], sum[COUNT];
 
@@ -194,7 +191,6 @@ static void a_mean_is_the_sum_divided_by_the_weights(void **state)
  * contributions, or their sum, are rounded to the type before they are added to it. */
 static void half_types_are_summed_in_float32_and_rounded_once(void **state)
 {
-    (void)state;
     static struct contributions given;
     const struct update_sources sources = {.count = 2, .find = find, .context = &given};
 
@@ -231,7 +227,6 @@ static double scale_of(const void *context, uint32_t source)
 /* Σ scaleᵢ·cᵢ ÷ divisor, then clipped: each source scaled before it is added, in its order. */
 static void sources_are_scaled_then_added_then_clipped(void **state)
 {
-    (void)state;
     static struct contributions given;
     static float value[COUNT];
 
@@ -263,7 +258,6 @@ static void sources_are_scaled_then_added_then_clipped(void **state)
  * is not. */
 static void a_scaled_gradient_is_that_of_its_elements(void **state)
 {
-    (void)state;
     static float wide[COUNT], gradient[COUNT];
     static uint16_t half[COUNT], half_gradient[COUNT];
     struct update_slice slice = slice_of("assign", SUMAC_FLOAT32, NULL);
@@ -306,7 +300,6 @@ static void a_scaled_gradient_is_that_of_its_elements(void **state)
 /* More of them than a tile has, in one go: sgd on float32, rounded. */
 static void wide_gradients_are_those_of_their_elements(void **state)
 {
-    (void)state;
     static float wide[COUNT], gradient[COUNT];
     static uint16_t half[COUNT], expected[COUNT];
     struct update_slice slice = slice_of("sgd", SUMAC_FLOAT32, NULL);
@@ -332,7 +325,6 @@ static void wide_gradients_are_those_of_their_elements(void **state)
 /* For each type that there is: what can be added and divided, and by which bits. */
 static void every_table_adds_and_divides_alike(void **state)
 {
-    (void)state;
     static struct contributions given;
     static uint8_t plain[8 * COUNT], other[8 * COUNT];
     const struct loops *table;
@@ -365,7 +357,6 @@ static void every_table_adds_and_divides_alike(void **state)
 /* What makes a half type's value of a float32 gradient, in place and not. */
 static void every_table_rounds_wide_gradients_alike(void **state)
 {
-    (void)state;
     static struct contributions given;
     static uint16_t plain[COUNT], other[COUNT], value[COUNT];
     const struct loops *table;

@@ -84,7 +84,6 @@ static void a_tensor_of_one_element_is_a_scalar_and_others_are_none(void **state
 
 static void a_tensor_has_a_copy_of_its_elements(void **state)
 {
-    (void)state;
     float elements[] = {1, 2, 3, 4};
     struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 2), elements);
 
@@ -97,7 +96,6 @@ static void a_tensor_has_a_copy_of_its_elements(void **state)
 
 static void one_over_a_buffer_keeps_it(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = NULL;
     struct sumac_tensor tensor;
     const struct sumac_shape shape = SUMAC_SHAPE(2);
@@ -116,7 +114,6 @@ static void one_over_a_buffer_keeps_it(void **state)
 /* Whichever of the offset and the extent is too large: their sum is not computed. */
 static void a_tensor_beyond_its_buffer_is_no_value(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t offset_bytes, elements;
         bool fits;
@@ -170,7 +167,6 @@ static const struct {
 
 static void replicas_are_numbered_below_the_most(void **state)
 {
-    (void)state;
     struct sumac_value **items = calloc(REPLICAS_MOST + 1, sizeof *items);
 
     for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
@@ -190,7 +186,6 @@ static void replicas_are_numbered_below_the_most(void **state)
 
 static void a_nest_has_a_most_of_items_and_of_depth(void **state)
 {
-    (void)state;
     struct sumac_value **items = calloc(SUMAC_VALUE_ITEMS_MAX + 1, sizeof *items);
     struct sumac_value *none = sumac_value_none(), *deep = sumac_value_none();
 
@@ -212,7 +207,6 @@ static void a_nest_has_a_most_of_items_and_of_depth(void **state)
 
 static void a_dict_is_in_the_order_of_its_keys(void **state)
 {
-    (void)state;
     struct sumac_value *value =
         dict("b", sumac_value_int32(2), "a", two(sumac_value_none(), sumac_value_float64(0.5)));
 
@@ -225,7 +219,6 @@ static void a_dict_is_in_the_order_of_its_keys(void **state)
 
 static void what_is_made_of_nothing_is_nothing(void **state)
 {
-    (void)state;
     struct sumac_value *kept = sumac_value_int32(1);
 
     assert_null(two(sumac_value_ref(kept), NULL)); /* and what it took is given back */
@@ -243,7 +236,6 @@ static void what_is_made_of_nothing_is_nothing(void **state)
 
 static void nests_are_only_so_deep(void **state)
 {
-    (void)state;
     struct sumac_value *value = sumac_value_none();
 
     for (uint32_t i = 0; i < SUMAC_VALUE_DEPTH_MAX; i++)
@@ -256,8 +248,6 @@ static void nests_are_only_so_deep(void **state)
 /* Wherever the deepest item is. */
 static void a_nest_is_as_deep_as_its_deepest_item(void **state)
 {
-    (void)state;
-
     for (uint32_t at = 0; at < 2; at++) {
         struct sumac_value *items[] = {sumac_value_none(), sumac_value_none()};
         for (uint32_t i = 1; i < SUMAC_VALUE_DEPTH_MAX; i++)
@@ -271,7 +261,6 @@ static void a_nest_is_as_deep_as_its_deepest_item(void **state)
 
 static void each_kind_has_a_name(void **state)
 {
-    (void)state;
     static const char *const names[] = {
         [SUMAC_VALUE_NONE] = "none",
         [SUMAC_VALUE_TENSOR] = "tensor",
@@ -291,7 +280,6 @@ static void each_kind_has_a_name(void **state)
 /* The caller has given the item away, whatever becomes of the value. */
 static void a_value_that_is_not_made_gives_its_items_back(void **state)
 {
-    (void)state;
     struct sumac_value *item = sumac_value_int32(1);
     struct sumac_value *items[] = {sumac_value_ref(item), NULL};
 
@@ -314,7 +302,6 @@ static void a_value_that_is_not_made_gives_its_items_back(void **state)
 
 static void slices_are_rows_and_their_indices(void **state)
 {
-    (void)state;
     const float rows[] = {1, 2};
     const int64_t indices[] = {3, 3};
 
@@ -339,7 +326,6 @@ static void slices_are_rows_and_their_indices(void **state)
 
 static void a_replica_has_its_own_of_each_leaf(void **state)
 {
-    (void)state;
     struct sumac_value *value = dict(
         "x", of_replicas(sumac_value_int32(1), sumac_value_int32(2)), "y",
         two(sumac_value_mirrored(sumac_value_int32(3), 2, 0), sumac_value_int32(4)));
@@ -354,7 +340,6 @@ static void a_replica_has_its_own_of_each_leaf(void **state)
 
 static void of_a_replica_that_it_lacks_it_says_where(void **state)
 {
-    (void)state;
     struct sumac_value *value = dict(
         "x", two(sumac_value_none(), of_replicas(sumac_value_none(), sumac_value_none())), "y",
         sumac_value_none());
@@ -370,7 +355,6 @@ static void of_a_replica_that_it_lacks_it_says_where(void **state)
 
 static void what_replicas_have_is_regrouped_leaf_by_leaf(void **state)
 {
-    (void)state;
     struct sumac_value *same = sumac_value_int32(7), *regrouped = NULL;
     struct sumac_value *const items =
         two(two(sumac_value_ref(same), sumac_value_int32(1)),
@@ -387,7 +371,6 @@ static void what_replicas_have_is_regrouped_leaf_by_leaf(void **state)
 
 static void nests_that_differ_are_not_regrouped(void **state)
 {
-    (void)state;
     struct sumac_value *regrouped = NULL;
     struct sumac_error error;
     struct sumac_value *const items =
@@ -426,7 +409,6 @@ static void what_is_no_list_of_items_is_not_regrouped(void **state)
 /* Whichever of the replicas has nothing. */
 static void nothing_and_something_are_not_one_value(void **state)
 {
-    (void)state;
     static const char *const printed[] = {
         "per_replica(0: none, 1: int32[] 1)", "per_replica(0: int32[] 1, 1: none)"};
 
@@ -445,7 +427,6 @@ static void nothing_and_something_are_not_one_value(void **state)
 
 static void a_choice_that_fails_keeps_nothing_of_what_it_has_chosen(void **state)
 {
-    (void)state;
     struct sumac_value *there = sumac_value_int32(1), *chosen = NULL;
     struct sumac_value *value =
         two(sumac_value_ref(there),
@@ -463,7 +444,6 @@ static void a_choice_that_fails_keeps_nothing_of_what_it_has_chosen(void **state
 /* What is shown of them is the same: their first 64 bytes, and '?' for what is not printed. */
 static void keys_that_look_alike_are_told_by_the_byte(void **state)
 {
-    (void)state;
     static const struct {
         const char *one, *other, *said;
     } rows[] = {
@@ -492,7 +472,6 @@ static void keys_that_look_alike_are_told_by_the_byte(void **state)
 
 static void equal_means_the_same_bits(void **state)
 {
-    (void)state;
     struct sumac_value *one = two(sumac_value_float32(0.0F), sumac_value_none());
     struct sumac_value *same = two(sumac_value_float32(0.0F), sumac_value_none());
     struct sumac_value *other = two(sumac_value_float32(-0.0F), sumac_value_none());
@@ -507,7 +486,6 @@ static void equal_means_the_same_bits(void **state)
 
 static void equal_slices_are_of_one_dense_shape(void **state)
 {
-    (void)state;
     struct sumac_value *of[2];
 
     for (uint32_t i = 0; i < 2; i++)
@@ -522,7 +500,6 @@ static void equal_slices_are_of_one_dense_shape(void **state)
 
 static void equal_values_are_of_the_same_replicas(void **state)
 {
-    (void)state;
     struct sumac_value *of[2];
 
     for (uint32_t i = 0; i < 2; i++)
@@ -538,7 +515,6 @@ static void equal_values_are_of_the_same_replicas(void **state)
 /* What is one replica's own stays so, whichever of the replicas it is. */
 static void a_replicas_own_copy_is_not_one_value_with_anothers(void **state)
 {
-    (void)state;
     struct sumac_value *given = sumac_value_int32(7), *own = NULL, *regrouped = NULL;
 
     assert_int_equal(value_own(given, &own, NULL), SUMAC_OK);
@@ -561,7 +537,6 @@ static void a_replicas_own_copy_is_not_one_value_with_anothers(void **state)
 /* Whoever has a tensor's buffer may write to it: the library relies on copies of its own alone. */
 static void what_another_may_change_is_not_the_same_in_replicas(void **state)
 {
-    (void)state;
     struct sumac_value *given = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL);
     struct sumac_value *own = NULL;
 
@@ -609,7 +584,6 @@ static struct sumac_value *far_float(float *number)
 
 static void a_mirrored_value_that_is_brought_here_is_of_the_same_replicas(void **state)
 {
-    (void)state;
     static const struct reach way = {.read = read_far, .write = write_far};
     float numbers[] = {5, 6};
     struct sumac_value *items[] = {far_float(&numbers[0]), far_float(&numbers[1])};
@@ -638,7 +612,6 @@ static void count_free(void *count) { ++*(uint32_t *)count; }
 
 static void slices_whose_indices_cannot_be_brought_here_give_back_their_rows(void **state)
 {
-    (void)state;
     static const struct reach way = {.read = read_nothing, .write = write_far};
     const struct sumac_place near = {SUMAC_PLACE_HOST, 0}, far = {SUMAC_PLACE_CUDA, 0};
     struct sumac_tensor rows = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(1)};
@@ -666,7 +639,6 @@ static void slices_whose_indices_cannot_be_brought_here_give_back_their_rows(voi
 
 static void a_text_that_is_too_short_is_cut_and_its_length_told(void **state)
 {
-    (void)state;
     char text[10];
     struct sumac_value *value =
         sumac_value_tuple((struct sumac_value *const[]){sumac_value_int32(123456)}, 1);
@@ -680,7 +652,6 @@ static void a_text_that_is_too_short_is_cut_and_its_length_told(void **state)
 
 static void of_many_elements_the_first_are_printed(void **state)
 {
-    (void)state;
     struct sumac_value *many = sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(17), NULL);
     struct sumac_value *few = sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(16), NULL);
 
@@ -692,7 +663,6 @@ static void of_many_elements_the_first_are_printed(void **state)
 
 static void replicas_are_printed_with_their_numbers(void **state)
 {
-    (void)state;
     struct sumac_value *value = sumac_value_mirrored(sumac_value_int32(5), 2, 3);
 
     expect_printed(value, "mirrored(3: int32[] 5, 4: int32[] 5)");
@@ -701,7 +671,6 @@ static void replicas_are_printed_with_their_numbers(void **state)
 
 static void a_nest_of_three_has_a_comma_between_its_items(void **state)
 {
-    (void)state;
     struct sumac_value *items[] = {sumac_value_none(), sumac_value_none(), sumac_value_none()};
     struct sumac_value *value = sumac_value_list(items, 3);
 
@@ -711,7 +680,6 @@ static void a_nest_of_three_has_a_comma_between_its_items(void **state)
 
 static void a_list_that_goes_on_is_another_one(void **state)
 {
-    (void)state;
     struct sumac_value *const one = sumac_value_int32(0);
     struct sumac_value *const as_float = sumac_value_float32(0); /* of the same bytes */
     struct sumac_value *items[] = {

@@ -92,7 +92,6 @@ static void assert_malformed(const uint8_t *data, size_t bytes)
 /* Two cuts anywhere: every varint, tag, length, header and payload straddles some boundary. */
 static void a_message_cut_anywhere_is_the_same_message(void **state)
 {
-    (void)state;
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes); /* given */
     struct arena arena;
@@ -118,7 +117,6 @@ static void a_message_cut_anywhere_is_the_same_message(void **state)
 /* What lies behind the first span in memory is not the message's. */
 static void spans_need_not_lie_side_by_side(void **state)
 {
-    (void)state;
     uint8_t bytes[MESSAGE_BYTES_MAX], head[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
     struct arena arena;
@@ -141,7 +139,6 @@ static void spans_need_not_lie_side_by_side(void **state)
 /* Field 100, of every encoding that there is, before a payload of three bytes. */
 static void fields_of_every_encoding_are_stepped_over(void **state)
 {
-    (void)state;
     static const struct {
         uint8_t bytes[16];
         size_t count;
@@ -172,7 +169,6 @@ static void fields_of_every_encoding_are_stepped_over(void **state)
  * longest varint, a length of two bytes. */
 static void small_fields_are_stepped_over_wherever_the_message_is_cut(void **state)
 {
-    (void)state;
     static const uint8_t small[] = {0x08, 1,    0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                                     0xff, 0xff, 1,    0x12, 0,    0x12, 2,    0x7a, 0x7a, 0x1d,
                                     0x7a, 0x7a, 0x7a, 0x7a, 0x21, 0x7a, 0x7a, 0x7a, 0x7a, 0x7a,
@@ -195,7 +191,6 @@ static void small_fields_are_stepped_over_wherever_the_message_is_cut(void **sta
 
 static void a_small_field_ends_within_its_message(void **state)
 {
-    (void)state;
     static const struct {
         uint8_t bytes[16];
         size_t count;
@@ -220,7 +215,6 @@ static void a_small_field_ends_within_its_message(void **state)
 /* Field 100 in the lower bits of a tag, and the highest of 64 set. */
 static void the_highest_bit_of_a_tag_counts(void **state)
 {
-    (void)state;
     static const uint8_t bytes[] = {0xa0, 0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0};
     const struct span span = {.data = bytes, .bytes = sizeof bytes};
     struct wire_split split;
@@ -230,7 +224,6 @@ static void the_highest_bit_of_a_tag_counts(void **state)
 
 static void a_message_in_spans_of_one_byte_is_the_same_message(void **state)
 {
-    (void)state;
     uint8_t bytes[MESSAGE_BYTES_MAX];
     struct span spans[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
@@ -249,7 +242,6 @@ static void a_message_in_spans_of_one_byte_is_the_same_message(void **state)
 
 static void a_payload_may_come_before_the_other_fields(void **state)
 {
-    (void)state;
     uint8_t packed[MESSAGE_BYTES_MAX], turned[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(packed);
     const size_t payload_field = 2 + 100;
@@ -272,7 +264,6 @@ static void a_payload_may_come_before_the_other_fields(void **state)
 
 static void a_payload_is_not_copied(void **state)
 {
-    (void)state;
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
     const struct span span = {bytes, total};
@@ -289,7 +280,6 @@ static void a_payload_is_not_copied(void **state)
 
 static void every_truncation_is_refused(void **state)
 {
-    (void)state;
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
 
@@ -302,7 +292,6 @@ static void every_truncation_is_refused(void **state)
 
 static void a_second_payload_is_refused(void **state)
 {
-    (void)state;
     const uint8_t bytes[] = {0x7a, 1, 'a', 0x7a, 1, 'b'};
 
     assert_malformed(bytes, sizeof bytes);
@@ -312,7 +301,6 @@ static void a_second_payload_is_refused(void **state)
 
 static void hostile_bytes_are_refused(void **state)
 {
-    (void)state;
 #define REFUSED(...)                                                                               \
     do {                                                                                           \
         const uint8_t bytes[] = {__VA_ARGS__};                                                     \
@@ -337,7 +325,6 @@ static void hostile_bytes_are_refused(void **state)
 
 static void a_field_whose_number_is_out_of_range_is_said_to_be(void **state)
 {
-    (void)state;
     static const uint8_t none[] = {0x00, 0x01}, too_large[] = {0x80, 0x80, 0x80, 0x80, 0x10, 0x01};
     static const struct span wrong[] = {{none, sizeof none}, {too_large, sizeof too_large}};
 
@@ -355,7 +342,6 @@ static void a_field_whose_number_is_out_of_range_is_said_to_be(void **state)
 /* Ten bytes beside a payload. */
 static void the_largest_number_is_one(void **state)
 {
-    (void)state;
     uint8_t bytes[64];
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
     struct arena arena;
@@ -381,7 +367,6 @@ static void the_largest_number_is_one(void **state)
 /* Of empty submessages. So many would fit into the arena. */
 static void what_inflates_beyond_its_bound_is_refused(void **state)
 {
-    (void)state;
     const size_t bytes = 2u * 16384;
     uint8_t *data = memory_take(&memory_heap, bytes);
 
@@ -401,7 +386,6 @@ static void what_inflates_beyond_its_bound_is_refused(void **state)
  * and 1024 voided pushes. */
 static void the_largest_header_of_a_client_is_unpacked(void **state)
 {
-    (void)state;
     enum { parts = 256, pieces = WIRE_PUSH_PIECES_MAX, functions = 1280, given = 4, voided = 1024 };
     static wire_part all_parts[parts];
     static wire_part *part_pointers[parts];
@@ -459,7 +443,6 @@ static void the_largest_header_of_a_client_is_unpacked(void **state)
 
 static void a_header_above_its_bound_is_refused(void **state)
 {
-    (void)state;
     const size_t filler = WIRE_HEADER_BYTES_MAX;
     const size_t bytes = filler + 20;
     uint8_t *data = memory_take(&memory_heap, bytes);
@@ -475,7 +458,6 @@ static void a_header_above_its_bound_is_refused(void **state)
 
 static void a_header_may_have_all_that_its_bound_says(void **state)
 {
-    (void)state;
     const uint8_t head[] = {0xa2, 0x01, 0xfb, 0xff, 0x3f}; /* unknown field 20, the rest of a MiB */
     const uint8_t tail[] = {0x7a, 1, 'x'};
     const size_t bytes = WIRE_HEADER_BYTES_MAX + sizeof tail;
@@ -490,50 +472,44 @@ static void a_header_may_have_all_that_its_bound_says(void **state)
     assert_int_equal(status, SUMAC_OK);
 }
 
-static void so_is_one_that_lies_behind_the_payload(void **state)
+/* A header of that beginning and 1 MiB, which is more than its bound. */
+static void expect_header_too_long(const uint8_t *head, size_t head_bytes)
 {
-    (void)state;
-    const size_t filler = WIRE_HEADER_BYTES_MAX;
-    const uint8_t head[] = {0x7a, 1, 'x', 0xa2, 0x01, 0x80, 0x80, 0x40}; /* field 20, 1 MiB long */
-    uint8_t *data = memory_take(&memory_heap, sizeof head + filler);
+    const size_t bytes = head_bytes + WIRE_HEADER_BYTES_MAX;
+    uint8_t *data = memory_take(&memory_heap, bytes);
     struct sumac_error error;
 
-    memset(data, 0, sizeof head + filler);
-    memcpy(data, head, sizeof head);
+    memset(data, 0, bytes);
+    memcpy(data, head, head_bytes);
     const enum sumac_status status =
-        unpack_all(&sumac__v1__push_request__descriptor, data, sizeof head + filler, &error);
-    memory_give(&memory_heap, data, sizeof head + filler);
+        unpack_all(&sumac__v1__push_request__descriptor, data, bytes, &error);
+    memory_give(&memory_heap, data, bytes);
     assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "1048581 bytes beside its payload, at most 1048576"));
+}
+
+static void so_is_one_that_lies_behind_the_payload(void **state)
+{
+    const uint8_t head[] = {0x7a, 1, 'x', 0xa2, 0x01, 0x80, 0x80, 0x40}; /* field 20, 1 MiB long */
+
+    expect_header_too_long(head, sizeof head);
 }
 
 static void so_is_one_of_a_message_that_has_no_payload(void **state)
 {
-    (void)state;
-    const size_t filler = WIRE_HEADER_BYTES_MAX;
     const uint8_t head[] = {0xa2, 0x01, 0x80, 0x80, 0x40}; /* unknown field 20, 1 MiB long */
-    uint8_t *data = memory_take(&memory_heap, sizeof head + filler);
-    struct sumac_error error;
 
-    memset(data, 0, sizeof head + filler);
-    memcpy(data, head, sizeof head);
-    const enum sumac_status status =
-        unpack_all(&sumac__v1__push_request__descriptor, data, sizeof head + filler, &error);
-    memory_give(&memory_heap, data, sizeof head + filler);
-    assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "1048581 bytes beside its payload, at most 1048576"));
+    expect_header_too_long(head, sizeof head);
 }
 
 static void an_empty_message_is_a_message(void **state)
 {
-    (void)state;
     assert_int_equal(unpack_all(&sumac__v1__push_request__descriptor, NULL, 0, NULL), SUMAC_OK);
     assert_int_equal(unpack_all(&sumac__v1__stats_request__descriptor, NULL, 0, NULL), SUMAC_OK);
 }
 
 static void unpacking_again_and_again_takes_no_new_memory(void **state)
 {
-    (void)state;
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
     const struct span spans[2] = {{bytes, 50}, {bytes + 50, total - 50}};
@@ -572,7 +548,6 @@ static void whose_place_a_join_has_taken_is_what_was_said_of_it(void **state)
          "another run, set SUMAC_RUN to a different value in each run"}};
     char text[REPLACED_TEXT_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         wire_replaced wire;
         wire_replaced_fill(&rows[i].replaced, &wire);
@@ -592,7 +567,6 @@ static void whose_place_a_join_has_taken_is_what_was_said_of_it(void **state)
 
 static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
 {
-    (void)state;
     const struct close_cause lease = {.kind = WIRE_CLOSE_LEASE_OVER, .silent_ms = 9000};
     const struct close_cause newer = {.kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = 3};
     const struct close_cause known = {
@@ -624,7 +598,6 @@ static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
 
 static void an_identity_that_cannot_be_kept_is_refused_by_what_is_wrong(void **state)
 {
-    (void)state;
     wire_identity wire = WIRE_IDENTITY_INIT;
     struct run_identity identity = {.pid = 7};
     struct sumac_error error = {0};
@@ -674,7 +647,6 @@ static void assert_shallow(
  * enough to end the stack. */
 static void no_message_type_contains_itself(void **state)
 {
-    (void)state;
     Google__Protobuf__FileDescriptorSet *set = google__protobuf__file_descriptor_set__unpack(
         NULL, (size_t)(wire_descriptor_set_end - wire_descriptor_set), wire_descriptor_set);
 
@@ -687,7 +659,6 @@ static void no_message_type_contains_itself(void **state)
 
 static void the_services_have_the_methods_their_numbers_say(void **state)
 {
-    (void)state;
     assert_string_equal(WIRE_SESSIONS->methods[WIRE_SESSIONS_JOIN].name, "Join");
     assert_string_equal(WIRE_SESSIONS->methods[WIRE_SESSIONS_RENEW].name, "Renew");
     assert_string_equal(WIRE_SESSIONS->methods[WIRE_SESSIONS_LEAVE].name, "Leave");
@@ -733,7 +704,6 @@ static void assert_type_is_as_said(const wire_type *type)
 
 static void the_types_that_are_served_are_what_is_said_of_them(void **state)
 {
-    (void)state;
     const wire_service *const services[] = {
         WIRE_SESSIONS, WIRE_VARIABLES, WIRE_TRANSFER, WIRE_OBSERVE, WIRE_PEER};
 

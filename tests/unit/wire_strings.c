@@ -13,7 +13,6 @@
 
 static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
 {
-    (void)state;
     struct sumac_error error;
     const uint8_t flat[] = {0x12, 2, 0xff, 0xfe}; /* DeleteRequest.name */
 
@@ -37,7 +36,6 @@ static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
 /* In C it would be a shorter string: another name than the one that was meant. */
 static void a_string_with_a_nul_is_refused_and_named(void **state)
 {
-    (void)state;
     struct sumac_error error;
     const uint8_t flat[] = {0x12, 3, 'a', 0, 'b'}; /* DeleteRequest.name */
     const uint8_t first[] = {0x12, 1, 0};
@@ -70,7 +68,6 @@ static void a_string_with_a_nul_is_refused_and_named(void **state)
 /* A number of 64 bits, whose upper half looks like a string with a NUL in it, before a string. */
 static void the_bytes_of_a_number_are_no_string(void **state)
 {
-    (void)state;
     static const struct {
         const wire_type *type;
         const char *number, *string;
