@@ -88,7 +88,6 @@ static void expect_refused(
 
 static void each_gets_its_own_gradient_and_all_are_read(void **state)
 {
-    (void)state;
     const struct model model = begin(2);
     struct sumac_value *gradients = pair(vector(10, 20), sumac_value_float32(30));
 
@@ -101,7 +100,6 @@ static void each_gets_its_own_gradient_and_all_are_read(void **state)
 
 static void a_tuple_of_gradients_is_as_good_as_a_list(void **state)
 {
-    (void)state;
     const struct model model = begin(1);
     struct sumac_value *const both[] = {vector(10, 20), sumac_value_float32(30)};
     struct sumac_value *gradients = sumac_value_tuple(both, 2);
@@ -115,7 +113,6 @@ static void a_tuple_of_gradients_is_as_good_as_a_list(void **state)
 
 static void of_no_variables_there_is_nothing(void **state)
 {
-    (void)state;
     struct sumac_value *none = sumac_value_list(NULL, 0), *values = NULL;
 
     assert_int_equal(sumac_variable_apply_all(NULL, 0, NULL, none, NULL), SUMAC_OK);
@@ -138,7 +135,6 @@ lend_out(struct sumac_replica *replica, void *context, struct sumac_error *error
 /* No other replica comes any more. */
 static void of_no_variables_nobody_is_waited_for_after_the_run(void **state)
 {
-    (void)state;
     const struct model model = begin(2);
     struct sumac_value *none = sumac_value_list(NULL, 0);
     struct sumac_replica *replica = NULL;
@@ -153,7 +149,6 @@ static void of_no_variables_nobody_is_waited_for_after_the_run(void **state)
 
 static void gradients_that_do_not_fit_change_none(void **state)
 {
-    (void)state;
     const struct model model = begin(2);
 
     expect_refused(
@@ -171,7 +166,6 @@ static void gradients_that_do_not_fit_change_none(void **state)
 
 static void variables_of_two_strategies_or_none_are_refused(void **state)
 {
-    (void)state;
     const struct model model = begin(1), other = begin(1);
     struct sumac_variable *const mixed[] = {model.variables[0], other.variables[1]};
     struct sumac_variable *const last[] = {
@@ -233,7 +227,6 @@ step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 
 static void in_replicas_all_apply_what_they_have_together(void **state)
 {
-    (void)state;
     const struct model model = begin(2);
     const struct sumac_run_options each = {.function = step, .context = (void *)(uintptr_t)&model};
     struct sumac_value *results = NULL;
@@ -293,7 +286,6 @@ turn_the_last_of_many(struct sumac_replica *replica, void *context, struct sumac
 
 static void what_differs_in_a_long_list_is_told(void **state)
 {
-    (void)state;
     const struct model model = begin(2);
     struct sumac_variable *many[MANY];
     char name[64];
@@ -331,7 +323,6 @@ differ(struct sumac_replica *replica, void *context, struct sumac_error *error)
 
 static void replicas_that_differ_are_told_and_nothing_is_applied(void **state)
 {
-    (void)state;
     const struct {
         sumac_replica_function *function;
         const char *said;

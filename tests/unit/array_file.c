@@ -120,7 +120,6 @@ static void assert_header(const char *content, const char *dictionary)
 
 static void a_header_of_more_than_255_bytes_says_so_in_two(void **state)
 {
-    (void)state;
     struct sumac_shape shape = {.rank = SUMAC_RANK_MAX};
     char header[NPY_HEADER_BYTES_MAX];
 
@@ -324,7 +323,6 @@ static void a_slow_pipe_gets_every_byte_in_order(void **state)
 
 static void a_full_disk_is_told_with_the_path_and_the_reason(void **state)
 {
-    (void)state;
     const uint8_t value = 7;
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
@@ -567,7 +565,6 @@ static enum sumac_status read_version(uint8_t version, size_t bytes, struct suma
 
 static void every_npy_version_is_read(void **state)
 {
-    (void)state;
     for (uint8_t version = 1; version <= 3; version++) {
         struct sumac_tensor tensor = {.buffer = NULL};
         assert_int_equal(read_version(version, 2, &tensor), SUMAC_OK);
@@ -582,7 +579,6 @@ static void every_npy_version_is_read(void **state)
 /* A dictionary may be followed by blanks, but not by any number of them. */
 static void a_header_of_more_than_4096_bytes_is_refused(void **state)
 {
-    (void)state;
     static char content[65536 + 10];
     const struct sumac_shape shape = {.rank = 1, .extent = {2}};
     struct sumac_tensor tensor = {.buffer = NULL};
@@ -600,7 +596,6 @@ static void a_header_of_more_than_4096_bytes_is_refused(void **state)
 
 static void an_array_with_missing_or_trailing_bytes_is_refused(void **state)
 {
-    (void)state;
     struct sumac_tensor tensor = {.buffer = NULL};
 
     assert_int_equal(read_version(1, 1, &tensor), SUMAC_INVALID_ARGUMENT);
@@ -610,7 +605,6 @@ static void an_array_with_missing_or_trailing_bytes_is_refused(void **state)
 
 static void a_folder_that_is_not_there_is_not_found(void **state)
 {
-    (void)state;
     const uint8_t value = 7;
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);

@@ -43,7 +43,6 @@ static void assert_alone(const uint8_t *to, const uint8_t *expected, size_t firs
 
 static void a_part_of_arrays_side_by_side_is_written_alone(void **state)
 {
-    (void)state;
     static _Alignas(64) uint8_t to[ALL + 64];
     static const uint64_t row_bytes[] = {NARROW, WIDE};
     const uint8_t *const from[] = {narrow, wide};
@@ -67,7 +66,6 @@ static void a_part_of_arrays_side_by_side_is_written_alone(void **state)
 
 static void a_part_of_a_sum_is_written_alone(void **state)
 {
-    (void)state;
     static _Alignas(64) uint8_t to[ALL + 64];
     static uint8_t sums[ALL];
     const void *const from[] = {whole, whole};
@@ -94,7 +92,6 @@ static void a_part_of_a_sum_is_written_alone(void **state)
 /* The array is longer than a tile. */
 static void a_sum_of_one_is_what_that_has(void **state)
 {
-    (void)state;
     static _Alignas(64) uint16_t to[3 * 2048 + 5];
     static uint16_t own[3 * 2048 + 5];
     const uint64_t first = 3, elements = 3 * 2048 + 1;

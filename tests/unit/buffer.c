@@ -14,7 +14,6 @@ static void count_release(void *context) { ++*(int *)context; }
 
 static void a_new_buffer_is_zeroed_and_aligned(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = NULL, *used[20];
 
     for (size_t i = 0; i < 20; i++) { /* given: more used memory than the heap sets aside */
@@ -37,7 +36,6 @@ static void a_new_buffer_is_zeroed_and_aligned(void **state)
 
 static void a_buffer_of_no_bytes_is_fine(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = NULL;
 
     assert_int_equal(sumac_buffer_create(0, &buffer), SUMAC_OK);
@@ -48,7 +46,6 @@ static void a_buffer_of_no_bytes_is_fine(void **state)
 
 static void a_buffer_beyond_memory_is_refused_and_the_output_left_alone(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = NULL;
 
     assert_int_equal(sumac_buffer_create(UINT64_MAX, &buffer), SUMAC_RESOURCE_EXHAUSTED);
@@ -58,7 +55,6 @@ static void a_buffer_beyond_memory_is_refused_and_the_output_left_alone(void **s
 
 static void wrapped_memory_is_released_with_the_last_reference(void **state)
 {
-    (void)state;
     int released = 0;
     uint8_t bytes[16];
     struct sumac_buffer *buffer = NULL;
@@ -79,11 +75,7 @@ static void wrapped_memory_is_released_with_the_last_reference(void **state)
     assert_int_equal(released, 1);
 }
 
-static void giving_back_no_buffer_does_nothing(void **state)
-{
-    (void)state;
-    sumac_buffer_unref(NULL);
-}
+static void giving_back_no_buffer_does_nothing(void **state) { sumac_buffer_unref(NULL); }
 
 int main(void)
 {

@@ -90,7 +90,6 @@ static void make_variables(void)
 
 static void every_variable_is_read_once_wherever_the_pages_end(void **state)
 {
-    (void)state;
     static const size_t page_size[][2] = {{1, 3}, {3, 1}, {2, 3}, {5, 1}, {1, 5}, {5, 5}};
     struct roster_ps ps[2] = {{.left_out = false}};
     struct roster roster = {.count = 2, .ps = ps};
@@ -115,7 +114,6 @@ static void every_variable_is_read_once_wherever_the_pages_end(void **state)
 
 static void what_is_named_is_read_in_the_order_of_the_names(void **state)
 {
-    (void)state;
     static const size_t page_size[][2] = {{1, 2}, {2, 1}, {4, 3}, {3, 4}, {4, 4}};
     char *names[] = {(char[]){"5"}, (char[]){"1"}, (char[]){"3"}, (char[]){"2"}};
     struct roster_ps ps[2] = {{.left_out = false}};
@@ -141,7 +139,6 @@ static void what_is_named_is_read_in_the_order_of_the_names(void **state)
 
 static void more_names_than_a_request_holds_are_asked_for_in_several(void **state)
 {
-    (void)state;
     static char *names[WIRE_LIST_NAMES_MAX + 1], one[] = "1";
     struct roster_ps ps[2] = {{.left_out = false}};
     struct roster roster = {.count = 2, .ps = ps};
@@ -161,7 +158,6 @@ static void more_names_than_a_request_holds_are_asked_for_in_several(void **stat
 /* It would be waited for with each page. */
 static void a_ps_that_is_silent_is_not_asked_for_the_next_page(void **state)
 {
-    (void)state;
     struct roster_ps ps[2] = {{.left_out = false}};
     struct roster roster = {.count = 2, .ps = ps};
     struct catalogue catalogue = {0};
@@ -179,7 +175,6 @@ static void a_ps_that_is_silent_is_not_asked_for_the_next_page(void **state)
 
 static void a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another(void **state)
 {
-    (void)state;
     struct roster_ps ps[2] = {{.left_out = false}};
     struct roster roster = {.count = 2, .ps = ps};
     struct catalogue catalogue = {0};
@@ -198,7 +193,6 @@ static void a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another(void 
 
 static void a_list_that_does_not_go_on_is_refused(void **state)
 {
-    (void)state;
     for (int empty = 0; empty < 2; empty++) {
         struct roster_ps ps[2] = {{.left_out = false}};
         struct roster roster = {.count = 2, .ps = ps};

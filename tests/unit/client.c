@@ -36,7 +36,6 @@ static void keep_line(void *context, const char *line)
 /* Rows 0 to 5 are 1.5 MiB of ps 1. */
 static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_known(void **state)
 {
-    (void)state;
     static char lines[2048];
     struct known known;
 
@@ -72,7 +71,6 @@ static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_k
  * no longer has. */
 static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **state)
 {
-    (void)state;
     struct known known;
     struct sumac_error error = {0};
 
@@ -102,7 +100,6 @@ static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **st
 
 static void a_wait_names_the_ps_that_ends_its_stream_and_why(void **state)
 {
-    (void)state;
     struct known known;
     struct talk talk;
     struct sumac_error error = {0};
@@ -140,7 +137,6 @@ static void *take_while_there_is(void *context, size_t bytes)
 /* Its session tells no push or pull what it came to: whoever waits for one would wait for ever. */
 static void a_session_without_memory_ends_all_that_is_under_way(void **state)
 {
-    (void)state;
     static char lines[512];
     const struct memory scarce = {.take = take_while_there_is, .give = memory_heap.give};
     const struct session_config config = talk_member(1);
@@ -182,7 +178,6 @@ static void *give_back(void *context)
  * gets the transfer next would hear of bytes that are not its own. */
 static void a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back(void **state)
 {
-    (void)state;
     struct known known;
     pthread_t other;
 
@@ -210,7 +205,6 @@ static void a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back
 /* Its caller would overwrite what is still to go out. */
 static void a_push_is_not_over_while_its_bytes_are_lent(void **state)
 {
-    (void)state;
     struct known known;
 
     know(&known);
@@ -265,7 +259,6 @@ encode(const char *name, const char *hyperparameter, wire_function *wire, struct
 
 static void a_functions_name_is_its_number_on_the_wire(void **state)
 {
-    (void)state;
     wire_function wire;
 
     assert_int_equal(encode("adam", "beta_1", &wire, NULL), SUMAC_OK);
@@ -278,7 +271,6 @@ static void a_functions_name_is_its_number_on_the_wire(void **state)
 
 static void an_unknown_function_is_refused_with_those_that_there_are(void **state)
 {
-    (void)state;
     wire_function wire;
     struct sumac_error error;
 
@@ -297,7 +289,6 @@ static void an_unknown_function_is_refused_with_those_that_there_are(void **stat
 
 static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **state)
 {
-    (void)state;
     wire_function wire;
     struct sumac_error error;
 
@@ -317,7 +308,6 @@ static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **
 
 static void each_hyperparameter_has_its_own_value_wherever_it_stands(void **state)
 {
-    (void)state;
     struct arena arena;
     wire_function *made = NULL;
     struct sumac_error error = {0};
@@ -342,7 +332,6 @@ static void each_hyperparameter_has_its_own_value_wherever_it_stands(void **stat
 /* Hyperparameters that a loop's body writes are still there when all are created. */
 static void functions_that_a_loop_writes_keep_their_hyperparameters(void **state)
 {
-    (void)state;
     const struct sumac_function plain = SUMAC_FUNCTION("adam"); /* without a warning */
     struct sumac_function functions[3];
     struct arena arena;
@@ -364,7 +353,6 @@ static void functions_that_a_loop_writes_keep_their_hyperparameters(void **state
 
 static void a_variable_says_its_shards_and_makes_a_tensor_that_fits(void **state)
 {
-    (void)state;
     struct known known;
     struct sumac_tensor made;
     struct sumac_error error = {0};
@@ -429,7 +417,6 @@ static enum sumac_status open_observer(const char *address, struct sumac_error *
 
 static void a_ps_that_never_appears_is_named(void **state)
 {
-    (void)state;
     struct sumac_error error;
     char address[32];
     const int taken = take_dead_port(address, sizeof address);
@@ -444,7 +431,6 @@ static void a_ps_that_never_appears_is_named(void **state)
 
 static void a_name_that_does_not_resolve_is_said(void **state)
 {
-    (void)state;
     struct sumac_error error;
 
     assert_int_equal(open_observer("no-such-host.invalid:2222", &error), SUMAC_UNAVAILABLE);
@@ -455,7 +441,6 @@ static void a_name_that_does_not_resolve_is_said(void **state)
 
 static void a_cluster_without_ps_is_refused(void **state)
 {
-    (void)state;
     struct sumac_error error;
     struct sumac_client *client = NULL;
     const struct sumac_client_options options = {.observer = true};
@@ -467,7 +452,6 @@ static void a_cluster_without_ps_is_refused(void **state)
 
 static void a_task_that_is_no_member_is_refused(void **state)
 {
-    (void)state;
     struct sumac_error error;
     struct sumac_cluster cluster;
     struct sumac_client *client = NULL;
@@ -488,7 +472,6 @@ static void a_task_that_is_no_member_is_refused(void **state)
 /* Its join would take the place of the process that has the task. */
 static void a_variable_that_no_worker_can_read_is_refused_before_the_join(void **state)
 {
-    (void)state;
     struct sumac_error error;
     struct sumac_cluster cluster;
     struct sumac_client *client = NULL;
@@ -510,7 +493,6 @@ static void a_variable_that_no_worker_can_read_is_refused_before_the_join(void *
 /* Somebody starts a worker by hand: the example is a worker's, and the short way is said. */
 static void a_member_without_a_configuration_is_told_a_workers(void **state)
 {
-    (void)state;
     struct sumac_error error;
     struct sumac_client *client = NULL;
 
@@ -543,7 +525,6 @@ static void assert_place(const char *config, uint32_t index, uint32_t count)
 
 static void the_chief_is_the_first_member_and_the_workers_come_after_it(void **state)
 {
-    (void)state;
     assert_place(
         "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": [\"c:1\"]}, "
         "\"task\": {\"type\": \"worker\", \"index\": 1}}",
@@ -561,7 +542,6 @@ static void the_chief_is_the_first_member_and_the_workers_come_after_it(void **s
 /* A map need not name every worker. */
 static void of_workers_in_a_map_no_count_is_told(void **state)
 {
-    (void)state;
     assert_place(
         "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": {\"3\": \"w:1\"}}, "
         "\"task\": {\"type\": \"worker\", \"index\": 3}}",
@@ -580,7 +560,6 @@ static void assert_name(const struct sumac_client_options *options, const char *
 
 static void a_client_is_called_by_its_task_or_by_what_it_is(void **state)
 {
-    (void)state;
     const struct sumac_cluster cluster = {.task_type = (char[]){"worker"}, .task_index = 12};
 
     assert_name(&(struct sumac_client_options){.cluster = &cluster}, "worker 12");
@@ -591,7 +570,6 @@ static void a_client_is_called_by_its_task_or_by_what_it_is(void **state)
 /* "2026-11-21T14:02:03.123Z sumac worker 0: joined". */
 static void a_line_on_standard_error_has_its_time_and_whose_it_is(void **state)
 {
-    (void)state;
     const struct sumac_client client = {.who = "worker 0"};
     char line[128] = "";
     int ends[2];
@@ -623,7 +601,6 @@ static void a_line_on_standard_error_has_its_time_and_whose_it_is(void **state)
  * variable that is there no more nothing is. */
 static void the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps(void **state)
 {
-    (void)state;
     static char lines[2048];
     struct known known;
     struct talk talk;
@@ -677,7 +654,6 @@ static void assert_no_open(const struct sumac_client_options *options, const cha
 
 static void ps_that_are_named_twice_or_not_at_all_are_refused(void **state)
 {
-    (void)state;
     const char *const twice[] = {"a:1", "b:1", "a:1"}, *const gap[] = {"a:1", ""};
     const char *const beside[] = {"b:1", "a:1", "a:1"}, *const first[] = {"a:1", "a:1"};
     struct sumac_cluster cluster;
@@ -709,7 +685,6 @@ static void ps_that_are_named_twice_or_not_at_all_are_refused(void **state)
 
 static void options_that_contradict_each_other_are_refused(void **state)
 {
-    (void)state;
     const char *const address[] = {"a:1"};
 
     assert_no_open(

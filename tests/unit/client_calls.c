@@ -110,7 +110,6 @@ static void no_answer(void *context, const wire_message *message)
 /* A server of somebody else's may say OK and nothing else; a delete would be taken for done. */
 static void a_call_that_ends_well_without_an_answer_has_failed(void **state)
 {
-    (void)state;
     struct served served;
     struct sumac_error error = {0};
 
@@ -145,7 +144,6 @@ static void any_answer(void *context, const wire_message *message)
 
 static void a_call_that_reached_nobody_is_made_again(void **state)
 {
-    (void)state;
     struct served served;
     struct sumac_error error = {0};
 
@@ -172,7 +170,6 @@ static void end_behind_the_answer(void *context, const wire_message *message)
 
 static void a_call_that_was_answered_stays_so_when_the_session_ends(void **state)
 {
-    (void)state;
     struct served served;
 
     serve(&served, answer_the_second_call);
@@ -193,7 +190,6 @@ static void refuse_all_calls(struct rpc_call *call, const struct wire_received *
 
 static void a_call_that_a_ps_refused_is_not_made_again(void **state)
 {
-    (void)state;
     struct served served;
     struct sumac_error error = {0};
 
@@ -256,7 +252,6 @@ static void exhaust(struct rpc_call *call, const struct wire_received *received)
 /* The session says nothing more of it then. */
 static void a_call_of_a_session_that_ends_for_want_of_memory_is_over(void **state)
 {
-    (void)state;
     const struct memory scarce = {.take = take_some, .give = give_back};
     struct served served;
     struct sumac_error error = {0};
@@ -286,7 +281,6 @@ void *__wrap_malloc(size_t bytes) { return is_scarce ? NULL : __real_malloc(byte
 /* Nobody would be asked to let this client in. */
 static void a_call_that_there_was_no_memory_for_is_made_when_there_is_some(void **state)
 {
-    (void)state;
     const char *const addresses[] = {"127.0.0.1:1"};
     const struct session_config config = {
         .role = WIRE_ROLE_MEMBER, .job = "worker", .ps_addresses = addresses, .ps_count = 1};
@@ -357,7 +351,6 @@ static void *wait_for_tick(void *context)
  * this one polls, so that it sleeps first. */
 static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place(void **state)
 {
-    (void)state;
     struct sumac_client client = {.wake_us = NEVER_US - 1};
     pthread_t other;
     void *ticked = NULL;
@@ -442,7 +435,6 @@ static bool has_heard(void *context) { return ((const struct hearer *)context)->
 /* The one that polls waits for something else, and polls on. */
 static void a_thread_that_does_not_poll_hears_at_once_of_what_came_for_it(void **state)
 {
-    (void)state;
     struct sumac_client client = {.wake_us = NEVER_US - 1};
     struct hearer hearer = {.client = &client};
     pthread_t other;
@@ -478,7 +470,6 @@ static bool has_no_timer(void *context)
  * for it. */
 static void a_timer_is_kept_while_another_thread_polls(void **state)
 {
-    (void)state;
     struct sumac_client client = {.polling = true}; /* given */
 
     init_happened(&client);

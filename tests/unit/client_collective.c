@@ -79,7 +79,6 @@ static void assert_refused(struct caller *caller, enum sumac_reason reason, cons
 
 static void a_name_is_a_printable_line(void **state)
 {
-    (void)state;
     struct caller caller;
     char longest[258];
 
@@ -102,7 +101,6 @@ static void a_name_is_a_printable_line(void **state)
 
 static void a_weight_is_finite_and_none_is_said_once(void **state)
 {
-    (void)state;
     const double rows[] = {-1, NAN, INFINITY, -INFINITY};
     struct caller caller;
 
@@ -117,7 +115,6 @@ static void a_weight_is_finite_and_none_is_said_once(void **state)
 
 static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **state)
 {
-    (void)state;
     struct caller caller;
 
     begin(&caller)->options.tasks = caller.tasks;
@@ -158,7 +155,6 @@ static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **s
 /* The chief comes first, then the workers. */
 static void a_member_has_a_place_among_those_who_take_part(void **state)
 {
-    (void)state;
     struct caller caller;
     const struct sumac_member some[] = {WORKER(1), WORKER(0)}, others[] = {WORKER(0)},
                               far[] = {WORKER(2), WORKER(1), CHIEF(3)};
@@ -185,7 +181,6 @@ static void a_member_has_a_place_among_those_who_take_part(void **state)
 
 static void a_root_is_one_of_them(void **state)
 {
-    (void)state;
     struct caller caller;
 
     begin_other(&caller, COLLECTIVE_BROADCAST)->given.root = WORKER(7);
@@ -196,7 +191,6 @@ static void a_root_is_one_of_them(void **state)
 
 static void an_option_of_another_operation_is_refused(void **state)
 {
-    (void)state;
     struct caller caller;
     const enum collective_operation others[] = {
         COLLECTIVE_GATHER, COLLECTIVE_BROADCAST, COLLECTIVE_CONCATENATE};
@@ -212,7 +206,6 @@ static void an_option_of_another_operation_is_refused(void **state)
 /* The caller may count the rounds of further names. */
 static void a_client_counts_the_rounds_of_so_many_names(void **state)
 {
-    (void)state;
     struct caller caller;
     struct round_numbers *const numbers = &begin(&caller)->client.collective_rounds;
     struct sumac_collective *collective = NULL;
@@ -245,7 +238,6 @@ static void a_client_counts_the_rounds_of_so_many_names(void **state)
 
 static void types_and_shapes_are_those_of_the_operation(void **state)
 {
-    (void)state;
     struct caller caller;
 
     begin(&caller)->into.dtype = SUMAC_INT32;
@@ -282,7 +274,6 @@ static void types_and_shapes_are_those_of_the_operation(void **state)
 
 static void rows_have_an_index_each(void **state)
 {
-    (void)state;
     struct caller caller;
 
     begin_other(&caller, COLLECTIVE_CONCATENATE);
@@ -304,7 +295,6 @@ static void rows_have_an_index_each(void **state)
 
 static void nothing_is_refused_by_its_name(void **state)
 {
-    (void)state;
     struct caller caller;
     struct sumac_client *const client = &begin(&caller)->client;
     const struct sumac_collective_options *const options = &caller.options;

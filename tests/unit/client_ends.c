@@ -357,7 +357,6 @@ static void push_and_close(struct program *program)
 
 static void a_client_says_that_it_joined_and_may_be_closed_at_any_time(void **state)
 {
-    (void)state;
     struct played *played = play();
     wire_variable variable = WIRE_VARIABLE_INIT, *variables[] = {&variable};
     wire_shard shard, *shards[1];
@@ -403,7 +402,6 @@ static void fail_to_open(struct program *program)
 /* Its open says why; there is no session that a later call could tell of. */
 static void a_client_that_could_not_join_says_nothing_of_its_session(void **state)
 {
-    (void)state;
     struct played *played = play();
     struct program *const program = calloc(1, sizeof *program);
 
@@ -492,7 +490,6 @@ static int status_of_child(pid_t child)
 
 static void a_child_of_its_process_is_told_to_open_its_own(void **state)
 {
-    (void)state;
     struct sumac_client_options options = {0};
     struct played *played = join_as(
         "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\", \"w:2\"]}, "
@@ -534,7 +531,6 @@ _Noreturn void __wrap_exit(int code) { _exit(code); }
 
 static void a_check_ends_the_program_with_what_went_wrong(void **state)
 {
-    (void)state;
     static const struct sumac_error
         lost = {SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "a ps was restarted"},
         bare = {SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, ""},

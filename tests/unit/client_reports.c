@@ -299,7 +299,6 @@ static void check_row(const struct row *row, struct script *script)
 
 static void a_wait_that_lasts_says_for_whom_and_for_how_much_longer(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct script script = rows[i].script;
         check_row(&rows[i], &script);
@@ -325,7 +324,6 @@ static void a_wait_that_lasts_says_for_whom_and_for_how_much_longer(void **state
 /* Nine others take part. */
 static void a_round_that_lasts_names_the_others_and_its_own_end(void **state)
 {
-    (void)state;
     static const struct {
         const char *missing;
         uint32_t timeout_ms;

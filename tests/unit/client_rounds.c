@@ -625,7 +625,6 @@ static void assert_halves_come_back(struct sumac_client *client)
 /* What is small, and what is not arithmetic, meets at its home. */
 static void a_large_contribution_is_split_over_all_ps(void **state)
 {
-    (void)state;
     float *const value = large, *const into = large_into;
     const struct sumac_tensor given = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
                               sum = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT));

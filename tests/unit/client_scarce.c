@@ -161,7 +161,6 @@ static enum sumac_status push_as_another(struct scarce *scarce, struct sumac_err
 
 static void a_call_without_memory_says_so_and_leaves_nothing(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum sumac_status (*call)(struct scarce *scarce, struct sumac_error *error);
@@ -189,7 +188,6 @@ static void a_call_without_memory_says_so_and_leaves_nothing(void **state)
 /* The members are those of the configuration. */
 static void a_session_without_memory_is_not_made(void **state)
 {
-    (void)state;
     struct played *played = play();
     struct sumac_cluster cluster;
     struct sumac_error error = {0};

@@ -26,7 +26,6 @@ static void assert_refused(
 /* A slot of a half type is float32, too. */
 static void a_slot_is_pulled_by_its_name(void **state)
 {
-    (void)state;
     static const char *const slots[] = {"m", "v"};
     struct known known;
 
@@ -58,7 +57,6 @@ static void a_slot_is_pulled_by_its_name(void **state)
 
 static void a_slot_that_the_function_does_not_have_is_refused(void **state)
 {
-    (void)state;
     static int64_t row = 3;
     struct known known;
 
@@ -93,7 +91,6 @@ static void a_slot_that_the_function_does_not_have_is_refused(void **state)
 
 static void what_sets_hyperparameters_has_a_function_and_nothing_else(void **state)
 {
-    (void)state;
     static int64_t row = 3;
     static float value[40];
     struct known known;
@@ -143,7 +140,6 @@ static void drop_line(void *context, const char *line) { (void)context, (void)li
 /* t and a schedule count the pushes to each shard, and are to be the same on all. */
 static void a_push_of_some_rows_that_is_counted_names_every_shard(void **state)
 {
-    (void)state;
     static const struct sumac_schedule decay = {
         .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 7, .decay_rate = 0.5};
     static const struct sumac_function plain = {.name = "sgd"};
@@ -207,7 +203,6 @@ static void count_line(void *context, const char *line)
 /* It is said once, of one byte more. */
 static void a_variable_that_takes_the_largest_part_is_not_too_large(void **state)
 {
-    (void)state;
     struct known known;
     struct talk talk;
     uint32_t lines = 0;
@@ -240,7 +235,6 @@ static void a_variable_that_takes_the_largest_part_is_not_too_large(void **state
 
 static void only_half_types_are_contributed_as_float32(void **state)
 {
-    (void)state;
     static int32_t value[40];
     struct known known;
 
@@ -256,7 +250,6 @@ static void only_half_types_are_contributed_as_float32(void **state)
 
 static void only_floats_are_scaled(void **state)
 {
-    (void)state;
     static int32_t value[40];
     struct known known;
     struct sumac_push *push = NULL;
@@ -289,7 +282,6 @@ static void only_floats_are_scaled(void **state)
 
 static void the_norm_of_no_elements_is_zero(void **state)
 {
-    (void)state;
     static float three = 3;
     const struct sumac_delta deltas[] = {
         {.value = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(0, 4)}},
@@ -304,7 +296,6 @@ static void the_norm_of_no_elements_is_zero(void **state)
 /* A ps may say fewer versions than there are pieces, and a wrong one more. */
 static void each_version_is_that_of_its_piece(void **state)
 {
-    (void)state;
     static const uint64_t versions[] = {19, 14, 77};
     struct known known;
 
@@ -334,7 +325,6 @@ static void each_version_is_that_of_its_piece(void **state)
 /* As after an epoch that began with fewer. */
 static void a_version_that_is_not_above_the_pulled_one_is_no_staleness(void **state)
 {
-    (void)state;
     struct known known;
 
     know(&known);

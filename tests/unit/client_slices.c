@@ -66,7 +66,6 @@ static void assert_piece(
 /* Rows 0 to 5 are of shard 5, the others of shard 6. */
 static void rows_of_several_shards_are_copied_in_the_order_of_each(void **state)
 {
-    (void)state;
     static const int64_t indices[] = {7, 2, 9, 5, 7};
     struct known known;
     struct slices slices;
@@ -92,7 +91,6 @@ static void rows_of_several_shards_are_copied_in_the_order_of_each(void **state)
 
 static void shards_may_have_any_number_of_rows(void **state)
 {
-    (void)state;
     static const int64_t indices[] = {9, 4, 5};
     struct known known;
     struct slices slices;
@@ -113,7 +111,6 @@ static void shards_may_have_any_number_of_rows(void **state)
 
 static void rows_of_one_shard_are_sent_from_where_they_are(void **state)
 {
-    (void)state;
     static const int64_t rows[2][3] = {{5, 0, 5}, {9, 6, 6}},
                          in_shard[2][3] = {{5, 0, 5}, {3, 0, 0}};
     struct known known;
@@ -136,7 +133,6 @@ static void rows_of_one_shard_are_sent_from_where_they_are(void **state)
 
 static void a_push_of_no_rows_and_a_contribution_name_every_shard(void **state)
 {
-    (void)state;
     static const int64_t row = 7;
     struct known known;
     struct slices slices;
@@ -171,7 +167,6 @@ static void assert_refused(
 
 static void an_index_that_is_no_row_is_refused_with_those_that_there_are(void **state)
 {
-    (void)state;
     static const int64_t beyond[] = {3, 10}, below[] = {-1};
     struct known known;
     struct slices slices;
@@ -193,7 +188,6 @@ static void an_index_that_is_no_row_is_refused_with_those_that_there_are(void **
 
 static void indices_are_a_vector_of_int64_in_place_of_a_range(void **state)
 {
-    (void)state;
     static const int64_t row = 3;
     struct known known;
     struct slices slices;
@@ -234,7 +228,6 @@ static void indices_are_a_vector_of_int64_in_place_of_a_range(void **state)
 /* A ps keeps rows that come by index in blocks of whole rows. */
 static void a_row_by_index_has_1_mib_at_most(void **state)
 {
-    (void)state;
     static const int64_t row = 3;
     static uint8_t values[1048576];
     struct known known;
@@ -259,7 +252,6 @@ static void a_row_by_index_has_1_mib_at_most(void **state)
 /* As a double their last row's number is their count: its shard would be one behind the last. */
 static void the_last_of_very_many_rows_without_bytes_is_of_the_last_shard(void **state)
 {
-    (void)state;
     static const int64_t last = (INT64_C(1) << 60) - 1;
     struct known known;
     struct slices slices;
@@ -304,7 +296,6 @@ static void assert_rows(const struct slices *slices, const int64_t *indices, uin
 
 static void each_row_is_pulled_once_and_goes_wherever_its_index_stands(void **state)
 {
-    (void)state;
     static const int64_t some[] = {7, 2, 9, 7, 5, 2, 7, 6}, others[] = {8, 0};
     struct known known;
     struct slices first, second, none, whole;
@@ -341,7 +332,6 @@ static void each_row_is_pulled_once_and_goes_wherever_its_index_stands(void **st
 /* Some of them may have come. */
 static void a_pull_that_fails_leaves_the_callers_rows_as_they_were(void **state)
 {
-    (void)state;
     static const int64_t some[] = {7, 2};
     const struct sumac_error deleted = {
         .status = SUMAC_NOT_FOUND, .reason = SUMAC_REASON_UNKNOWN_VARIABLE};
@@ -369,7 +359,6 @@ static void a_pull_that_fails_leaves_the_callers_rows_as_they_were(void **state)
 /* With every number of bytes until there are enough. */
 static void rows_for_which_there_is_no_memory_are_refused(void **state)
 {
-    (void)state;
     static const int64_t indices[] = {7, 2, 9, 7};
     struct known known;
     struct slices slices;

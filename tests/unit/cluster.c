@@ -56,7 +56,6 @@ static void assert_check(const char *text, const char *mention)
 
 static void text_that_is_no_json_is_refused_with_line_and_column(void **state)
 {
-    (void)state;
     assert_refused("{\"cluster\":\n  {worker: []}}", "line 2, column 9");
     assert_refused("{\"cluster\": {}, \"cluster\": {}}", "\"cluster\"");
     assert_refused("\xef\xbb\xbf{}", "byte-order mark");
@@ -67,7 +66,6 @@ static void text_that_is_no_json_is_refused_with_line_and_column(void **state)
 /* The object itself is the first level. */
 static void a_hundred_levels_are_read_and_one_more_is_refused_with_its_key(void **state)
 {
-    (void)state;
     char text[512] = "{\"deep\": ";
     size_t end = strlen(text);
 
@@ -85,7 +83,6 @@ static void a_hundred_levels_are_read_and_one_more_is_refused_with_its_key(void 
 
 static void an_address_given_twice_is_told_with_both_its_tasks(void **state)
 {
-    (void)state;
     assert_refused(
         "{\"cluster\": {\"ps\": [\"a:1\"], \"worker\": [\"b:1\", \"a:1\"]}}",
         "a:1 twice, for ps 0 and worker 1");
@@ -96,13 +93,11 @@ static void an_address_given_twice_is_told_with_both_its_tasks(void **state)
 
 static void an_index_given_twice_in_other_digits_is_refused(void **state)
 {
-    (void)state;
     assert_refused("{\"cluster\": {\"ps\": {\"1\": \"a:1\", \"01\": \"b:1\"}}}", "index 1 twice");
 }
 
 static void a_zero_byte_in_a_text_is_refused(void **state)
 {
-    (void)state;
     assert_refused("{\"cluster\": {\"ps\": [\"a\\u0000:1\"]}}", "host:port");
     assert_refused("{\"task\": {\"type\": \"ps\\u0000\"}}", "type");
     assert_refused("{\"task\": {\"index\": \"0\\u0000\"}}", "index");
@@ -111,7 +106,6 @@ static void a_zero_byte_in_a_text_is_refused(void **state)
 
 static void tasks_of_a_map_come_in_the_order_of_their_index(void **state)
 {
-    (void)state;
     struct sumac_cluster cluster =
         parse("{\"cluster\": {\"worker\": {\"10\": \"a:1\", \"2\": \"b:1\", \"0\": \"c:1\"}}}");
 
@@ -130,7 +124,6 @@ static void tasks_of_a_map_come_in_the_order_of_their_index(void **state)
 
 static void jobs_come_in_the_order_they_were_given(void **state)
 {
-    (void)state;
     struct sumac_cluster cluster =
         parse("{\"cluster\": {\"worker\": [\"a:1\"], \"master\": [\"b:1\"], \"ps\": [], \"aux\": "
               "[\"c:1\"]}}");
@@ -144,7 +137,6 @@ static void jobs_come_in_the_order_they_were_given(void **state)
 
 static void the_environment_is_where_tf_config_comes_from(void **state)
 {
-    (void)state;
     struct sumac_cluster cluster = {0};
 
     setenv("TF_CONFIG", "{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\", \"index\": 1}}", 1);
@@ -164,7 +156,6 @@ static void the_environment_is_where_tf_config_comes_from(void **state)
  */
 static void a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index(void **state)
 {
-    (void)state;
     struct sumac_cluster ps =
         parse("{\"cluster\": {\"worker\": {}, \"ps\": [\"p1:1\"]}, \"task\": {\"type\": \"ps\", "
               "\"index\": 1}}");
@@ -184,7 +175,6 @@ static void a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index(void **sta
 
 static void an_evaluator_need_not_be_one_of_the_listed(void **state)
 {
-    (void)state;
     struct sumac_cluster cluster =
         parse("{\"cluster\": {\"ps\": [\"a:1\"], \"evaluator\": [\"b:1\"]}, \"task\": {\"type\": "
               "\"evaluator\", \"index\": 3}}");
@@ -195,7 +185,6 @@ static void an_evaluator_need_not_be_one_of_the_listed(void **state)
 
 static void an_override_may_name_another_task(void **state)
 {
-    (void)state;
     const struct sumac_cluster_overrides overrides = {
         .task_type = "worker", .has_task_index = true, .task_index = 0};
     struct sumac_cluster cluster = {0};
@@ -213,7 +202,6 @@ static void an_override_may_name_another_task(void **state)
 
 static void the_master_of_one_task_needs_no_task_and_of_more_does(void **state)
 {
-    (void)state;
     struct sumac_cluster one = parse("{\"cluster\": {\"ps\": [\"a:1\"]}, \"rpc_layer\": \"grpc\"}");
     char *master = NULL;
 
@@ -239,7 +227,6 @@ static void the_master_of_one_task_needs_no_task_and_of_more_does(void **state)
 
 static void a_task_of_a_cluster_with_both_jobs_may_run(void **state)
 {
-    (void)state;
     assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\", \"index\": 1}}", NULL);
     assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"worker\", \"index\": 0}}", NULL);
     assert_check(
@@ -250,7 +237,6 @@ static void a_task_of_a_cluster_with_both_jobs_may_run(void **state)
 
 static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void **state)
 {
-    (void)state;
     assert_check(NULL, "set TF_CONFIG");
     assert_check(
         "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}",
@@ -295,7 +281,6 @@ static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void 
 
 static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state)
 {
-    (void)state;
     assert_check("{" TWO_OF_EACH "}", "add \"task\"");
     assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\"}}", "add \"index\"");
     assert_check("{" TWO_OF_EACH ", \"task\": {\"index\": 1}}", "is task 1: add \"type\"");
@@ -306,7 +291,6 @@ static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state
 
 static void an_address_is_a_host_and_a_port(void **state)
 {
-    (void)state;
     const char *const valid[] = {
         "a:1",
         "a.b-c_d:65535",
@@ -338,7 +322,6 @@ struct flawed {
 
 static void what_no_host_has_is_no_address(void **state)
 {
-    (void)state;
     static const struct flawed flawed[] = {
         {"it has no port", {"", "a", "localhost"}},
         {"its port is no number",
@@ -371,7 +354,6 @@ static void what_no_host_has_is_no_address(void **state)
 /* RFC 1123: 63 characters between two dots, 253 in all. */
 static void a_hosts_name_is_as_long_as_dns_has_it(void **state)
 {
-    (void)state;
     char address[320];
 
     for (size_t length = 250; length <= 300; length++) {
@@ -392,7 +374,6 @@ static void a_hosts_name_is_as_long_as_dns_has_it(void **state)
 
 static void the_end_of_a_zeroed_description_does_nothing(void **state)
 {
-    (void)state;
     struct sumac_cluster cluster = {0};
 
     sumac_cluster_deinit(&cluster);
@@ -401,7 +382,6 @@ static void the_end_of_a_zeroed_description_does_nothing(void **state)
 
 static void an_index_is_at_most_2_31_less_1(void **state)
 {
-    (void)state;
     static const char *const refused[] = {"2147483648", "2147483649", "4294967296"};
     char text[128];
     struct sumac_cluster cluster =
@@ -421,7 +401,6 @@ static void an_index_is_at_most_2_31_less_1(void **state)
 /* Whoever is told of others of its job knows their indices by their places. */
 static void a_list_of_two_beside_a_map_is_not_only_of_itself(void **state)
 {
-    (void)state;
     struct sumac_cluster ps =
         parse("{\"cluster\": {\"worker\": {}, \"ps\": [\"p0:1\", \"p1:1\"]}, \"task\": {\"type\": "
               "\"ps\", \"index\": 1}}");
@@ -434,7 +413,6 @@ static void a_list_of_two_beside_a_map_is_not_only_of_itself(void **state)
 
 static void a_text_that_is_null_is_none(void **state)
 {
-    (void)state;
     struct sumac_cluster cluster = parse("{\"session_master\": null, \"rpc_layer\": null}");
 
     assert_null(cluster.session_master);
@@ -444,7 +422,6 @@ static void a_text_that_is_null_is_none(void **state)
 
 static void an_index_of_the_command_line_counts_as_given(void **state)
 {
-    (void)state;
     const struct sumac_cluster_overrides overrides = {.has_task_index = true, .task_index = 1};
     struct sumac_cluster cluster = {0};
 
@@ -471,7 +448,6 @@ static void assert_master(const char *text, const char *expected)
 
 static void the_master_has_a_scheme_where_a_layer_is_given(void **state)
 {
-    (void)state;
     assert_master("{\"cluster\": {\"ps\": [\"a:1\"]}}", "a:1");
     assert_master("{\"cluster\": {\"ps\": [\"a:1\"]}, \"rpc_layer\": \"\"}", "a:1");
     assert_master(
@@ -497,7 +473,6 @@ static void assert_of_a_strategy(const char *text, const char *mention)
 
 static void a_text_that_no_strategy_understands_is_refused_with_its_key(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *mention;
     } rows[] = {
@@ -545,7 +520,6 @@ static void a_text_that_no_strategy_understands_is_refused_with_its_key(void **s
 
 static void a_master_is_a_chief_among_the_members(void **state)
 {
-    (void)state;
     struct sumac_cluster cluster = parse(
         "{\"cluster\": {\"master\": [\"a:1\"], \"worker\": [\"b:1\", \"c:1\"], \"ps\": [\"d:1\"]}, "
         "\"task\": {\"type\": \"master\", \"index\": 0}}");
@@ -567,7 +541,6 @@ static void a_master_is_a_chief_among_the_members(void **state)
 
 static void text_that_is_no_object_is_told_what_it_is(void **state)
 {
-    (void)state;
     assert_refused("null", "TF_CONFIG is null");
     assert_refused("\"{\\\"cluster\\\": {}}\"", "a JSON string, not an object: it is quoted twice");
     assert_refused("{'cluster': {}}", "single ones: write it with Python's json.dumps");
@@ -589,7 +562,6 @@ static void text_that_is_no_object_is_told_what_it_is(void **state)
 
 static void an_index_that_is_no_number_is_shown(void **state)
 {
-    (void)state;
     assert_refused("{\"task\": {\"index\": -1}}", "from 0 to 2147483647: -1");
     assert_refused("{\"task\": {\"index\": 1.5}}", "from 0 to 2147483647: 1.5");
     assert_refused("{\"task\": {\"index\": \"zero\"}}", "from 0 to 2147483647: \"zero\"");
@@ -599,7 +571,6 @@ static void an_index_that_is_no_number_is_shown(void **state)
 
 static void a_misspelt_task_is_told_so(void **state)
 {
-    (void)state;
     assert_refused(
         "{" TWO_OF_EACH ", \"tasks\": {\"type\": \"ps\", \"index\": 1}}",
         "TF_CONFIG has \"tasks\", and no \"task\": did you mean \"task\"?");

@@ -73,7 +73,6 @@ static void assert_refused(struct desk *desk, enum sumac_reason reason, const ch
 
 static void all_that_is_said_is_read(void **state)
 {
-    (void)state;
     struct desk desk;
 
     assert_int_equal(read(begin(&desk)), SUMAC_OK);
@@ -92,7 +91,6 @@ static void all_that_is_said_is_read(void **state)
 
 static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
 {
-    (void)state;
     struct desk desk;
     char longest[COLLECTIVE_NAME_BYTES_MAX + 1];
 
@@ -117,7 +115,6 @@ static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
 
 static void tasks_are_named_in_their_order_each_once_and_the_own_among_them(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk)->named[0] = UINT64_MAX;
@@ -138,7 +135,6 @@ static void tasks_are_named_in_their_order_each_once_and_the_own_among_them(void
 
 static void an_operation_takes_the_types_that_it_has_a_meaning_for(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk)->message.operation = (Sumac__V1__Collective__Operation)0;
@@ -159,7 +155,6 @@ static void an_operation_takes_the_types_that_it_has_a_meaning_for(void **state)
 
 static void a_shape_that_no_memory_has_is_refused(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk)->message.n_shape = SUMAC_RANK_MAX + 1;
@@ -177,7 +172,6 @@ static void a_shape_that_no_memory_has_is_refused(void **state)
 
 static void an_axis_and_a_root_belong_to_their_operations(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk)->message.axis = 1;
@@ -196,7 +190,6 @@ static void an_axis_and_a_root_belong_to_their_operations(void **state)
 
 static void what_is_large_is_split_and_what_is_joined_is_not(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk)->message.split = true;
@@ -210,7 +203,6 @@ static void what_is_large_is_split_and_what_is_joined_is_not(void **state)
 
 static void the_shares_of_all_ps_are_the_whole(void **state)
 {
-    (void)state;
     static const uint64_t counts[] = {0, 1, 2, 7, 1000, UINT64_C(1) << 61, (UINT64_C(1) << 61) - 1};
     struct desk desk;
 
@@ -236,7 +228,6 @@ static void the_shares_of_all_ps_are_the_whole(void **state)
 
 static void what_is_added_of_a_half_type_comes_in_float32(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk)->message.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_BFLOAT16;
@@ -251,7 +242,6 @@ static void what_is_added_of_a_half_type_comes_in_float32(void **state)
 
 static void a_broadcast_has_the_bytes_of_its_root_alone(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk)->message.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_BROADCAST;
@@ -286,7 +276,6 @@ static void assert_differs(struct desk *first, struct desk *other, const char *h
 
 static void who_differs_is_named_with_what_both_say(void **state)
 {
-    (void)state;
     struct desk a, b;
 
     assert_differs(begin(&a), begin(&b), NULL);
@@ -308,7 +297,6 @@ static void who_differs_is_named_with_what_both_say(void **state)
 
 static void the_same_number_of_other_tasks_differs_too(void **state)
 {
-    (void)state;
     struct desk a, b;
 
     begin(&b)->named[0] = CHIEF(1);
@@ -318,7 +306,6 @@ static void the_same_number_of_other_tasks_differs_too(void **state)
 /* The ends of the lists are equal, so they would not show the difference. */
 static void of_lists_that_differ_in_the_middle_the_first_such_task_is_named(void **state)
 {
-    (void)state;
     struct desk a, b;
 
     begin(&a)->message.n_tasks = begin(&b)->message.n_tasks = 4;
@@ -331,7 +318,6 @@ static void of_lists_that_differ_in_the_middle_the_first_such_task_is_named(void
 
 static void roots_and_axes_are_compared(void **state)
 {
-    (void)state;
     struct desk a, b;
 
     begin(&a)->message.operation = begin(&b)->message.operation =
@@ -346,7 +332,6 @@ static void roots_and_axes_are_compared(void **state)
 
 static void what_is_joined_may_differ_along_its_axis_alone(void **state)
 {
-    (void)state;
     struct desk a, b;
 
     begin(&a)->message.operation = begin(&b)->message.operation =
@@ -366,7 +351,6 @@ static void what_is_joined_may_differ_along_its_axis_alone(void **state)
 /* Everything that a session may say, and nothing of what it did not. */
 static void what_is_written_is_read_as_the_same(void **state)
 {
-    (void)state;
 
     for (int of_attempts = 0; of_attempts < 2; of_attempts++) {
         static uint64_t attempts[TASKS] = {4, 5, 6};
@@ -400,7 +384,6 @@ static void what_is_written_is_read_as_the_same(void **state)
 
 static void what_lies_just_beyond_a_bound_is_refused_or_cut(void **state)
 {
-    (void)state;
     static uint64_t many[COLLECTIVE_TASKS_MAX + 1];
     struct desk desk;
 
@@ -426,7 +409,6 @@ static void what_lies_just_beyond_a_bound_is_refused_or_cut(void **state)
 
 static void a_share_begins_where_the_one_before_it_ends(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk)->message.split = true;
@@ -445,7 +427,6 @@ static void a_share_begins_where_the_one_before_it_ends(void **state)
  */
 static void attempts_are_those_of_all_tasks(void **state)
 {
-    (void)state;
     static uint64_t attempts[TASKS] = {4, 5, 6, 7};
     struct desk desk;
 
@@ -465,7 +446,6 @@ static void attempts_are_those_of_all_tasks(void **state)
 
 static void a_copy_outlives_what_was_read(void **state)
 {
-    (void)state;
     struct desk desk;
 
     assert_int_equal(read(begin(&desk)), SUMAC_OK);
@@ -486,7 +466,6 @@ static void a_copy_outlives_what_was_read(void **state)
 static void a_name_is_at_home_where_the_protocol_says(void **state)
 {
     const uint32_t prime = UINT32_C(4294967291);
-    (void)state;
 
     assert_int_equal(wire_collective_home("A", 1, 5), 3);
     assert_int_equal(wire_collective_home("A", 1, prime), UINT64_C(0xaf63fc4c860222ec) % prime);

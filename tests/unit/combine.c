@@ -91,7 +91,6 @@ static float made(const uint8_t *out, uint32_t i) { return ((const float *)(cons
 
 static void a_sum_goes_in_the_order_of_the_participants(void **state)
 {
-    (void)state;
 
     begin(COLLECTIVE_SUM, SUMAC_FLOAT32, SOURCES);
     fill_floats();
@@ -107,7 +106,6 @@ static void a_sum_goes_in_the_order_of_the_participants(void **state)
 
 static void a_mean_is_the_sum_by_all_weights(void **state)
 {
-    (void)state;
 
     begin(COLLECTIVE_MEAN, SUMAC_FLOAT32, 3);
     fill_floats();
@@ -121,7 +119,6 @@ static void a_mean_is_the_sum_by_all_weights(void **state)
 
 static void the_least_and_the_largest_are_found(void **state)
 {
-    (void)state;
 
     for (int largest = 0; largest < 2; largest++) {
         begin(largest ? COLLECTIVE_MAX : COLLECTIVE_MIN, SUMAC_FLOAT32, SOURCES);
@@ -138,7 +135,6 @@ static void the_least_and_the_largest_are_found(void **state)
 
 static void integers_wrap_around(void **state)
 {
-    (void)state;
 
     begin(COLLECTIVE_SUM, SUMAC_UINT8, SOURCES);
     for (uint32_t s = 0; s < SOURCES; s++)
@@ -151,7 +147,6 @@ static void integers_wrap_around(void **state)
 
 static void a_half_type_is_rounded_once(void **state)
 {
-    (void)state;
 
     begin(COLLECTIVE_SUM, SUMAC_BFLOAT16, 3);
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -170,7 +165,6 @@ static void a_half_type_is_rounded_once(void **state)
 
 static void one_alone_is_itself(void **state)
 {
-    (void)state;
 
     for (enum collective_operation operation = COLLECTIVE_SUM; operation <= COLLECTIVE_MAX;
          operation++) {
@@ -183,7 +177,6 @@ static void one_alone_is_itself(void **state)
 
 static void every_cut_has_the_same_bits(void **state)
 {
-    (void)state;
     static const uint64_t steps[] = {1, 3, 64, 1000, 2049};
 
     for (enum collective_operation operation = COLLECTIVE_SUM; operation <= COLLECTIVE_MAX;

@@ -31,7 +31,6 @@ static int fail_with(const struct sumac_error *error, char said[static 256])
 
 static void a_command_that_the_runs_end_cuts_short_may_be_tried_again(void **state)
 {
-    (void)state;
     char said[256];
     const struct sumac_error error = {
         .status = SUMAC_FAILED_PRECONDITION,
@@ -47,7 +46,6 @@ static void a_command_that_the_runs_end_cuts_short_may_be_tried_again(void **sta
 
 static void an_unknown_variable_names_the_command_that_lists_them(void **state)
 {
-    (void)state;
     char said[256];
     const struct sumac_error unknown = {
         .status = SUMAC_NOT_FOUND,
@@ -64,7 +62,6 @@ static void an_unknown_variable_names_the_command_that_lists_them(void **state)
 
 static void a_command_is_found_by_its_whole_name(void **state)
 {
-    (void)state;
     size_t count = 0;
 
     for (; command_at(count) != NULL; count++)

@@ -96,7 +96,6 @@ static uint64_t finish_one(struct compute_pool *pool)
 
 static void without_threads_the_owner_runs_every_slice(void **state)
 {
-    (void)state;
     struct compute_pool *const pool = make_pool(0);
     struct increments increments;
 
@@ -135,7 +134,6 @@ void __wrap_update_run(const struct update_slice *slice)
 
 static void a_job_is_not_finished_while_its_last_slice_runs(void **state)
 {
-    (void)state;
     struct compute_pool *const pool = make_pool(0);
     struct increments increments;
 
@@ -155,7 +153,6 @@ static void a_job_is_not_finished_while_its_last_slice_runs(void **state)
 
 static void jobs_are_given_back_in_the_order_they_were_submitted(void **state)
 {
-    (void)state;
     struct compute_pool *const pool = make_pool(2);
     struct increments increments[5];
 
@@ -175,7 +172,6 @@ static void jobs_are_given_back_in_the_order_they_were_submitted(void **state)
 
 static void a_job_without_slices_is_finished_at_once(void **state)
 {
-    (void)state;
     struct compute_pool *const pool = make_pool(1);
 
     assert_true(compute_pool_submit(pool, 3, NULL, 0));
@@ -188,7 +184,6 @@ static void a_job_without_slices_is_finished_at_once(void **state)
  * exactly once. */
 static void thousands_of_jobs_run_each_slice_once(void **state)
 {
-    (void)state;
     enum { JOBS = 3000, FINISHED_FIRST = 40, AT_ONCE = 300, SLICES = 4 };
     struct compute_pool *const pool = make_pool(3);
     struct increments *const increments = calloc(JOBS, sizeof *increments);
@@ -214,7 +209,6 @@ static void thousands_of_jobs_run_each_slice_once(void **state)
  * woken. */
 static void threads_work_without_the_owners_help(void **state)
 {
-    (void)state;
     enum { TIMES = 500 };
     struct compute_pool *const pool = make_pool(1);
     struct increments increments;
@@ -273,7 +267,6 @@ static uint32_t count_blocking(void)
 /* The first of the tests: the threads of one that has failed stay. */
 static void no_thread_of_the_pool_takes_a_signal(void **state)
 {
-    (void)state;
     struct compute_pool *const pool = make_pool(3);
 
     const uint32_t seen = count_blocking();
@@ -285,7 +278,6 @@ static void no_thread_of_the_pool_takes_a_signal(void **state)
 /* The jobs before it are done. */
 static void a_job_for_which_there_is_no_memory_is_not_taken(void **state)
 {
-    (void)state;
     struct compute_pool *const pool = make_pool(1);
     uint64_t taken = 0, finished = 0, last = 0;
 

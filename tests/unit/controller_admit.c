@@ -12,7 +12,6 @@
 
 static void a_join_of_another_protocol_version_is_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
 
@@ -30,7 +29,6 @@ static void a_join_of_another_protocol_version_is_refused(void **state)
 
 static void a_join_meant_for_another_cluster_is_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
 
@@ -58,7 +56,6 @@ static void a_join_meant_for_another_cluster_is_refused(void **state)
 
 static void a_join_without_a_whole_nonce_is_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
 
@@ -76,7 +73,6 @@ static void a_join_without_a_whole_nonce_is_refused(void **state)
 
 static void more_sessions_than_the_option_allows_are_refused_and_the_option_is_named(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 0);
 
     world->config.sessions_max = 2;
@@ -95,7 +91,6 @@ static void more_sessions_than_the_option_allows_are_refused_and_the_option_is_n
 
 static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 0);
 
     world->config.sessions_max = 1;
@@ -115,7 +110,6 @@ static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
 
 static void a_task_that_the_configuration_does_not_list_is_refused_with_the_list(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     world_forget(world);
@@ -132,7 +126,6 @@ static void a_task_that_the_configuration_does_not_list_is_refused_with_the_list
 
 static void a_long_list_of_members_is_cut_and_says_how_many_there_are(void **state)
 {
-    (void)state;
     static const char *jobs[300];
     static uint32_t indices[300];
 
@@ -159,7 +152,6 @@ static void a_long_list_of_members_is_cut_and_says_how_many_there_are(void **sta
 
 static void only_chief_and_workers_are_members(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world_forget(world);
@@ -179,7 +171,6 @@ static void only_chief_and_workers_are_members(void **state)
 /* Barriers and the end of the run would wait for it. */
 static void only_chief_and_workers_are_listed_as_members(void **state)
 {
-    (void)state;
     static const char *const jobs[] = {"", "ps", "b0", "w\xc3\xb6rker"};
     struct world *world = world_new(1, 0);
     uint8_t nonce[16] = {9};
@@ -208,7 +199,6 @@ static void only_chief_and_workers_are_listed_as_members(void **state)
 
 static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     world_joined(world, "worker", 0, 1);
@@ -232,7 +222,6 @@ static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
 /* An observer may name its task; it is another client all the same. */
 static void the_same_task_in_another_role_has_another_nonce(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
     uint8_t nonce[16] = {1, 0, 1};
     wire_task_name task = WIRE_TASK_NAME_INIT;
@@ -286,7 +275,6 @@ static struct world *refuse_third_observer(uint32_t listed)
 
 static void observers_do_not_take_the_places_of_members(void **state)
 {
-    (void)state;
     struct world *world = refuse_third_observer(2);
 
     world_joined(world, "worker", 0, 1);
@@ -297,7 +285,6 @@ static void observers_do_not_take_the_places_of_members(void **state)
 
 static void without_a_list_half_of_the_places_are_the_members(void **state)
 {
-    (void)state;
     struct world *world = refuse_third_observer(0);
 
     world_joined(world, "worker", 0, 1);
@@ -339,7 +326,6 @@ static void join_naming(struct world *world, uint32_t count)
 
 static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0); /* given */
 
     world_forget(world);
@@ -366,7 +352,6 @@ static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **st
 
 static void a_join_that_is_refused_leaves_nothing_behind(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 0);
 
     world->config.sessions_max = 2;
@@ -404,7 +389,6 @@ static void a_join_that_is_refused_leaves_nothing_behind(void **state)
 
 static void jobs_that_cannot_be_printed_are_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
     const char *const jobs[] = {"wor\nker", "\x1b]0;a\a", "w\x7f", "w\xc2\x80"};
 
@@ -476,7 +460,6 @@ static void join_told(struct world *world, const struct told *told)
 
 static void a_join_that_no_client_makes_is_refused_with_what_is_wrong(void **state)
 {
-    (void)state;
     static const struct told rows[] = {
         {"worker", 2, 0, 0, "…MALFORMED join of …: its role is 2; give member or observer"},
         {"worker", 9, 0, 0, "…MALFORMED join of …: its role is 9; give member or observer"},
@@ -516,7 +499,6 @@ static void a_join_that_no_client_makes_is_refused_with_what_is_wrong(void **sta
 /* It does not know the others itself: who joins first names them. */
 static void a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps(void **state)
 {
-    (void)state;
     static const struct told rows[] = {
         {NULL, WIRE_ROLE_OBSERVER, 0, 0,
          "UNAVAILABLE PS_MISSING join of an observer: ps 0 was told only itself, and no member has "
@@ -546,7 +528,6 @@ static void a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps(void **
 /* Each names other members: 1000 of them are known by the first. */
 static void members_that_several_joins_name_are_counted_together(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     join_naming(world, 1000);
@@ -566,7 +547,6 @@ static void members_that_several_joins_name_are_counted_together(void **state)
 
 static void who_goes_by_other_rules_of_steps_is_refused_with_both(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t members, quorum, on_loss;
         const char *text; /* NULL: it is taken */
@@ -606,7 +586,6 @@ static void who_goes_by_other_rules_of_steps_is_refused_with_both(void **state)
 /* Both would wait for steps of other members. */
 static void a_list_of_another_length_than_ps_0_was_told_is_refused_with_both(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t named;
         const char *answer; /* NULL: it is taken */
@@ -640,7 +619,6 @@ static void a_list_of_another_length_than_ps_0_was_told_is_refused_with_both(voi
 /* The members of the first steps have joined: a later member counts in a later step. */
 static void a_list_that_comes_after_the_first_members_may_be_of_another_length(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 0);
 
     world->config.step_members = 1;
@@ -658,7 +636,6 @@ static void a_list_that_comes_after_the_first_members_may_be_of_another_length(v
 /* That many are the most that a join may name where ps 0 lists none. */
 static void a_list_that_ps_0_has_too_may_name_more_than_1024_members(void **state)
 {
-    (void)state;
     enum { MANY = 1025 };
     static const char *jobs[MANY];
     static uint32_t indices[MANY];
@@ -696,7 +673,6 @@ static void a_list_that_ps_0_has_too_may_name_more_than_1024_members(void **stat
 /* Of members that it names there is no room for any, nor for itself. */
 static void a_join_that_there_is_no_memory_for_is_refused_and_then_is_not(void **state)
 {
-    (void)state;
     uint8_t nonce[16] = {1, 7};
     wire_task_name task = WIRE_TASK_NAME_INIT, *members[] = {&task};
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;

@@ -88,7 +88,6 @@ static bool work_and_end_after(uint64_t acts)
 
 static void whenever_ps_0_begins_again_all_that_is_called_again_is_done(void **state)
 {
-    (void)state;
     uint64_t acts = 0;
 
     while (work_and_end_after(acts))

@@ -16,7 +16,6 @@
 
 static void a_round_passes_for_all_when_the_last_has_come(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined(); /* given */
 
     come(world, 1, 0); /* when */
@@ -32,7 +31,6 @@ static void a_round_passes_for_all_when_the_last_has_come(void **state)
 
 static void who_comes_again_takes_the_place_of_its_first_call(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -51,7 +49,6 @@ static void who_comes_again_takes_the_place_of_its_first_call(void **state)
  * 0 ps 0 cannot know which was lost: a client that always says 0 would pass each barrier alone. */
 static void who_says_an_arrival_again_is_told_how_that_round_ended(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -82,7 +79,6 @@ static void who_says_an_arrival_again_is_told_how_that_round_ended(void **state)
 
 static void without_the_rule_arrival_counts_once_it_waits_for_another_round(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 2);
 
     world->config.broken = rule_bit(RULE_arrival_counts_once);
@@ -100,7 +96,6 @@ static void without_the_rule_arrival_counts_once_it_waits_for_another_round(void
 
 static void a_round_that_is_over_for_long_is_not_known_and_the_next_is_said(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     for (uint64_t round = 1; round <= 3; round++) {
@@ -123,7 +118,6 @@ static void a_round_that_is_over_for_long_is_not_known_and_the_next_is_said(void
 
 static void a_round_beyond_the_next_is_refused(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 1);
@@ -146,7 +140,6 @@ static void a_round_beyond_the_next_is_refused(void **state)
 /* One that had come to the round before, and has left, does not come to that one. */
 static void a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 3);
 
     for (uint32_t i = 0; i < 3; i++)
@@ -170,7 +163,6 @@ static void a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone(void *
 /* It is gone from the table, or ps 0 is another: those who know go on counting. */
 static void a_name_that_is_not_known_begins_with_the_round_that_is_named(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 7);
@@ -185,7 +177,6 @@ static void a_name_that_is_not_known_begins_with_the_round_that_is_named(void **
 /* The first to come is an attempt that has heard of none. */
 static void who_knows_more_rounds_of_a_forgotten_name_is_believed(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -204,7 +195,6 @@ static void who_knows_more_rounds_of_a_forgotten_name_is_believed(void **state)
 /* Its round is over for the others: it does not count for theirs. */
 static void a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alone(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 3);
@@ -221,7 +211,6 @@ static void a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alo
 
 static void how_the_round_before_the_first_ended_is_not_known(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 7);
@@ -236,7 +225,6 @@ static void how_the_round_before_the_first_ended_is_not_known(void **state)
 
 static void a_list_of_tasks_waits_for_these_alone(void **state)
 {
-    (void)state;
     const uint32_t outer[] = {0, 2, END};
     struct world *world = world_new(1, 3);
     const uint32_t zero = world_joined(world, "worker", 0, 1);
@@ -253,7 +241,6 @@ static void a_list_of_tasks_waits_for_these_alone(void **state)
 
 static void as_many_other_tasks_are_another_list(void **state)
 {
-    (void)state;
     const uint32_t outer[] = {0, 2, END};
     struct world *world = world_new(1, 3);
 
@@ -270,7 +257,6 @@ static void as_many_other_tasks_are_another_list(void **state)
 
 static void who_names_other_tasks_is_refused_with_both_lists(void **state)
 {
-    (void)state;
     const uint32_t one[] = {1, END}, more[] = {0, 1, 2, END};
     struct world *world = world_new(1, 3);
 
@@ -298,7 +284,6 @@ static void who_names_other_tasks_is_refused_with_both_lists(void **state)
 /* That they are the same tasks now is no reason: others may be listed later. */
 static void who_names_all_tasks_of_a_barrier_of_all_is_refused(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -313,7 +298,6 @@ static void who_names_all_tasks_of_a_barrier_of_all_is_refused(void **state)
 
 static void an_observer_is_refused(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
     const uint32_t observer = world_joined(world, NULL, 0, 3);
 
@@ -328,7 +312,6 @@ static void an_observer_is_refused(void **state)
 
 static void tasks_that_cannot_come_or_are_out_of_order_are_refused(void **state)
 {
-    (void)state;
     const uint32_t other[] = {1, END}, twice[] = {0, 0, END}, back[] = {1, 0, END};
     const uint32_t stranger[] = {0, 9, END};
     struct world *world = of_two_joined();
@@ -356,7 +339,6 @@ static void tasks_that_cannot_come_or_are_out_of_order_are_refused(void **state)
 
 static void a_task_of_another_job_is_refused_and_the_chief_comes_first(void **state)
 {
-    (void)state;
     wire_task_name names[] = {WIRE_TASK_NAME_INIT, WIRE_TASK_NAME_INIT};
     wire_task_name *tasks[] = {&names[0], &names[1]};
     wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
@@ -415,7 +397,6 @@ static void a_task_of_another_job_is_refused_and_the_chief_comes_first(void **st
 /* Whoever began with the records of this moment would wait for the same, as long. */
 static void who_has_come_and_until_when_the_others_are_waited_for_is_kept(void **state)
 {
-    (void)state;
     static const uint32_t workers[] = {0, 1, 2, UINT32_MAX};
     struct world_arrival arrival = {.name = "epoch", .round = 1, .workers = workers};
     struct world *world = world_new(1, 3);
@@ -436,7 +417,6 @@ static void who_has_come_and_until_when_the_others_are_waited_for_is_kept(void *
 
 static void all_barriers_that_a_session_waits_at_end_for_it_with_the_session(void **state)
 {
-    (void)state;
     static const uint32_t workers[] = {0, 1, UINT32_MAX};
     static const char *const names[] = {"first", "second"};
     struct world *world = of_two_joined();
@@ -456,7 +436,6 @@ static void all_barriers_that_a_session_waits_at_end_for_it_with_the_session(voi
 
 static void after_sigterm_who_comes_is_refused(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     world->ps[0].silent = true;
@@ -472,7 +451,6 @@ static void after_sigterm_who_comes_is_refused(void **state)
 
 static void a_name_that_is_none_is_refused(void **state)
 {
-    (void)state;
     char longest[CONTROLLER_BARRIER_NAME_BYTES_MAX + 2];
     struct world *world = of_two_joined();
 
@@ -496,7 +474,6 @@ static void a_name_that_is_none_is_refused(void **state)
 
 static void a_session_that_is_not_known_or_closed_is_told_so(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, WORLD_NOBODY, 0);
@@ -538,7 +515,6 @@ static uint64_t join_naming(struct world *world, uint32_t worker, uint32_t membe
 
 static void where_nobody_lists_the_members_a_barrier_of_all_is_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     (void)join_naming(world, 0, 2, true);  /* a list that may lack some */
@@ -557,7 +533,6 @@ static void where_nobody_lists_the_members_a_barrier_of_all_is_refused(void **st
 
 static void the_whole_list_of_a_join_is_that_of_all_members(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     (void)join_naming(world, 0, 2, false);
@@ -577,7 +552,6 @@ static void the_whole_list_of_a_join_is_that_of_all_members(void **state)
 
 static void members_that_are_listed_later_count_from_the_next_round_on(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     (void)join_naming(world, 0, 2, false);
@@ -610,7 +584,6 @@ static void members_that_are_listed_later_count_from_the_next_round_on(void **st
 
 static void who_is_not_on_the_list_is_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     (void)join_naming(world, 0, 2, false);
@@ -630,7 +603,6 @@ static void who_is_not_on_the_list_is_refused(void **state)
 /* Worker 5 is known, and on no list. */
 static void a_barrier_of_all_is_of_the_chief_too_and_of_none_who_is_not_listed(void **state)
 {
-    (void)state;
     uint8_t nonce[16] = {1, 8};
     wire_task_name names[] = {WIRE_TASK_NAME_INIT, WIRE_TASK_NAME_INIT};
     wire_task_name *list[] = {&names[0], &names[1]};
@@ -664,7 +636,6 @@ static void a_barrier_of_all_is_of_the_chief_too_and_of_none_who_is_not_listed(v
 /* It has its places still, and comes again. */
 static void a_list_that_there_is_no_memory_to_renew_for_is_refused_and_renewed_later(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     (void)join_naming(world, 5, 0, false);

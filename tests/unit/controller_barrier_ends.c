@@ -17,7 +17,6 @@
 
 static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 3); /* given */
 
     (void)world_joined(world, "worker", 0, 1);
@@ -48,7 +47,6 @@ static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(v
 
 static void a_deadline_names_each_task_with_its_state(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 6);
 
     (void)world_joined(world, "worker", 0, 1);
@@ -68,7 +66,6 @@ static void a_deadline_names_each_task_with_its_state(void **state)
 
 static void without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 3);
 
     world->config.broken = rule_bit(RULE_barrier_ends_for_all);
@@ -88,7 +85,6 @@ static void without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call(void 
 
 static void a_call_without_a_time_waits_a_minute(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     world_come(world, 1, &(struct world_arrival){.name = "epoch"});
@@ -103,7 +99,6 @@ static void a_call_without_a_time_waits_a_minute(void **state)
 
 static void a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -126,7 +121,6 @@ static void a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to
 static void
 a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -151,7 +145,6 @@ a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next(void
 
 static void without_the_rule_barrier_without_the_settled_it_waits_for_the_lost(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 2);
 
     world->config.broken = rule_bit(RULE_barrier_without_the_settled);
@@ -172,7 +165,6 @@ static void without_the_rule_barrier_without_the_settled_it_waits_for_the_lost(v
 /* Nobody takes part twice, and nobody waits for one who has come. */
 static void the_next_attempt_of_a_task_takes_its_place_in_the_open_round(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 2, 0);
@@ -199,7 +191,6 @@ static void the_next_attempt_of_a_task_takes_its_place_in_the_open_round(void **
 /* What the attempt before it has heard of, it has not. */
 static void the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -217,7 +208,6 @@ static void the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round(voi
 
 static void an_attempt_that_joins_in_time_is_waited_for(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -233,7 +223,6 @@ static void an_attempt_that_joins_in_time_is_waited_for(void **state)
 
 static void an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends(void **state)
 {
-    (void)state;
     static const uint32_t first_three[] = {0, 1, 2, END};
     struct world *world = world_new(1, 3);
 
@@ -261,7 +250,6 @@ static void an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends(void
 /* Else its name would be taken until the time that they named is over. */
 static void a_round_ends_when_all_who_came_have_left(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 3);
 
     for (uint32_t i = 0; i < 3; i++)
@@ -287,7 +275,6 @@ static void a_round_ends_when_all_who_came_have_left(void **state)
 /* Another attempt of it may say that it has come. */
 static void a_round_waits_while_one_who_came_joins_anew(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     (void)world_joined(world, "worker", 0, 1);
@@ -304,7 +291,6 @@ static void a_round_waits_while_one_who_came_joins_anew(void **state)
 
 static void a_round_waits_a_day_at_most(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     world_come(world, 1, &(struct world_arrival){.name = "epoch", .timeout_ms = UINT32_MAX});
@@ -315,7 +301,6 @@ static void a_round_waits_a_day_at_most(void **state)
 
 static void the_end_of_the_run_ends_every_wait(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -330,7 +315,6 @@ static void the_end_of_the_run_ends_every_wait(void **state)
 
 static void a_ps_that_is_lost_ends_every_wait(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t zero = world_joined(world, "worker", 0, 1);
 
@@ -347,7 +331,6 @@ static void a_ps_that_is_lost_ends_every_wait(void **state)
 
 static void a_wait_says_where_a_task_that_is_missing_waits(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -365,7 +348,6 @@ static void a_wait_says_where_a_task_that_is_missing_waits(void **state)
 
 static void a_wait_is_a_sentence_of_the_statistics(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -382,7 +364,6 @@ static void a_wait_is_a_sentence_of_the_statistics(void **state)
 /* The session before it has yet to be settled. */
 static void a_wait_says_when_the_newest_attempt_was_heard(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
@@ -398,7 +379,6 @@ static void a_wait_says_when_the_newest_attempt_was_heard(void **state)
 
 static void more_tasks_than_may_wait_are_refused_with_both_figures(void **state)
 {
-    (void)state;
     uint32_t many[4 + 1] = {0, 1, 2, 3, END};
     struct world *world = world_prepare(1, 4);
 
@@ -424,7 +404,6 @@ static void more_tasks_than_may_wait_are_refused_with_both_figures(void **state)
 
 static void as_many_tasks_as_may_wait_pass_together(void **state)
 {
-    (void)state;
     uint32_t all[WIRE_BARRIER_TASKS_MAX + 1];
     struct world *world = world_prepare(1, 0);
 
@@ -452,7 +431,6 @@ static void as_many_tasks_as_may_wait_pass_together(void **state)
 /* Or the others could never come: each waits in a call, and so many may be open. */
 static void who_has_waited_longest_gives_its_place_to_the_next(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 8);
 
     world->config.barrier_tasks_max = 8;
@@ -484,7 +462,6 @@ static void who_has_waited_longest_gives_its_place_to_the_next(void **state)
 
 static void of_many_rounds_that_end_so_one_a_second_is_logged(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     for (uint32_t i = 0; i < 30; i++) {
@@ -515,7 +492,6 @@ static uint64_t come_to_number(struct world *world, uint32_t session, uint32_t n
 
 static void the_barrier_used_least_lately_gives_way_and_open_ones_do_not(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     come_to_number(world, 1, 0); /* stays open */
@@ -536,7 +512,6 @@ static void the_barrier_used_least_lately_gives_way_and_open_ones_do_not(void **
 
 static void one_task_comes_to_so_many_open_rounds_and_no_more(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
 
     for (uint32_t i = 0; i < CONTROLLER_ARRIVALS_OF_TASK_MAX; i++)
@@ -591,7 +566,6 @@ static void come_to_all(struct world *world, const uint32_t *workers)
 
 static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **state)
 {
-    (void)state;
     uint32_t all[CROWD + 2];
     struct world *world = crowd_joined();
 
@@ -613,7 +587,6 @@ static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **sta
 /* What a barrier takes is in the bound of what ps 0 keeps. */
 static void what_barriers_take_is_within_their_bound(void **state)
 {
-    (void)state;
     uint32_t all[WIRE_BARRIER_TASKS_MAX + 1];
     struct world *world = crowd_joined();
 
@@ -635,7 +608,6 @@ static void what_barriers_take_is_within_their_bound(void **state)
  * again. */
 static void an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing(void **state)
 {
-    (void)state;
 
     for (uint32_t bad = 1; bad <= 4; bad++) {
         struct world *world = of_two_joined();
@@ -659,7 +631,6 @@ static void an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing
 /* The table of names grows with them, and there is no memory for that either. */
 static void a_barrier_whose_name_there_is_no_memory_for_is_not_kept(void **state)
 {
-    (void)state;
     struct world *world = of_two_joined();
     bool is_refused = false;
     uint32_t count = 0;

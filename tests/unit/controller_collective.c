@@ -17,7 +17,6 @@
 
 static void the_first_proposal_is_ordered_to_every_ps(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     world_forget(two.world);
@@ -34,7 +33,6 @@ static void the_first_proposal_is_ordered_to_every_ps(void **state)
 
 static void it_is_forgotten_when_every_ps_has_answered(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     world_forget(two.world);
@@ -56,7 +54,6 @@ static void it_is_forgotten_when_every_ps_has_answered(void **state)
 /* What finds no place is proposed again, and then it is ordered. */
 static void so_many_are_under_way_at_a_time(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     char name[16];
 
@@ -79,7 +76,6 @@ static void so_many_are_under_way_at_a_time(void **state)
 
 static void what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     world_forget(two.world);
@@ -98,7 +94,6 @@ static void what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again(voi
 
 static void what_is_no_round_is_not_ordered(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
     wire_collective_end *ends[] = {&end};
@@ -125,7 +120,6 @@ static void what_is_no_round_is_not_ordered(void **state)
 /* Another attempt of a participant begins the round anew: how the former ended says nothing. */
 static void the_same_round_of_other_attempts_is_another_round(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct proposal proposal;
     uint64_t attempts[] = {1, 1};
@@ -149,7 +143,6 @@ static void the_same_round_of_other_attempts_is_another_round(void **state)
 
 static void each_round_that_a_report_proposes_is_ordered(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct proposal first, second;
 
@@ -169,7 +162,6 @@ static void each_round_that_a_report_proposes_is_ordered(void **state)
 
 static void after_the_run_no_round_is_ordered(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     world_ended(two.world, 1, SUMAC_REASON_STATE_LOST, "its disk is full");

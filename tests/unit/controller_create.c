@@ -12,7 +12,6 @@
 
 static void a_variable_is_added_everywhere_then_published_everywhere_then_answered(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
 
@@ -33,7 +32,6 @@ static void a_variable_is_added_everywhere_then_published_everywhere_then_answer
 
 static void hyperparameters_that_are_left_out_are_filled_in(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -47,7 +45,6 @@ static void hyperparameters_that_are_left_out_are_filled_in(void **state)
 
 static void an_equal_create_is_answered_with_the_variable_that_is_there(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -65,7 +62,6 @@ static void an_equal_create_is_answered_with_the_variable_that_is_there(void **s
 
 static void an_equal_create_waits_while_the_variable_is_being_made(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -83,7 +79,6 @@ static void an_equal_create_waits_while_the_variable_is_being_made(void **state)
 
 static void a_differing_create_is_told_the_first_field_that_differs_with_both_values(void **state)
 {
-    (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
 
@@ -145,7 +140,6 @@ static void define_random(struct definition *definition, const struct numbers *n
 
 static void every_number_of_a_definition_tells_two_creates_apart(void **state)
 {
-    (void)state;
     static const struct numbers first = {-1, 1, 7, 16, 2};
 
     static const struct {
@@ -192,7 +186,6 @@ static void every_number_of_a_definition_tells_two_creates_apart(void **state)
 
 static void names_that_are_none_are_refused(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition definition;
     char long_name[1026];
@@ -236,7 +229,6 @@ static void names_that_are_none_are_refused(void **state)
 
 static void shapes_that_are_none_are_refused_and_printed(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition definition;
 
@@ -257,7 +249,6 @@ static void shapes_that_are_none_are_refused_and_printed(void **state)
 
 static void what_a_variable_cannot_be_is_refused(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition definition;
 
@@ -297,7 +288,6 @@ static void what_a_variable_cannot_be_is_refused(void **state)
 
 static void a_create_without_a_session_is_refused(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -312,7 +302,6 @@ static void a_create_without_a_session_is_refused(void **state)
 
 static void a_create_that_fails_on_one_ps_is_taken_back_on_all(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
 
@@ -338,7 +327,6 @@ static void a_create_that_fails_on_one_ps_is_taken_back_on_all(void **state)
 
 static void only_the_first_creator_of_an_assigned_variable_is_to_assign_it(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
 
@@ -363,7 +351,6 @@ static void only_the_first_creator_of_an_assigned_variable_is_to_assign_it(void 
 
 static void a_retried_create_of_the_creator_is_told_again_to_assign(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -381,7 +368,6 @@ static void a_retried_create_of_the_creator_is_told_again_to_assign(void **state
 
 static void when_the_creator_is_settled_the_one_that_waited_longest_takes_its_place(void **state)
 {
-    (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
 
@@ -409,7 +395,6 @@ static void when_the_creator_is_settled_the_one_that_waited_longest_takes_its_pl
 
 static void when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_place(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -433,7 +418,6 @@ static void when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_pl
 
 static void a_create_that_waits_too_long_says_for_whom(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
 
@@ -463,7 +447,6 @@ static void a_create_that_waits_too_long_says_for_whom(void **state)
 /* Before the run ends for it. */
 static void a_create_that_ends_while_a_ps_is_missing_says_what_to_do_about_the_ps(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
 
@@ -483,7 +466,6 @@ static void a_create_that_ends_while_a_ps_is_missing_says_what_to_do_about_the_p
 
 static void a_settled_session_waits_for_no_create(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -505,7 +487,6 @@ static void a_settled_session_waits_for_no_create(void **state)
 
 static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -522,7 +503,6 @@ static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
 
 static void a_variable_whose_rows_have_no_bytes_needs_nobody_either(void **state)
 {
-    (void)state;
     uint64_t shape[] = {10, 0};
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -540,7 +520,6 @@ static void a_variable_whose_rows_have_no_bytes_needs_nobody_either(void **state
 
 static void a_create_that_there_is_no_memory_to_let_wait_says_so(void **state)
 {
-    (void)state;
     struct two two = two_workers(); /* given: no call has waited yet, and no pool grows */
     struct definition definition;
 
@@ -564,7 +543,6 @@ static void a_create_that_there_is_no_memory_to_let_wait_says_so(void **state)
 
 static void one_create_too_many_is_told_how_many_wait(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition definition;
 
@@ -586,7 +564,6 @@ static void one_create_too_many_is_told_how_many_wait(void **state)
 
 static void a_create_of_nothing_is_refused(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     world_forget(two.world);
@@ -600,7 +577,6 @@ static void a_create_of_nothing_is_refused(void **state)
 /* Whoever waits for others alone is not told. */
 static void what_a_ps_cannot_make_fails_all_that_wait_for_it_and_nobody_else(void **state)
 {
-    (void)state;
     enum { A, B, V, W };
     static const char *const names[] = {"a", "b", "v", "w"};
     struct two two = two_workers();
@@ -629,7 +605,6 @@ static void what_a_ps_cannot_make_fails_all_that_wait_for_it_and_nobody_else(voi
 
 static void of_two_ps_that_cannot_make_their_parts_the_first_is_named(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition definition;
 
@@ -649,7 +624,6 @@ static void of_two_ps_that_cannot_make_their_parts_the_first_is_named(void **sta
 
 static void waits_that_one_answer_has_no_room_for_are_counted(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition definition;
     struct controller_waits waits;

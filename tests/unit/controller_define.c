@@ -16,7 +16,6 @@
 
 static void a_define_is_answered_when_every_ps_has_it(void **state)
 {
-    (void)state;
     struct two two = two_workers(); /* given */
 
     world_forget(two.world);
@@ -40,7 +39,6 @@ static void a_define_is_answered_when_every_ps_has_it(void **state)
 
 static void one_name_has_one_text_and_one_number(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     world_define(two.world, two.first, "mine", "value = g"); /* given */
@@ -72,7 +70,6 @@ static void one_name_has_one_text_and_one_number(void **state)
 
 static void a_define_that_waits_too_long_says_for_whom_and_goes_on(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     two.world->ps[1].never_defines = true; /* given */
@@ -101,7 +98,6 @@ static void a_define_that_waits_too_long_says_for_whom_and_goes_on(void **state)
 
 static void a_ps_that_reads_the_text_otherwise_is_said(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     two.world->ps[1].refuses_functions = true; /* given */
@@ -126,7 +122,6 @@ static void a_ps_that_reads_the_text_otherwise_is_said(void **state)
 
 static void a_variable_may_have_a_function_that_was_defined(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -193,7 +188,6 @@ static void a_plug_ins_function_is_listed_behind_those_that_are_defined(void **s
 {
     struct plugins plugins;
 
-    (void)state;
     struct two two = two_with_plugins(&plugins); /* given */
 
     world_define(two.world, two.first, "mine", "value = g");
@@ -213,7 +207,6 @@ static void a_plug_ins_name_is_taken(void **state)
 {
     struct plugins plugins;
 
-    (void)state;
     struct two two = two_with_plugins(&plugins); /* given */
 
     world_define(two.world, two.first, "shipped", "value = g"); /* when */
@@ -231,7 +224,6 @@ static void a_variable_may_have_a_function_of_a_plug_in(void **state)
     struct definition definition;
     struct plugins plugins;
 
-    (void)state;
     struct two two = two_with_plugins(&plugins); /* given */
     define(&definition, "w");
     definition.function.function = (Sumac__V1__UpdateFunction)128;
@@ -252,7 +244,6 @@ static void a_hello_says_which_functions_of_plug_ins_there_are(void **state)
 {
     struct plugins plugins;
 
-    (void)state;
     struct two two = two_with_plugins(&plugins); /* given */
 
     const struct world_order *const hello = &two.world->ps[1].told[0]; /* when */
@@ -276,7 +267,6 @@ static void define_numbered(struct world *world, uint32_t session, uint32_t numb
 
 static void observers_leave_half_of_the_functions_to_members(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     const uint32_t observer = world_joined(two.world, NULL, 0, 90);
 
@@ -300,7 +290,6 @@ static void observers_leave_half_of_the_functions_to_members(void **state)
 static void
 without_the_rule_one_text_for_a_name_another_text_gets_the_first_ones_number(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 1);
 
     world->config.broken = rule_bit(RULE_one_text_for_a_name);

@@ -12,7 +12,6 @@
 
 static void a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
 
@@ -42,7 +41,6 @@ static void a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free(void **s
 /* A worker that has not heard of the delete pushes to the shards that it knows. */
 static void the_numbers_of_a_deleted_variable_are_never_given_again(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -66,7 +64,6 @@ static void the_numbers_of_a_deleted_variable_are_never_given_again(void **state
 
 static void deleting_what_is_not_there_names_it(void **state)
 {
-    (void)state;
     struct two two = two_workers();
 
     world_forget(two.world);
@@ -81,7 +78,6 @@ static void deleting_what_is_not_there_names_it(void **state)
 
 static void what_is_being_created_is_not_deleted_yet(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -104,7 +100,6 @@ static void what_is_being_created_is_not_deleted_yet(void **state)
 
 static void while_ps_0_ends_it_says_so_to_a_create_and_a_delete(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
 
@@ -148,7 +143,6 @@ static struct two two_workers_without_orders(void)
 
 static void a_delete_that_memory_is_short_for_is_done_when_there_is_some(void **state)
 {
-    (void)state;
     struct two two = two_workers_without_orders(); /* given */
 
     world_delete(two.world, two.first, "w"); /* when */
@@ -167,7 +161,6 @@ static void a_delete_that_memory_is_short_for_is_done_when_there_is_some(void **
 
 static void a_create_that_memory_is_short_for_is_done_when_there_is_some(void **state)
 {
-    (void)state;
     struct two two = two_workers_without_orders(); /* given */
     struct definition definition;
 

@@ -21,7 +21,6 @@ static void disobey(struct world *world, enum world_order_kind kind)
 
 static void a_settle_goes_on_without_the_ps_that_does_not_obey(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct world *const world = two.world;
 
@@ -47,7 +46,6 @@ static void a_settle_goes_on_without_the_ps_that_does_not_obey(void **state)
 
 static void a_create_and_a_delete_go_on_without_the_ps_that_does_not_obey(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
     struct world *const world = two.world;

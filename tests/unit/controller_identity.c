@@ -65,7 +65,6 @@ join(struct world *world, bool member, uint32_t source, const char *run, uint32_
 
 static void a_member_of_another_run_is_refused_and_both_runs_are_named(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_ENVIRONMENT, "red"); /* given */
 
     const struct world_answer *answer =
@@ -80,7 +79,6 @@ static void a_member_of_another_run_is_refused_and_both_runs_are_named(void **st
 
 static void runs_are_compared_only_when_both_are_named_by_one_source(void **state)
 {
-    (void)state;
     const struct {
         uint32_t source;
         const char *run;
@@ -103,7 +101,6 @@ static void runs_are_compared_only_when_both_are_named_by_one_source(void **stat
 
 static void an_identity_that_is_too_long_is_malformed_and_leaves_nothing(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
     char longest[RUN_NAME_BYTES_MAX + 2];
 
@@ -125,7 +122,6 @@ static void an_identity_that_is_too_long_is_malformed_and_leaves_nothing(void **
 
 static void so_is_that_of_an_observer_that_names_a_task(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
     char longest[RUN_NAME_BYTES_MAX + 2];
     uint8_t nonce[16] = {7};
@@ -151,7 +147,6 @@ static void so_is_that_of_an_observer_that_names_a_task(void **state)
 
 static void the_replaced_client_is_told_who_took_its_place(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 5), SUMAC_OK);
@@ -170,7 +165,6 @@ static void the_replaced_client_is_told_who_took_its_place(void **state)
 /* Some ps has a push stream of it. */
 static void a_join_says_which_living_process_it_replaced(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     world->ps[0].connected = true; /* given */
@@ -193,7 +187,6 @@ static void a_join_says_which_living_process_it_replaced(void **state)
 
 static void a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 5), SUMAC_OK);
@@ -206,7 +199,6 @@ static void a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead(v
 /* Its lease ran out, or it has left: there was no place to take. */
 static void a_join_replaces_no_process_that_has_left(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     world->ps[0].connected = true;
@@ -240,7 +232,6 @@ static uint32_t replace_living(struct world *world, uint32_t first_pid, uint64_t
 
 static void after_three_replacements_of_living_processes_the_present_one_stays(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, ""); /* given */
 
     assert_int_equal(replace_living(world, 1, SECOND), 4); /* when */
@@ -253,7 +244,6 @@ static void after_three_replacements_of_living_processes_the_present_one_stays(v
 
 static void that_the_present_one_stays_is_said_once(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     for (uint32_t pid = 1; pid <= 5; pid++)
@@ -269,7 +259,6 @@ static void that_the_present_one_stays_is_said_once(void **state)
 
 static void the_present_one_stays_no_longer_than_its_lease(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     (void)replace_living(world, 1, SECOND);
@@ -282,7 +271,6 @@ static void the_present_one_stays_no_longer_than_its_lease(void **state)
 
 static void replacements_that_are_far_apart_are_no_flapping(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     world->config.lease_ms = 100000;
@@ -292,7 +280,6 @@ static void replacements_that_are_far_apart_are_no_flapping(void **state)
 
 static void a_process_that_is_killed_and_started_again_is_never_refused(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     for (uint32_t pid = 1; pid < 20; pid++)
@@ -302,7 +289,6 @@ static void a_process_that_is_killed_and_started_again_is_never_refused(void **s
 
 static void a_join_that_is_said_again_replaces_nothing(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     for (int i = 0; i < 10; i++)
@@ -315,7 +301,6 @@ static void a_join_that_is_said_again_replaces_nothing(void **state)
 /* A leave said again is one sign of life. */
 static void a_client_that_says_twice_that_it_lives_counts_once(void **state)
 {
-    (void)state;
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
     assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 1), SUMAC_OK);
@@ -351,7 +336,6 @@ static enum sumac_status join_with_addresses(struct world *world, char **address
 
 static void workers_in_another_order_are_refused(void **state)
 {
-    (void)state;
     static const char *const ours[] = {"h0:1", "h1:1"};
     char h0[] = "h0:1", h1[] = "h1:1", other[] = "10.0.0.7:1", empty[] = "", line[] = "h1:1\n";
     char turned[] = "\xe2\x80\xaeh1:1", longest[256] = {0}, too_long[257] = {0};

@@ -14,7 +14,6 @@
 
 static void a_join_is_answered_once_every_ps_has_opened_the_session(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1); /* given */
 
     world_all_up(world);
@@ -39,7 +38,6 @@ static void a_join_is_answered_once_every_ps_has_opened_the_session(void **state
 
 static void a_cluster_of_one_ps_joins_without_any_stream(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_forget(world);
@@ -55,7 +53,6 @@ static void a_cluster_of_one_ps_joins_without_any_stream(void **state)
 
 static void a_retry_with_the_same_nonce_gives_the_same_session(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -72,7 +69,6 @@ static void a_retry_with_the_same_nonce_gives_the_same_session(void **state)
 
 static void a_retry_takes_the_place_of_a_join_that_still_waits(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_forget(world);
@@ -92,7 +88,6 @@ static void a_retry_takes_the_place_of_a_join_that_still_waits(void **state)
 
 static void a_retry_of_a_join_whose_session_was_closed_is_told_so(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_joined(world, "worker", 0, 1);
@@ -112,7 +107,6 @@ static void a_retry_of_a_join_whose_session_was_closed_is_told_so(void **state)
 /* Its program has given up: nobody would use the session, or leave it. */
 static void a_join_that_was_given_up_opens_no_session_once_its_lease_is_over(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_forget(world);
@@ -134,7 +128,6 @@ static void a_join_that_was_given_up_opens_no_session_once_its_lease_is_over(voi
 
 static void without_the_rule_join_nonce_a_retry_opens_another_session(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 1);
 
     world->config.broken = rule_bit(RULE_join_nonce);
@@ -149,7 +142,6 @@ static void without_the_rule_join_nonce_a_retry_opens_another_session(void **sta
 
 static void a_join_waits_for_a_ps_and_a_line_names_it(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_forget(world);
@@ -164,7 +156,6 @@ static void a_join_waits_for_a_ps_and_a_line_names_it(void **state)
 
 static void before_the_first_join_a_ps_waits_without_limit_and_names_the_members(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 3);
 
     world_forget(world);
@@ -189,7 +180,6 @@ static void before_the_first_join_a_ps_waits_without_limit_and_names_the_members
 
 static void a_ps_that_lists_nobody_waits_for_anybody(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world_pass(world, 6 * SECOND);
@@ -211,7 +201,6 @@ static unsigned lines_with(const struct world *world, const char *text)
 
 static void a_wait_without_limit_says_so_less_and_less_often(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_pass(world, 6 * SECOND); /* after 5 s, */
@@ -229,7 +218,6 @@ static void a_wait_without_limit_says_so_less_and_less_often(void **state)
 
 static void a_wait_for_a_ps_has_a_limit_once_somebody_has_joined(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_pass(world, 200 * SECOND);
@@ -249,7 +237,6 @@ static void a_wait_for_a_ps_has_a_limit_once_somebody_has_joined(void **state)
 /* An observer begins no run, so it ends none; its own join has its limit all the same. */
 static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_forget(world);
@@ -272,7 +259,6 @@ static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
 /* No start of ps 1 mends a ps 0 without memory, or a ps 1 that is there and suspended. */
 static void a_join_that_waited_for_a_ps_has_a_remedy_that_fits_why(void **state)
 {
-    (void)state;
     static const char *const whys[] = {SILENCE_NO_MEMORY, SILENCE_MUTE};
     static const char *const ends[] = {
         "(" SILENCE_NO_MEMORY ")\n", "(" SILENCE_MUTE "); " SILENCE_MUTE_REMEDY "\n"};
@@ -297,7 +283,6 @@ static void a_join_that_waited_for_a_ps_has_a_remedy_that_fits_why(void **state)
 
 static void a_ps_that_never_appears_ends_those_who_wait_for_it(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_forget(world);
@@ -318,7 +303,6 @@ static void a_ps_that_never_appears_ends_those_who_wait_for_it(void **state)
 
 static void the_reason_why_a_ps_is_not_reached_is_said(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_down(world, 1);
@@ -331,7 +315,6 @@ static void the_reason_why_a_ps_is_not_reached_is_said(void **state)
 
 static void a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(0, 0); /* given */
     char *addresses[] = {(char *)"h0:1", (char *)"h1:1"};
     uint8_t nonce[16] = {1};
@@ -371,7 +354,6 @@ static void a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join
 /* A map of ps from index to address may leave some out. */
 static void a_ps_whose_address_ps_0_lacks_is_learnt_from_the_first_join_that_names_all(void **state)
 {
-    (void)state;
     static const char *const told[] = {"h0:1", NULL, "h2:1"};
     struct world *world = world_prepare(3, 0); /* given */
     char *addresses[] = {(char *)"h0:1", (char *)"h1:1", (char *)"h2:1"};
@@ -411,7 +393,6 @@ static void a_ps_whose_address_ps_0_lacks_is_learnt_from_the_first_join_that_nam
 
 static void a_joiner_starts_at_the_largest_of_the_slowest_clocks(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world->ps[0].clock = 4;
@@ -429,7 +410,6 @@ static void a_joiner_starts_at_the_largest_of_the_slowest_clocks(void **state)
 
 static void an_observer_joins_without_a_task_and_settles_nobody(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_joined(world, "worker", 0, 1);
@@ -449,7 +429,6 @@ static void an_observer_joins_without_a_task_and_settles_nobody(void **state)
 
 static void without_a_list_a_task_that_was_not_known_is_a_new_membership(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world_forget(world);
@@ -471,7 +450,6 @@ static void without_a_list_a_task_that_was_not_known_is_a_new_membership(void **
 
 static void a_join_after_sigterm_is_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_forget(world);
@@ -495,7 +473,6 @@ static void a_join_after_sigterm_is_refused(void **state)
 /* Before ps 0 has ended: it waits for a settle that is under way. */
 static void so_is_one_while_sigterm_waits_for_a_settle(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -517,7 +494,6 @@ static void so_is_one_while_sigterm_waits_for_a_settle(void **state)
 
 static void the_statistics_say_what_is_waited_for(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
     struct controller_waits waits;
 
@@ -537,7 +513,6 @@ static void the_statistics_say_what_is_waited_for(void **state)
 
 static void joins_that_wait_for_one_ps_are_one_sentence(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 3); /* given */
     struct controller_waits waits;
 
@@ -556,7 +531,6 @@ static void joins_that_wait_for_one_ps_are_one_sentence(void **state)
 
 static void a_join_and_a_settle_say_how_long_they_have_waited(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 3); /* given */
 
     world_all_up(world);
@@ -578,7 +552,6 @@ static void a_join_and_a_settle_say_how_long_they_have_waited(void **state)
 
 static void settles_that_wait_for_one_ps_are_one_sentence(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 3); /* given */
     struct controller_waits waits;
 
@@ -601,7 +574,6 @@ static void settles_that_wait_for_one_ps_are_one_sentence(void **state)
 static void
 a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 0); /* given */
 
     world->config.sessions_max = 200;
@@ -627,7 +599,6 @@ a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_
 
 static void who_opens_a_session_is_told_whose_it_is_and_which_members_there_are(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     (void)world_joined(world, "worker", 1, 1);
@@ -654,7 +625,6 @@ static void who_opens_a_session_is_told_whose_it_is_and_which_members_there_are(
 /* After 5, 15, 35 and 75 s, and then each minute. */
 static void a_wait_for_the_first_join_is_told_once_a_minute_at_least(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
     size_t lines = 0;
 
@@ -669,7 +639,6 @@ static void a_wait_for_the_first_join_is_told_once_a_minute_at_least(void **stat
 /* Of ps 0 itself, which never is missing. */
 static void a_wait_for_a_join_says_what_it_waits_for(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world->ps[0].mute = true;
@@ -690,7 +659,6 @@ static void a_wait_for_a_join_says_what_it_waits_for(void **state)
 /* The first member of the list is that of synchronous step 1: it is opened, not counted anew. */
 static void a_first_member_whose_order_lacked_memory_is_opened_when_there_is_some(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 1);
 
     world->config.sessions_max = 100;
@@ -714,7 +682,6 @@ static void a_first_member_whose_order_lacked_memory_is_opened_when_there_is_som
 
 static void without_the_rule_tell_acked_through_the_next_attempt_is_not_told(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 1);
 
     world->config.broken = rule_bit(RULE_tell_acked_through);

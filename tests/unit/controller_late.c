@@ -15,7 +15,6 @@
 /* On a stream that is gone by then. The other ps has answered neither. */
 static void answers_that_come_in_another_order_after_a_new_stream_count(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
 
     world->ps[0].never_opens = true;
@@ -43,7 +42,6 @@ static void answers_that_come_in_another_order_after_a_new_stream_count(void **s
 /* The other one that wants its place has been told so. */
 static void a_ps_that_cannot_open_what_is_being_closed_refuses_nobody(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
 
     world->ps[1].mute = true;
@@ -69,7 +67,6 @@ static void a_ps_that_cannot_open_what_is_being_closed_refuses_nobody(void **sta
 /* Two observers leave as the run ends: one ps has closed their sessions by then. */
 static void a_settle_that_outlasts_the_run_answers_nobody_again(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1); /* given */
     uint64_t leaves[2], closes[2];
 
@@ -102,7 +99,6 @@ static void a_settle_that_outlasts_the_run_answers_nobody_again(void **state)
 
 static void a_leave_said_again_after_the_run_is_answered_as_before(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
     const uint32_t worker = world_joined(world, "worker", 0, 1);
 
@@ -120,7 +116,6 @@ static void a_leave_said_again_after_the_run_is_answered_as_before(void **state)
 /* It has no session yet: the caller has guessed its id. */
 static void a_session_that_waits_for_a_ps_is_not_left(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
     const uint64_t join = world_join(world, "worker", 0, 1);
     wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
@@ -136,7 +131,6 @@ static void a_session_that_waits_for_a_ps_is_not_left(void **state)
 
 static void a_worker_that_often_leaves_is_nobody_who_was_replaced(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     for (uint32_t i = 1; i <= 5; i++) {
@@ -152,7 +146,6 @@ static void a_worker_that_often_leaves_is_nobody_who_was_replaced(void **state)
 /* Three of a task come before a ps is there. The first has a session that this ps was told of. */
 static void a_replaced_join_is_said_to_live_if_its_client_waits_and_else_not(void **state)
 {
-    (void)state;
     for (int waits = 0; waits <= 1; waits++) {
         struct world *world = world_of_two();
 
@@ -177,7 +170,6 @@ static void a_replaced_join_is_said_to_live_if_its_client_waits_and_else_not(voi
 /* The ps have yet to forget it. */
 static void a_session_that_is_being_closed_has_its_place_until_it_is_settled(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 0);
 
     world->config.sessions_max = 2; /* given */
@@ -198,7 +190,6 @@ static void a_session_that_is_being_closed_has_its_place_until_it_is_settled(voi
 /* Its records are of the same number of observers, whichever of them is written last. */
 static void observers_are_counted_on_though_an_earlier_one_leaves_later(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t first = world_joined(world, NULL, 0, 1);
 
@@ -211,7 +202,6 @@ static void observers_are_counted_on_though_an_earlier_one_leaves_later(void **s
 
 static void a_cancelled_leave_settles_all_the_same_and_is_not_answered(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 

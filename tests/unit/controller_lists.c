@@ -62,7 +62,6 @@ static void refused_with(struct world *world, struct configured given, const cha
 
 static void a_member_whose_list_of_workers_is_another_one_is_refused_with_both(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     refused_with(
@@ -80,7 +79,6 @@ static void a_member_whose_list_of_workers_is_another_one_is_refused_with_both(v
 /* As a TFJob's dynamic form writes it: each worker is told itself. */
 static void a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_out(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     assert_int_equal(
@@ -109,7 +107,6 @@ static void a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_
 
 static void who_says_no_list_is_asked_for_none(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -122,7 +119,6 @@ static void who_says_no_list_is_asked_for_none(void **state)
 
 static void a_list_of_the_ps_in_another_order_or_length_is_refused_with_both(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -151,7 +147,6 @@ static void a_list_of_the_ps_in_another_order_or_length_is_refused_with_both(voi
 /* Whether ps 0 has a list of its own, or was told only itself. */
 static void a_list_that_has_one_address_under_two_indexes_is_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -185,7 +180,6 @@ static void a_list_that_has_one_address_under_two_indexes_is_refused(void **stat
 
 static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_forget(world);
@@ -206,7 +200,6 @@ static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void *
 
 static void who_is_refused_has_a_line_with_both_lists(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     join_configured(world, (struct configured){.workers = 1});
@@ -228,7 +221,6 @@ static size_t count_lines(const struct world *world, const char *text)
 
 static void a_worker_that_tries_again_and_again_has_a_line_a_minute(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
     const char *refused = "ps 0 refused the join of worker 0: ";
 
@@ -253,7 +245,6 @@ static void a_worker_that_tries_again_and_again_has_a_line_a_minute(void **state
 /* The reason is part of the line. */
 static void a_worker_that_is_refused_for_another_reason_has_another_line(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     join_configured(world, (struct configured){.workers = 1});
@@ -265,7 +256,6 @@ static void a_worker_that_is_refused_for_another_reason_has_another_line(void **
 
 static void one_that_tries_again_and_again_does_not_hide_another(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     for (int i = 0; i < 20; i++)
@@ -280,7 +270,6 @@ static void one_that_tries_again_and_again_does_not_hide_another(void **state)
 /* Whoever makes up names makes no more of them. */
 static void there_are_at_most_16_different_lines_a_minute(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     for (uint32_t i = 0; i < 40; i++)

@@ -22,7 +22,6 @@ static uint32_t times_logged(const struct world *world, const char *text)
 
 static void a_ps_that_never_came_is_missed_since_the_first_join_not_the_last(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     (void)world_join(world, "worker", 0, 1);
@@ -38,7 +37,6 @@ static void a_ps_that_never_came_is_missed_since_the_first_join_not_the_last(voi
 
 static void an_observer_that_asks_again_waits_for_a_ps_from_then_on(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 0);
 
     (void)world_join(world, NULL, 0, 1);
@@ -56,7 +54,6 @@ static void an_observer_that_asks_again_waits_for_a_ps_from_then_on(void **state
 /* It is given one now and then. */
 static void a_ps_that_answers_no_order_is_lost_since_the_first_of_them(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 0);
 
     world_all_up(world);
@@ -75,7 +72,6 @@ static void a_ps_that_answers_no_order_is_lost_since_the_first_of_them(void **st
 /* The refusal ends the run, and says what to correct. */
 static void a_ps_that_refuses_the_configuration_late_is_not_said_to_be_missing(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     (void)world_join(world, "worker", 0, 1);
@@ -92,7 +88,6 @@ static void a_ps_that_refuses_the_configuration_late_is_not_said_to_be_missing(v
 
 static void a_ps_that_refuses_ps_0_again_and_again_is_logged_once(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world->ps[1].refuses = "it speaks another protocol";
@@ -108,7 +103,6 @@ static void a_ps_that_refuses_ps_0_again_and_again_is_logged_once(void **state)
 
 static void a_stream_that_there_was_not_or_that_the_end_closes_is_not_lost(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_down(world, 1);
@@ -125,7 +119,6 @@ static void a_stream_that_there_was_not_or_that_the_end_closes_is_not_lost(void 
 /* As one of another run, whose address it has now. */
 static void a_report_before_the_hello_greets_nobody(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
 
@@ -138,7 +131,6 @@ static void a_report_before_the_hello_greets_nobody(void **state)
 /* It was told that its run is over, and is of this one. */
 static void a_ps_that_ended_and_came_back_is_waited_for_at_the_end(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -163,7 +155,6 @@ static void a_ps_that_ended_and_came_back_is_waited_for_at_the_end(void **state)
 static void
 a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -183,7 +174,6 @@ a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke(void
 /* It has most likely ended, too. */
 static void where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1);
 
     world_all_up(world);
@@ -205,7 +195,6 @@ static void where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for(void **
 
 static void every_ps_that_is_missing_is_named(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1);
 
     (void)world_join(world, "worker", 0, 1);

@@ -14,7 +14,6 @@
 
 static void every_ps_is_dialled_at_the_start(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1);
 
     world_expect(
@@ -27,7 +26,6 @@ static void every_ps_is_dialled_at_the_start(void **state)
 
 static void a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1); /* given */
 
     world_all_up(world);
@@ -53,7 +51,6 @@ static void a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer(v
 
 static void a_stream_has_one_order_on_its_way_at_a_time(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -68,7 +65,6 @@ static void a_stream_has_one_order_on_its_way_at_a_time(void **state)
 
 static void what_was_not_answered_is_given_again_after_a_reconnect(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1); /* given */
 
     world_all_up(world);
@@ -96,7 +92,6 @@ static void what_was_not_answered_is_given_again_after_a_reconnect(void **state)
  * is gone. */
 static void an_answer_to_an_order_that_was_not_given_does_no_harm(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -121,7 +116,6 @@ static void an_answer_to_an_order_that_was_not_given_does_no_harm(void **state)
 /* It is said twice, and the order after it has not been answered. */
 static void nor_does_one_to_an_order_that_was_answered_before(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -144,7 +138,6 @@ static void nor_does_one_to_an_order_that_was_answered_before(void **state)
 
 static void orders_that_were_answered_are_not_given_again(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -161,7 +154,6 @@ static void orders_that_were_answered_are_not_given_again(void **state)
 
 static void a_ps_that_answered_all_again_after_a_reconnect_is_not_lost(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -192,7 +184,6 @@ static void a_ps_that_answered_all_again_after_a_reconnect_is_not_lost(void **st
 
 static void each_ps_hears_about_every_second_that_ps_0_lives(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -205,7 +196,6 @@ static void each_ps_hears_about_every_second_that_ps_0_lives(void **state)
 
 static void another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 2); /* given */
 
     world_all_up(world);
@@ -233,7 +223,6 @@ static void another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which(v
 
 static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1);
 
     world_all_up(world);
@@ -260,7 +249,6 @@ static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
 /* Its stream stays, nothing was ordered: only its own signs of life are missing. */
 static void a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1);
 
     world_all_up(world);
@@ -289,7 +277,6 @@ static void a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over(void **stat
 /* As a suspended host's, whose connection only keepalive finds out about. */
 static void a_stream_that_breaks_late_does_not_begin_the_wait_anew(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -323,7 +310,6 @@ static void a_stream_that_breaks_late_does_not_begin_the_wait_anew(void **state)
 /* An order went out in the meantime, and the time since then is no measure of the silence. */
 static void a_stream_that_breaks_after_an_order_does_not_begin_the_wait_anew(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -346,7 +332,6 @@ static void a_stream_that_breaks_after_an_order_does_not_begin_the_wait_anew(voi
 
 static void a_healthy_ps_is_not_waited_for_however_often_a_line_is_due(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 1);
 
     world->config.report_ms = 250;
@@ -363,7 +348,6 @@ static void a_healthy_ps_is_not_waited_for_however_often_a_line_is_due(void **st
 
 static void a_ps_that_was_terminated_ends_the_run_at_once(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1);
 
     world_all_up(world);
@@ -386,7 +370,6 @@ static void a_ps_that_was_terminated_ends_the_run_at_once(void **state)
 
 static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_forget(world);
@@ -417,7 +400,6 @@ static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
 /* Of a ps 0 that obeyed another one the wait is over when it is not there any more. */
 static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_join(world, "worker", 0, 1);
@@ -440,7 +422,6 @@ static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
 /* No worker has to ask first, and every ps that is reached hears of it. */
 static void a_ps_that_refuses_the_configuration_ends_the_run_soon(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1); /* given: no member has joined */
 
     world->ps[2].silent = true;
@@ -471,7 +452,6 @@ static void a_ps_that_refuses_the_configuration_ends_the_run_soon(void **state)
 /* It was met: who has its address now is no matter of the configuration. */
 static void a_ps_that_was_met_refuses_no_configuration(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -488,7 +468,6 @@ static void a_ps_that_was_met_refuses_no_configuration(void **state)
 /* A corrected one was started in its place. */
 static void a_ps_that_is_corrected_soon_ends_no_run(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
@@ -505,7 +484,6 @@ static void a_ps_that_is_corrected_soon_ends_no_run(void **state)
 
 static void a_wait_for_a_ps_says_what_it_is_to_do(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -522,7 +500,6 @@ static void a_wait_for_a_ps_says_what_it_is_to_do(void **state)
 
 static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -547,7 +524,6 @@ static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
 
 static void a_ps_that_leaves_one_order_unanswered_is_lost_too(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -570,7 +546,6 @@ static void a_ps_that_leaves_one_order_unanswered_is_lost_too(void **state)
 
 static void a_sleeping_ps_0_does_not_take_the_others_for_lost(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -586,7 +561,6 @@ static void a_sleeping_ps_0_does_not_take_the_others_for_lost(void **state)
 
 static void a_session_that_one_ps_does_not_open_is_closed_on_the_others(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
     wire_peer_report refused = WIRE_PEER_REPORT_INIT;
 
@@ -631,7 +605,6 @@ static uint64_t first_tick_us(const struct lane_config *config)
 
 static void the_controller_looks_four_times_within_each_of_its_times_and_once_a_second(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 1);
 
     world->config.lease_ms = world->config.rejoin_ms = 100000;
@@ -649,7 +622,6 @@ static void the_controller_looks_four_times_within_each_of_its_times_and_once_a_
 /* Signs of life come four times within it, and it is spoken of after half of it. */
 static void a_short_time_to_be_lost_in_is_looked_at_more_closely(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 1);
 
     world->config.ps_lost_ms = 2000;
@@ -675,7 +647,6 @@ static void a_short_time_to_be_lost_in_is_looked_at_more_closely(void **state)
 /* By which it knows ps 0 again, and those that came back without their state. */
 static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(3, 2);
 
     world->config.members_partial = true;
@@ -706,7 +677,6 @@ static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
 
 static void a_stream_that_comes_and_goes_has_a_line_with_the_cause(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -731,7 +701,6 @@ static void a_stream_that_comes_and_goes_has_a_line_with_the_cause(void **state)
 /* ps 2 has answered none of these yet, so that all of them are kept. */
 static void a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_answered(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 2);
 
     world_all_up(world);

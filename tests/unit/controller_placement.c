@@ -12,7 +12,6 @@
 
 static void shards_are_placed_round_robin_over_all_variables(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition definition;
 
@@ -54,7 +53,6 @@ static uint32_t placed(struct two *two, const char *name, uint64_t rows, uint32_
 
 static void by_bytes_a_shard_is_placed_where_there_are_the_fewest(void **state)
 {
-    (void)state;
     const uint32_t sgd = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
     struct two two = two_workers();
 
@@ -75,7 +73,6 @@ static void by_bytes_a_shard_is_placed_where_there_are_the_fewest(void **state)
 /* And takes no turn. */
 static void a_variable_is_placed_beside_another_one_or_a_shard(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -112,7 +109,6 @@ static void a_variable_is_placed_beside_another_one_or_a_shard(void **state)
  */
 static void one_that_exists_elsewhere_is_not_where_it_is_asked_for(void **state)
 {
-    (void)state;
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
 
@@ -145,7 +141,6 @@ static void one_that_exists_elsewhere_is_not_where_it_is_asked_for(void **state)
 
 static void beside_what_is_not_there_nothing_is_made(void **state)
 {
-    (void)state;
     static const struct {
         const char *beside, *text;
         enum sumac_reason reason;

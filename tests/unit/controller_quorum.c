@@ -43,7 +43,6 @@ static void over(struct world *world, uint64_t step)
 
 static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_over(void **state)
 {
-    (void)state;
     struct world *world = begin(2, 1000);
 
     assert_int_equal(world_told(world, 1, ORDER_HELLO)->final, 2);
@@ -76,7 +75,6 @@ static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_ove
 /* A tick would take it later than it may be. */
 static void the_controller_wakes_when_the_deadline_of_a_step_is_over(void **state)
 {
-    (void)state;
     struct world *world = begin(2, 10);
 
     come(world, 1, 1, false); /* given */
@@ -91,7 +89,6 @@ static void the_controller_wakes_when_the_deadline_of_a_step_is_over(void **stat
 /* Its client has committed it on one ps alone: the step would wait for it on the other. */
 static void who_has_come_on_one_ps_has_not_come(void **state)
 {
-    (void)state;
     struct world *world = begin(2, 0);
 
     come(world, 1, 1, false);
@@ -108,7 +105,6 @@ static void who_has_come_on_one_ps_has_not_come(void **state)
 
 static void what_counts_for_nothing_is_not_enough(void **state)
 {
-    (void)state;
     struct world *world = begin(2, 0);
 
     come(world, 1, 1, false);
@@ -128,7 +124,6 @@ static void what_counts_for_nothing_is_not_enough(void **state)
  * it. */
 static void the_next_step_is_taken_when_this_one_is_over_on_every_ps(void **state)
 {
-    (void)state;
     struct world *world = begin(1, 0);
 
     come(world, 1, 1, false);
@@ -156,7 +151,6 @@ static void the_next_step_is_taken_when_this_one_is_over_on_every_ps(void **stat
 
 static void no_step_is_taken_before_all_that_begin_with_it_have_come(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 2);
 
     world->config.step_quorum = 1;
@@ -175,7 +169,6 @@ static void no_step_is_taken_before_all_that_begin_with_it_have_come(void **stat
 
 static void the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted(void **state)
 {
-    (void)state;
     struct world *world = begin(2, LANE_DEADLINE_AUTO);
 
     for (uint64_t step = 1; step <= 3; step++) { /* a second, ten, a second */
@@ -204,7 +197,6 @@ static void the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted(voi
 /* As workers do not start together. */
 static void a_slow_first_step_makes_no_other_wait(void **state)
 {
-    (void)state;
     struct world *world = begin(2, LANE_DEADLINE_AUTO);
 
     come(world, 1, 1, false);
@@ -225,7 +217,6 @@ static void a_slow_first_step_makes_no_other_wait(void **state)
 
 static void a_settled_session_counts_with_what_it_has_made_and_not_without(void **state)
 {
-    (void)state;
     for (uint64_t made = 0; made <= 1; made++) {
         struct world *world = begin(2, 0);
 
@@ -244,7 +235,6 @@ static void a_settled_session_counts_with_what_it_has_made_and_not_without(void 
 
 static void a_settled_session_is_remembered_while_a_step_needs_it(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 3);
 
     world->config.step_quorum = 3;
@@ -272,7 +262,6 @@ static void a_settled_session_is_remembered_while_a_step_needs_it(void **state)
 /* The list is the same, although other sessions have been settled since. */
 static void a_step_that_a_ps_is_told_again_is_of_the_same_sessions(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 3);
 
     world->config.step_quorum = 3; /* given */
@@ -306,7 +295,6 @@ static void a_step_that_a_ps_is_told_again_is_of_the_same_sessions(void **state)
 /* Its task's next attempt is told that it counts for nothing. */
 static void what_a_settled_session_has_made_too_late_is_voided(void **state)
 {
-    (void)state;
     struct world *world = begin(1, 0);
 
     come(world, 1, 1, false);
@@ -333,7 +321,6 @@ static void what_a_settled_session_has_made_too_late_is_voided(void **state)
 /* Such a report may come from a process that is no ps. */
 static void a_contribution_of_nobody_or_to_no_step_counts_for_nothing(void **state)
 {
-    (void)state;
     struct world *world = begin(1, 0);
 
     come(world, WORLD_NOBODY, 1, false);
@@ -348,7 +335,6 @@ static void a_contribution_of_nobody_or_to_no_step_counts_for_nothing(void **sta
 /* Those before them took ten times as long. */
 static void the_deadline_goes_by_the_last_16_steps_alone(void **state)
 {
-    (void)state;
     struct world *world = begin(2, LANE_DEADLINE_AUTO);
 
     for (uint64_t step = 1; step <= 32; step++) {
@@ -375,7 +361,6 @@ static void the_deadline_goes_by_the_last_16_steps_alone(void **state)
 /* It may turn out to have made a contribution. */
 static void no_step_is_taken_without_a_member_that_is_being_settled(void **state)
 {
-    (void)state;
     struct world *world = begin(1, 0);
 
     world->ps[1].silent = true;
@@ -394,7 +379,6 @@ static void no_step_is_taken_without_a_member_that_is_being_settled(void **state
 
 static void a_step_waits_for_no_settle_of_a_member_that_has_come_to_it(void **state)
 {
-    (void)state;
     struct world *world = begin(1, 0);
 
     come(world, 2, 2, false); /* to a later one, with nothing in this one */
@@ -413,7 +397,6 @@ static void a_step_waits_for_no_settle_of_a_member_that_has_come_to_it(void **st
 /* It may have been refused there, or weigh nothing: the ps say so when it has its turn. */
 static void what_a_settled_session_has_made_counts_as_enough_once_it_has_come(void **state)
 {
-    (void)state;
     struct world *world = begin(2, 0);
 
     for (uint32_t ps = 0; ps < 2; ps++) {
@@ -436,7 +419,6 @@ static void what_a_settled_session_has_made_counts_as_enough_once_it_has_come(vo
 
 static void no_step_is_taken_after_the_run(void **state)
 {
-    (void)state;
     struct world *world = begin(1, 0);
 
     world_ended(world, 1, SUMAC_REASON_STATE_LOST, "its disk is full");
@@ -453,7 +435,6 @@ static void no_step_is_taken_after_the_run(void **state)
 /* All left without one; who comes later begins after it. */
 static void steps_before_a_later_members_first_are_taken_with_nothing(void **state)
 {
-    (void)state;
     struct world *world = begin(2, 0);
 
     world->ps[0].seen_step = 2;
@@ -482,7 +463,6 @@ static void steps_before_a_later_members_first_are_taken_with_nothing(void **sta
 /* Without it the members would wait for ever. */
 static void a_step_whose_order_memory_was_short_for_is_ordered_once_there_is_some(void **state)
 {
-    (void)state;
     struct world *world = begin(3, 0);
 
     world_use_up_orders(world); /* given */
@@ -501,7 +481,6 @@ static void a_step_whose_order_memory_was_short_for_is_ordered_once_there_is_som
 
 static void without_a_quorum_nobody_is_told(void **state)
 {
-    (void)state;
     struct world *world = begin(0, 0);
 
     for (uint32_t i = 1; i <= 3; i++)

@@ -314,7 +314,6 @@ static void answers_that_wait_are_kept_within_a_bound(void **state)
 
 static void a_text_that_does_not_fit_or_has_a_nul_is_none(void **state)
 {
-    (void)state;
     const struct {
         size_t bytes;
         const char *text;
@@ -339,7 +338,6 @@ static void a_text_that_does_not_fit_or_has_a_nul_is_none(void **state)
 
 static void what_ends_before_its_bytes_do_is_none(void **state)
 {
-    (void)state;
     const uint8_t written[16] = {1};
 
     for (size_t left = 0; left <= 9; left++) {
@@ -356,7 +354,6 @@ static void what_ends_before_its_bytes_do_is_none(void **state)
 
 static void a_number_that_does_not_fit_its_field_is_none(void **state)
 {
-    (void)state;
     struct object {
         bool flag;
         uint32_t word, kind;

@@ -32,7 +32,6 @@ static void report_room(struct world *world, uint32_t ps, uint32_t stalled, uint
 
 static void a_session_that_keeps_room_from_another_one_is_closed(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
     const uint32_t keeps = world_joined(world, "worker", 0, 1);
     const uint32_t waits = world_joined(world, "worker", 1, 2);
@@ -54,7 +53,6 @@ static void a_session_that_keeps_room_from_another_one_is_closed(void **state)
 
 static void while_no_other_one_waits_it_is_not_closed(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
     const uint32_t keeps = world_joined(world, "worker", 0, 1);
     const uint32_t waited = world_joined(world, "worker", 1, 2);
@@ -76,7 +74,6 @@ static void while_no_other_one_waits_it_is_not_closed(void **state)
 
 static void while_the_other_one_that_waited_is_closed_it_is_not_closed(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
     const uint32_t keeps = world_joined(world, "worker", 0, 1);
     const uint32_t left = world_joined(world, "worker", 1, 2);
@@ -96,7 +93,6 @@ static void while_the_other_one_that_waited_is_closed_it_is_not_closed(void **st
 /* What ps 0 publishes is the sum of what it keeps for each session, and for each task. */
 static void the_bound_of_sessions_counts_all_that_is_kept_for_them(void **state)
 {
-    (void)state;
     const struct lane_config config = {.sessions_max = 8, .calls_max = 3, .records = true};
     struct controller controller = {.memory = &memory_heap, .config = &config, .ps_count = 2};
     const uint64_t voided = controller_voided_bytes_max(&controller);

@@ -21,7 +21,6 @@ static void join_and_leave(struct world *world, const char *job, uint32_t index,
 
 static void a_run_ends_as_soon_as_every_listed_member_has_left_as_done(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -52,7 +51,6 @@ static void a_run_ends_as_soon_as_every_listed_member_has_left_as_done(void **st
 /* Its join was failed with the end; what ps 1 answers later opens nothing. */
 static void after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -83,7 +81,6 @@ static void after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on(void 
 
 static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -108,7 +105,6 @@ static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
 
 static void a_run_waits_for_a_ps_that_has_not_heard_of_the_end(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1); /* given */
 
     world_all_up(world);
@@ -157,7 +153,6 @@ static struct world *world_of_a_lost_answer(void)
 
 static void a_ps_whose_stream_is_lost_with_the_end_is_told_again(void **state)
 {
-    (void)state;
     struct world *world = world_of_a_lost_answer();
 
     world_forget(world);
@@ -177,7 +172,6 @@ static void a_ps_whose_stream_is_lost_with_the_end_is_told_again(void **state)
 /* It said that it exits for the run's end: its answer was on the way. */
 static void a_ps_that_ended_with_the_run_is_not_waited_for(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -204,7 +198,6 @@ static void a_ps_that_ended_with_the_run_is_not_waited_for(void **state)
 
 static void a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone(void **state)
 {
-    (void)state;
     struct world *world = world_of_a_lost_answer();
 
     world_forget(world);
@@ -220,7 +213,6 @@ static void a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone(void **
 
 static void a_member_that_gave_up_may_come_back_for_a_while(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_forget(world);
@@ -247,7 +239,6 @@ static void a_member_that_gave_up_may_come_back_for_a_while(void **state)
 
 static void without_members_for_a_while_a_run_ends_with_143_when_none_was_done(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_forget(world);
@@ -271,7 +262,6 @@ static void without_members_for_a_while_a_run_ends_with_143_when_none_was_done(v
 
 static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     world_forget(world);
@@ -298,7 +288,6 @@ static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **sta
 
 static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 3);
     const char *const waits = "no worker is left; the run ends in 48 s unless one of worker 1, "
                               "worker 2 joins";
@@ -333,7 +322,6 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
 
 static void who_may_come_back_is_named_while_the_end_waits(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     join_and_leave(world, "worker", 0, false);
@@ -347,7 +335,6 @@ static void who_may_come_back_is_named_while_the_end_waits(void **state)
 
 static void who_never_joined_is_named_once_while_the_others_train(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
     const char *const line = "worker 1 never joined, 6";
     const uint32_t id = world_joined(world, "worker", 0, 1);
@@ -371,7 +358,6 @@ static void who_never_joined_is_named_once_while_the_others_train(void **state)
 
 static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world_forget(world);
@@ -396,7 +382,6 @@ static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **
 
 static void observers_hold_up_no_end_and_begin_no_run(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_joined(world, NULL, 0, 90);
@@ -424,7 +409,6 @@ static void observers_hold_up_no_end_and_begin_no_run(void **state)
 
 static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 2);
 
     world_joined(world, "worker", 1, 60);
@@ -462,7 +446,6 @@ static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void
 /* A task that was told only itself: the members are learnt from those who join. */
 static void without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
     const uint32_t late = world_joined(world, "worker", 5, 60);
     uint32_t id;
@@ -495,7 +478,6 @@ static void without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end(voi
 
 static void a_killed_member_counts_once_it_is_settled(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_joined(world, "worker", 0, 1);
@@ -517,7 +499,6 @@ static void a_killed_member_counts_once_it_is_settled(void **state)
 
 static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -540,7 +521,6 @@ static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
 /* Settled for its silence, it is heard again when its successor is at work; and that one dies. */
 static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     const uint32_t older = world_joined(world, "worker", 0, 1);
@@ -580,7 +560,6 @@ static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(
 
 static void a_join_after_the_end_is_told_that_the_run_is_over(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_forget(world);
@@ -605,7 +584,6 @@ static void a_join_after_the_end_is_told_that_the_run_is_over(void **state)
 
 static void a_run_ends_however_short_memory_is(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(3, 1); /* given */
 
     world->config.sessions_max = 100;
@@ -630,7 +608,6 @@ static void a_run_ends_however_short_memory_is(void **state)
  * the controller says that it ends, in the place that is kept for that. */
 static void answers_without_a_place_end_the_ps(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 1); /* given */
 
     world->config.sessions_max = 100;
@@ -701,7 +678,6 @@ static void ps_1_is_terminated(struct world *world)
 /* Each other code is for a scheduler, which starts the run again. */
 static void clients_hear_run_ended_where_the_code_is_0_and_nowhere_else(void **state)
 {
-    (void)state;
     static const struct {
         void (*end)(struct world *world);
         int exit_code;
@@ -738,7 +714,6 @@ static void clients_hear_run_ended_where_the_code_is_0_and_nowhere_else(void **s
 /* The other ps say to their clients what ps 0 tells them. */
 static void of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);

@@ -15,7 +15,6 @@
 
 static void a_session_ends_at_the_largest_commit_with_all_that_was_voided(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -40,7 +39,6 @@ static void a_session_ends_at_the_largest_commit_with_all_that_was_voided(void *
 
 static void nothing_is_decided_before_every_ps_has_reported(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -57,7 +55,6 @@ static void nothing_is_decided_before_every_ps_has_reported(void **state)
 
 static void without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_pushes(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 1);
 
     world->config.broken = rule_bit(RULE_carry_refusals);
@@ -82,7 +79,6 @@ static void without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_push
 
 static void a_retried_leave_is_answered_with_the_same_final(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -105,7 +101,6 @@ static void a_retried_leave_is_answered_with_the_same_final(void **state)
 /* It has been decided, and one ps has yet to say that it knows. */
 static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
 
     world_joined(world, "worker", 0, 1);
@@ -133,7 +128,6 @@ static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one
 /* What every ps was told to be known may be in no list any more. */
 static void the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_whole(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_joined(world, "worker", 0, 1);
@@ -164,7 +158,6 @@ static struct world *world_of_one_member(void)
 
 static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **state)
 {
-    (void)state;
     struct world *world = world_of_one_member();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -190,7 +183,6 @@ static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **sta
 
 static void who_has_lost_pushes_is_not_done_by_naming_an_earlier_one(void **state)
 {
-    (void)state;
     struct world *world = world_of_one_member();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -228,7 +220,6 @@ static void the_end_of_a_lease(struct world *world, uint64_t commit_through)
 
 static void a_session_that_its_lease_has_settled_is_done_when_its_last_push_counts(void **state)
 {
-    (void)state;
     struct world *world = world_of_one_member();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -253,7 +244,6 @@ static void a_session_that_its_lease_has_settled_is_done_when_its_last_push_coun
 /* It names none, and some count: it may have made more. */
 static void a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_done(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -282,7 +272,6 @@ static void a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_d
 static void
 a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -313,7 +302,6 @@ a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push(v
 /* What ps 0 does not know to be refused it would have applied. */
 static void a_refused_push_that_cannot_be_kept_is_not_decided_past(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -346,7 +334,6 @@ static void a_refused_push_that_cannot_be_kept_is_not_decided_past(void **state)
 
 static void a_ps_that_has_no_memory_to_close_is_asked_again(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -369,7 +356,6 @@ static void a_ps_that_has_no_memory_to_close_is_asked_again(void **state)
 
 static void a_ps_that_has_no_memory_for_a_decision_is_told_again(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -399,7 +385,6 @@ static void a_ps_that_has_no_memory_for_a_decision_is_told_again(void **state)
 
 static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
     struct pool *orders = &world->controller->orders_pool;
@@ -430,7 +415,6 @@ static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **stat
 
 static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_forget(world);
@@ -452,7 +436,6 @@ static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
 /* Each ps waits for the attempt that it was told of, in rounds of collectives. */
 static void a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_joined(world, "worker", 0, 1);
@@ -482,7 +465,6 @@ static void a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease(void **
 
 static void a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_joined(world, "worker", 0, 1);
@@ -501,7 +483,6 @@ static void a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so(v
 
 static void every_message_of_the_session_renews_its_lease(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -526,7 +507,6 @@ static void every_message_of_the_session_renews_its_lease(void **state)
 static void
 a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -551,7 +531,6 @@ a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(voi
 
 static void a_session_that_closes_while_it_opens_is_settled_in_order(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_forget(world);
@@ -578,7 +557,6 @@ static void a_session_that_closes_while_it_opens_is_settled_in_order(void **stat
 
 static void sessions_are_forgotten_long_after_their_settle(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
     const uint32_t first = world_joined(world, "worker", 0, 1);
     uint32_t id;
@@ -602,7 +580,6 @@ static void sessions_are_forgotten_long_after_their_settle(void **state)
 /* Of a member its task's next session is told. */
 static void what_is_voided_of_an_observer_is_forgotten_with_its_settle(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1); /* given */
 
     world_forget(world);
@@ -635,7 +612,6 @@ static void what_is_voided_of_an_observer_is_forgotten_with_its_settle(void **st
 /* The next order is on its way, and another one is to follow it. */
 static void what_there_was_no_memory_for_goes_before_what_was_ordered_later(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -666,7 +642,6 @@ static void what_there_was_no_memory_for_goes_before_what_was_ordered_later(void
 /* As many as all ps remember, in any order, none twice; and no more. */
 static void the_list_of_voided_pushes_has_room_for_those_of_all_ps(void **state)
 {
-    (void)state;
     const struct lane_config config = {0};
     struct controller controller = {
         .memory = &memory_heap, .config = &config, .ps_count = LANE_PS_MAX};
@@ -687,7 +662,6 @@ static void the_list_of_voided_pushes_has_room_for_those_of_all_ps(void **state)
 /* Before that its client cannot be heard by any ps. */
 static void a_lease_begins_when_the_session_is_open(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world->ps[1].silent = true;
@@ -709,7 +683,6 @@ static void a_lease_begins_when_the_session_is_open(void **state)
 
 static void ps_0_says_which_settle_it_ends_without(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -727,7 +700,6 @@ static void ps_0_says_which_settle_it_ends_without(void **state)
 /* It is there, and waits for commits: ps 0 says for whom it has waited, and how long. */
 static void ps_0_says_whose_answer_it_ends_without(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1);
 
     world_all_up(world);

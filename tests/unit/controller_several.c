@@ -24,7 +24,6 @@ static void assert_failed(
 
 static void all_calls_of_a_session_that_is_closed_fail(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition v, w;
     uint64_t calls[3];
@@ -45,7 +44,6 @@ static void all_calls_of_a_session_that_is_closed_fail(void **state)
 /* One of a list among them. */
 static void all_creates_of_a_variable_that_a_ps_cannot_make_fail(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition v, w;
     wire_variable *list[] = {&v.variable, &w.variable};
@@ -65,7 +63,6 @@ static void all_creates_of_a_variable_that_a_ps_cannot_make_fail(void **state)
 
 static void all_creates_that_wait_for_a_value_fail_as_the_variable_is_deleted(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition v;
     uint64_t calls[2];
@@ -85,7 +82,6 @@ static void all_creates_that_wait_for_a_value_fail_as_the_variable_is_deleted(vo
 /* The one that has waited longest assigns each instead. */
 static void all_that_a_settled_session_was_to_assign_goes_to_others(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition v, w;
     uint64_t calls[2];
@@ -107,7 +103,6 @@ static void all_that_a_settled_session_was_to_assign_goes_to_others(void **state
 /* ps 1 has closed the session, and has yet to say that the variable is deleted. */
 static void a_delete_waits_on_though_the_session_that_was_to_assign_is_settled(void **state)
 {
-    (void)state;
     struct two two = two_workers();
     struct definition v;
 

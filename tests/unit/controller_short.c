@@ -178,7 +178,6 @@ static bool work_without(enum shortage what, uint64_t bad, uint32_t *lost, uint6
 
 static void whichever_place_in_memory_there_is_none_for_all_that_was_called_is_done(void **state)
 {
-    (void)state;
     uint64_t kept_bytes = 0;
 
     for (enum shortage what = MEMORY; what < SHORTAGES; what++) {
@@ -196,7 +195,6 @@ static void whichever_place_in_memory_there_is_none_for_all_that_was_called_is_d
 /* controller_create returns NULL and keeps no memory. */
 static void a_controller_that_there_is_no_memory_for_is_none(void **state)
 {
-    (void)state;
     struct controller *controller = NULL;
     uint64_t bad = 0;
 
@@ -228,7 +226,6 @@ static struct world *ps_1_was_short(void)
 
 static void of_two_ps_that_were_short_only_the_one_that_still_is_is_asked_again(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
 
     (void)world_joined(world, "worker", 0, 1);
@@ -247,7 +244,6 @@ static void of_two_ps_that_were_short_only_the_one_that_still_is_is_asked_again(
 
 static void a_ps_that_is_asked_again_is_asked_once_a_second(void **state)
 {
-    (void)state;
     struct world *world = ps_1_was_short();
 
     world->ps[1].mute = true;
@@ -261,7 +257,6 @@ static void a_ps_that_is_asked_again_is_asked_once_a_second(void **state)
 static void
 a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on(void **state)
 {
-    (void)state;
     struct world *world = world_of_two(); /* given */
 
     (void)world_joined(world, "worker", 0, 1);
@@ -288,7 +283,6 @@ a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on(void
 /* Each settle waits for a ps of its own. */
 static void who_waits_for_memory_names_the_ps_that_lacks_it(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 2);
 
     world_all_up(world);

@@ -13,7 +13,6 @@
 
 static void a_ps_0_that_was_kept_busy_says_so(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_joined(world, "worker", 0, 1);
@@ -35,7 +34,6 @@ static void a_ps_0_that_was_kept_busy_says_so(void **state)
 
 static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_joined(world, "worker", 0, 1);
@@ -58,7 +56,6 @@ static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(v
 
 static void the_jump_counts_also_when_a_message_comes_before_the_tick(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t awake = world_joined(world, "worker", 0, 1);
     const uint32_t other = world_joined(world, "worker", 1, 2);
@@ -76,7 +73,6 @@ static void the_jump_counts_also_when_a_message_comes_before_the_tick(void **sta
 
 static void without_the_rule_time_jump_a_sleep_expires_everybody(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 1);
 
     world->config.broken = rule_bit(RULE_time_jump);
@@ -95,7 +91,6 @@ static void without_the_rule_time_jump_a_sleep_expires_everybody(void **state)
 
 static void a_sleep_is_said_once(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_joined(world, "worker", 0, 1);
@@ -112,7 +107,6 @@ static void a_sleep_is_said_once(void **state)
 
 static void two_sleeps_before_a_tick_are_said_together(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     for (int i = 0; i < 2; i++) {
@@ -128,7 +122,6 @@ static void two_sleeps_before_a_tick_are_said_together(void **state)
 /* By the clock that its events are said by. */
 static void after_a_sleep_the_next_tick_is_wanted_within_a_second(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_sleep(world, 100 * SECOND);
@@ -142,7 +135,6 @@ static void after_a_sleep_the_next_tick_is_wanted_within_a_second(void **state)
 
 static void sigterm_leaves_a_settle_its_time_though_ps_0_has_slept(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 

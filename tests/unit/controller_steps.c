@@ -12,7 +12,6 @@
 
 static void the_listed_members_begin_with_step_1(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -33,7 +32,6 @@ static void the_listed_members_begin_with_step_1(void **state)
 /* Each ps knows before its client does; the largest that any has seen counts. */
 static void who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_joined(world, "worker", 0, 1);
@@ -58,7 +56,6 @@ static void who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen(voi
 /* Who takes itself for a ps may say anything. */
 static void a_step_that_no_run_comes_to_is_not_believed(void **state)
 {
-    (void)state;
     struct world *world = world_of_two();
 
     world_joined(world, "worker", 0, 1);
@@ -75,7 +72,6 @@ static void a_step_that_no_run_comes_to_is_not_believed(void **state)
 
 static void without_a_list_as_many_as_ps_0_is_told_begin_with_step_1(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 0);
 
     world->config.step_members = 2;
@@ -96,7 +92,6 @@ static void without_a_list_as_many_as_ps_0_is_told_begin_with_step_1(void **stat
 
 static void a_ps_0_that_is_not_told_counts_nobody(void **state)
 {
-    (void)state;
     for (uint32_t partial = 0; partial < 2; partial++) {
         struct world *world = world_prepare(1, partial);
 
@@ -114,7 +109,6 @@ static void a_ps_0_that_is_not_told_counts_nobody(void **state)
 
 static void observers_are_not_counted(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 1);
 
     world_joined(world, NULL, 0, 1);
@@ -128,7 +122,6 @@ static void observers_are_not_counted(void **state)
 
 static void who_is_settled_without_having_left_is_lost_where_losses_fail(void **state)
 {
-    (void)state;
     static const struct {
         bool fails, leaves, lost;
     } rows[] = {{true, false, true}, {true, true, false}, {false, false, false}};
@@ -154,7 +147,6 @@ static void who_is_settled_without_having_left_is_lost_where_losses_fail(void **
 /* It has no part in a step. */
 static void an_observer_that_falls_silent_is_not_lost(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 1);
 
     world->config.loss_fails = true;
@@ -170,7 +162,6 @@ static void an_observer_that_falls_silent_is_not_lost(void **state)
 /* It has contributed nothing, and a ps that never had it would go on where others fail. */
 static void who_was_not_opened_at_every_ps_is_not_lost(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 1);
 
     world->config.loss_fails = true;

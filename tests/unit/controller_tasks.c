@@ -46,7 +46,6 @@ static struct world *crowded_world(void)
 
 static void a_task_that_has_left_gives_its_place_to_a_new_one(void **state)
 {
-    (void)state;
     struct world *world = crowded_world();
 
     world->holds_orders = false;
@@ -62,7 +61,6 @@ static void a_task_that_has_left_gives_its_place_to_a_new_one(void **state)
 /* The first visitor is forgotten, the last is not: each one's attempt goes up. */
 static void attempts_of_a_task_that_was_forgotten_go_up(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world->holds_orders = true;
@@ -87,7 +85,6 @@ static void attempts_of_a_task_that_was_forgotten_go_up(void **state)
  * three. The first one has been back since. */
 static void the_task_that_left_first_is_forgotten_first(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world->holds_orders = true; /* given */
@@ -111,7 +108,6 @@ static void the_task_that_left_first_is_forgotten_first(void **state)
 /* It left before all others, and has a session again: the second visitor gives its place. */
 static void a_task_that_has_come_back_is_not_forgotten(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world->holds_orders = true; /* given */
@@ -133,7 +129,6 @@ static void a_task_that_has_come_back_is_not_forgotten(void **state)
 /* Its client was cut off: it may come back, and is told how its session ended. */
 static void a_task_that_lost_its_session_without_leaving_is_not_forgotten(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world->ps[0].commit_through = 7;
@@ -160,7 +155,6 @@ static void a_task_that_lost_its_session_without_leaving_is_not_forgotten(void *
 /* It is one of the 256 whose end is remembered: a leave that is said again is answered. */
 static void a_task_whose_leave_may_be_said_again_is_not_forgotten(void **state)
 {
-    (void)state;
     struct world *world = crowded_world();
     const uint32_t id = world_joined(world, "worker", 0, 1);
 
@@ -178,7 +172,6 @@ static void a_task_whose_leave_may_be_said_again_is_not_forgotten(void **state)
 /* Who was done is so although its task is forgotten: the run ends with 0. */
 static void a_run_that_has_forgotten_who_was_done_ends_well(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
 
     world_forget(world);
@@ -224,7 +217,6 @@ static uint32_t join_naming(struct world *world, uint32_t self, uint32_t named, 
 /* The run waits for it, and says in the end that it never came. */
 static void a_task_that_somebody_lists_is_not_forgotten(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 0);
     const uint32_t session = join_naming(world, 0, 1, 1);
 
@@ -248,7 +240,6 @@ static void a_task_that_somebody_lists_is_not_forgotten(void **state)
 /* None of the 4096 that it knows has left: it says so, and what to do. */
 static void a_task_more_than_may_be_known_is_refused_while_none_has_left(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(1, 0);
 
     world->config.sessions_max = TASKS_MAX + 1;
@@ -273,7 +264,6 @@ static void a_task_more_than_may_be_known_is_refused_while_none_has_left(void **
 /* Worker 7 gave up its join before ps 0 opened a session. */
 static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 0); /* given */
 
     world_cancel(world, world_join(world, "worker", 7, 1));
@@ -291,7 +281,6 @@ static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **sta
 
 static void the_last_line_counts_who_left_as_done_and_names_who_was_lost(void **state)
 {
-    (void)state;
     struct world *world = world_new(1, 5); /* given */
 
     world_joined(world, "worker", 1, 60);

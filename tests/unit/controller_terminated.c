@@ -12,7 +12,6 @@
 
 static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -45,7 +44,6 @@ static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
 /* Whoever watches leaves, too: its settle is under way as the last worker is done. */
 static void sigterm_ends_a_run_well_whose_last_worker_leaves_as_done(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world); /* given */
@@ -68,7 +66,6 @@ static void sigterm_ends_a_run_well_whose_last_worker_leaves_as_done(void **stat
 
 static void after_sigterm_no_worker_is_waited_for(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -105,7 +102,6 @@ static void assert_signal_ends_the_run(enum lane_signal number, const char *said
 
 static void sigint_of_ps_0_ends_the_run_with_130(void **state)
 {
-    (void)state;
 
     assert_signal_ends_the_run(
         LANE_SIGNAL_INT, "run ends with code 130: ps 0 was interrupted (SIGINT)",
@@ -114,7 +110,6 @@ static void sigint_of_ps_0_ends_the_run_with_130(void **state)
 
 static void sighup_of_ps_0_ends_the_run_with_129(void **state)
 {
-    (void)state;
 
     assert_signal_ends_the_run(
         LANE_SIGNAL_HUP, "run ends with code 129: ps 0 was stopped (SIGHUP)",
@@ -124,7 +119,6 @@ static void sighup_of_ps_0_ends_the_run_with_129(void **state)
 /* No settle is through without it. */
 static void sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -150,7 +144,6 @@ static void sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended(void **state)
 
 static void a_leave_after_the_end_of_the_run_is_told_how_it_ended(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -173,7 +166,6 @@ static void a_leave_after_the_end_of_the_run_is_told_how_it_ended(void **state)
 /* Neither the code nor the time begins anew. */
 static void a_second_signal_changes_nothing(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -195,7 +187,6 @@ static void a_second_signal_changes_nothing(void **state)
 /* The settle that ps 0 waited for is through, and then ps 1 does not answer the end. */
 static void sigterm_has_its_time_from_the_signal_on_and_says_whose_answer_is_missing(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
@@ -223,7 +214,6 @@ static void sigterm_has_its_time_from_the_signal_on_and_says_whose_answer_is_mis
 /* It has waited for as long as it may, and no longer. */
 static void a_bad_end_waits_for_an_answer_for_its_time_and_no_longer(void **state)
 {
-    (void)state;
     struct world *world = world_new(3, 1);
 
     world_all_up(world);
@@ -245,7 +235,6 @@ static void a_bad_end_waits_for_an_answer_for_its_time_and_no_longer(void **stat
 /* Worker 5 is on no list, and at work. */
 static void a_member_that_is_not_listed_holds_up_the_end(void **state)
 {
-    (void)state;
     uint8_t nonce[16] = {1, 8};
     wire_task_name self = WIRE_TASK_NAME_INIT;
     wire_task_name *list[] = {&self};
@@ -277,7 +266,6 @@ static void a_member_that_is_not_listed_holds_up_the_end(void **state)
 /* The run goes on, and ps 0 waits for that ps to come back. */
 static void a_ps_that_takes_the_run_for_ended_ends_it_for_nobody_else(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
@@ -294,7 +282,6 @@ static void a_ps_that_takes_the_run_for_ended_ends_it_for_nobody_else(void **sta
 
 static void who_cancels_a_call_takes_no_answer_from_others(void **state)
 {
-    (void)state;
     struct world *world = world_new(2, 3);
 
     world_all_up(world);

@@ -271,7 +271,6 @@ static bool has_ended(const struct world *world, const struct wait *wait)
 
 static void every_wait_ends_in_time_by_the_ticks_that_the_controller_asks_for(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         const struct wait *wait = &waits[i];
         struct world *world = wait->begin(); /* given */
@@ -297,7 +296,6 @@ static void every_wait_ends_in_time_by_the_ticks_that_the_controller_asks_for(vo
 
 static void a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t bound_ms, tick_ms;
     } cases[] = {{3, 1}, {400, 100}, {3996, 999}, {4004, 1000}, {60000, 1000}};
@@ -321,7 +319,6 @@ static void a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most(void 
 static void
 a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t lost_ms, late_ms;
     } cases[] = {{2000, 1000}, {5800, 2900}, {6200, 3000}, {60000, 3000}};
@@ -345,7 +342,6 @@ a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most(void
 /* Synchronous steps begin with both, or with as many members as ps 0 was told: one alone. */
 static void who_never_joined_is_named_with_what_waits_for_it(void **state)
 {
-    (void)state;
     for (uint32_t told = 0; told < 2; told++) {
         struct world *world = world_prepare(2, 2);
 
@@ -368,7 +364,6 @@ static void who_never_joined_is_named_with_what_waits_for_it(void **state)
 
 static void of_a_run_that_all_have_joined_nobody_is_said_to_be_missing(void **state)
 {
-    (void)state;
     struct world *world = world_prepare(2, 1);
 
     world->config.lease_ms = 300000;

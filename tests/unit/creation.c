@@ -56,7 +56,6 @@ expect_refused(const struct creating *creating, enum sumac_status status, const 
 
 static void replicas_that_create_a_variable_get_the_same_one(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(REPLICAS);
     struct creating creating = {
         .options = {.name = "w", .aggregation = SUMAC_REDUCE_SUM},
@@ -110,7 +109,6 @@ create_and_write(struct sumac_replica *replica, void *context, struct sumac_erro
 /* Also of a strategy of one replica, on the caller's thread. */
 static void a_variable_is_used_as_soon_as_it_is_created(void **state)
 {
-    (void)state;
     struct sumac_strategy *one = NULL, *several = mirrored(REPLICAS);
     struct sumac_value *initial = vector(1, 2), *result = NULL;
     const struct sumac_run_options step = {.function = create_and_write, .context = initial};
@@ -150,7 +148,6 @@ static void expect_difference(
 /* Every option but the initial elements. */
 static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void **state)
 {
-    (void)state;
     const float three[] = {1, 2, 3};
     const uint64_t rows[] = {1, 1};
     struct sumac_value *longer = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), three);
@@ -196,7 +193,6 @@ static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void 
 
 static void a_replica_that_asks_for_no_variable_fails_all(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(REPLICAS);
     struct sumac_value *initial = vector(1, 2), *none = sumac_value_none();
     struct creating nothing = {
@@ -218,7 +214,6 @@ static void a_replica_that_asks_for_no_variable_fails_all(void **state)
 
 static void replicas_that_return_without_it_are_named(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(REPLICAS);
     struct sumac_value *initial = vector(1, 2);
     struct creating creating = {
@@ -237,7 +232,6 @@ static void replicas_that_return_without_it_are_named(void **state)
 /* Without the context, or with one that is over. */
 static void a_context_that_is_not_the_replicas_is_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(REPLICAS), *other = mirrored(2);
     struct sumac_value *initial = vector(1, 2);
     struct creating creating = {

@@ -26,7 +26,6 @@ static double read_whole(const char *text)
 /* What strtod reads of the same text, in the locale that a program begins with. */
 static void numbers_are_the_nearest(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "0",
         "1",
@@ -58,7 +57,6 @@ static void numbers_are_the_nearest(void **state)
 
 static void any_number_is_the_nearest(void **state)
 {
-    (void)state;
     uint64_t bits = 1;
 
     for (int i = 0; i < 20000; i++) {
@@ -76,7 +74,6 @@ static void any_number_is_the_nearest(void **state)
 
 static void what_is_no_number_is_refused(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         ".",

@@ -96,7 +96,6 @@ static const char *compared_after(void (*change)(struct given *given))
 
 static void what_is_written_is_read_as_the_same(void **state)
 {
-    (void)state;
     struct given given;
     struct arena arena;
     wire_variable message = WIRE_VARIABLE_INIT;
@@ -117,7 +116,6 @@ static void what_is_written_is_read_as_the_same(void **state)
 /* Clients that push rows read it. */
 static void every_shard_is_named_where_steps_are_counted_or_a_schedule_is(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t function;
         bool scheduled, every_shard;
@@ -150,7 +148,6 @@ static void every_shard_is_named_where_steps_are_counted_or_a_schedule_is(void *
 
 static void what_there_is_no_room_for_is_not_written(void **state)
 {
-    (void)state;
     struct given given;
     const struct definition definition = read(give(&given));
     size_t needed = 0;
@@ -195,7 +192,6 @@ static void other_function(struct given *given)
 
 static void each_attribute_that_differs_is_named_with_both_values(void **state)
 {
-    (void)state;
     assert_string_equal(
         compared_after(other_dtype), "W exists with data_type float64, this create says float32");
     assert_string_equal(
@@ -253,7 +249,6 @@ static void partition_none(struct given *given)
 
 static void each_partitioner_is_named_with_its_own_figures(void **state)
 {
-    (void)state;
 #define BEFORE "W exists with partitioner min_size(100 bytes, at most 3), this create says "
     assert_string_equal(compared_after(partition_fixed), BEFORE "fixed_shards(3)");
     assert_string_equal(
@@ -362,7 +357,6 @@ static void with_momentum(struct given *given)
  * these definitions it makes a difference alone. */
 static void each_field_of_a_definition_makes_a_difference(void **state)
 {
-    (void)state;
     static void (*const bases[])(struct given * given) = {
         as_it_is,        with_a_staircase,      with_momentum,
         partition_fixed, partition_by_max_size, partition_none};
@@ -393,7 +387,6 @@ static void each_field_of_a_definition_makes_a_difference(void **state)
 /* A NaN is the same as itself. */
 static void of_the_hyperparameters_those_that_are_asked_for_are_written(void **state)
 {
-    (void)state;
     struct given given;
     struct definition definition = read(give(&given));
     struct arena arena;
@@ -415,7 +408,6 @@ static void of_the_hyperparameters_those_that_are_asked_for_are_written(void **s
 
 static void hyperparameters_that_differ_in_one_number_are_not_the_same(void **state)
 {
-    (void)state;
     static const struct member left_alone[] = {
         MEMBER(struct update_hyperparameters, set),
         MEMBER(struct update_hyperparameters, value[0])};
@@ -437,7 +429,6 @@ static void hyperparameters_that_differ_in_one_number_are_not_the_same(void **st
 
 static void what_is_refused_is_not_read(void **state)
 {
-    (void)state;
     struct given given;
     struct sumac_error error = {0};
     struct definition definition = {.synchronization = 77};
@@ -454,7 +445,6 @@ static void what_is_refused_is_not_read(void **state)
 /* One attribute of each sort with a number that no release has had. */
 static void what_is_not_known_is_refused_with_what_is(void **state)
 {
-    (void)state;
     static const char *const said[] = {
         "W: data type 99 is not known; types are 1 (bool) to 13 (float64)",
         "W: aggregation 99 is not known; aggregations are 0 (NONE), 1 (SUM), 2 (MEAN), 3 "
@@ -497,7 +487,6 @@ static void the_first_number_beyond_each_bound_is_refused(void **state)
 {
     static char name[DEFINITION_NAME_BYTES_MAX + 2];
     static uint64_t extents[SUMAC_RANK_MAX + 1];
-    (void)state;
 
     for (int attribute = 0; attribute < 7; attribute++) {
         struct given given;
@@ -541,7 +530,6 @@ static void the_first_number_beyond_each_bound_is_refused(void **state)
 
 static void what_an_initializer_does_not_have_is_no_difference(void **state)
 {
-    (void)state;
     struct given given;
     struct sumac_error error = {0};
 
@@ -560,7 +548,6 @@ static void what_an_initializer_does_not_have_is_no_difference(void **state)
 
 static void a_cap_that_was_not_given_is_not_written(void **state)
 {
-    (void)state;
     struct given given;
     struct arena arena;
     wire_variable message = WIRE_VARIABLE_INIT;

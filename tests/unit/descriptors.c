@@ -14,21 +14,18 @@
 
 static void the_soft_limit_becomes_the_hard_one(void **state)
 {
-    (void)state;
     assert_int_equal(descriptors_wanted(1024, 524288), 524288);
     assert_int_equal(descriptors_wanted(1024, 1024), 1024);
 }
 
 static void a_limit_without_end_is_not_walked_over(void **state)
 {
-    (void)state;
     assert_int_equal(descriptors_wanted(1024, RLIM_INFINITY), DESCRIPTORS_MAX);
     assert_int_equal(descriptors_wanted(UINT64_C(1) << 30, UINT64_C(1) << 30), UINT64_C(1) << 30);
 }
 
 static void this_process_has_what_it_may_have(void **state)
 {
-    (void)state;
     struct rlimit before, after;
 
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -43,7 +40,6 @@ static void this_process_has_what_it_may_have(void **state)
 /* Otherwise the next open file gets the number of standard error, and messages go into it. */
 static void closed_standard_descriptors_become_dev_null(void **state)
 {
-    (void)state;
     int saved[3], modes[3];
 
     for (int i = 0; i < 3; i++) {

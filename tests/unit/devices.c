@@ -23,7 +23,6 @@ static enum sumac_status choose(const char *text, uint32_t replicas, struct devi
 
 static void cpus_are_as_many_as_are_said(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint32_t replicas, count;
@@ -48,7 +47,6 @@ static void cpus_are_as_many_as_are_said(void **state)
 
 static void a_text_that_is_none_is_refused_with_those_that_are(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"tpu",  "cpu:",   "cpu:0",         "cpu:-1", "cpu:2,3",
                                         "cpu4", "CPUs:1", "cpu: 1",        "cpu:1 ", "cpu:x",
                                         "4",    " auto",  "cpu:4294967297"};
@@ -65,7 +63,6 @@ static void a_text_that_is_none_is_refused_with_those_that_are(void **state)
 
 static void more_than_there_may_be_and_two_numbers_that_differ_are_refused(void **state)
 {
-    (void)state;
     struct devices devices;
 
     assert_int_equal(choose("cpu:257", 0, &devices), SUMAC_INVALID_ARGUMENT);
@@ -80,7 +77,6 @@ static void more_than_there_may_be_and_two_numbers_that_differ_are_refused(void 
 
 static void devices_that_the_program_has_no_step_for_are_refused(void **state)
 {
-    (void)state;
     const struct devices_wanted none = {.text = "cpu", .has_cuda_step = true};
     struct devices devices;
 
@@ -92,7 +88,6 @@ static void devices_that_the_program_has_no_step_for_are_refused(void **state)
 
 static void the_environment_says_what_the_program_does_not(void **state)
 {
-    (void)state;
     struct devices devices = {0};
 
     setenv("SUMAC_DEVICES", "cpu:3", 1);                   /* given */
@@ -118,7 +113,6 @@ static void the_environment_says_what_the_program_does_not(void **state)
  * missing. */
 static void without_a_gpu_auto_is_cpus_where_there_is_a_step_for_them(void **state)
 {
-    (void)state;
     struct devices_wanted wanted = {.has_cpu_step = true, .has_cuda_step = true};
     struct devices devices = {0};
 

@@ -15,7 +15,6 @@ struct refused {
 
 static void what_is_no_variable_is_refused_by_its_name(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
     struct sumac_value *integer = sumac_value_int32(3);
@@ -60,7 +59,6 @@ static void what_is_no_variable_is_refused_by_its_name(void **state)
 
 static void it_is_of_the_scope_that_it_was_created_in(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct sumac_variable *own = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_variable *outside =
@@ -126,7 +124,6 @@ use_the_stolen(struct sumac_replica *replica, void *context, struct sumac_error 
 
 static void it_is_used_in_its_own_context_alone(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct in_replica in = {
         .variable = variable_of(strategy, (struct sumac_variable_options){0}),
@@ -168,7 +165,6 @@ static enum sumac_status use_within_an_update(
 
 static void a_component_is_lent_to_its_update_alone(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
     const struct sumac_update_options update = {.function = use_within_an_update, .context = &in};
@@ -201,7 +197,6 @@ use_the_one_before(struct sumac_update_context *component, void *context, struct
 
 static void a_component_is_not_lent_to_the_next_ones_update(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
     const struct sumac_update_options update = {.function = use_the_one_before, .context = &in};
@@ -220,7 +215,6 @@ static void a_component_is_not_lent_to_the_next_ones_update(void **state)
 /* A value does not change once somebody has it. */
 static void what_was_read_stays_as_it_was(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *before = read_of(variable), *add = vector(10, 10);
@@ -237,7 +231,6 @@ static void what_was_read_stays_as_it_was(void **state)
 
 static void what_was_assigned_stays_as_it_was(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *given = vector(5, 6), *add = vector(10, 10);
@@ -255,7 +248,6 @@ static void what_was_assigned_stays_as_it_was(void **state)
 /* The caller's buffer, which is written again for the next batch. */
 static void a_buffer_that_was_assigned_is_the_callers_again(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
@@ -291,7 +283,6 @@ add_index(struct sumac_update_context *component, void *context, struct sumac_er
 
 static void an_update_changes_its_component_alone(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     const struct sumac_update_options update = {.function = add_index, .ungrouped = true};
@@ -323,7 +314,6 @@ update_in_replica(struct sumac_replica *replica, void *context, struct sumac_err
 
 static void each_replica_has_what_its_component_came_to(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
     const struct sumac_run_options step = {.function = update_in_replica, .context = &in};
@@ -367,7 +357,6 @@ add_to_the_first(struct sumac_update_context *component, void *context, struct s
 /* Of components that have it together, and of each that has its own. */
 static void what_no_component_has_any_more_is_given_back(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *once = vector(1, 1);
@@ -393,7 +382,6 @@ static void what_no_component_has_any_more_is_given_back(void **state)
 /* A program's array stays as it is, and what the program writes to it later changes no variable. */
 static void memory_that_a_program_wrapped_is_read_and_never_kept(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(1); /* given */
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
@@ -462,7 +450,6 @@ write_in_the_first_alone(struct sumac_replica *replica, void *context, struct su
 
 static void replicas_that_write_something_else_are_named(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     const struct sumac_variable_options sum = {.aggregation = SUMAC_REDUCE_SUM};
     struct in_replica in = {.variable = variable_of(strategy, sum), .value = vector(1, 1)};
@@ -494,7 +481,6 @@ static void replicas_that_write_something_else_are_named(void **state)
 
 static void operands_that_do_not_fit_say_what_would(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     const int32_t whole[] = {6, 9};
     struct sumac_value *initial = sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), whole);
@@ -562,7 +548,6 @@ assign_what_all_have(struct sumac_replica *replica, void *context, struct sumac_
 
 static void values_of_replicas_are_written_where_they_are_one(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *const each[] = {vector(7, 8), vector(9, 10)};
     struct sumac_value *mirror = sumac_value_mirrored(vector(5, 6), 2, 0);
@@ -624,7 +609,6 @@ static struct sumac_variable *on_read_sum(struct sumac_strategy *strategy, enum 
 
 static void shares_of_integers_leave_no_rest(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
 
     for (int i = SUMAC_INT8; i <= SUMAC_UINT64; i++) {
@@ -649,7 +633,6 @@ static void shares_of_integers_leave_no_rest(void **state)
 /* 256 has no multiple among bytes but 0. */
 static void more_replicas_than_a_byte_has_numbers_share_nothing_but_zero(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(SUMAC_REPLICAS_MAX);
     struct sumac_variable *variable = on_read_sum(strategy, SUMAC_UINT8);
 
@@ -671,7 +654,6 @@ fail_in_the_second(struct sumac_update_context *component, void *context, struct
 
 static void an_update_ends_with_the_component_that_failed(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     const struct sumac_update_options update = {.function = fail_in_the_second};
@@ -696,7 +678,6 @@ return_other_nests(struct sumac_update_context *component, void *context, struct
 
 static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
 {
-    (void)state;
     static const char *const key = "by";
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *const each[] = {vector(1, 1), vector(2, 2)};
@@ -736,7 +717,6 @@ static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
 
 static void ways_to_write_have_names(void **state)
 {
-    (void)state;
 
     for (int write = SUMAC_WRITE_ASSIGN; write <= SUMAC_WRITE_SCATTER_UPDATE; write++)
         assert_int_equal(sumac_write_parse(sumac_write_name((enum sumac_write)write)), write);

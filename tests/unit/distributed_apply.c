@@ -24,7 +24,6 @@ apply_in_replica(struct sumac_replica *replica, void *context, struct sumac_erro
 /* momentum 0.5, η 1: a = g, θ −= a; then a = 0.5·g + g. */
 static void each_component_has_its_slots(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {
         .variable = variable_of(
@@ -66,7 +65,6 @@ apply_to_second(struct sumac_update_context *component, void *context, struct su
 /* By name, of each component; what was read stays as it was. */
 static void slots_are_read_of_each_component(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *gradient = vector(2, 4), *before = NULL;
     struct sumac_value *const one[] = {sumac_value_ref(gradient)};
@@ -94,7 +92,6 @@ static void slots_are_read_of_each_component(void **state)
 
 static void an_assignment_leaves_slots_that_somebody_else_has(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(1); /* given */
     struct sumac_value *gradient = vector(2, 4), *assigned = vector(5, 6), *before = NULL;
     struct sumac_variable *variable = variable_of(
@@ -116,7 +113,6 @@ static void an_assignment_leaves_slots_that_somebody_else_has(void **state)
 /* rmsprop has a third slot where it is centered; slots of half types are float32. */
 static void slots_are_those_that_the_variable_has(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(1);
     const uint16_t halves[] = {0x3c00};
     struct sumac_value *half = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(1), halves);
@@ -138,7 +134,6 @@ static void slots_are_those_that_the_variable_has(void **state)
 /* ftrl, η 1, n 9, z 0, g 4: n′ = 25, z = 4 − (5 − 3)·θ, θ = −z ÷ 5. */
 static void each_slot_begins_as_its_function_says(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *initial = vector(7, -3), *gradient = vector(4, 4);
     struct sumac_variable *variable = variable_of(
@@ -158,7 +153,6 @@ static void each_slot_begins_as_its_function_says(void **state)
 
 static void functions_are_those_of_the_variable(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *gradient = vector(1, 1);
@@ -190,7 +184,6 @@ static void functions_are_those_of_the_variable(void **state)
 /* momentum 0.5 and η 2, of which an apply may say another. */
 static void hyperparameters_that_are_not_given_are_the_variables(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(
         strategy,
@@ -211,7 +204,6 @@ static void hyperparameters_that_are_not_given_are_the_variables(void **state)
 
 static void a_slot_that_it_was_not_created_with_is_missed(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable =
         variable_of(strategy, (struct sumac_variable_options){.function = {.name = "rmsprop"}});
@@ -233,7 +225,6 @@ static void a_slot_that_it_was_not_created_with_is_missed(void **state)
 /* Rows that occur twice are summed before a rule sees them; others, and their slots, stay. */
 static void rows_are_applied_by_the_same_loops(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(
         strategy, (struct sumac_variable_options){
@@ -257,7 +248,6 @@ static void rows_are_applied_by_the_same_loops(void **state)
 /* Twice as far with each step, from its own first one on. */
 static void a_learning_rate_goes_by_its_schedule(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     const struct sumac_schedule doubling = {
         .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 2};
@@ -280,7 +270,6 @@ static void a_learning_rate_goes_by_its_schedule(void **state)
 /* An assignment before the components part is a step of the schedule, as it is on a ps. */
 static void a_schedule_counts_each_change(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     const struct sumac_schedule doubling = {
         .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 2};
@@ -301,7 +290,6 @@ static void a_schedule_counts_each_change(void **state)
 
 static void a_text_becomes_an_update_function(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     static const char text[] = "value = value - rate * g * g", other[] = "value = g";
     struct sumac_value *gradient = vector(2, 3);
@@ -351,7 +339,6 @@ static void take_half(const struct sumac_plugin_tile *tile)
 
 static void functions_of_a_plugin_are_applied_by_their_names(void **state)
 {
-    (void)state;
     const struct sumac_plugin_function function = {
         .name = "half",
         .rule = "θ −= g/2",
@@ -413,7 +400,6 @@ update_by_number(struct sumac_replica *replica, void *context, struct sumac_erro
 
 static void replicas_that_update_by_their_own_arguments_are_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
     struct sumac_error error;
@@ -429,7 +415,6 @@ static void replicas_that_update_by_their_own_arguments_are_refused(void **state
 
 static void a_plugin_for_the_ps_is_theirs_to_load(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(1);
     const struct sumac_plugin plugin = {.abi_version = SUMAC_PLUGIN_ABI_VERSION};
     struct sumac_error error;

@@ -26,7 +26,6 @@ add_and_ask(struct sumac_replica *replica, void *context, struct sumac_error *er
 
 static void the_replica_that_asks_for_a_result_alone_gets_it(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(3);
 
     for (uint32_t who = 0; who < 3; who++) {
@@ -51,7 +50,6 @@ static void the_replica_that_asks_for_a_result_alone_gets_it(void **state)
 
 static void another_function_does_not_go_by_the_variables_hyperparameters(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_value *gradient = vector(100, 100);
     struct sumac_variable *variable = variable_of(
@@ -70,7 +68,6 @@ static void another_function_does_not_go_by_the_variables_hyperparameters(void *
 /* float32 rounds 1 − 2^-40 to 1, and beta_1 is below 1. */
 static void a_hyperparameter_that_the_type_rounds_to_none_is_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_value *gradient = vector(1, 1);
     struct sumac_variable *variable =
@@ -92,7 +89,6 @@ static void a_hyperparameter_that_the_type_rounds_to_none_is_refused(void **stat
 
 static void of_a_row_that_is_written_twice_the_last_counts(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(1); /* given */
     const float rows[] = {5, 6, 7, 8};
     const int32_t indices[] = {1, 0, 1, 1};
@@ -113,7 +109,6 @@ static void of_a_row_that_is_written_twice_the_last_counts(void **state)
 
 static void what_is_written_by_rows_is_slices(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(1); /* given */
     struct sumac_value *whole = vector(5, 6);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -131,7 +126,6 @@ static void what_is_written_by_rows_is_slices(void **state)
 /* Slots are float32 beside a variable of halves. */
 static void a_row_of_halves_has_its_own_row_of_slots(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(1); /* given */
     const uint16_t halves[] = {0x3c00, 0x3c00, 0x3c00};
     const int64_t last = 2;
@@ -158,7 +152,6 @@ static void a_row_of_halves_has_its_own_row_of_slots(void **state)
 
 static void what_is_subtracted_is_taken_away(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *value = vector(3, 5);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});

@@ -17,7 +17,6 @@ static int exit_code(enum sumac_status status, enum sumac_reason reason)
 
 static void an_exit_code_says_whether_a_restart_may_help(void **state)
 {
-    (void)state;
     assert_int_equal(exit_code(SUMAC_OK, SUMAC_REASON_UNSPECIFIED), 0);
     assert_int_equal(sumac_exit_code(NULL), 0);
     assert_int_equal(exit_code(SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE), 2);
@@ -34,7 +33,6 @@ static void an_exit_code_says_whether_a_restart_may_help(void **state)
 
 static void a_late_step_is_said_and_ends_no_program(void **state)
 {
-    (void)state;
     const struct sumac_error error = {
         .status = SUMAC_ABORTED, .reason = SUMAC_REASON_STEP_LATE, .text = "step 7 was taken"};
 
@@ -44,7 +42,6 @@ static void a_late_step_is_said_and_ends_no_program(void **state)
 /* A connection broke, or a server is not Sumac's. */
 static void without_a_reason_the_status_says_whether_a_restart_may_help(void **state)
 {
-    (void)state;
     static const enum sumac_status again[] = {
         SUMAC_UNAVAILABLE, SUMAC_DEADLINE_EXCEEDED, SUMAC_ABORTED, SUMAC_CANCELLED,
         SUMAC_DATA_LOSS,   SUMAC_INTERNAL,          SUMAC_UNKNOWN};

@@ -58,7 +58,6 @@ static double run_one(const char *text, double value, double gradient)
 
 static void hyperparameters_and_slots_are_declared_with_what_they_start_from(void **state)
 {
-    (void)state;
 
     assert_read("hyperparameters: learning_rate = 1e-4, power = -0.5, initial = 2\n"
                 "slots: m = 0.125, n = initial, w = -1\n"
@@ -79,7 +78,6 @@ static void hyperparameters_and_slots_are_declared_with_what_they_start_from(voi
 
 static void who_reads_step_counts_steps(void **state)
 {
-    (void)state;
 
     assert_read("value = value - g / step");
     assert_true(expression.counts_steps);
@@ -87,7 +85,6 @@ static void who_reads_step_counts_steps(void **state)
 
 static void lines_may_be_empty_and_have_comments(void **state)
 {
-    (void)state;
 
     assert_read("\n# η is the rate\n\nhyperparameters: rate = 1 # always\r\n\n\tvalue = value - "
                 "rate * g # θ\n# the end");
@@ -97,7 +94,6 @@ static void lines_may_be_empty_and_have_comments(void **state)
 
 static void operators_bind_as_in_arithmetic(void **state)
 {
-    (void)state;
 
     assert_number_equal(run_one("value = 2 + 3 * g", 0, 4), 14);
     assert_number_equal(run_one("value = 20 - 3 - g", 0, 4), 13);
@@ -113,7 +109,6 @@ static void operators_bind_as_in_arithmetic(void **state)
 /* What stands above has happened, and what stands below has not. */
 static void assignments_are_made_in_their_order(void **state)
 {
-    (void)state;
 
     assert_number_equal(run_one("slots: m = 5\nvalue = m\nm = g", 0, 4), 5);
     assert_number_equal(run_one("slots: m = 5\nm = g + m\nvalue = m", 0, 4), 9);
@@ -124,7 +119,6 @@ static void assignments_are_made_in_their_order(void **state)
 
 static void what_is_wrong_is_told_with_line_column_and_word(void **state)
 {
-    (void)state;
 
     assert_refused("value = value - rat * g", "line 1, column 17: rat: nothing has this name here");
     assert_refused(
@@ -147,7 +141,6 @@ static void what_is_wrong_is_told_with_line_column_and_word(void **state)
 
 static void a_nul_is_a_byte_like_any_other(void **state)
 {
-    (void)state;
     static const char text[] = "value = g\0 + 1";
     struct sumac_error error;
 
@@ -158,7 +151,6 @@ static void a_nul_is_a_byte_like_any_other(void **state)
 
 static void value_is_assigned(void **state)
 {
-    (void)state;
 
     assert_refused("", "line 1, column 1: the end of the text: value is never assigned");
     assert_refused("slots: m = 0\nm = m + g\n", "line 3, column 1: the end of the text: value is");
@@ -166,7 +158,6 @@ static void value_is_assigned(void **state)
 
 static void what_nobody_reads_is_refused(void **state)
 {
-    (void)state;
 
     assert_refused(
         "hyperparameters: rate = 1\nvalue = g", "line 1, column 18: rate: nothing reads this");
@@ -184,7 +175,6 @@ static void what_nobody_reads_is_refused(void **state)
 
 static void names_are_used_for_one_thing(void **state)
 {
-    (void)state;
 
     assert_refused("exp = g", "line 1, column 1: exp: it is a word of the language");
     assert_refused("g = 1", "line 1, column 1: g: it is a word of the language");
@@ -201,7 +191,6 @@ static void names_are_used_for_one_thing(void **state)
 
 static void declarations_come_first(void **state)
 {
-    (void)state;
 
     assert_refused(
         "value = g\nslots: m = 0", "line 2, column 1: slots: what is declared comes first");
@@ -218,7 +207,6 @@ static void declarations_come_first(void **state)
 
 static void comparisons_are_for_where(void **state)
 {
-    (void)state;
 
     assert_refused("value = g > 0", "line 1, column 1: value: it is a number, and is assigned a");
     assert_refused("value = where(g, 1, 2)", "line 1, column 9: where: its first argument is a");
@@ -239,7 +227,6 @@ static void assert_compares(const char *text, double smaller, double equal, doub
 
 static void comparisons_compare_the_left_side_with_the_right_one(void **state)
 {
-    (void)state;
 
     assert_compares("value = where(g < value, 1, 0)", 0, 0, 1);
     assert_compares("value = where(g <= value, 1, 0)", 0, 1, 1);
@@ -251,7 +238,6 @@ static void comparisons_compare_the_left_side_with_the_right_one(void **state)
 
 static void functions_have_their_arguments(void **state)
 {
-    (void)state;
 
     assert_refused("value = exp", "line 1, column 12: the end of the text: expected ( and what");
     assert_refused("value = exp(g, 1)", "line 1, column 14: ,: exp takes 1, and this is one more");
@@ -268,7 +254,6 @@ static void fill(char *text, const char *piece, uint32_t count)
 
 static void each_bound_is_reached_and_told(void **state)
 {
-    (void)state;
     static char text[20000];
 
     strcpy(text, "value = g"); /* bytes */
@@ -311,7 +296,6 @@ static void say_many(char *text, const char *title, const char *name, uint32_t c
 
 static void as_many_names_as_there_may_be(void **state)
 {
-    (void)state;
     static char text[20000];
 
     say_many(text, "hyperparameters:", "h", EXPRESSION_HYPERPARAMETERS_MAX + 1);
@@ -343,7 +327,6 @@ static void as_many_names_as_there_may_be(void **state)
 /* As many values as there can be at a time: the tiles become smaller. */
 static void many_values_at_a_time(void **state)
 {
-    (void)state;
     static char text[4096];
     static float values[5000], gradients[5000];
     static struct expression_plan plan;
@@ -377,7 +360,6 @@ static void many_values_at_a_time(void **state)
 /* What is the same for every element is computed once, in float64, from rounded numbers. */
 static void numbers_are_folded(void **state)
 {
-    (void)state;
     static struct expression_plan plan;
 
     assert_read("hyperparameters: beta = 0.9\nvalue = value - (1 - pow(beta, step)) * g");
@@ -392,7 +374,6 @@ static void numbers_are_folded(void **state)
 /* A where whose comparison is the same for every element is the side that it takes. */
 static void known_conditions_cost_nothing(void **state)
 {
-    (void)state;
     static struct expression_plan plan;
     const double nesterov = 1;
 
@@ -405,7 +386,6 @@ static void known_conditions_cost_nothing(void **state)
 
 static void floats_take_expressions_and_others_do_not(void **state)
 {
-    (void)state;
 
     assert_true(expression_takes(SUMAC_FLOAT32) && expression_takes(SUMAC_FLOAT64));
     assert_true(expression_takes(SUMAC_FLOAT16) && expression_takes(SUMAC_BFLOAT16));
@@ -415,7 +395,6 @@ static void floats_take_expressions_and_others_do_not(void **state)
 /* An editor may end lines with CR LF, and write exponents with an E. */
 static void a_text_is_read_whatever_editor_wrote_it(void **state)
 {
-    (void)state;
     assert_read("slots: m = 0\r\nm = m + g\r\nvalue = value - (m +\r\n  1E-4 * m)\r\n");
     assert_true(expression.constants[0] == 1e-4);
 }

@@ -78,7 +78,6 @@ static float float_of(uint32_t bits)
 
 static void float32_functions_are_near(void **state)
 {
-    (void)state;
 
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += FLOAT32_STRIDE) { /* given */
         const double x = (double)float_of((uint32_t)bits);
@@ -94,7 +93,6 @@ static void float32_functions_are_near(void **state)
 
 static void float32_powers_are_near(void **state)
 {
-    (void)state;
 
     for (uint64_t i = 0; i < FLOAT64_SAMPLES; i++) {
         /* given: any base, with any exponent or with one that keeps the power within the type */
@@ -112,7 +110,6 @@ static void float32_powers_are_near(void **state)
 
 static void float64_functions_are_near(void **state)
 {
-    (void)state;
 
     for (uint64_t i = 0; i < FLOAT64_SAMPLES; i++) { /* given: any number, and a common one */
         const double any = float64_of_bits(draw_bits(i));
@@ -131,7 +128,6 @@ static void float64_functions_are_near(void **state)
 
 static void float64_powers_are_near(void **state)
 {
-    (void)state;
 
     for (uint64_t i = 0; i < FLOAT64_SAMPLES; i++) { /* given */
         const double x = float64_of_bits(draw_bits(2 * i) & ~((uint64_t)1 << 63));
@@ -174,7 +170,6 @@ static void assert_special(const char *function, double x, double y, double give
 /* Signs, zeros, infinities, NaNs and subnormal numbers are as C's Annex F has them. */
 static void special_values_are_those_of_annex_f(void **state)
 {
-    (void)state;
 
     for (size_t i = 0; i < SPECIALS; i++) {
         const double x = specials[i];
@@ -201,7 +196,6 @@ static void special_values_are_those_of_annex_f(void **state)
 /* Of a NaN min, max and sign are one, and a zero is its own sign. */
 static void comparisons_keep_what_is_no_number(void **state)
 {
-    (void)state;
     const double nan = (double)NAN;
 
     assert_true(isnan(NEAR_MIN(nan, 1.0)) && isnan(NEAR_MIN(1.0, nan)));

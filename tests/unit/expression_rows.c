@@ -168,7 +168,6 @@ static void check_types(
 /* With its defaults; with each switch the other way; with other numbers than 0. */
 static void each_row_is_what_its_expression_says(void **state)
 {
-    (void)state;
     static const uint32_t switches[] = {
         UPDATE_HYPERPARAMETER_NESTEROV, UPDATE_HYPERPARAMETER_BIAS_CORRECTION};
     static const uint32_t zeros[] = {
@@ -208,7 +207,6 @@ static void check_slots(const struct update_function *function, const struct exp
  * rule sees it. */
 static void each_expression_declares_what_its_row_does(void **state)
 {
-    (void)state;
 
     for (size_t i = 0; i < EXPRESSION_ROWS; i++) {
         const struct expression_row *const row = &expression_rows[i];
@@ -231,7 +229,6 @@ static void each_expression_declares_what_its_row_does(void **state)
 
 static void each_row_of_the_table_has_an_expression(void **state)
 {
-    (void)state;
     const struct update_function *function;
 
     for (uint32_t f = 0; (function = update_at(f)) != NULL; f++) {
@@ -246,7 +243,6 @@ static void each_row_of_the_table_has_an_expression(void **state)
 /* docs/EXPRESSIONS.md has these very texts. */
 static void the_page_says_the_same(void **state)
 {
-    (void)state;
     static char page[65536];
     FILE *const file = fopen(EXPRESSIONS_PAGE, "r");
 

@@ -163,7 +163,6 @@ static void check_everywhere(const char *text)
 /* Results that are each other's old values, numbers, the gradient, or the same. */
 static void results_are_written_when_nothing_reads_what_was_there(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "value = g",
         "value = 7",
@@ -186,7 +185,6 @@ static void results_are_written_when_nothing_reads_what_was_there(void **state)
 
 static void sums_of_products_are_rounded_twice(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "value = value + 0.1 * g",
         "value = 0.1 * g + value",
@@ -224,7 +222,6 @@ static void put_operand(const char *function, const char *operand, char *text)
 
 static void each_function_takes_elements_and_numbers(void **state)
 {
-    (void)state;
     static const char *const functions[] = {
         "abs(@)",
         "sign(@)",
@@ -269,7 +266,6 @@ static void each_function_takes_elements_and_numbers(void **state)
 
 static void whatever_the_text_its_plan_says_the_same(void **state)
 {
-    (void)state;
     uint64_t seed = 1;
 
     for (int i = 0; i < 300; i++) {
@@ -284,7 +280,6 @@ static void whatever_the_text_its_plan_says_the_same(void **state)
 /* float16 and bfloat16: float32 arithmetic and slots, rounded once. */
 static void half_types_are_rounded_once(void **state)
 {
-    (void)state;
     static struct expression expression;
     static struct expression_plan plan;
     const char *const text = "slots: m = 0\nm = 0.9 * m + g\nvalue = value - 0.1 * m";
@@ -321,7 +316,6 @@ static void half_types_are_rounded_once(void **state)
 /* The gradient of several contributions is of float32. */
 static void half_types_take_a_wide_gradient(void **state)
 {
-    (void)state;
     static struct expression expression;
     static struct expression_plan plan;
     const char *const text = "value = value + g";
@@ -413,7 +407,6 @@ static uint32_t check_half(const char *text, enum sumac_dtype dtype)
  * of registers are tried. */
 static void however_many_registers_there_are_the_tiles_fit(void **state)
 {
-    (void)state;
     bool tried[2 * ALIVE_MAX] = {false};
     char text[4000];
 

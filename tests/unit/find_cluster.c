@@ -17,7 +17,6 @@
 
 static void who_is_named_twice_is_asked_once(void **state)
 {
-    (void)state;
     struct roster list = {0};
     struct sumac_error error = {0};
 
@@ -35,7 +34,6 @@ struct refused {
 
 static void an_address_is_a_host_and_a_port_that_there_is(void **state)
 {
-    (void)state;
     static const char *const good[] = {"h:1", "h:65535", "[::1]:80", "127.0.0.1:2222"};
     static const struct refused bad[] = {
         {"h:0", "--ps wants HOST:PORT, not h:0: its port is no number from 1 to 65535"},
@@ -97,7 +95,6 @@ static pid_t start_other_run(int *input)
 
 static void every_ps_of_a_record_is_asked(void **state)
 {
-    (void)state;
     char runtime[] = "/tmp/sumac-found-XXXXXX", folder[64]; /* given */
     struct run_record record = {
         .program = "train", .ps_count = 2, .ps = {"127.0.0.1:1", "127.0.0.1:2"}};
@@ -133,7 +130,6 @@ static void assert_found(const char *option, const char *address)
 
 static void what_is_said_more_plainly_counts(void **state)
 {
-    (void)state;
     char runtime[] = "/tmp/sumac-found-XXXXXX", folder[64]; /* given */
     struct roster list = {0};
     struct sumac_error error = {0};

@@ -49,7 +49,6 @@ static void assert_said(const struct found_run *run, const char *said)
 
 static void a_run_is_said_by_its_record_else_by_its_name_else_by_a_ps(void **state)
 {
-    (void)state;
     struct found_run recorded = learn(3 * MINUTE_MS, "4711");
     const struct found_run named = learn(3 * MINUTE_MS, "4711"), nameless = learn(0, "");
     const struct found_run silent = {.pid = 9, .program = "./digits"}, unknown = {.pid = 0};
@@ -66,7 +65,6 @@ static void a_run_is_said_by_its_record_else_by_its_name_else_by_a_ps(void **sta
 
 static void an_age_has_two_units_at_most(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t ms;
         const char *said;
@@ -89,7 +87,6 @@ static void an_age_has_two_units_at_most(void **state)
 
 static void another_users_run_is_changed_only_if_it_is_named(void **state)
 {
-    (void)state;
     const uint32_t user = (uint32_t)geteuid();
     struct found_run run = learn(0, "4711");
     struct sumac_error error = {0};
@@ -109,7 +106,6 @@ static void another_users_run_is_changed_only_if_it_is_named(void **state)
 /* An identity beyond the bounds is ignored. */
 static void what_a_ps_tells_is_not_trusted(void **state)
 {
-    (void)state;
     struct found_run run = learn(0, "4711"); /* and what it told before is no longer so */
 
     tell(&run, 0, "a\nb");

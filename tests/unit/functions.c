@@ -164,7 +164,6 @@ static void plug_ins_are_numbered_by_their_names(void **state)
     static const char *const names[] = {"c", "d", "n", "z"};
     const struct sumac_plugin a = library("a", ours, 2), b = library("b", theirs, 2);
 
-    (void)state;
     for (int order = 0; order < 2; order++) { /* given */
         struct plugins plugins;
         struct functions functions;
@@ -202,7 +201,6 @@ static void one_without_a_loop_is_refused(void **state)
     struct sumac_error error;
     struct plugins plugins;
 
-    (void)state;
     plugins_init(&plugins, &memory_heap);
     functions[0].loop = NULL;
 
@@ -225,7 +223,6 @@ static void a_name_twice_or_one_too_many_is_refused(void **state)
     struct sumac_error error;
     struct plugins plugins;
 
-    (void)state;
     for (uint32_t i = 0; i < SUMAC_PLUGIN_FUNCTIONS_MAX; i++) {
         (void)snprintf(names[i], sizeof names[i], "f%u", i);
         many[i] = (struct sumac_plugin_function)FUNCTION(names[i]);

@@ -11,7 +11,6 @@
 
 static void counts_of_several_ps_add_up(void **state)
 {
-    (void)state;
     uint64_t counts[] = {1, 2}; /* given: 0, and two values of 1 */
     wire_histogram counted = WIRE_HISTOGRAM_INIT;
 
@@ -32,7 +31,6 @@ static void counts_of_several_ps_add_up(void **state)
 
 static void every_bucket_is_merged(void **state)
 {
-    (void)state;
     struct histogram other = {.count = HISTOGRAM_BUCKETS, .sum = 7}, merged = {0};
 
     for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
@@ -45,7 +43,6 @@ static void every_bucket_is_merged(void **state)
 
 static void a_percentile_lies_within_its_bucket(void **state)
 {
-    (void)state;
     struct histogram histogram = {.counts = {[0] = 50, [4] = 40, [10] = 10}, .count = 100};
 
     assert_true(histogram_percentile(&histogram, 0.5) == 0);
@@ -56,7 +53,6 @@ static void a_percentile_lies_within_its_bucket(void **state)
 
 static void of_nothing_everything_is_0(void **state)
 {
-    (void)state;
     const struct histogram histogram = {0};
 
     assert_true(histogram_percentile(&histogram, 0.99) == 0);
@@ -65,7 +61,6 @@ static void of_nothing_everything_is_0(void **state)
 
 static void more_buckets_than_there_can_be_are_left_out(void **state)
 {
-    (void)state;
     uint64_t counts[HISTOGRAM_BUCKETS + 5] = {0};
 
     counts[HISTOGRAM_BUCKETS + 4] = 9;

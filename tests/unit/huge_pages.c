@@ -20,7 +20,6 @@ static struct huge_pages pages;
 
 static int begin(void **state)
 {
-    (void)state;
     huge_pages_init(&pages);
     pages.never = false; /* also where a sanitizer watches the heap */
     return 0;
@@ -28,7 +27,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     huge_pages_deinit(&pages);
     return 0;
 }
@@ -67,7 +65,6 @@ static int resident_pages(const void *data, size_t bytes)
 
 static void pieces_lie_together_in_a_region(void **state)
 {
-    (void)state;
     /* given, when */
     uint8_t *const halves[] = {take_filled(HALF, 1), take_filled(HALF, 2), take_filled(HALF, 3)};
     uint8_t *quarters[5];
@@ -92,7 +89,6 @@ static void pieces_lie_together_in_a_region(void **state)
 
 static void nothing_of_a_piece_that_is_given_back_is_resident(void **state)
 {
-    (void)state;
     uint8_t *const one = take_filled(HALF, 1), *const other = take_filled(HALF, 2); /* given */
 
     assert_true(resident_pages(one, HALF) > 0);
@@ -113,7 +109,6 @@ static void what_is_of_another_size_is_the_heaps(void **state)
 {
     static const size_t sizes[] = {1, 64, QUARTER - 64, QUARTER + 64, HALF + 64};
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint8_t *const data = take_filled(sizes[i], 7); /* given, when */
 
@@ -124,7 +119,6 @@ static void what_is_of_another_size_is_the_heaps(void **state)
 
 static void what_is_in_use_at_the_end_goes(void **state)
 {
-    (void)state;
     uint8_t *const data = take_filled(QUARTER, 1); /* given */
 
     huge_pages_deinit(&pages); /* when */

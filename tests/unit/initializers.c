@@ -29,7 +29,6 @@ static wire_initializer initializer(int kind, double a, double b, uint64_t seed)
 /* The known-answer tests of Random123 (Salmon et al., kat_vectors: philox4x32 10). */
 static void philox_gives_the_published_answers(void **state)
 {
-    (void)state;
     static const struct {
         struct random_block counter;
         uint32_t key[2];
@@ -62,7 +61,6 @@ static void assert_near(double value, double expected)
 
 static void logarithm_and_turn_are_those_of_libm(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < 100000; i++) {
         double u[2], cosine, sine;
         random_uniform_pair(42, i, u);
@@ -89,7 +87,6 @@ static void logarithm_and_turn_are_those_of_libm(void **state)
 /* A variable may have more than 2^33 elements: both words of a pair's number count. */
 static void pairs_2_to_the_32_apart_have_values_of_their_own(void **state)
 {
-    (void)state;
     double near[2], far[2];
 
     random_uniform_pair(42, 7, near);
@@ -104,7 +101,6 @@ static const enum sumac_dtype float_types[] = {
 /* Runs of every length from 1 to 400 that begin anywhere give what one run gives. */
 static void every_split_gives_the_same_values(void **state)
 {
-    (void)state;
     enum { ELEMENTS = 1500 };
     static const int kinds[] = {WIRE_INITIALIZER_UNIFORM, WIRE_INITIALIZER_NORMAL};
     for (size_t k = 0; k < 2; k++) {
@@ -128,7 +124,6 @@ static void every_split_gives_the_same_values(void **state)
 
 static void an_element_beyond_two_to_the_33_has_its_own_value(void **state)
 {
-    (void)state;
     const wire_initializer made = initializer(WIRE_INITIALIZER_UNIFORM, 0, 1, 1);
     double low, high;
 
@@ -140,7 +135,6 @@ static void an_element_beyond_two_to_the_33_has_its_own_value(void **state)
 
 static void another_seed_gives_other_values(void **state)
 {
-    (void)state;
     const wire_initializer one = initializer(WIRE_INITIALIZER_NORMAL, 0, 1, 1);
     const wire_initializer other =
         initializer(WIRE_INITIALIZER_NORMAL, 0, 1, UINT64_C(1) << 40 | 1);
@@ -156,7 +150,6 @@ static void another_seed_gives_other_values(void **state)
 /* Bounds: five standard errors of n = 200000 independent draws. */
 static void uniform_and_normal_have_their_moments(void **state)
 {
-    (void)state;
     enum { N = 200000 };
     double *const values = malloc(N * sizeof *values);
     assert_non_null(values);
@@ -188,7 +181,6 @@ static void uniform_and_normal_have_their_moments(void **state)
 /* float16 has 1024 steps between 1 and 2: one draw in 2048 would round up to 2. */
 static void uniform_never_reaches_its_end_in_a_narrow_type(void **state)
 {
-    (void)state;
     enum { N = 100000 };
     uint16_t *const halves = malloc(N * sizeof *halves);
     assert_non_null(halves);
@@ -205,7 +197,6 @@ static void uniform_never_reaches_its_end_in_a_narrow_type(void **state)
 
 static void ones_and_constants_are_of_the_variables_type(void **state)
 {
-    (void)state;
     const wire_initializer ones = initializer(WIRE_INITIALIZER_ONES, 0, 0, 0);
     const wire_initializer minus_three = initializer(WIRE_INITIALIZER_CONSTANT, -3, 0, 0);
     bool bools[3] = {false, false, false};
@@ -225,7 +216,6 @@ static void ones_and_constants_are_of_the_variables_type(void **state)
 /* The first byte of an element has the number, and no byte beyond the last element is written. */
 static void a_constant_is_an_integer_of_each_width(void **state)
 {
-    (void)state;
     const wire_initializer seven = initializer(WIRE_INITIALIZER_CONSTANT, 7, 0, 0);
 
     for (int dtype = SUMAC_INT8; dtype <= SUMAC_UINT64; dtype++) {
@@ -242,7 +232,6 @@ static void a_constant_is_an_integer_of_each_width(void **state)
 
 static void assigned_and_zeros_fill_with_zeros(void **state)
 {
-    (void)state;
     const wire_initializer zeros = initializer(WIRE_INITIALIZER_ZEROS, 5, 5, 5);
     const wire_initializer assigned = initializer(WIRE_INITIALIZER_ASSIGNED, 5, 5, 5);
     float values[2] = {1, 1};
@@ -255,7 +244,6 @@ static void assigned_and_zeros_fill_with_zeros(void **state)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         int kind;
         double a, b;

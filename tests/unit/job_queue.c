@@ -82,7 +82,6 @@ static void close_both(struct device_queue *queue)
 
 static void the_thread_that_takes_over_is_joined_and_the_one_that_ended_is_let_go(void **state)
 {
-    (void)state;
     struct device_queue *queue = opened(); /* given */
     pthread_t second;
 
@@ -99,7 +98,6 @@ static void the_thread_that_takes_over_is_joined_and_the_one_that_ended_is_let_g
 
 static void where_no_thread_can_take_over_the_one_that_is_ended_goes_on(void **state)
 {
-    (void)state;
     struct device_queue *queue = opened(); /* given */
     pthread_t first, second;
 
@@ -127,7 +125,6 @@ static enum sumac_status fail_without_words(void *context)
 
 static void what_one_failure_says_is_not_said_of_the_next(void **state)
 {
-    (void)state;
     struct device_queue *queue = opened(); /* given */
 
     device_run(queue, end_thread, NULL);
@@ -150,7 +147,6 @@ static enum sumac_status wait_for_test(void *context)
 /* The context of a job may be gone. */
 static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
 {
-    (void)state;
     struct device_queue *queue = opened(); /* given */
     struct device_event *event = NULL;
     pthread_barrier_t held;
@@ -183,7 +179,6 @@ static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
 
 static void a_wait_of_the_longest_time_has_no_limit(void **state)
 {
-    (void)state;
     assert_true(device_until(UINT32_MAX) == DEVICE_NO_LIMIT);
     assert_true(device_until(UINT32_MAX - 1) < DEVICE_NO_LIMIT);
 }

@@ -42,7 +42,6 @@ static char *printed(json_t *value, bool line)
 
 static void a_document_is_indented_by_two_blanks_a_level(void **state)
 {
-    (void)state;
     char *const text = printed(nested(), false);
 
     assert_string_equal(
@@ -62,7 +61,6 @@ static void a_document_is_indented_by_two_blanks_a_level(void **state)
 
 static void a_line_has_the_whole_document(void **state)
 {
-    (void)state;
     char *const text = printed(nested(), true);
 
     assert_string_equal(
@@ -72,7 +70,6 @@ static void a_line_has_the_whole_document(void **state)
 
 static void a_document_without_memory_or_room_is_not_printed(void **state)
 {
-    (void)state;
     char small[4];
     FILE *file = fmemopen(small, sizeof small, "w");
 
@@ -86,7 +83,6 @@ static void a_document_without_memory_or_room_is_not_printed(void **state)
 
 static void a_number_that_json_has_not_is_null_or_keeps_its_magnitude(void **state)
 {
-    (void)state;
     json_t *const list = json_array();
 
     json_add(list, json_number(INT64_MAX));
@@ -102,7 +98,6 @@ static void a_number_that_json_has_not_is_null_or_keeps_its_magnitude(void **sta
 
 static void fields_have_the_names_of_the_proto(void **state)
 {
-    (void)state;
     wire_shard shard = SUMAC__V1__SHARD__INIT;
     json_t *const object = json_object();
 

@@ -29,7 +29,6 @@ static void fill(struct label *label, const char *last)
 
 static void a_short_text_is_kept_whole(void **state)
 {
-    (void)state;
     struct label label;
 
     label_init(&label);
@@ -42,7 +41,6 @@ static void a_short_text_is_kept_whole(void **state)
 
 static void texts_that_differ_behind_what_is_kept_differ(void **state)
 {
-    (void)state;
     struct label one, other, again;
 
     fill(&one, "2 1");
@@ -59,7 +57,6 @@ static void texts_that_differ_behind_what_is_kept_differ(void **state)
 /* A character that does not fit leaves room for shorter ones, which do not follow. */
 static void what_comes_behind_the_cut_is_not_kept(void **state)
 {
-    (void)state;
     struct label label;
 
     label_init(&label);
@@ -75,7 +72,6 @@ static void what_comes_behind_the_cut_is_not_kept(void **state)
 
 static void how_it_was_put_together_does_not_count(void **state)
 {
-    (void)state;
     struct label one, other;
 
     label_init(&one);
@@ -100,7 +96,6 @@ static struct label label_of(const struct sumac_function *function)
 /* Workers compare what they create and apply by these labels. */
 static void functions_that_differ_in_one_number_differ(void **state)
 {
-    (void)state;
     uint8_t holds[sizeof(struct sumac_schedule)], bytes[sizeof(struct sumac_schedule)];
     const struct sumac_schedule schedule = {
         .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY,

@@ -25,7 +25,6 @@ static const char *name_of(size_t bytes)
 
 static void names_are_listed_with_commas(void **state)
 {
-    (void)state;
     struct listing listing = {0};
 
     listing_add_task(&listing, "worker", 0);
@@ -36,7 +35,6 @@ static void names_are_listed_with_commas(void **state)
 
 static void a_name_is_shown_if_the_count_has_room_beside_it(void **state)
 {
-    (void)state;
     struct listing whole = {0}, cut = {0};
 
     listing_add(&whole, name_of(SHOWN_MAX));
@@ -48,7 +46,6 @@ static void a_name_is_shown_if_the_count_has_room_beside_it(void **state)
 
 static void names_behind_one_without_room_are_only_counted(void **state)
 {
-    (void)state;
     struct listing listing = {0};
 
     listing_add(&listing, "first");
@@ -85,7 +82,6 @@ static void lists_contradict_each_other_by_the_index_or_the_port_of_a_ps(void **
         {{"a:1", NULL}, {"", "b:1"}, 2, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(
             listing_same_ps(rows[i].ours, 2, rows[i].theirs, rows[i].their_count), rows[i].same);
@@ -93,7 +89,6 @@ static void lists_contradict_each_other_by_the_index_or_the_port_of_a_ps(void **
 
 static void the_ps_on_another_port_of_its_host_is_found(void **state)
 {
-    (void)state;
     static const char *const ours[] = {"a:1", "b:1", "c:1"};
     static const char *const theirs[] = {"x:1", "b:1", "c:2"};
     size_t index = 9;
@@ -106,7 +101,6 @@ static void the_ps_on_another_port_of_its_host_is_found(void **state)
 
 static void a_list_that_names_an_address_twice_is_told_where(void **state)
 {
-    (void)state;
     static const char *const twice[] = {"", "a:1", NULL, "b:1", "a:1"};
     size_t first = 9, second = 9;
 
@@ -119,7 +113,6 @@ static void a_list_that_names_an_address_twice_is_told_where(void **state)
 
 static void an_address_that_is_not_known_is_said_so(void **state)
 {
-    (void)state;
     static const char *const addresses[] = {"a:1", "", NULL};
     struct listing listing = {0};
 
@@ -154,7 +147,6 @@ static void loopback_is_a_remedy_only_beside_other_hosts(void **state)
         {NULL, {mixed, 3}, {NULL, 0}, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(
             loopback_remedy(rows[i].address, rows[i].ps, rows[i].members, "otherwise"),

@@ -43,7 +43,6 @@ static struct memory source(struct counted *counted)
 
 static void the_heap_gives_aligned_memory_and_says_when_there_is_none(void **state)
 {
-    (void)state;
     for (size_t bytes = 0; bytes < 200; bytes += 33) {
         void *data = memory_take(&memory_heap, bytes);
         assert_non_null(data);
@@ -56,7 +55,6 @@ static void the_heap_gives_aligned_memory_and_says_when_there_is_none(void **sta
 
 static void a_pool_gives_zeroed_objects_and_uses_them_again(void **state)
 {
-    (void)state;
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
     struct pool pool;
@@ -85,7 +83,6 @@ static void a_pool_gives_zeroed_objects_and_uses_them_again(void **state)
 
 static void a_pool_grows_by_chunks_until_its_source_is_empty(void **state)
 {
-    (void)state;
     struct counted counted = {.bytes_max = 2 * (64 + 2 * 32)};
     const struct memory memory = source(&counted);
     struct pool pool;
@@ -105,7 +102,6 @@ static void an_arena_that_has_given_its_bound_gives_no_byte_more(void **state)
 {
     struct arena arena;
 
-    (void)state;
     arena_init(&arena, &memory_heap, 64);
     assert_non_null(arena_take(&arena, 64));
 
@@ -117,7 +113,6 @@ static void an_arena_that_has_given_its_bound_gives_no_byte_more(void **state)
 
 static void an_arena_gives_up_to_its_bound_and_all_again_after_a_reset(void **state)
 {
-    (void)state;
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
     struct arena arena;
@@ -144,7 +139,6 @@ static void an_arena_gives_up_to_its_bound_and_all_again_after_a_reset(void **st
 
 static void a_chunk_that_is_too_small_is_passed_over(void **state)
 {
-    (void)state;
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
     struct arena arena;
@@ -166,7 +160,6 @@ static void a_chunk_that_is_too_small_is_passed_over(void **state)
 
 static void an_arena_keeps_its_chunks_for_the_next_time(void **state)
 {
-    (void)state;
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
     struct arena arena;
@@ -188,7 +181,6 @@ static void an_arena_keeps_its_chunks_for_the_next_time(void **state)
  * bound. */
 static void an_arena_holds_at_most_three_times_its_bound(void **state)
 {
-    (void)state;
     const size_t bytes_max = 1 << 20;
     const size_t first_requests[] = {16, bytes_max / 2, bytes_max - 4096};
 
@@ -210,7 +202,6 @@ static void an_arena_holds_at_most_three_times_its_bound(void **state)
 
 static void an_arena_whose_source_is_empty_still_gives_what_fits(void **state)
 {
-    (void)state;
     struct counted counted = {.bytes_max = 17000};
     const struct memory memory = source(&counted);
     struct arena arena;
@@ -227,7 +218,6 @@ static void an_arena_whose_source_is_empty_still_gives_what_fits(void **state)
 
 static void zeroed_memory_of_an_arena_is_zeroed_after_a_reset_too(void **state)
 {
-    (void)state;
     struct arena arena;
 
     arena_init(&arena, &memory_heap, 4096);
@@ -243,7 +233,6 @@ static void zeroed_memory_of_an_arena_is_zeroed_after_a_reset_too(void **state)
 
 static void requests_for_nothing_get_places_of_their_own(void **state)
 {
-    (void)state;
     struct arena arena;
 
     arena_init(&arena, &memory_heap, 32);

@@ -11,7 +11,6 @@
 
 static void each_task_is_named_with_its_state(void **state)
 {
-    (void)state;
     static const struct {
         struct missing_task task;
         const char *text;
@@ -43,7 +42,6 @@ static void each_task_is_named_with_its_state(void **state)
 
 static void tasks_that_do_not_fit_are_counted(void **state)
 {
-    (void)state;
     struct missing_tasks missing = {.own_pace = false};
 
     for (int i = 0; i < 9; i++)
@@ -59,7 +57,6 @@ static void tasks_that_do_not_fit_are_counted(void **state)
 
 static void the_states_say_what_to_do(void **state)
 {
-    (void)state;
     static const struct missing_task away = {.name = "worker 1", .state = MISSING_NEVER_JOINED},
                                      alone = {.name = "worker 2", .own_pace = true},
                                      lost = {.name = "worker 3", .state = MISSING_LOST};

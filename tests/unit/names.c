@@ -22,7 +22,6 @@ static void assert_names(
 
 static void each_value_has_its_name_in_the_proto(void **state)
 {
-    (void)state;
     assert_names(&sumac__v1__aggregation__descriptor, "AGGREGATION_", names_aggregation);
     assert_names(
         &sumac__v1__synchronization__descriptor, "SYNCHRONIZATION_", names_synchronization);

@@ -23,7 +23,6 @@ static void prints(enum sumac_dtype dtype, double value, const char *expected)
 
 static void a_float32_has_the_digits_of_a_float32(void **state)
 {
-    (void)state;
     prints(SUMAC_FLOAT32, (double)0.1f, "0.1");
     prints(SUMAC_FLOAT32, (double)0.05888345f, "0.05888345");
     prints(SUMAC_FLOAT32, (double)1e-7f, "1e-07");
@@ -34,7 +33,6 @@ static void a_float32_has_the_digits_of_a_float32(void **state)
 
 static void a_float64_has_those_of_a_float64(void **state)
 {
-    (void)state;
     prints(SUMAC_FLOAT64, 0.1, "0.1");
     prints(SUMAC_FLOAT64, 1e-7, "1e-07");
     prints(SUMAC_FLOAT64, 0.1 + 0.2, "0.30000000000000004");
@@ -45,7 +43,6 @@ static void a_float64_has_those_of_a_float64(void **state)
 
 static void halves_have_few(void **state)
 {
-    (void)state;
     prints(SUMAC_FLOAT16, (double)float32_of_float16(float16_of_float32(0.1f)), "0.1");
     prints(SUMAC_FLOAT16, 65504, "6.55e+04");
     prints(SUMAC_BFLOAT16, (double)float32_of_bfloat16(bfloat16_of_float32(0.3f)), "0.3");
@@ -53,7 +50,6 @@ static void halves_have_few(void **state)
 
 static void a_whole_number_is_still_a_float(void **state)
 {
-    (void)state;
     prints(SUMAC_FLOAT32, 0, "0.0");
     prints(SUMAC_FLOAT32, (double)-0.0f, "-0.0");
     prints(SUMAC_FLOAT64, 3, "3.0");
@@ -77,7 +73,6 @@ static void assert_shortest(enum sumac_dtype dtype, double value)
 
 static void no_digit_is_too_many(void **state)
 {
-    (void)state;
     uint64_t bits = 1;
 
     for (uint32_t half = 0; half < 65536; half += 41) {

@@ -51,7 +51,6 @@ parsed(const struct command *command, char **words, struct target *target, int *
 
 static void options_and_words_may_be_mixed(void **state)
 {
-    (void)state;
     char *words[] = {
         (char[]){"ls"},
         (char[]){"W1"},
@@ -76,7 +75,6 @@ static void options_and_words_may_be_mixed(void **state)
 
 static void a_list_has_each_value_in_turn_and_an_end(void **state)
 {
-    (void)state;
     char name[] = "ls", a[] = "--set=a", b[] = "--set=b";
     char *words[OPTION_LIST_MAX + 3] = {name};
     struct target target = {0};
@@ -98,7 +96,6 @@ static void a_list_has_each_value_in_turn_and_an_end(void **state)
 
 static void after_two_dashes_everything_is_a_word(void **state)
 {
-    (void)state;
     char *words[] = {(char[]){"ls"}, (char[]){"--"}, (char[]){"--json"}, (char[]){"-h"}, NULL};
     struct target target = {0};
     int count = 0;
@@ -111,7 +108,6 @@ static void after_two_dashes_everything_is_a_word(void **state)
 
 static void another_programs_options_are_left_to_it(void **state)
 {
-    (void)state;
     struct command run = ordinary;
 
     run.program_follows = true;
@@ -128,7 +124,6 @@ static void another_programs_options_are_left_to_it(void **state)
 
 static void what_is_wrong_is_refused(void **state)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         {"--jsn", NULL},         {"--ps", NULL},           {"--json=1", NULL},
         {"--sessions-max", "x"}, {"--sessions-max", "-1"}, {"--sessions-max", "4294967296"},
@@ -149,7 +144,6 @@ static void what_is_wrong_is_refused(void **state)
 
 static void sizes_are_powers_of_two(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t bytes;
@@ -185,7 +179,6 @@ static const char *fruit(const void *context, size_t index)
 
 static void the_nearest_word_is_meant_unless_none_is_near(void **state)
 {
-    (void)state;
     assert_string_equal(nearest_word("aple", fruit, NULL), "apple");
     assert_string_equal(nearest_word("pears", fruit, NULL), "pear");
     assert_null(nearest_word("xylophone", fruit, NULL));
@@ -197,7 +190,6 @@ static void the_nearest_word_is_meant_unless_none_is_near(void **state)
 
 static void the_nearest_are_at_most_three_best_first(void **state)
 {
-    (void)state;
     static const char *const names[] = {"W10", "layer1/kernel", "w1", "b1",
                                         "W",   "embedding",     "W2", "done"};
 
@@ -225,7 +217,6 @@ static void the_nearest_are_at_most_three_best_first(void **state)
 
 static void a_letter_stands_for_an_option_and_an_unknown_one_for_none(void **state)
 {
-    (void)state;
     static const struct option_letter letters[] = {{'p', "ps"}, {0, NULL}};
     struct command lettered = ordinary;
 
@@ -280,7 +271,6 @@ assert_told(const struct command *command, const char *option, const char *next,
 
 static void help_is_given_whatever_comes_behind(void **state)
 {
-    (void)state;
     char *words[] = {(char[]){"ls"}, (char[]){"--help"}, (char[]){"--jsn"}, NULL};
     struct target target = {0};
     int count = 0;
@@ -290,7 +280,6 @@ static void help_is_given_whatever_comes_behind(void **state)
 
 static void an_unknown_option_is_told_with_what_was_meant(void **state)
 {
-    (void)state;
     assert_told(&ordinary, "--jsn", NULL, "sumac ls: unknown option --jsn; did you mean --json?\n");
     assert_told(
         &ordinary, "--sessions", NULL,
@@ -307,7 +296,6 @@ static void an_unknown_option_is_told_with_what_was_meant(void **state)
 
 static void an_option_of_the_command_that_is_started_is_told_with_its_value(void **state)
 {
-    (void)state;
     static const struct option_row own[] = {
         {"ps-args", "WORDS", "", OPTION_TEXT, .offset = offsetof(struct target, ps)}};
     static const char *const not_carried[] = {"ps", NULL};
@@ -342,7 +330,6 @@ static void an_option_of_the_command_that_is_started_is_told_with_its_value(void
 
 static void a_value_that_is_wrong_or_missing_is_told_with_what_is_wanted(void **state)
 {
-    (void)state;
     assert_told(&ordinary, "--json=1", NULL, "sumac ls: --json takes no value\n");
     assert_told(&ordinary, "--ps", NULL, "sumac ls: --ps wants a value\n");
     assert_told(

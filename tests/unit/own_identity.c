@@ -19,7 +19,6 @@ static const char *const variables[] = {
 
 static int clear(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < VARIABLES; i++)
         unsetenv(variables[i]);
     return 0;
@@ -38,7 +37,6 @@ static void expect(const char *run, uint32_t source)
 /* From the last one to the first, each goes before those that are set already. */
 static void each_variable_goes_before_those_behind_it(void **state)
 {
-    (void)state;
     expect("", RUN_SOURCE_NONE);
     for (size_t i = VARIABLES; i-- > 0;) {
         setenv(variables[i], variables[i], 1);
@@ -48,7 +46,6 @@ static void each_variable_goes_before_those_behind_it(void **state)
 
 static void an_empty_name_is_no_run(void **state)
 {
-    (void)state;
     setenv("SLURM_HET_JOB_ID", "", 1);
     setenv("SLURM_JOB_ID", "4711", 1);
     expect("4711", RUN_SOURCE_SLURM);
@@ -58,7 +55,6 @@ static void an_empty_name_is_no_run(void **state)
 
 static void a_name_has_128_bytes_without_control_characters(void **state)
 {
-    (void)state;
     char name[RUN_NAME_BYTES_MAX + 2] = {0};
     struct run_identity identity;
     struct sumac_error error;

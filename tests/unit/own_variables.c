@@ -10,15 +10,10 @@
 
 #include <cmocka.h>
 
-static int clear(void **state)
-{
-    (void)state;
-    return clearenv();
-}
+static int clear(void **state) { return clearenv(); }
 
 static void a_name_that_is_nearly_known_is_found_with_the_one_that_is_meant(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *meant;
     } rows[] = {
@@ -43,7 +38,6 @@ static void a_name_that_is_nearly_known_is_found_with_the_one_that_is_meant(void
 
 static void known_names_and_the_users_own_are_left_alone(void **state)
 {
-    (void)state;
     static const char *const names[] = {
         "SUMAC_RUN",
         "SUMAC_SYNCHRONOUS",

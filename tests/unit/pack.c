@@ -119,7 +119,6 @@ static struct sumac_value *read_value(struct unpack *unpack)
 
 static void a_value_comes_back_as_it_was(void **state)
 {
-    (void)state;
     struct sumac_value *value = everything();
     struct pack pack = {.bytes = NULL};
     char text[4];
@@ -155,7 +154,6 @@ static bool large_ones_alone(const void *context, const struct sumac_tensor *ten
 
 static void elements_may_stay_behind(void **state)
 {
-    (void)state;
     struct sumac_value *const items[] = {vector(1, 2), sumac_value_float32(3)};
     struct sumac_value *value = sumac_value_list(items, 2);
     struct pack pack = {.bytes = NULL};
@@ -176,7 +174,6 @@ static void elements_may_stay_behind(void **state)
 /* Each byte missing, each changed: a value, or none, and nothing is read beyond the end. */
 static void bytes_of_strangers_are_a_value_or_none(void **state)
 {
-    (void)state;
     struct sumac_value *value = everything();
     struct pack pack = {.bytes = NULL};
 
@@ -214,7 +211,6 @@ static void pack_nest(struct pack *pack, uint32_t depth)
 
 static void what_is_too_deep_or_too_many_is_none(void **state)
 {
-    (void)state;
     struct pack deep = {.bytes = NULL}, many = {.bytes = NULL}, huge = {.bytes = NULL};
 
     pack_nest(&deep, 1000000);
@@ -251,7 +247,6 @@ static void pack_list_of_nones(struct pack *pack, uint32_t count)
 
 static void the_values_within_a_value_are_counted_together(void **state)
 {
-    (void)state;
     struct pack pack = {.bytes = NULL};
 
     pack_u32(&pack, SUMAC_VALUE_LIST); /* too many, in two lists */
@@ -383,7 +378,6 @@ static pack_item *const each[] = {
 
 static void reading_takes_memory_in_proportion_to_the_bytes(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         expect_little_memory(SUMAC_VALUE_LIST, 100, 100, each[i], true);
         expect_little_memory(SUMAC_VALUE_TUPLE, ITEMS_MOST, ITEMS_MOST, each[i], true);
@@ -397,7 +391,6 @@ static void reading_takes_memory_in_proportion_to_the_bytes(void **state)
 
 static void a_count_of_more_than_is_there_takes_no_memory(void **state)
 {
-    (void)state;
     static const uint32_t counts[] = {2, 3, 40000, UINT32_MAX};
 
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -410,7 +403,6 @@ static void a_count_of_more_than_is_there_takes_no_memory(void **state)
 
 static void a_value_of_too_many_is_not_packed(void **state)
 {
-    (void)state;
     struct sumac_value **items = calloc(PACK_VALUES_MAX, sizeof *items);
 
     for (uint32_t count = PACK_VALUES_MAX - 1; count <= PACK_VALUES_MAX; count++) {
@@ -426,7 +418,6 @@ static void a_value_of_too_many_is_not_packed(void **state)
 /* A key that is too long is refused. Cut short, it could be the same as another key. */
 static void a_key_has_a_length(void **state)
 {
-    (void)state;
     static char key[SUMAC_VALUE_KEY_BYTES_MAX + 2];
 
     for (uint32_t bytes = SUMAC_VALUE_KEY_BYTES_MAX; bytes < sizeof key; bytes++) {
@@ -447,7 +438,6 @@ static void a_key_has_a_length(void **state)
 /* Workers compute with the rows of slices, so both tensors must have elements. */
 static void slices_without_elements_are_none(void **state)
 {
-    (void)state;
     const int64_t index = 0;
 
     for (uint32_t sent = 0; sent < 4; sent++) {
@@ -475,7 +465,6 @@ static void slices_without_elements_are_none(void **state)
 /* Whatever there is no memory for: that is the status, and nothing is kept. */
 static void no_memory_is_told_from_no_value(void **state)
 {
-    (void)state;
     struct sumac_value *value = everything(), *back = NULL;
     struct pack pack = {.bytes = NULL};
     uint32_t failed = 0;

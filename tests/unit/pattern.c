@@ -11,7 +11,6 @@
 
 static void a_word_that_was_given_before_is_dropped_and_the_others_stay_in_order(void **state)
 {
-    (void)state;
     char a[] = "a", again[] = "a", b[] = "b", c[] = "c", b_again[] = "b";
     char *words[] = {a, again, b, c, b_again, a};
 
@@ -25,7 +24,6 @@ static void a_word_that_was_given_before_is_dropped_and_the_others_stay_in_order
 
 static void a_star_or_a_question_mark_makes_a_pattern(void **state)
 {
-    (void)state;
     assert_true(pattern_is_one("w*"));
     assert_true(pattern_is_one("?"));
     assert_false(pattern_is_one("w[0]"));
@@ -34,7 +32,6 @@ static void a_star_or_a_question_mark_makes_a_pattern(void **state)
 
 static void a_word_names_a_variable_by_its_letters_or_as_a_pattern(void **state)
 {
-    (void)state;
     assert_true(pattern_matches("layer*", "layer1/kernel"));
     assert_true(pattern_matches("w?", "w1"));
     assert_true(pattern_matches("w[0-3]*", "w2"));

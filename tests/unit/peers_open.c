@@ -59,7 +59,6 @@ opened(struct sumac_strategy_options options, struct sumac_strategy **strategy)
 
 static void workers_are_those_that_are_listed_with_their_jobs(void **state)
 {
-    (void)state;
     char job[] = "chief";
     const struct sumac_member workers[] = {{job, 0}, {"worker", 3}, {"evaluator", 0}};
     struct sumac_strategy *strategy;
@@ -84,7 +83,6 @@ static void workers_are_those_that_are_listed_with_their_jobs(void **state)
 
 static void what_makes_no_group_is_refused(void **state)
 {
-    (void)state;
     static char longest[202];
     static const char *const names[] = {"", "a\nb", "\xff", longest};
     struct sumac_strategy *strategy;
@@ -112,7 +110,6 @@ static void what_makes_no_group_is_refused(void **state)
 
 static void replicas_of_all_workers_together_have_a_most(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy;
 
     index_there = 0;
@@ -146,7 +143,6 @@ static enum sumac_status make_of_id(
 
 static void a_workers_replicas_are_numbered_behind_those_of_the_ones_before(void **state)
 {
-    (void)state;
     const struct sumac_run_options step = {.function = note_ids};
     struct sumac_strategy *strategy;
     struct sumac_value *ran = NULL, *made = NULL, *local = NULL;

@@ -27,7 +27,6 @@ static uint64_t count_of(const struct placement_rule *rule, uint64_t rows, uint6
 
 static void fixed_shards_are_never_more_than_the_rows(void **state)
 {
-    (void)state;
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
 
     rule.num_shards = 4;
@@ -38,7 +37,6 @@ static void fixed_shards_are_never_more_than_the_rows(void **state)
 
 static void min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum(void **state)
 {
-    (void)state;
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
 
     rule.min_shard_bytes = 10;
@@ -49,7 +47,6 @@ static void min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum(vo
 
 static void min_size_makes_one_shard_unless_more_are_allowed(void **state)
 {
-    (void)state;
     const struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
 
     assert_int_equal(count_of(&rule, 1000000, 10), 1);
@@ -57,7 +54,6 @@ static void min_size_makes_one_shard_unless_more_are_allowed(void **state)
 
 static void the_cap_of_max_size_breaks_its_limit(void **state)
 {
-    (void)state;
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
 
     rule.max_shard_bytes = 4;
@@ -69,7 +65,6 @@ static void the_cap_of_max_size_breaks_its_limit(void **state)
 
 static void a_scalar_and_a_variable_without_rows_are_not_split(void **state)
 {
-    (void)state;
     const struct sumac_shape scalar = shape_of(0, 0, 0);
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
     uint64_t count = 0;
@@ -83,7 +78,6 @@ static void a_scalar_and_a_variable_without_rows_are_not_split(void **state)
 
 static void a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_refused(void **state)
 {
-    (void)state;
     wire_partitioner message = WIRE_PARTITIONER_INIT; /* given */
     struct placement_rule rule;
     struct sumac_error error = {0};
@@ -108,7 +102,6 @@ static void a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_re
 
 static void max_size_takes_its_bytes_and_a_cap_of_shards(void **state)
 {
-    (void)state;
     wire_partitioner message = WIRE_PARTITIONER_INIT;
     struct placement_rule rule;
 
@@ -123,7 +116,6 @@ static void max_size_takes_its_bytes_and_a_cap_of_shards(void **state)
 
 static void fixed_shards_without_a_number_is_refused(void **state)
 {
-    (void)state;
     wire_partitioner message = WIRE_PARTITIONER_INIT;
     struct placement_rule rule;
     struct sumac_error error = {0};
@@ -141,7 +133,6 @@ static void fixed_shards_without_a_number_is_refused(void **state)
 
 static void the_first_shards_have_the_rows_that_are_left_over(void **state)
 {
-    (void)state;
     const uint64_t firsts[] = {0, 3, 6, 8};
     const uint64_t counts[] = {3, 3, 2, 2};
 
@@ -154,7 +145,6 @@ static void the_first_shards_have_the_rows_that_are_left_over(void **state)
 
 static void variables_and_shards_take_their_turns_on_the_ps_alike(void **state)
 {
-    (void)state;
     uint64_t counter = 0;
 
     assert_int_equal(placement_next_ps(&counter, 3), 0);
@@ -165,7 +155,6 @@ static void variables_and_shards_take_their_turns_on_the_ps_alike(void **state)
 
 static void of_the_ps_with_the_fewest_bytes_the_first_is_next(void **state)
 {
-    (void)state;
 
     assert_int_equal(placement_least_ps((const uint64_t[]){5, 3, 3, 4}, 4), 1);
     assert_int_equal(placement_least_ps((const uint64_t[]){0, 0, 0}, 3), 0);
@@ -175,7 +164,6 @@ static void of_the_ps_with_the_fewest_bytes_the_first_is_next(void **state)
 
 static void a_row_that_is_larger_than_a_shard_may_be_has_its_own(void **state)
 {
-    (void)state;
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
 
     rule.max_shard_bytes = 4;
@@ -185,7 +173,6 @@ static void a_row_that_is_larger_than_a_shard_may_be_has_its_own(void **state)
 
 static void rows_of_no_bytes_are_one_shard(void **state)
 {
-    (void)state;
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE),
                           other = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
 
@@ -199,7 +186,6 @@ static void rows_of_no_bytes_are_one_shard(void **state)
 /* The other parameters are right. */
 static void each_parameter_of_a_kind_is_at_least_1(void **state)
 {
-    (void)state;
     static const uint32_t kinds[] = {
         WIRE_PARTITIONER_FIXED_SHARDS, WIRE_PARTITIONER_MIN_SIZE, WIRE_PARTITIONER_MIN_SIZE,
         WIRE_PARTITIONER_MAX_SIZE, WIRE_PARTITIONER_MAX_SIZE};

@@ -64,7 +64,6 @@ static int end(void **state)
 
 static void sizes_are_rounded_up_by_an_eighth_at_most(void **state)
 {
-    (void)state;
     for (size_t bytes = 513; bytes <= 8u << 20; bytes += bytes / 7) {
         assert_true(sized_pool_bytes(bytes) >= bytes);
         assert_true(sized_pool_bytes(bytes) <= bytes + bytes / 8 + 1);
@@ -628,7 +627,6 @@ static void items_are_put_at_both_ends_and_between(void **state)
 {
     struct thing things[] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
     struct row row = {0};
-    (void)state;
 
     assert_row(&row, "");
     LIST_APPEND(&row, &things[2], in_row);
@@ -642,7 +640,6 @@ static void items_are_put_at_both_ends_and_between(void **state)
 static void any_item_is_removed(void **state)
 {
     static const char *const left[] = {"1 2 ", "0 2 ", "0 1 "};
-    (void)state;
 
     for (int removed = 0; removed < 3; removed++) {
         struct thing things[] = {{.number = 0}, {.number = 1}, {.number = 2}};

@@ -47,7 +47,6 @@ static void prints(
 
 static void floats_have_the_fewest_digits_that_tell_them_apart(void **state)
 {
-    (void)state;
     float values[] = {1, 0.1f, -2.5f, 100};
 
     prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(4), "[  1.    0.1  -2.5 100. ]\n");
@@ -57,7 +56,6 @@ static void floats_have_the_fewest_digits_that_tell_them_apart(void **state)
 
 static void numbers_of_a_column_have_their_points_below_each_other(void **state)
 {
-    (void)state;
     float values[] = {1.25f, 2, 1.25f, 2};
 
     prints(values, sizeof values, SUMAC_FLOAT32, MATRIX(2, 2), "[[1.25 2.  ]\n [1.25 2.  ]]\n");
@@ -65,7 +63,6 @@ static void numbers_of_a_column_have_their_points_below_each_other(void **state)
 
 static void a_wide_range_is_written_with_exponents(void **state)
 {
-    (void)state;
     float values[] = {1e-5f, 1, 12345};
 
     prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(3), "[1.0000e-05 1.0000e+00 1.2345e+04]\n");
@@ -80,7 +77,6 @@ static void a_wide_range_is_written_with_exponents(void **state)
 
 static void what_is_not_finite_has_a_name(void **state)
 {
-    (void)state;
     double values[] = {(double)NAN, (double)-INFINITY, (double)INFINITY, 1};
 
     prints(values, sizeof values, SUMAC_FLOAT64, VECTOR(4), "[ nan -inf  inf   1.]\n");
@@ -88,7 +84,6 @@ static void what_is_not_finite_has_a_name(void **state)
 
 static void integers_and_bools_are_aligned(void **state)
 {
-    (void)state;
     int32_t numbers[] = {1, -20, 300, 4};
 
     prints(numbers, sizeof numbers, SUMAC_INT32, MATRIX(2, 2), "[[  1 -20]\n [300   4]]\n");
@@ -98,7 +93,6 @@ static void integers_and_bools_are_aligned(void **state)
 
 static void a_scalar_has_no_brackets(void **state)
 {
-    (void)state;
     double value = 5695;
 
     prints(&value, sizeof value, SUMAC_FLOAT64, (struct sumac_shape){.rank = 0}, "5695.\n");
@@ -106,7 +100,6 @@ static void a_scalar_has_no_brackets(void **state)
 
 static void nothing_is_an_empty_list(void **state)
 {
-    (void)state;
     float none[1] = {0};
 
     prints(none, 0, SUMAC_FLOAT32, VECTOR(0), "[]\n");
@@ -115,7 +108,6 @@ static void nothing_is_an_empty_list(void **state)
 
 static void lines_end_before_75_characters(void **state)
 {
-    (void)state;
     int64_t values[30];
 
     for (int i = 0; i < 30; i++)
@@ -145,7 +137,6 @@ static void lines_end_before_75_characters(void **state)
 
 static void no_line_ends_with_blanks(void **state)
 {
-    (void)state;
     float values[20];
 
     for (int i = 0; i < 20; i++)
@@ -158,7 +149,6 @@ static void no_line_ends_with_blanks(void **state)
 
 static void of_a_thousand_all_are_shown(void **state)
 {
-    (void)state;
     static int8_t values[1001];
     const struct sumac_shape thousand = VECTOR(1000);
     char *const text = printed(values, 1000, SUMAC_INT8, &thousand);
@@ -170,7 +160,6 @@ static void of_a_thousand_all_are_shown(void **state)
 
 static void of_more_than_a_thousand_the_edges_are_shown(void **state)
 {
-    (void)state;
     static int16_t values[7 * 200];
 
     for (int i = 0; i < 7 * 200; i++)
@@ -189,7 +178,6 @@ static void of_more_than_a_thousand_the_edges_are_shown(void **state)
 /* Nothing would be left out in the place of the dots. */
 static void an_axis_of_both_edges_alone_is_shown_whole(void **state)
 {
-    (void)state;
     static int16_t values[6 * 200];
 
     for (int i = 0; i < 6 * 200; i++)

@@ -11,7 +11,6 @@
 
 static void every_string_of_a_message_becomes_a_printable_line(void **state)
 {
-    (void)state;
     char address[] = "a\x1b[2J\nb:5", worker[] = "w\r", name[] = "v\xc2\x9b";
     char *addresses[] = {address};
     wire_shard shard = WIRE_SHARD_INIT, *shards[] = {&shard};
@@ -36,7 +35,6 @@ static void every_string_of_a_message_becomes_a_printable_line(void **state)
 
 static void the_text_of_a_function_keeps_its_lines(void **state)
 {
-    (void)state;
     char text[] = "a = g\n\x1b[2J\n", name[] = "f\n";
     wire_known_function function = WIRE_KNOWN_FUNCTION_INIT;
 

@@ -27,7 +27,6 @@ static struct rpc_call *call_at(char *place) { return (struct rpc_call *)(void *
 
 static void a_number_is_never_used_again(void **state)
 {
-    (void)state;
     struct ps_links links;
 
     assert_true(ps_links_init(&links));
@@ -49,7 +48,6 @@ static void a_number_is_never_used_again(void **state)
 
 static void a_full_table_takes_no_more_until_one_goes(void **state)
 {
-    (void)state;
     struct ps_links links;
 
     assert_true(ps_links_init(&links));
@@ -69,7 +67,6 @@ static void a_full_table_takes_no_more_until_one_goes(void **state)
 
 static void long_pulls_take_turns(void **state)
 {
-    (void)state;
     struct ps_turns turns = {0};
     struct ps_link links[3] = {{0}};
 
@@ -91,7 +88,6 @@ static void long_pulls_take_turns(void **state)
 /* Of thousands that are answered at once, so many go before what else has arrived is heard. */
 static void short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_network(void **state)
 {
-    (void)state;
     struct ps_turns turns = {0};
     struct ps_link reader = {.is_stream = true, .stream_kind = LANE_STREAM_PULL};
     struct ps_link pusher = {.is_stream = true, .stream_kind = LANE_STREAM_PUSH};
@@ -112,7 +108,6 @@ static void short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_netw
 
 static void short_answers_and_a_long_pull_alone_wait_for_no_turn(void **state)
 {
-    (void)state;
     struct ps_turns turns = {0};
     struct ps_link reader = {.is_stream = true, .stream_kind = LANE_STREAM_PULL}, other = {0};
 
@@ -132,7 +127,6 @@ static void short_answers_and_a_long_pull_alone_wait_for_no_turn(void **state)
 
 static void who_goes_leaves_the_queue(void **state)
 {
-    (void)state;
     for (size_t gone = 0; gone < 3; gone++) {
         struct ps_turns turns = {0};
         struct ps_link links[4] = {{0}};
@@ -154,7 +148,6 @@ static void who_goes_leaves_the_queue(void **state)
 
 static void a_log_line_has_its_time_and_its_ps(void **state)
 {
-    (void)state;
     char line[128];
 
     const uint32_t bytes =
@@ -168,7 +161,6 @@ static void a_log_line_has_its_time_and_its_ps(void **state)
 
 static void a_long_log_line_is_cut_and_still_ends(void **state)
 {
-    (void)state;
     char text[200], line[64];
 
     memset(text, 'x', sizeof text - 1);
@@ -183,7 +175,6 @@ static void a_long_log_line_is_cut_and_still_ends(void **state)
 
 static void a_log_line_is_one_printable_line_whatever_a_peer_said(void **state)
 {
-    (void)state;
     char line[128];
 
     ps_log_line(
@@ -198,7 +189,6 @@ static void a_log_line_is_one_printable_line_whatever_a_peer_said(void **state)
 /* And nobody finds them in its memory. */
 static void random_bits_go_on_after_a_page(void **state)
 {
-    (void)state;
     static struct ps_random random;
 
     assert_true(ps_random_init(&random));
@@ -218,7 +208,6 @@ static void random_bits_go_on_after_a_page(void **state)
 /* Both wait until they are asked for; a peer that has gone ends nobody. */
 static void signals_wait_and_a_broken_pipe_is_no_signal(void **state)
 {
-    (void)state;
     static struct ps ps;
     sigset_t before, blocked;
     struct sigaction pipe;
@@ -243,7 +232,6 @@ static void signals_wait_and_a_broken_pipe_is_no_signal(void **state)
 
 static void a_ps_that_does_not_come_to_its_end_exits_all_the_same(void **state)
 {
-    (void)state;
     const pid_t child = fork();
 
     if (child == 0) {
@@ -260,7 +248,6 @@ static void a_ps_that_does_not_come_to_its_end_exits_all_the_same(void **state)
 /* As a parent process may leave it: a mask outlives the exec. */
 static void a_blocked_alarm_does_not_keep_a_ps_from_its_end(void **state)
 {
-    (void)state;
     const pid_t child = fork();
 
     if (child == 0) {
@@ -280,7 +267,6 @@ static void a_blocked_alarm_does_not_keep_a_ps_from_its_end(void **state)
 
 static void a_ps_that_has_come_to_its_end_gives_its_caller_the_code(void **state)
 {
-    (void)state;
     static struct ps ps;
     struct itimerval left;
 
@@ -294,7 +280,6 @@ static void a_ps_that_has_come_to_its_end_gives_its_caller_the_code(void **state
 /* As nohup has it; else its terminal's end is a signal as others are. */
 static void a_hangup_that_is_ignored_stays_so(void **state)
 {
-    (void)state;
     static struct ps ps;
     sigset_t before;
     struct sigaction was;
@@ -313,7 +298,6 @@ static void a_hangup_that_is_ignored_stays_so(void **state)
 
 static void this_process_is_resident(void **state)
 {
-    (void)state;
     assert_true(ps_resident_bytes() > 100000);
     assert_true(ps_memory_bytes() > ps_resident_bytes());
     assert_true(ps_processors() >= 1);

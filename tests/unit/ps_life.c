@@ -248,7 +248,6 @@ static int run_as(const char *type)
 
 static void what_keeps_a_ps_from_starting_is_its_exit_code(void **state)
 {
-    (void)state;
     static const struct {
         enum sumac_status status;
         int exit_code;
@@ -276,7 +275,6 @@ static void what_keeps_a_ps_from_starting_is_its_exit_code(void **state)
  * earlier one ends; a run that has ended by itself has its code. */
 static void the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is(void **state)
 {
-    (void)state;
     static const struct {
         int signals[SIGNALS_MAX];
         enum lane_event_kind exits_at;
@@ -310,7 +308,6 @@ static void the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is(void 
 /* What is open has two seconds, and then the connections half of one. */
 static void what_was_said_goes_out_within_its_time(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t peers_found, calls_found;
         bool says_goodbye;
@@ -344,7 +341,6 @@ static void what_was_said_goes_out_within_its_time(void **state)
 /* 0 is nobody's. */
 static void an_incarnation_is_not_0(void **state)
 {
-    (void)state;
     life = (struct life){.exits_at = LANE_EVENT_TICK};
 
     assert_int_equal(run_as("ps"), 143);
@@ -354,7 +350,6 @@ static void an_incarnation_is_not_0(void **state)
 
 static void its_server_is_bound_as_the_options_say(void **state)
 {
-    (void)state;
     life = (struct life){.exits_at = LANE_EVENT_TICK};
 
     assert_int_equal(run_as("ps"), 143);
@@ -369,7 +364,6 @@ static void its_server_is_bound_as_the_options_say(void **state)
 /* It reads and writes what the core has. */
 static void vector_work_is_finished_before_the_core_goes(void **state)
 {
-    (void)state;
     life = (struct life){.exits_at = LANE_EVENT_START, .computes = true};
 
     assert_int_equal(run_as("ps"), 143);
@@ -379,7 +373,6 @@ static void vector_work_is_finished_before_the_core_goes(void **state)
 
 static void the_heap_is_trimmed_of_what_the_core_has_given_back(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         life = (struct life){.exits_at = LANE_EVENT_TICK, .had_bytes = (i == 0 ? 1u : 64u) << 20};
 

@@ -56,7 +56,6 @@ static void report(uint64_t stream, uint64_t answers)
 
 static void orders_and_reports_go_one_at_a_time(void **state)
 {
-    (void)state;
     const uint64_t stream = dial_own();
 
     order(7);
@@ -74,7 +73,6 @@ static void orders_and_reports_go_one_at_a_time(void **state)
 /* The core dials as often as it likes, and a stream that there is stays. */
 static void a_ps_is_dialled_once_at_an_address(void **state)
 {
-    (void)state;
     char address[32], other[32];
     struct ps_peer *const peer = &served->ps->peers[OTHER];
 
@@ -108,7 +106,6 @@ static void close_from_there(uint64_t stream, enum sumac_status status)
 /* At once it is dialled again, and the core hears why each time. */
 static void a_stream_that_ends_is_told_with_its_reason_and_dialled_again(void **state)
 {
-    (void)state;
     uint64_t stream = dial_own();
     struct ps_peer *const peer = &served->ps->peers[OTHER];
 
@@ -137,7 +134,6 @@ static void a_stream_that_ends_is_told_with_its_reason_and_dialled_again(void **
 /* Each attempt that fails is told: why it waits may change. */
 static void the_next_to_be_dialled_is_the_one_whose_time_comes_first(void **state)
 {
-    (void)state;
     struct ps *const ps = served->ps;
     char address[32];
     const int taken = take_dead_port(address);
@@ -168,7 +164,6 @@ static void the_next_to_be_dialled_is_the_one_whose_time_comes_first(void **stat
 /* What was said goes out first; who is not reached is not waited for. */
 static void at_the_end_streams_are_ended_and_counted_until_they_are_gone(void **state)
 {
-    (void)state;
     struct ps *const ps = served->ps;
     char address[32];
     const int taken = take_dead_port(address);
@@ -195,7 +190,6 @@ static void at_the_end_streams_are_ended_and_counted_until_they_are_gone(void **
 /* What is still on its way comes in, and nobody hears it. */
 static void what_another_ps_says_after_the_exit_is_not_told(void **state)
 {
-    (void)state;
     struct ps *const ps = served->ps;
     const uint64_t stream = dial_own(), end_us = ps_now_us() + PATIENCE_US;
     const struct ps_link *const link = ps_links_find(&ps->links, stream);

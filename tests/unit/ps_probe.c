@@ -71,7 +71,6 @@ static void await_end(void)
 
 static void who_answers_is_told_once_and_asked_again_two_seconds_later(void **state)
 {
-    (void)state;
     probe();
     const struct told *const asked = await_told(LANE_EVENT_CALL, 1); /* given */
     assert_int_equal(asked->event.call_kind, LANE_CALL_LIST);
@@ -90,7 +89,6 @@ static void who_answers_is_told_once_and_asked_again_two_seconds_later(void **st
 
 static void an_address_that_nobody_listens_at_is_told_with_why(void **state)
 {
-    (void)state;
     char address[32];
     const int taken = take_dead_port(address);
 
@@ -106,7 +104,6 @@ static void an_address_that_nobody_listens_at_is_told_with_why(void **state)
 
 static void while_an_answer_is_waited_for_nothing_is_asked(void **state)
 {
-    (void)state;
     probe();
     struct rpc_call *const call = served->ps->probe.call;
     (void)await_told(LANE_EVENT_CALL, 1);
@@ -120,7 +117,6 @@ static void while_an_answer_is_waited_for_nothing_is_asked(void **state)
 /* A member has joined meanwhile. */
 static void an_answer_that_is_not_wanted_any_more_is_not_told(void **state)
 {
-    (void)state;
     probe();
     const struct told *const asked = await_told(LANE_EVENT_CALL, 1); /* given */
     seeks = false;
@@ -136,7 +132,6 @@ static void an_answer_that_is_not_wanted_any_more_is_not_told(void **state)
 /* It was not read before the ps had to end. */
 static void what_comes_after_the_exit_is_not_told(void **state)
 {
-    (void)state;
     probe();
     const struct told *const asked = await_told(LANE_EVENT_CALL, 1);
     answer(asked->event.call);

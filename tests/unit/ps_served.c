@@ -16,7 +16,6 @@ static void answer_call(uint64_t call)
 
 static void a_call_is_told_by_its_method_and_answered_once(void **state)
 {
-    (void)state;
     static const struct {
         const wire_service *service;
         unsigned method;
@@ -63,7 +62,6 @@ static void a_call_is_told_by_its_method_and_answered_once(void **state)
 
 static void a_call_that_is_given_up_is_told_and_its_late_answer_goes_nowhere(void **state)
 {
-    (void)state;
     struct heard first, second;
 
     begin_stats(&first);
@@ -87,7 +85,6 @@ static void a_call_that_is_given_up_is_told_and_its_late_answer_goes_nowhere(voi
 /* No place is left: the core does not hear of it, neither of its end. */
 static void one_call_more_than_there_are_places_for_is_refused(void **state)
 {
-    (void)state;
     struct heard heard;
 
     served->ps->links.used = PS_LINKS_MAX;
@@ -143,7 +140,6 @@ static void ps_says(uint64_t stream, enum lane_stream_kind kind)
 
 static void a_stream_is_told_from_its_opening_to_its_end(void **state)
 {
-    (void)state;
     static const enum lane_event_kind arrives[] = {
         [LANE_STREAM_PUSH] = LANE_EVENT_PUSH,
         [LANE_STREAM_PULL] = LANE_EVENT_PULL,
@@ -183,7 +179,6 @@ static void a_stream_is_told_from_its_opening_to_its_end(void **state)
 
 static void a_stream_that_is_ended_from_here_hears_why_once(void **state)
 {
-    (void)state;
     struct heard heard;
     const uint64_t stream = begin_stream(&heard, LANE_STREAM_PUSH);
     struct lane_effect end = {
@@ -225,7 +220,6 @@ static struct ps_link *half_close(struct heard *heard, uint64_t stream)
 /* However long that takes. */
 static void a_half_closed_pull_stream_ends_when_its_pulls_are_answered_and_out(void **state)
 {
-    (void)state;
     struct heard heard;
     const uint64_t stream = begin_stream(&heard, LANE_STREAM_PULL);
     const uint64_t later_us = ps_now_us() + UINT64_C(3600000000);
@@ -250,7 +244,6 @@ static void a_half_closed_pull_stream_ends_when_its_pulls_are_answered_and_out(v
 
 static void a_half_closed_pull_stream_of_which_nothing_is_wanted_ends_at_once(void **state)
 {
-    (void)state;
     struct heard heard;
     const uint64_t stream = begin_stream(&heard, LANE_STREAM_PULL);
 
@@ -263,7 +256,6 @@ static void a_half_closed_pull_stream_of_which_nothing_is_wanted_ends_at_once(vo
 
 static void a_half_closed_push_stream_ends_a_second_after_the_last_word(void **state)
 {
-    (void)state;
     struct heard heard;
     const uint64_t stream = begin_stream(&heard, LANE_STREAM_PUSH), before_us = ps_now_us();
     const struct ps_link *const link = half_close(&heard, stream);
@@ -282,7 +274,6 @@ static void a_half_closed_push_stream_ends_a_second_after_the_last_word(void **s
 
 static void who_may_still_ask_is_not_ended(void **state)
 {
-    (void)state;
     struct heard half_closed, open;
     const uint64_t first = begin_stream(&open, LANE_STREAM_PULL);
     const uint64_t second = begin_stream(&half_closed, LANE_STREAM_PULL);
@@ -303,7 +294,6 @@ static void who_may_still_ask_is_not_ended(void **state)
 /* A long one is sent as it lies, and a short one is copied: both are told back once. */
 static void lent_bytes_are_told_back_when_they_are_out(void **state)
 {
-    (void)state;
     static const uint8_t bytes[200000];
     const struct lane_bytes payload[] = {
         {.bytes = {bytes, 200000}, .hold = 77},
@@ -349,7 +339,6 @@ static void lent_bytes_are_told_back_when_they_are_out(void **state)
  * end in between. */
 static void bytes_of_a_message_that_cannot_go_out_are_told_back(void **state)
 {
-    (void)state;
     static const uint8_t bytes[PS_BULK_BYTES];
     const struct lane_bytes payload[] = {
         {.bytes = {bytes, PS_BULK_BYTES}, .hold = 77}, {.bytes = {bytes, 1}}};
@@ -396,7 +385,6 @@ static void give(void *context, void *data, size_t bytes)
  * there is none for that either, the ps ends. */
 static void without_memory_to_note_what_is_lent_the_ps_ends(void **state)
 {
-    (void)state;
     static const uint8_t bytes[20000];
     static const struct memory scarce = {.take = take_while_there_is, .give = give};
     const struct lane_bytes payload[] = {
@@ -458,7 +446,6 @@ static void expect_told_of_the_end(struct heard *heard, enum sumac_reason reason
 /* Only the streams of clients are counted: on those something may still be on its way here. */
 static void an_exit_is_told_to_all_that_are_open_and_to_who_comes_after_it(void **state)
 {
-    (void)state;
     static const char *const text = "every member has left";
     struct open_calls calls;
     struct heard late;
@@ -508,7 +495,6 @@ static uint64_t last_opened(enum lane_stream_kind kind)
 
 static void what_comes_when_the_core_has_ended_is_not_told(void **state)
 {
-    (void)state;
     struct open_calls calls;
 
     open_all(&calls);

@@ -174,7 +174,6 @@ void __wrap_ps_log(uint32_t index, const char *format, ...)
 /* Its stream has ended while the lane was at work. */
 static void bytes_that_cannot_be_sent_are_let_go_of(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
     const struct lane_bytes payload[] = {{.hold = 0}, {.hold = 77}};
     const wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
@@ -243,7 +242,6 @@ static void give_back(struct ps *ps, int taken)
 /* After 20 ms, then 40 and so on up to a second, and up to a quarter more. */
 static void a_ps_that_is_not_there_is_dialled_less_and_less_often(void **state)
 {
-    (void)state;
     int taken;
     struct ps *const ps = ps_that_dials_a_dead_port(&taken);
     struct ps_peer *const peer = &ps->peers[1];
@@ -266,7 +264,6 @@ static void a_ps_that_is_not_there_is_dialled_less_and_less_often(void **state)
 
 static void without_memory_for_a_call_a_ps_is_dialled_later(void **state)
 {
-    (void)state;
     int taken;
     struct ps *const ps = ps_that_dials_a_dead_port(&taken);
     struct ps_peer *const peer = &ps->peers[1];
@@ -285,7 +282,6 @@ static void without_memory_for_a_call_a_ps_is_dialled_later(void **state)
 
 static void without_memory_to_queue_vector_work_the_ps_ends(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
     struct update_slice slice = {.count = 0};
     const struct lane_compute work = {.job = 7, .slices = &slice};
@@ -306,7 +302,6 @@ static void without_memory_to_queue_vector_work_the_ps_ends(void **state)
 /* One that was reached, and is lost, is dialled again as soon as one that was never tried. */
 static void a_ps_that_was_reached_is_dialled_soon_when_it_is_lost(void **state)
 {
-    (void)state;
     int taken;
     struct ps *const ps = ps_that_dials_a_dead_port(&taken);
     struct ps_peer *const peer = &ps->peers[1];
@@ -330,7 +325,6 @@ static void a_ps_that_was_reached_is_dialled_soon_when_it_is_lost(void **state)
 /* Its client still waits: it is ended only a while after the last answer. */
 static void an_answer_on_a_half_closed_stream_lets_it_live_on(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
     const wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
@@ -357,7 +351,6 @@ static void an_answer_on_a_half_closed_stream_lets_it_live_on(void **state)
 /* Sessions are made of them: nobody may guess the next one's. */
 static void a_call_comes_with_fresh_random_bits(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
 
     assert_non_null(ps);
@@ -380,7 +373,6 @@ static void a_call_comes_with_fresh_random_bits(void **state)
 
 static void what_the_process_has_is_said_with_every_event(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
     struct lane_event event = {.kind = LANE_EVENT_CALL};
 
@@ -401,7 +393,6 @@ static void what_the_process_has_is_said_with_every_event(void **state)
 
 static void the_earliest_time_that_is_wanted_counts(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
     const uint64_t wanted_us[] = {9, 5, 7};
 
@@ -420,7 +411,6 @@ static void the_earliest_time_that_is_wanted_counts(void **state)
  * is heard, and not one message. */
 static void what_has_come_is_heard_between_the_steps_of_long_work(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
 
     assert_non_null(ps);
@@ -462,7 +452,6 @@ static uint32_t logged_after(struct ps *ps, uint64_t since_us)
 /* Thousands may be refused in a second. */
 static void who_was_refused_is_not_logged_every_second(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
     const uint64_t between_us = (uint64_t)PS_CONNECTIONS_TOLD_MS * 1000u;
 
@@ -482,7 +471,6 @@ static void who_was_refused_is_not_logged_every_second(void **state)
 
 static void the_first_end_counts(void **state)
 {
-    (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
 
     assert_non_null(ps);

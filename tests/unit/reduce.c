@@ -36,7 +36,6 @@ static void reduced(
 
 static void sum_adds_every_element_of_every_replica(void **state)
 {
-    (void)state;
     static float g[3][MANY]; /* given */
 
     for (uint32_t i = 0; i < MANY; i++) {
@@ -54,7 +53,6 @@ static void sum_adds_every_element_of_every_replica(void **state)
 
 static void mean_weighs_each_replica_by_its_examples(void **state)
 {
-    (void)state;
     float a[1] = {1}, b[1] = {5}; /* given: 24 examples with the gradient 1, 8 with 5 */
 
     reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT32, (void *[]){a, b}, (double[]){24, 8}, 2, 1); /* when */
@@ -64,7 +62,6 @@ static void mean_weighs_each_replica_by_its_examples(void **state)
 
 static void a_replica_of_weight_0_adds_nothing_to_a_mean(void **state)
 {
-    (void)state;
     double a[2] = {3, 4}, b[2] = {1000, 1000}; /* given */
 
     reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT64, (void *[]){a, b}, (double[]){16, 0}, 2, 2); /* when */
@@ -75,7 +72,6 @@ static void a_replica_of_weight_0_adds_nothing_to_a_mean(void **state)
 /* The gradients of an empty batch are 0 / 0. */
 static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
 {
-    (void)state;
     for (uint32_t empty = 0; empty < 3; empty++) {
         float g[3][2];
         uint16_t halves[3][2];
@@ -102,7 +98,6 @@ static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
 
 static void the_mean_of_one_replica_is_what_it_gave(void **state)
 {
-    (void)state;
     float a[2] = {0.1f, -7}; /* given */
 
     reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT32, (void *[]){a}, (double[]){3}, 1, 2); /* when */
@@ -115,7 +110,6 @@ static void the_mean_of_one_replica_is_what_it_gave(void **state)
  * it comes. */
 static void replicas_are_added_in_their_order(void **state)
 {
-    (void)state;
     float a[1] = {0x1p24f}, b[1] = {-0x1p24f}, c[1] = {1}; /* given */
 
     reduced(SUMAC_REDUCE_SUM, SUMAC_FLOAT32, (void *[]){a, b, c}, NULL, 3, 1); /* when */
@@ -125,7 +119,6 @@ static void replicas_are_added_in_their_order(void **state)
 
 static void integers_of_every_width_are_summed_and_wrap(void **state)
 {
-    (void)state;
     int8_t a8[2] = {100, -3}, b8[2] = {100, 1}; /* given */
     uint16_t a16[1] = {65535}, b16[1] = {2};
     int32_t a32[1] = {-5}, b32[1] = {7};
@@ -147,7 +140,6 @@ static void integers_of_every_width_are_summed_and_wrap(void **state)
  * 2050 has a float16. */
 static void half_types_are_summed_in_float32_and_rounded_once(void **state)
 {
-    (void)state;
     uint16_t a[1] = {float16_of_float32(2048)}, b[1] = {float16_of_float32(1)}; /* given */
     uint16_t c[1] = {b[0]};
     uint16_t x[1] = {bfloat16_of_float32(256)}, y[1] = {bfloat16_of_float32(1)}, z[1] = {y[0]};
@@ -161,7 +153,6 @@ static void half_types_are_summed_in_float32_and_rounded_once(void **state)
 
 static void half_types_have_a_weighted_mean(void **state)
 {
-    (void)state;
     uint16_t a[1] = {float16_of_float32(1)}, b[1] = {float16_of_float32(5)}; /* given */
 
     reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT16, (void *[]){a, b}, (double[]){24, 8}, 2, 1); /* when */
@@ -171,7 +162,6 @@ static void half_types_have_a_weighted_mean(void **state)
 
 static void a_sum_is_for_all_but_bool_and_a_mean_for_floats_only(void **state)
 {
-    (void)state;
     assert_true(reduce_has(SUMAC_REDUCE_SUM, SUMAC_INT64));
     assert_true(reduce_has(SUMAC_REDUCE_SUM, SUMAC_BFLOAT16));
     assert_true(reduce_has(SUMAC_REDUCE_MEAN, SUMAC_FLOAT16));
@@ -185,7 +175,6 @@ static void a_sum_is_for_all_but_bool_and_a_mean_for_floats_only(void **state)
  * in the lower bytes. */
 static void every_dtype_has_arithmetic_of_its_own(void **state)
 {
-    (void)state;
     for (unsigned number = 1; number <= DTYPES_MAX; number++) {
         const enum sumac_dtype dtype = (enum sumac_dtype)number;
         uint64_t element[4][1]; /* 0, 1, 2, 3 */

@@ -12,7 +12,6 @@ static struct sumac_value *of_each(float first, float second)
 
 static void a_result_lies_where_its_destination_does(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_variable *alone =
@@ -39,7 +38,6 @@ static void a_result_lies_where_its_destination_does(void **state)
 /* The result is mirrored: it can be written, and not reduced by SUM again. */
 static void a_result_is_written_to_its_destination(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *value = of_each(1, 3), *result = NULL, *again = NULL;
@@ -67,7 +65,6 @@ static void a_result_is_written_to_its_destination(void **state)
 
 static void a_nest_and_slices_are_reduced_there_too(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     const int64_t row[] = {1};
@@ -95,7 +92,6 @@ static void a_nest_and_slices_are_reduced_there_too(void **state)
 
 static void with_one_replica_there_is_one_value(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(1);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
     struct sumac_value *value = vector(1, 3), *result = NULL;
@@ -125,7 +121,6 @@ reduce_in_replica(struct sumac_replica *replica, void *context, struct sumac_err
 
 static void what_is_no_destination_is_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct in_replica in = {
         .variable = variable_of(strategy, (struct sumac_variable_options){0}),

@@ -16,7 +16,6 @@
 
 static void an_empty_queue_gives_nothing(void **state)
 {
-    (void)state;
     struct release_queue queue;
 
     release_queue_init(&queue);
@@ -26,7 +25,6 @@ static void an_empty_queue_gives_nothing(void **state)
 
 static void what_was_pushed_is_taken_oldest_first_and_once(void **state)
 {
-    (void)state;
     struct release_queue queue;
 
     release_queue_init(&queue);
@@ -46,7 +44,6 @@ static void what_was_pushed_is_taken_oldest_first_and_once(void **state)
 
 static void a_node_may_be_pushed_again_once_it_was_taken(void **state)
 {
-    (void)state;
     struct release_queue queue;
 
     release_queue_init(&queue);
@@ -82,7 +79,6 @@ static void *produce(void *context)
 /* Each producer's ids come in its own order, none twice, none missing. */
 static void many_producers_lose_and_repeat_nothing(void **state)
 {
-    (void)state;
     struct release_queue queue;
 
     release_queue_init(&queue);

@@ -46,7 +46,6 @@ enum sumac_status __wrap_ask(
 
 static void a_ps_that_exits_says_one_of_five_reasons(void **state)
 {
-    (void)state;
     static const enum sumac_reason last[] = {
         SUMAC_REASON_RUN_ENDED, SUMAC_REASON_STATE_LOST, SUMAC_REASON_PS_MISSING,
         SUMAC_REASON_TERMINATED, SUMAC_REASON_WRONG_CLUSTER};
@@ -73,7 +72,6 @@ assert_silence(uint64_t silent_us, enum sumac_status status, const char *why, co
 
 static void a_silence_is_as_long_as_it_lasted_with_its_cause(void **state)
 {
-    (void)state;
     static const char refused[] = "Connection refused";
 
     assert_silence(999999, SUMAC_UNAVAILABLE, refused, "no answer (Connection refused)");
@@ -84,7 +82,6 @@ static void a_silence_is_as_long_as_it_lasted_with_its_cause(void **state)
 
 static void of_a_roster_the_missing_are_counted_and_decide_the_exit_code(void **state)
 {
-    (void)state;
     static const struct command stats = {.name = "stats"};
     struct roster_ps ps[3] = {
         {.address = (char[]){"a:1"}}, {.address = (char[]){"b:1"}}, {.address = (char[]){"c:1"}}};
@@ -112,7 +109,6 @@ static void of_a_roster_the_missing_are_counted_and_decide_the_exit_code(void **
 
 static void a_ps_that_has_another_index_than_its_place_in_the_list_is_refused(void **state)
 {
-    (void)state;
     struct roster_ps ps[2] = {{.address = (char[]){"a:1"}}, {.address = (char[]){"b:1"}}};
     struct roster roster = {.count = 2, .ps = ps, .by_index = true};
     struct sumac_error error;
@@ -130,7 +126,6 @@ static void a_ps_that_has_another_index_than_its_place_in_the_list_is_refused(vo
 /* A ps knows of no cluster before ps 0 has greeted it. */
 static void a_ps_of_another_cluster_is_told_from_one_that_knows_of_none(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t cluster_id;
         enum sumac_status status;

@@ -92,7 +92,6 @@ static bool is_found(const struct desk *desk, uint64_t number, struct collective
 
 static void an_attempt_finds_its_own_round_and_no_other_attempts(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk, true);
@@ -108,7 +107,6 @@ static void an_attempt_finds_its_own_round_and_no_other_attempts(void **state)
 
 static void any_attempt_finds_a_round_of_no_attempts(void **state)
 {
-    (void)state;
     struct desk desk;
 
     begin(&desk, false);
@@ -120,7 +118,6 @@ static void any_attempt_finds_a_round_of_no_attempts(void **state)
 /* It may come to an open round, and not to one that was over before. */
 static void an_attempt_that_no_round_names_finds_an_open_one_alone(void **state)
 {
-    (void)state;
     struct desk desk;
     const struct collective_task unnamed = {.index = 7, .attempt = 5};
     const struct sumac_error late = {
@@ -139,7 +136,6 @@ static void an_attempt_that_no_round_names_finds_an_open_one_alone(void **state)
 /* What differs is known here before ps 0 has decided. */
 static void a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over(void **state)
 {
-    (void)state;
     static const struct collective_task again[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 2}, {.index = 7}};
     const struct collective later = collective_of(again, 0, true);
@@ -160,7 +156,6 @@ static void a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over(v
 /* The ps makes its result only then. */
 static void a_round_is_wanted_until_each_place_has_heard_once(void **state)
 {
-    (void)state;
     const struct collective other = collective_of(tasks, 1, true);
     struct desk desk;
 
@@ -183,7 +178,6 @@ static void a_round_is_wanted_until_each_place_has_heard_once(void **state)
 /* Worker 7 names its attempt, and so the round is of it from then on. */
 static void a_round_learns_the_attempts_that_come_to_it(void **state)
 {
-    (void)state;
     static const struct collective_task named[] = {
         {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7, .attempt = 4}};
     static const struct collective_task again[] = {
@@ -207,7 +201,6 @@ static void a_round_learns_the_attempts_that_come_to_it(void **state)
 /* ps 0 names the attempts of a round that has none here. */
 static void a_round_learns_the_attempts_of_an_order(void **state)
 {
-    (void)state;
     static const struct collective_task named[] = {
         {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7, .attempt = 4}};
     static const struct collective_task again[] = {
@@ -229,7 +222,6 @@ static void a_round_learns_the_attempts_of_an_order(void **state)
 /* One that failed keeps an earlier attempt back, and a mixture of both. */
 static void a_failed_round_keeps_back_what_is_not_later_in_every_task(void **state)
 {
-    (void)state;
     static const struct collective_task mixed[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 1}, {.index = 7}};
     const struct collective other = collective_of(mixed, 0, true);
@@ -245,7 +237,6 @@ static void a_failed_round_keeps_back_what_is_not_later_in_every_task(void **sta
 /* A round of any attempts stands beside one of some: an attempt finds the one that names it. */
 static void an_attempt_finds_the_round_that_names_it_before_any_other(void **state)
 {
-    (void)state;
     static const struct collective_task again[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 5}, {.index = 7}};
     const struct collective later = collective_of(again, 0, true);
@@ -265,7 +256,6 @@ static void an_attempt_finds_the_round_that_names_it_before_any_other(void **sta
 /* Its owner leaves it to another ps to end: the reserved round is refused, and that ends. */
 static void an_unwanted_round_that_its_owner_does_not_end_is_tried_once(void **state)
 {
-    (void)state;
     const struct collective other = collective_of(tasks, 1, true);
     struct collective more = other;
     struct desk desk;

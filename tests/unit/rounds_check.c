@@ -73,7 +73,6 @@ static void each_wrong_field_of_a_round_is_found(void **state)
     const struct sumac_error failed = {.status = SUMAC_DEADLINE_EXCEEDED};
     struct round *rounds[5];
 
-    (void)state;
     sized_pool_init(&desk->pool, &memory_heap, 0);
     rounds_init(
         &desk->rounds, &desk->pool,

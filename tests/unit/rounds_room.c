@@ -104,7 +104,6 @@ order(struct desk *desk, const char *name, uint64_t number, const struct sumac_e
 /* An order cannot be refused: its room is counted beyond the bound. */
 static void an_order_has_its_room_where_there_is_none(void **state)
 {
-    (void)state;
     struct desk desk;
     const struct collective collective = collective_of("grads", 0, 1);
 
@@ -127,7 +126,6 @@ static void what_the_owner_has_yet_to_give_back_takes_of_the_room(void **state)
     const struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
 
-    (void)state;
     begin(&desk, ROOM_BYTES);
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
         char taken[64];
@@ -149,7 +147,6 @@ static void a_round_that_is_kept_gives_way_and_is_counted(void **state)
                             other = collective_of("other", 0, 1);
     struct desk desk;
 
-    (void)state;
     begin(&desk, ROOM_BYTES);
     assert_int_equal(come(&desk, &first), ROUNDS_TAKEN);
     rounds_end(&desk.rounds, desk.round, &failed);
@@ -171,7 +168,6 @@ static void a_round_gives_way_to_one_of_its_own_name(void **state)
 {
     struct desk desk;
 
-    (void)state;
     begin(&desk, 1u << 20);
     for (uint64_t number = 0; number <= ROUNDS_KEPT_OF_NAME_MAX + 1; number++) {
         const struct collective collective =
@@ -194,7 +190,6 @@ static void a_round_that_is_ordered_before_anyone_came_is_kept_open(void **state
 {
     struct desk desk;
 
-    (void)state;
     begin(&desk, 1u << 20);
     struct round *const round = order(&desk, "grads", 1, &passed);
     assert_true(round->passes);
@@ -213,7 +208,6 @@ static void an_order_for_a_round_that_is_over_is_none(void **state)
     const struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
 
-    (void)state;
     begin(&desk, 1u << 20);
     assert_int_equal(come(&desk, &collective), ROUNDS_TAKEN);
     rounds_end(&desk.rounds, desk.round, &failed);
@@ -229,7 +223,6 @@ static void what_is_joined_has_the_extent_of_each(void **state)
     struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
 
-    (void)state;
     begin(&desk, 1u << 20);
     assert_int_equal(come(&desk, &collective), ROUNDS_TAKEN);
     collective = collective_of("grads", 1, 1);
@@ -249,7 +242,6 @@ static void a_second_difference_does_not_replace_the_first(void **state)
     struct desk desk;
     char said[SUMAC_ERROR_TEXT_BYTES];
 
-    (void)state;
     begin(&desk, 1u << 20);
     collective.tasks = three;
     collective.task_count = 3;
@@ -271,7 +263,6 @@ static void who_comes_back_waits_for_the_round_again(void **state)
     const struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
 
-    (void)state;
     begin(&desk, 1u << 20);
     assert_int_equal(come(&desk, &collective), ROUNDS_TAKEN);
     rounds_end(&desk.rounds, desk.round, &failed);

@@ -57,7 +57,6 @@ static void assert_shown(struct fixture *fixture, const char *expected)
 
 static void lines_come_whole_whatever_the_pieces(void **state)
 {
-    (void)state;
     struct fixture *fixture = prepared(false); /* given */
 
     take(fixture, "one\ntw", 0); /* when */
@@ -70,7 +69,6 @@ static void lines_come_whole_whatever_the_pieces(void **state)
 
 static void a_progress_line_passes_once_a_second(void **state)
 {
-    (void)state;
     struct fixture *fixture = prepared(false);
 
     take(fixture, "1\r2\r", 5000);
@@ -82,7 +80,6 @@ static void a_progress_line_passes_once_a_second(void **state)
 
 static void on_a_terminal_a_progress_line_is_written_over_by_the_next_line(void **state)
 {
-    (void)state;
     struct fixture *fixture = prepared(true);
 
     take(fixture, "1\r2\rdone\nmore\n", 0);
@@ -91,7 +88,6 @@ static void on_a_terminal_a_progress_line_is_written_over_by_the_next_line(void 
 
 static void a_progress_line_that_is_last_stays(void **state)
 {
-    (void)state;
     struct fixture *fixture = prepared(true);
 
     take(fixture, "1\r2", 0);
@@ -104,7 +100,6 @@ static void a_progress_line_that_is_last_stays(void **state)
 
 static void a_line_without_end_is_cut(void **state)
 {
-    (void)state;
     struct fixture *fixture = prepared(false);
     static char text[RUN_OUTPUT_LINE_BYTES_MAX + 2];
     static char expected[RUN_OUTPUT_LINE_BYTES_MAX + 32];
@@ -150,7 +145,6 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 
 static void what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted(void **state)
 {
-    (void)state;
     static const struct {
         int outcomes[4];
         bool terminal;
@@ -180,7 +174,6 @@ static void what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted(void **
 
 static void a_progress_line_fits_on_its_row(void **state)
 {
-    (void)state;
     struct fixture *fixture = prepared(true);
 
     columns = 10; /* of which the last stays free, and six are the label's */
@@ -233,7 +226,6 @@ static struct reader write_much(uint32_t reads)
 
 static void a_screen_that_is_full_is_waited_for(void **state)
 {
-    (void)state;
 
     const struct reader reader = write_much(UINT32_MAX);
 
@@ -243,7 +235,6 @@ static void a_screen_that_is_full_is_waited_for(void **state)
 
 static void a_screen_that_is_given_up_is_waited_for_no_more(void **state)
 {
-    (void)state;
 
     const struct reader reader = write_much(1);
 

@@ -67,7 +67,6 @@ static uint32_t count_runs(void)
 
 static void a_record_is_found_while_its_process_lives(void **state)
 {
-    (void)state;
     const struct run_record written = write_one();
     struct run_record *records = NULL;
     uint32_t count = 0;

@@ -30,7 +30,6 @@ static void expect_no_division(
 /* −0.0 is refused, too. The smallest float and an integer with its first bit set are divided by. */
 static void rows_of_no_type_are_divided_by_zero(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     const float singles[] = {1, 2}, single[] = {2, -0.0F};
     const double doubles[] = {1, 2}, two[] = {2, 0};
@@ -81,7 +80,6 @@ divide_in_replica(struct sumac_replica *replica, void *context, struct sumac_err
 /* The smallest number ÷ 2 replicas is 0. */
 static void a_mean_that_is_zero_divides_no_rows(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     const float tiny[] = {1e-45F};
     const int64_t rows[] = {1};

@@ -49,7 +49,6 @@ static void assert_near(double given, double expected)
 static void no_schedule_is_the_rate_itself(void **state)
 {
     const struct update_schedule none = {0};
-    (void)state;
 
     for (uint64_t version = 0; version < 3; version++)
         assert_number_equal(update_schedule_rate(&none, 0.1, version), 0.1);
@@ -59,7 +58,6 @@ static void no_schedule_is_the_rate_itself(void **state)
 static void exponential_decay_is_a_power_of_its_rate(void **state)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
-    (void)state;
 
     given.decay_rate = 0.96;
     const struct update_schedule schedule = read(given);
@@ -72,7 +70,6 @@ static void exponential_decay_is_a_power_of_its_rate(void **state)
 static void a_staircase_goes_down_at_whole_decays(void **state)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
-    (void)state;
 
     given.staircase = true;
     const struct update_schedule schedule = read(given);
@@ -84,7 +81,6 @@ static void a_staircase_goes_down_at_whole_decays(void **state)
 static void cosine_decay_ends_at_alpha_and_stays_there(void **state)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_COSINE_DECAY);
-    (void)state;
 
     given.alpha = 0.25;
     const struct update_schedule schedule = read(given);
@@ -102,7 +98,6 @@ static void a_rate_may_be_warmed_up_to_nothing(void **state)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_CONSTANT);
 
-    (void)state;
     given.warmup_steps = 2;
     const struct update_schedule schedule = read(given);
     assert_number_equal(update_schedule_rate(&schedule, 1, 1), 0.5);
@@ -112,7 +107,6 @@ static void a_rate_may_be_warmed_up_to_nothing(void **state)
 /* From learning_rate to warmup_target in a line; the decay begins behind it, from there. */
 static void each_kind_is_warmed_up(void **state)
 {
-    (void)state;
 
     for (int kind = UPDATE_SCHEDULE_CONSTANT; kind <= UPDATE_SCHEDULE_COSINE_DECAY; kind++) {
         wire_schedule given = give(kind);
@@ -134,7 +128,6 @@ static void each_kind_is_warmed_up(void **state)
 static void a_schedule_begins_with_its_first_version(void **state)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
-    (void)state;
 
     const struct update_schedule from_zero = read(given);
     given.first_version = 1000;
@@ -150,7 +143,6 @@ static void a_schedule_begins_with_its_first_version(void **state)
 static void a_rate_that_grows_stays_finite(void **state)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
-    (void)state;
 
     given.decay_rate = 1e300;
     const struct update_schedule schedule = read(given);
@@ -182,7 +174,6 @@ static void assert_refused(wire_schedule given, const char *words)
 
 static void numbers_out_of_range_are_refused(void **state)
 {
-    (void)state;
 
     REFUSED(COSINE_DECAY, "decay_steps of the schedule cosine_decay is 0", given.decay_steps = 0);
     REFUSED(EXPONENTIAL_DECAY, "in [1, 2^53]", given.decay_steps = UPDATE_SCHEDULE_STEPS_MAX + 1);
@@ -207,7 +198,6 @@ static void numbers_out_of_range_are_refused(void **state)
 
 static void what_a_kind_does_not_have_is_refused(void **state)
 {
-    (void)state;
 
     REFUSED(
         CONSTANT, "decay_steps of the schedule constant is 5; it must be left out",
@@ -225,7 +215,6 @@ static void what_is_written_is_read_again(void **state)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY), written;
     char text[UPDATE_SCHEDULE_TEXT_BYTES];
-    (void)state;
 
     given.staircase = true;
     given.warmup_steps = 3;
@@ -257,7 +246,6 @@ static void schedules_that_differ_in_one_number_are_not_the_same(void **state)
     uint8_t holds[sizeof(struct update_schedule)], bytes[sizeof(struct update_schedule)];
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
     struct update_schedule other;
-    (void)state;
 
     given.warmup_steps = 3;
     given.warmup_target = 0.5;
@@ -287,7 +275,6 @@ static void a_schedule_is_of_a_function_that_has_a_rate(void **state)
     wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
     struct update_hyperparameters read;
     struct sumac_error error = {0};
-    (void)state;
 
     (void)schedule_of(&given, &schedule);
     assert_int_equal(
@@ -308,7 +295,6 @@ static void a_rate_that_is_divided_by_does_not_come_to_nothing(void **state)
     wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
     struct update_hyperparameters read;
     struct sumac_error error = {0};
-    (void)state;
 
     (void)schedule_of(&given, &schedule);
     assert_int_equal(
@@ -326,7 +312,6 @@ static void a_push_with_its_own_rate_goes_by_no_schedule(void **state)
     wire_function created = WIRE_FUNCTION_INIT, pushed = WIRE_FUNCTION_INIT;
     struct update_hyperparameters own, read;
     const struct update_function *momentum = update_find(UPDATE_MOMENTUM);
-    (void)state;
 
     created.schedule = &schedule;
     assert_int_equal(update_hyperparameters_read(momentum, NULL, &created, &own, NULL), SUMAC_OK);
@@ -357,7 +342,6 @@ static void a_rate_that_is_given_alone_goes_by_no_schedule(void **state)
     const struct update_schedule steps = read(give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY));
     const struct update_hyperparameters before = {.schedule = cosine};
     struct update_hyperparameters given = {.schedule = {0}};
-    (void)state;
 
     struct update_hyperparameters own = before;
     given.set = 1u << momentum;

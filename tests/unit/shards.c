@@ -72,7 +72,6 @@ static void expect_shard(struct sumac_variable *variable, uint32_t index, const 
 
 static void the_first_shards_have_the_rows_that_are_left_over(void **state)
 {
-    (void)state;
     static const enum sumac_strategy_kind kinds[] = {
         SUMAC_STRATEGY_DEFAULT, SUMAC_STRATEGY_ONE_DEVICE, SUMAC_STRATEGY_MIRRORED};
 
@@ -91,7 +90,6 @@ static void the_first_shards_have_the_rows_that_are_left_over(void **state)
 
 static void what_has_no_rows_is_not_split(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     const struct sumac_shape shapes[] = {SUMAC_SCALAR, SUMAC_SHAPE(0, 3)};
     static const char *const whole[] = {"float32[] 0", "float32[0, 3]"};
@@ -108,7 +106,6 @@ static void what_has_no_rows_is_not_split(void **state)
 /* Eight rows of four bytes. */
 static void a_partitioner_goes_by_all_that_it_is_given(void **state)
 {
-    (void)state;
     static const struct {
         struct sumac_partitioner partitioner;
         uint32_t shards;
@@ -135,7 +132,6 @@ static void a_partitioner_goes_by_all_that_it_is_given(void **state)
 
 static void one_on_each_ps_is_one_where_there_is_none(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     struct sumac_variable *variable = variable_of(
         strategy, SUMAC_SHAPE(5),
@@ -149,7 +145,6 @@ static void one_on_each_ps_is_one_where_there_is_none(void **state)
 /* Shards as no partitioner makes them are read and written as a whole, and by rows read alone. */
 static void rows_of_each_shard_may_be_said(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     const uint64_t odd[] = {1, 2, 1}, even[] = {2, 1, 1};
     struct sumac_variable *of_odd = variable_of(
@@ -192,7 +187,6 @@ static void rows_of_each_shard_may_be_said(void **state)
 /* Each with the variable's name. */
 static void what_makes_no_shards_is_refused(void **state)
 {
-    (void)state;
     static const uint64_t few[] = {1, 2}, many[] = {3, 3}, none[] = {5, 0},
                           huge[] = {6, UINT64_MAX};
 
@@ -253,7 +247,6 @@ static void what_makes_no_shards_is_refused(void **state)
 /* As many as a ps would make, and no more. */
 static void there_are_4096_shards_at_most(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
 
     for (uint64_t rows = 4096; rows <= 4097; rows++) {
@@ -301,7 +294,6 @@ add_its_id_and_slice(struct sumac_replica *replica, void *context, struct sumac_
 
 static void parts_are_of_what_the_context_sees(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_MIRRORED, 2); /* given */
     struct sumac_variable_options options = in_two;
 
@@ -323,7 +315,6 @@ static void parts_are_of_what_the_context_sees(void **state)
 
 static void a_part_stays_as_it_was(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     struct sumac_variable *whole =
         variable_of(strategy, SUMAC_SHAPE(2), (struct sumac_variable_options){0});
@@ -341,7 +332,6 @@ static void a_part_stays_as_it_was(void **state)
 
 static void what_there_is_not_is_said_of_the_variable(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     struct sumac_variable *variable = variable_of(strategy, SUMAC_SHAPE(4, 2), in_two);
     const struct sumac_slice far = {.kind = SUMAC_SLICE_INDEX, .index = 4};
@@ -378,7 +368,6 @@ static void what_there_is_not_is_said_of_the_variable(void **state)
 /* Every row of up to 9 rows in every number of shards, beside a count through them. */
 static void a_row_is_in_the_shard_that_has_it(void **state)
 {
-    (void)state;
 
     for (uint64_t rows = 1; rows <= 9; rows++)
         for (uint32_t shards = 1; shards <= rows; shards++) {
@@ -406,7 +395,6 @@ static void a_row_is_in_the_shard_that_has_it(void **state)
 
 static void a_row_is_not_looked_for_without_a_place_for_its_shard(void **state)
 {
-    (void)state;
     uint32_t shard = 77;
     uint64_t offset = 77;
     struct sumac_error error;

@@ -60,7 +60,6 @@ static void expect_slice(
 
 static void entries_are_of_the_axes_in_turn(void **state)
 {
-    (void)state;
     const struct sumac_slice second = at(1), last = at(-1), back = every(-1);
 
     expect_slice(SUMAC_SHAPE(2, 3), &second, 1, "int32[3] 3 4 5");
@@ -110,7 +109,6 @@ static void expect_range(const struct sumac_slice *slice, int64_t size)
 /* A start beyond the end steps back into it, as Python has it: that alone is left out here. */
 static void ranges_are_pythons(void **state)
 {
-    (void)state;
 
     for (int64_t size = 0; size <= 4; size++)
         for (int64_t step = -3; step <= 3; step++)
@@ -214,7 +212,6 @@ static bool slice_plainly(
 /* 20000 of them, with what they leave out behind an ellipsis, or to its place, or to nobody. */
 static void entries_of_several_axes_are_numpys(void **state)
 {
-    (void)state;
     int32_t expected[512];
     struct sumac_shape left;
     uint32_t random = 12345;
@@ -259,7 +256,6 @@ static void entries_of_several_axes_are_numpys(void **state)
 
 static void bounds_beyond_the_axis_are_clamped(void **state)
 {
-    (void)state;
     const struct sumac_slice all = {
         .start = -100, .stop = 100, .has_start = true, .has_stop = true};
     const struct sumac_slice back = {
@@ -290,7 +286,6 @@ static void bounds_beyond_the_axis_are_clamped(void **state)
 
 static void what_is_no_slice_is_refused(void **state)
 {
-    (void)state;
     struct sumac_value *value = counted(SUMAC_SHAPE(2, 3)), *result = NULL;
     const struct sumac_slice three[] = {at(0), at(0), at(0)}, two_rests[] = {rest, rest};
     const struct sumac_slice beyond[] = {at(0), at(3)}, before = at(-3), still = every(0);
@@ -318,7 +313,6 @@ static struct sumac_value *ids_of(const int64_t *ids, uint64_t count)
 
 static void rows_come_in_the_order_asked_for(void **state)
 {
-    (void)state;
     struct sumac_value *value = counted(SUMAC_SHAPE(3, 2)), *result = NULL;
     const int32_t narrow[] = {2, 0, 2};
     const int64_t bad[] = {0, 3}, negative[] = {-1};
@@ -343,7 +337,6 @@ static void rows_come_in_the_order_asked_for(void **state)
 /* The result has the shape of the ids, and then that of a row. */
 static void rows_have_the_shape_of_their_ids(void **state)
 {
-    (void)state;
     struct sumac_value *value = counted(SUMAC_SHAPE(3, 2)), *result = NULL;
     const int64_t numbers[] = {2, 0, 1, 1, 0, 2, 2, 0};
 
@@ -369,7 +362,6 @@ static void rows_have_the_shape_of_their_ids(void **state)
 
 static void rows_of_more_axes_than_a_tensor_has_are_refused(void **state)
 {
-    (void)state;
     struct sumac_value *value = counted(SUMAC_SHAPE(2, 1, 1)), *result = NULL;
     struct sumac_value *six = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1, 1, 1, 1, 1, 1), NULL);
     struct sumac_value *seven =
@@ -410,7 +402,6 @@ expect_lookup(struct sumac_value *value, enum sumac_reduce_op combiner, const ch
 
 static void bags_of_rows_become_one_row_each(void **state)
 {
-    (void)state;
     const double doubles[] = {3, 6, 9, 12, 1, 2};
     const float singles[] = {3, 6, 9, 12, 1, 2};
     const int8_t bytes[] = {100, 1, 100, 2, 3, 4};
@@ -449,7 +440,6 @@ static void bags_of_rows_become_one_row_each(void **state)
 /* 2048 + 1 + 1, which is 2048 where each sum is a float16 by itself. */
 static void halves_are_rounded_once(void **state)
 {
-    (void)state;
     const uint16_t halves[] = {float16_of_float32(2048), float16_of_float32(1)};
     const int64_t three[] = {0, 1, 1};
     struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(2, 1), halves);
@@ -477,7 +467,6 @@ static void expect_no_lookup(
 
 static void what_is_no_bag_is_refused(void **state)
 {
-    (void)state;
     const bool bools[] = {true, false};
     const int64_t beyond[] = {0, 2};
     const float singles[] = {2, 4};
@@ -504,7 +493,6 @@ static void what_is_no_bag_is_refused(void **state)
 
 static void a_bag_may_be_divided_by_its_root(void **state)
 {
-    (void)state;
     const float singles[] = {2, 4};
     const int64_t four[] = {0, 1, 0, 1};
     struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), singles);
@@ -543,7 +531,6 @@ static void expect_weighted(
 /* Rows 3 and 12, weights 2 and 4: 54; ÷ 6; and of weights 3 and 4: 57 ÷ 5. */
 static void weights_multiply_rows_and_divide_by_their_sum_or_length(void **state)
 {
-    (void)state;
     const int64_t two[] = {0, 1};
     const float singles[] = {3, 12}, weights[] = {2, 4}, sides[] = {3, 4};
     const double doubles[] = {3, 12}, wide[] = {2, 4};
@@ -584,7 +571,6 @@ static void weights_multiply_rows_and_divide_by_their_sum_or_length(void **state
 /* 1 - 1, and squares below the smallest float32: TensorFlow's div_no_nan. */
 static void weights_that_add_up_to_nothing_give_zeros(void **state)
 {
-    (void)state;
     const int64_t two[] = {0, 1};
     const float singles[] = {3, 12}, opposite[] = {1, -1}, tiny[] = {1e-30F, 1e-30F};
     struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), singles);
@@ -601,7 +587,6 @@ static void weights_that_add_up_to_nothing_give_zeros(void **state)
 
 static void weights_that_fit_no_ids_are_refused(void **state)
 {
-    (void)state;
     const int64_t two[] = {0, 1};
     const float singles[] = {3, 12};
     struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), singles);

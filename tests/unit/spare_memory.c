@@ -54,7 +54,6 @@ static enum sumac_status take(struct kept *kept, uint64_t bytes, struct sumac_bu
 
 static void what_was_given_back_is_taken_again(void **state)
 {
-    (void)state;
     struct source source = {.refuses = 0};
     struct kept *kept = open_with(&source);
     struct sumac_buffer *buffer = NULL;
@@ -70,7 +69,6 @@ static void what_was_given_back_is_taken_again(void **state)
 /* A stream may still read a block that was given back. */
 static void a_buffer_has_the_bytes_that_were_wished_and_room_for_more(void **state)
 {
-    (void)state;
     struct source source = {.refuses = 0};
     struct kept *kept = open_with(&source);
     const struct kept_wish wish = {.bytes = 100, .room = BLOCK_BYTES};
@@ -86,7 +84,6 @@ static void a_buffer_has_the_bytes_that_were_wished_and_room_for_more(void **sta
 
 static void what_is_wished_new_is_none_that_was_given_back(void **state)
 {
-    (void)state;
     struct source source = {.refuses = 0};
     struct kept *kept = open_with(&source);
     const struct kept_wish wish = {.bytes = BLOCK_BYTES, .room = BLOCK_BYTES, .is_new = true};
@@ -104,7 +101,6 @@ static void what_is_wished_new_is_none_that_was_given_back(void **state)
 
 static void idle_blocks_are_freed_where_memory_is_short(void **state)
 {
-    (void)state;
     struct source source = {.refuses = 0};
     struct kept *kept = open_with(&source);
     struct sumac_buffer *buffer = NULL;
@@ -126,7 +122,6 @@ static void idle_blocks_are_freed_where_memory_is_short(void **state)
 /* Without anything idle the source is not asked again; nor is it a third time. */
 static void a_source_that_has_none_is_told_and_leaves_all_as_it_was(void **state)
 {
-    (void)state;
     struct source source = {.refuses = 1};
     struct kept *kept = open_with(&source);
     struct sumac_buffer *buffer = NULL;

@@ -14,7 +14,6 @@
 
 static void a_status_has_its_grpc_name(void **state)
 {
-    (void)state;
     assert_string_equal(sumac_status_name(SUMAC_OK), "OK");
     assert_string_equal(sumac_status_name(SUMAC_INVALID_ARGUMENT), "INVALID_ARGUMENT");
     assert_string_equal(sumac_status_name(SUMAC_UNAUTHENTICATED), "UNAUTHENTICATED");
@@ -22,21 +21,18 @@ static void a_status_has_its_grpc_name(void **state)
 
 static void a_number_that_is_no_status_is_unknown(void **state)
 {
-    (void)state;
     assert_string_equal(sumac_status_name((enum sumac_status)17), "UNKNOWN");
     assert_string_equal(sumac_reason_name((enum sumac_reason)9999), "UNSPECIFIED");
 }
 
 static void a_reason_has_its_name(void **state)
 {
-    (void)state;
     assert_string_equal(sumac_reason_name(SUMAC_REASON_WRONG_SHAPE), "WRONG_SHAPE");
     assert_string_equal(sumac_reason_name(SUMAC_REASON_STATE_LOST), "STATE_LOST");
 }
 
 static void fail_fills_in_the_error_and_returns_its_status(void **state)
 {
-    (void)state;
     struct sumac_error error = {0};
 
     const enum sumac_status status = fail(
@@ -50,13 +46,11 @@ static void fail_fills_in_the_error_and_returns_its_status(void **state)
 
 static void fail_without_an_error_only_returns_the_status(void **state)
 {
-    (void)state;
     assert_int_equal(fail(NULL, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED, "%d", 1), SUMAC_ABORTED);
 }
 
 static void a_long_text_is_cut_and_terminated(void **state)
 {
-    (void)state;
     char name[2 * SUMAC_ERROR_TEXT_BYTES];
 
     memset(name, 'x', sizeof name);
@@ -71,7 +65,6 @@ static void a_long_text_is_cut_and_terminated(void **state)
 /* Wherever the cut falls, before, within or after a character of two, three or four bytes. */
 static void a_long_text_is_cut_between_characters(void **state)
 {
-    (void)state;
     const char *const characters[] = {"\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x8c\xb3"};
 
     for (size_t c = 0; c < 3; c++) {
@@ -93,7 +86,6 @@ static void a_long_text_is_cut_between_characters(void **state)
 /* What a peer sent may stand in a message, and messages are lines of a log. */
 static void a_text_is_one_line_of_utf8_whatever_is_printed_into_it(void **state)
 {
-    (void)state;
     struct sumac_error error;
 
     fail(&error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED, "no %s", "\xff\nps 0 is lost");
@@ -103,7 +95,6 @@ static void a_text_is_one_line_of_utf8_whatever_is_printed_into_it(void **state)
 
 static void the_version_has_three_numbers(void **state)
 {
-    (void)state;
     size_t dots = 0;
 
     for (const char *at = sumac_version(); *at != '\0'; at++)

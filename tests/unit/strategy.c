@@ -21,7 +21,6 @@
 
 static void a_scope_is_of_its_thread_and_counts(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
 
     assert_null(sumac_present_strategy());
@@ -39,7 +38,6 @@ static void a_scope_is_of_its_thread_and_counts(void **state)
 
 static void a_strategy_may_be_set_without_a_scope(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct sumac_error error;
 
@@ -64,7 +62,6 @@ static void a_strategy_may_be_set_without_a_scope(void **state)
 
 static void strategies_do_not_mix(void **state)
 {
-    (void)state;
     struct sumac_strategy *one = mirrored(1), *other = mirrored(1);
     struct sumac_value *value = sumac_value_float32(1), *result = NULL;
     struct sumac_error error;
@@ -104,7 +101,6 @@ look_around(struct sumac_replica *replica, void *context, struct sumac_error *er
 
 static void a_replica_is_in_a_context_of_its_own(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *result = NULL;
 
@@ -132,7 +128,6 @@ return_nothing(struct sumac_replica *replica, void *context, struct sumac_error 
 
 static void nothing_is_returned_as_nothing(void **state)
 {
-    (void)state;
     const struct sumac_strategy_options options = {.kind = SUMAC_STRATEGY_DEFAULT};
     struct sumac_strategy *strategy = NULL;
     struct sumac_value *result = NULL;
@@ -153,7 +148,6 @@ static void nothing_is_returned_as_nothing(void **state)
 
 static void what_is_no_argument_list_is_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *one = sumac_value_float32(1);
     uint32_t calls = 0;
@@ -310,7 +304,6 @@ static enum sumac_status run_deeds(const struct deeds *deeds, struct sumac_error
 
 static void all_have_the_sum(void **state)
 {
-    (void)state;
     assert_int_equal(run_deeds(&(struct deeds){.of = {SUM, SUM, SUM}}, NULL), SUMAC_OK);
 }
 
@@ -325,7 +318,6 @@ static void expect_error(const struct deeds *deeds, enum sumac_status status, co
 
 static void who_comes_with_something_else_is_named(void **state)
 {
-    (void)state;
     expect_error(
         &(struct deeds){.of = {SUM, OTHER_SHAPE, SUM}}, SUMAC_INVALID_ARGUMENT,
         "all_reduce: replica 0 has float32[], and replica 1 float32[2]");
@@ -359,7 +351,6 @@ static void who_comes_with_something_else_is_named(void **state)
 
 static void who_returns_without_the_call_is_named_at_once(void **state)
 {
-    (void)state;
     expect_error(
         &(struct deeds){.of = {SUM, NOTHING, SUM}}, SUMAC_DEADLINE_EXCEEDED,
         "all_reduce, call 1 of the run: replica 1 returned without it");
@@ -367,7 +358,6 @@ static void who_returns_without_the_call_is_named_at_once(void **state)
 
 static void who_fails_ends_the_others_calls_with_its_error(void **state)
 {
-    (void)state;
     expect_error(
         &(struct deeds){.of = {SUM, FAIL, SUM}}, SUMAC_NOT_FOUND,
         "the function of replica 1 returned NOT_FOUND");
@@ -398,7 +388,6 @@ differ_once(struct sumac_replica *replica, void *context, struct sumac_error *er
 
 static void calls_that_differ_fail_for_both_and_the_run_goes_on(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     const struct sumac_communication_options options = {.timeout_ms = 60000};
     struct sumac_value *result = NULL;
@@ -445,7 +434,6 @@ call_with_nothing(struct sumac_replica *replica, void *context, struct sumac_err
 
 static void a_call_with_what_is_none_is_told_to_all_and_the_next_works(void **state)
 {
-    (void)state;
     const struct wrong rows[] = {
         {.op = SUMAC_REDUCE_SUM, .is_null = true, .said = "all_reduce: replica 2: "},
         {.op = (enum sumac_reduce_op)7, .said = "all_reduce: replica 2: a reduction 7"},
@@ -499,7 +487,6 @@ come_late(struct sumac_replica *replica, void *context, struct sumac_error *erro
 
 static void who_is_late_is_named_and_hears_so_too(void **state)
 {
-    (void)state;
     struct late late = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *ids = of_ids(2), *result = NULL;
@@ -551,7 +538,6 @@ call_merge(struct sumac_replica *replica, void *context, struct sumac_error *err
 
 static void a_merge_call_runs_once_in_the_cross_replica_context(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_value *ids = of_ids(3), *result = NULL;
     struct sumac_value *args = sumac_value_tuple(&ids, 1);
@@ -599,7 +585,6 @@ merge_in_vain(struct sumac_replica *replica, void *context, struct sumac_error *
 
 static void a_merge_call_that_fails_without_a_word_fails(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_error error;
 
@@ -616,7 +601,6 @@ static void a_merge_call_that_fails_without_a_word_fails(void **state)
 
 static void options_that_are_none_are_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = NULL;
     struct sumac_error error;
 
@@ -644,7 +628,6 @@ static void options_that_are_none_are_refused(void **state)
  */
 static void a_strategy_on_the_ps_refuses_to_be_synchronous(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = NULL;
     struct sumac_error error;
     const struct sumac_strategy_options options = {
@@ -662,7 +645,6 @@ static void a_strategy_on_the_ps_refuses_to_be_synchronous(void **state)
 
 static void an_absent_time_is_the_strategys(void **state)
 {
-    (void)state;
     const struct sumac_strategy_options options = {.replicas = 1};
     struct sumac_strategy *strategy = NULL;
 
@@ -675,7 +657,6 @@ static void an_absent_time_is_the_strategys(void **state)
 /* Each struct that says how is optional: NULL is the struct of zeros. */
 static void options_that_are_null_are_the_defaults(void **state)
 {
-    (void)state;
     struct sumac_strategy *alone = NULL, *from_environment = NULL, *two = mirrored(2);
     struct sumac_value *ids = of_ids(2), *sum = NULL, *sum_to = NULL;
 
@@ -726,7 +707,6 @@ static void the_environment_says_which_strategy_it_is(void **state)
     static const char *const names[] = {
         "TF_CONFIG", "SUMAC_STRATEGY", "SUMAC_SYNCHRONOUS", "SUMAC_REPLICAS", "SUMAC_DEVICES"};
 
-    (void)state;
     setenv("SUMAC_PROGRAM", "/nowhere/sumac", 1);
     for (size_t i = 0; i < sizeof environments / sizeof *environments; i++) {
         const struct environment *given = &environments[i];

@@ -23,7 +23,6 @@ static struct sumac_value *matrices(void)
 
 static void each_way_to_give_axes_has_its_meaning(void **state)
 {
-    (void)state;
     const struct {
         const struct sumac_axes *axes;
         const char *printed;
@@ -51,7 +50,6 @@ static void each_way_to_give_axes_has_its_meaning(void **state)
 
 static void an_axis_that_is_not_counted_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         struct sumac_axes axes;
         const char *said;
@@ -89,7 +87,6 @@ static const struct sumac_axes empty, first = {.count = 1};
 /* TensorFlow sums no element by copying it, and begins other sums at 0. */
 static void what_is_not_summed_over_axes_keeps_the_sign_of_0(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t one, other;
         const struct sumac_axes *axes;
@@ -127,7 +124,6 @@ static struct sumac_value *slices_of(enum sumac_dtype indices, uint64_t rows)
 /* Another worker may send what differs from the label that it sent. */
 static void what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it(void **state)
 {
-    (void)state;
     const struct {
         struct sumac_value *first, *other;
         const char *said;

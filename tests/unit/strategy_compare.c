@@ -37,7 +37,6 @@ static bool differ(const struct call *one, const struct call *other)
 
 static void calls_that_differ_in_one_number_differ(void **state)
 {
-    (void)state;
     struct sumac_value *value = sumac_value_float32(1);
     const struct call call = {.kind = CALL_ALL_REDUCE, .op = SUMAC_REDUCE_SUM, .value = value};
     uint8_t holds[sizeof call], bytes[sizeof call];
@@ -59,7 +58,6 @@ static void calls_that_differ_in_one_number_differ(void **state)
 
 static void calls_that_point_to_something_else_differ(void **state)
 {
-    (void)state;
     struct sumac_value *value = sumac_value_float32(1);
     const struct call call = {.kind = CALL_REDUCE, .op = SUMAC_REDUCE_SUM, .value = value};
     const struct sumac_axes axes = {.count = 2, .axis = {0, 1}};
@@ -88,7 +86,6 @@ static void calls_that_point_to_something_else_differ(void **state)
 /* A merge call, or sums over axes, may have any values. */
 static void values_that_each_replica_has_as_it_likes_are_not_compared(void **state)
 {
-    (void)state;
     struct sumac_value *one = sumac_value_float32(1);
     struct sumac_value *more = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), NULL);
     const struct sumac_axes axes = {.count = 1, .axis = {0}};
@@ -107,7 +104,6 @@ static void values_that_each_replica_has_as_it_likes_are_not_compared(void **sta
 /* Slices meet whatever their number of rows. */
 static void slices_meet_if_their_indices_and_what_they_are_of_are_alike(void **state)
 {
-    (void)state;
     const struct {
         enum sumac_dtype indices;
         uint64_t rows, of;

@@ -38,7 +38,6 @@ fail_one_after_the_other(struct sumac_replica *replica, void *context, struct su
 
 static void of_replicas_that_fail_one_after_the_other_the_first_is_told(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_error error;
 
@@ -69,7 +68,6 @@ come_alone(struct sumac_replica *replica, void *context, struct sumac_error *err
 
 static void a_call_is_late_after_its_time(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_error error;
     pthread_barrier_t over;
@@ -118,7 +116,6 @@ merge_into(struct sumac_replica *replica, void *context, struct sumac_error *err
 
 static void a_scope_that_is_left_within_a_merge_call_leaves_it_across(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
 
     assert_int_equal(run(strategy, merge_into, NULL, NULL), SUMAC_OK);
@@ -140,7 +137,6 @@ add_arguments(struct sumac_replica *replica, void *context, struct sumac_error *
 
 static void each_replica_is_given_its_own_of_both_kinds_of_arguments(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_value *ids = of_ids(3), *kwids = of_ids(3), *result = NULL;
     const char *const names[] = {"x"};
@@ -170,7 +166,6 @@ static enum sumac_status make_none(
 
 static void a_replica_that_no_value_is_made_for_is_named(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *value = NULL;
     struct sumac_error error;
@@ -185,7 +180,6 @@ static void a_replica_that_no_value_is_made_for_is_named(void **state)
 
 static void local_results_of_a_nest_are_each_replicas(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *const items[] = {sumac_value_float32(1), sumac_value_float32(2)};
     struct sumac_value *nest = sumac_value_tuple(items, 2), *results = NULL;
@@ -206,7 +200,6 @@ static void local_results_of_a_nest_are_each_replicas(void **state)
 
 static void several_replicas_are_mirrored_where_no_kind_is_said(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = NULL;
 
     assert_int_equal(
@@ -218,7 +211,6 @@ static void several_replicas_are_mirrored_where_no_kind_is_said(void **state)
 
 static void workers_without_a_client_make_no_strategy(void **state)
 {
-    (void)state;
     for (int kind = SUMAC_STRATEGY_MULTI_WORKER; kind <= SUMAC_STRATEGY_PARAMETER_SERVER; kind++) {
         struct sumac_strategy *strategy = NULL;
         struct sumac_error error;
@@ -244,7 +236,6 @@ static enum sumac_status run_another(
 
 static void a_run_of_another_strategy_within_a_merge_call_is_in_its_scope(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct sumac_error error;
 

@@ -89,7 +89,6 @@ static void expect_bits_of_the_plain_loop(
 
 static void sums_have_the_bits_of_the_plain_loop(void **state)
 {
-    (void)state;
     static const enum sumac_reduce_op ops[] = {SUMAC_REDUCE_SUM, SUMAC_REDUCE_MEAN};
     struct arrays arrays = {.plain = aligned(8 * ELEMENTS), .to = aligned(8 * ELEMENTS)};
 
@@ -117,7 +116,6 @@ static void sums_have_the_bits_of_the_plain_loop(void **state)
 
 static void rows_are_joined_from_wherever_one_begins(void **state)
 {
-    (void)state;
     enum { ROWS = 5, ALL = 3 + 0 + 300 + 64 };
     static const uint64_t row_bytes[] = {3, 0, 300, 64};
     uint8_t a[ROWS * 3], c[ROWS * 300], d[ROWS * 64], plain[ROWS * ALL];
@@ -224,7 +222,6 @@ compute_together(struct sumac_replica *replica, void *context, struct sumac_erro
 
 static void large_results_are_right_whoever_computes_them(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(4);
     struct sumac_value *values = ramps(4), *result = NULL, *sum = NULL;
     struct sumac_value *args = sumac_value_tuple(&values, 1);
@@ -256,7 +253,6 @@ static void large_results_are_right_whoever_computes_them(void **state)
 /* Rows of more elements than are widened at once: of 2 replicas, element j of row i is j + i. */
 static void long_rows_are_summed_whole(void **state)
 {
-    (void)state;
     enum { ROWS = 2, COLUMNS = 1300 };
     static float elements[ROWS][COLUMNS];
     struct sumac_strategy *strategy = mirrored(2); /* given */
@@ -317,7 +313,6 @@ static void no_more_threads_help_than_there_are_cores(void **state)
 {
     cpu_set_t all, one;
 
-    (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     assert_int_equal(shares_helpers(1), 0);
     CPU_ZERO(&one);
@@ -334,7 +329,6 @@ static void no_more_threads_help_than_there_are_cores(void **state)
 
 static void each_call_has_its_own_result(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(4);
     struct sumac_value *result = NULL;
     char text[128];
@@ -368,7 +362,6 @@ static struct sumac_value *make(struct sumac_strategy *strategy, uint64_t bytes)
 
 static void a_result_has_the_memory_of_one_that_nobody_has(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *first = make(strategy, 1 << 20), *other = make(strategy, 1 << 20);
     const void *memory = sumac_value_data(first);
@@ -389,7 +382,6 @@ static void a_result_has_the_memory_of_one_that_nobody_has(void **state)
 
 static void what_is_kept_is_bounded_by_count_and_by_bytes(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     const struct kept *results = strategy->results;
     struct sumac_value *values[RESULTS_KEPT_MAX + 1];
@@ -412,7 +404,6 @@ static void what_is_kept_is_bounded_by_count_and_by_bytes(void **state)
 
 static void a_result_outlives_its_strategy(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *values = ramps(2), *sum = NULL;
 

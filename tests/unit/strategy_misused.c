@@ -38,7 +38,6 @@ sum_other_leaves(struct sumac_replica *replica, void *context, struct sumac_erro
 
 static void leaves_that_differ_within_a_nest_stay_their_owners(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *lists[2];
     struct sumac_error error;
@@ -76,7 +75,6 @@ end_the_thread(struct sumac_replica *replica, void *context, struct sumac_error 
 /* The other replicas do not wait for it until their time is over, and the next run is well. */
 static void a_function_that_ends_its_thread_fails_and_the_next_run_is_well(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(3); /* given */
     uint32_t which = 1;
     const struct sumac_run_options step = {.function = end_the_thread, .context = &which};
@@ -115,7 +113,6 @@ static void expect_no_reduction(
 
 static void items_of_other_kinds_are_named(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *leaf = sumac_value_float32(1);
 
@@ -129,7 +126,6 @@ static void items_of_other_kinds_are_named(void **state)
 
 static void items_of_more_replicas_than_there_are_are_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *ids = of_ids(3), *result = NULL;
 
@@ -164,7 +160,6 @@ merge_a_run(struct sumac_replica *replica, void *context, struct sumac_error *er
 
 static void a_run_within_a_merge_call_is_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_error error;
 
@@ -207,7 +202,6 @@ static int call_in_child(struct sumac_strategy *strategy, struct sumac_value *va
 
 static void calls_in_a_child_are_refused(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *value =
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), (const float[]){1, 2});
@@ -242,7 +236,6 @@ static int close_in_child(struct sumac_strategy *strategy)
 
 static void a_child_of_the_process_closes_nothing(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2); /* given */
     int ended = 0;
 
@@ -289,7 +282,6 @@ static void expect_not_closed(struct sumac_strategy *strategy, sumac_replica_fun
 
 static void a_strategy_is_not_closed_within_its_run(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
 
     expect_not_closed(strategy, close_own);
@@ -327,7 +319,6 @@ static int threads_of_this_process(void)
 
 static void a_strategy_that_is_destroyed_within_its_run_ends_with_it(void **state)
 {
-    (void)state;
     const int threads = threads_of_this_process();
     struct sumac_strategy *strategy = mirrored(2); /* given */
     const struct sumac_run_options step = {.function = destroy_own};
@@ -354,7 +345,6 @@ destroy_in_update(struct sumac_update_context *update, void *context, struct sum
 
 static void a_strategy_that_is_destroyed_within_an_update_ends_with_it(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_value *zero = sumac_value_float32(0), *result = NULL;
     const struct sumac_variable_options options = {.name = "v", .initial = zero};
@@ -404,7 +394,6 @@ run_beside(struct sumac_replica *replica, void *context, struct sumac_error *err
 
 static void a_strategy_is_destroyed_after_the_run_of_another_thread(void **state)
 {
-    (void)state;
     const struct sumac_strategy_options options = {.kind = SUMAC_STRATEGY_DEFAULT};
     struct running running = {.over = false};
     const struct sumac_run_options step = {.function = run_beside, .context = &running};
@@ -421,7 +410,6 @@ static void a_strategy_is_destroyed_after_the_run_of_another_thread(void **state
 
 static void a_strategy_that_is_destroyed_in_its_scope_ends_the_scope(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2), *present = mirrored(2);
 
     assert_int_equal(sumac_strategy_enter(strategy, NULL), SUMAC_OK); /* given */
@@ -488,7 +476,6 @@ group_otherwise(struct sumac_replica *replica, void *context, struct sumac_error
 
 static void replicas_that_update_by_something_else_are_named(void **state)
 {
-    (void)state;
     const struct {
         sumac_replica_function *function;
         const char *said;
@@ -582,7 +569,6 @@ static void expect_said(struct said said, enum sumac_status status, const char *
 
 static void what_a_function_says_with_a_status_alone_is_told_behind_whose_it_is(void **state)
 {
-    (void)state;
     expect_said(
         (struct said){.returned = SUMAC_DATA_LOSS}, SUMAC_DATA_LOSS,
         "the function of replica 1 returned DATA_LOSS: shard ?[31m7?is ? torn");
@@ -593,7 +579,6 @@ static void what_a_function_says_with_a_status_alone_is_told_behind_whose_it_is(
 
 static void an_error_that_a_function_fills_in_is_told_as_one_line(void **state)
 {
-    (void)state;
     for (int merges = 0; merges < 2; merges++)
         expect_said(
             (struct said){
@@ -603,7 +588,6 @@ static void an_error_that_a_function_fills_in_is_told_as_one_line(void **state)
 
 static void an_error_that_a_function_has_got_over_is_none(void **state)
 {
-    (void)state;
     expect_said((struct said){.status = SUMAC_DATA_LOSS, .merges = true}, SUMAC_OK, "");
     expect_said(
         (struct said){.status = SUMAC_DATA_LOSS, .others_sum = true}, SUMAC_DEADLINE_EXCEEDED,

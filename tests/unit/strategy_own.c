@@ -143,7 +143,6 @@ static enum sumac_status update_of(
 
 static void what_a_collective_gave_leaves_run_as_each_replicas_own(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
 
     struct sumac_value *result = run_of(strategy, collect, NULL, NULL); /* when */
@@ -163,7 +162,6 @@ static void what_a_collective_gave_leaves_run_as_each_replicas_own(void **state)
 
 static void what_a_collective_gave_is_reduced_as_each_replicas_own(void **state)
 {
-    (void)state;
     static const struct {
         enum sumac_reduce_op op;
         bool over_axis;
@@ -193,7 +191,6 @@ static void what_a_collective_gave_is_reduced_as_each_replicas_own(void **state)
 /* It is per_replica, but all have the same. */
 static void what_a_collective_gave_may_be_assigned_and_applied_across(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(
         strategy, (struct sumac_variable_options){.name = "v", .function = {.name = "assign_add"}});
@@ -236,7 +233,6 @@ static void a_gradient_is_the_replicas_own_part_of_the_sum(void **state)
         "per_replica(0: float32[2, 2] 0 2 10 12, 1: float32[2, 3] 4 6 8 14 16 18)"};
     struct sumac_strategy *strategy = mirrored(2);
 
-    (void)state;
     for (int64_t axis = 0; axis < 2; axis++) {
         struct sumac_value *result = NULL;
         const struct sumac_run_options step = {.function = take_part_of_gradient, .context = &axis};
@@ -253,7 +249,6 @@ static void a_gradient_is_the_replicas_own_part_of_the_sum(void **state)
 
 static void a_gradient_has_as_many_rows_as_were_gathered(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_error error;
 
@@ -273,7 +268,6 @@ static void a_gradient_has_as_many_rows_as_were_gathered(void **state)
 
 static void equal_values_of_replicas_are_not_known_to_be_the_same(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable =
         variable_of(strategy, (struct sumac_variable_options){.name = "v"});
@@ -292,7 +286,6 @@ static void equal_values_of_replicas_are_not_known_to_be_the_same(void **state)
 /* A replica's write ends what is known of the copies that the others have read. */
 static void what_replicas_read_is_each_ones_own(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(
         strategy, (struct sumac_variable_options){
@@ -313,7 +306,6 @@ static void what_replicas_read_is_each_ones_own(void **state)
 
 static void what_all_replicas_return_is_that_value(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *args = args_of(vector(3, 4));
 
@@ -326,7 +318,6 @@ static void what_all_replicas_return_is_that_value(void **state)
 
 static void what_an_update_returns_is_mirrored(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable =
         variable_of(strategy, (struct sumac_variable_options){.name = "v"});
@@ -344,7 +335,6 @@ static void what_an_update_returns_is_mirrored(void **state)
 
 static void what_an_update_returns_is_the_argument_of_others(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *first =
         variable_of(strategy, (struct sumac_variable_options){.name = "v"});
@@ -365,7 +355,6 @@ static void what_an_update_returns_is_the_argument_of_others(void **state)
 
 static void what_an_update_returns_has_no_sum(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable =
         variable_of(strategy, (struct sumac_variable_options){.name = "v"});
@@ -400,7 +389,6 @@ static enum sumac_status make_id(
 
 static void on_one_device_what_a_function_makes_is_the_value(void **state)
 {
-    (void)state;
     static const struct {
         enum sumac_strategy_kind kind;
         const char *printed;

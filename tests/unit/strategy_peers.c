@@ -118,7 +118,6 @@ all_but_one(struct sumac_replica *replica, void *context, struct sumac_error *er
 
 static void replicas_go_on_while_the_other_workers_are_told(void **state)
 {
-    (void)state;
     for (uint32_t missing = 0; missing < 3; missing++) {
         struct sumac_strategy *strategy = with_other_workers(3);
         const struct sumac_run_options step = {.function = all_but_one, .context = &missing};
@@ -139,7 +138,6 @@ static void replicas_go_on_while_the_other_workers_are_told(void **state)
 
 static void a_list_of_no_items_is_told_to_the_other_workers(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = with_other_workers(2);
     struct sumac_value *values = sumac_value_list(NULL, 0), *results = NULL;
 
@@ -191,7 +189,6 @@ static void assert_heard(enum sumac_status told)
 
 static void a_read_that_is_refused_is_told_to_the_other_workers(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = with_other_workers(2);
     struct sumac_variable *const variable = read_by_all(strategy);
     struct sumac_value *value = NULL;
@@ -211,7 +208,6 @@ static void a_read_that_is_refused_is_told_to_the_other_workers(void **state)
 
 static void a_read_that_another_worker_refuses_fails(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = with_other_workers(2);
     struct sumac_variable *const variable = read_by_all(strategy);
     struct sumac_value *value = NULL;
@@ -228,7 +224,6 @@ static void a_read_that_another_worker_refuses_fails(void **state)
 
 static void a_variable_that_is_refused_is_told_to_the_other_workers(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = with_other_workers(2);
     struct sumac_variable *variable = NULL;
     const struct sumac_variable_options nameless = {.name = NULL};
@@ -266,7 +261,6 @@ static bool is_summed_apart(uint32_t in_sync, enum sumac_dtype dtype, uint64_t b
 /* The number of replicas and the bytes of each count together. */
 static void a_tensor_is_summed_by_the_ps_when_all_of_them_send_more(void **state)
 {
-    (void)state;
     static const uint32_t in_sync[] = {1, 2, 3, 7, 256};
 
     for (size_t i = 0; i < sizeof in_sync / sizeof *in_sync; i++) {

@@ -120,7 +120,6 @@ static enum sumac_status write_without_aggregation(
 
 static void a_write_that_is_none_has_failed_in_all_replicas(void **state)
 {
-    (void)state;
     const struct {
         attempt *badly;
         enum sumac_status status;
@@ -258,7 +257,6 @@ merge_nothing(struct tried *tried, struct sumac_replica *replica, struct sumac_e
 
 static void an_update_that_is_none_has_failed_in_all_replicas(void **state)
 {
-    (void)state;
     const struct {
         attempt *well, *badly;
         enum sumac_status status;
@@ -305,7 +303,6 @@ gather_no_gradient(struct tried *tried, struct sumac_replica *replica, struct su
 
 static void a_gradient_of_nothing_has_failed_in_all_replicas(void **state)
 {
-    (void)state;
     struct tried tried = {.well = gather, .badly = gather_no_gradient};
 
     expect_refused_to_all(&tried, SUMAC_INVALID_ARGUMENT, "local is NULL");
@@ -331,7 +328,6 @@ write_alone(struct sumac_replica *replica, void *context, struct sumac_error *er
 
 static void what_a_replica_failed_by_is_told_and_not_who_did_not_come(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct tried tried = {
         .well = return_at_once, .badly = write_without_aggregation, .gradient = vector(1, 1)};
@@ -361,7 +357,6 @@ apply_to_none(struct tried *tried, struct sumac_replica *replica, struct sumac_e
 
 static void a_replica_that_applies_to_no_variables_is_told_from_others(void **state)
 {
-    (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct tried tried = {.well = apply_to_none, .badly = apply_to_none};
     const struct sumac_run_options each = {.function = write_alone, .context = &tried};
@@ -394,7 +389,6 @@ static void options_of_communication_have_bounds(void **state)
         {{.implementation = SUMAC_COMMUNICATION_NCCL + 1}, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(
             communication_check(&rows[i].options, NULL),

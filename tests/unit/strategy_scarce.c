@@ -226,7 +226,6 @@ static bool is_whole_without(const char *name, operation *call, int take)
 
 static void a_call_without_memory_fails_and_keeps_none(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         operation *call;

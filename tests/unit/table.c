@@ -47,7 +47,6 @@ static char *printed(struct table *table, uint32_t width)
 
 static void groups_are_named_above_their_columns(void **state)
 {
-    (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
     add_ps(&table);
@@ -70,7 +69,6 @@ static void rows_of_the_middle_are_counted_where_lines_are_few(void **state)
         [5] = "PS\nps 0\nps 1\n… 2 more …\nps 4\nps 5\n",
         [6] = "PS\nps 0\nps 1\nps 2\nps 3\nps 4\nps 5\n",
         [7] = "PS\nps 0\nps 1\nps 2\nps 3\nps 4\nps 5\n"};
-    (void)state;
 
     for (uint32_t lines = 3; lines <= 7; lines++) {
         struct table table = {.columns = columns, .column_count = 1, .lines_max = lines};
@@ -84,7 +82,6 @@ static void rows_of_the_middle_are_counted_where_lines_are_few(void **state)
 
 static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
 {
-    (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
     add_ps(&table);
@@ -100,7 +97,6 @@ static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
 
 static void a_table_that_just_fits_has_all_its_columns_and_a_wider_one_has_not(void **state)
 {
-    (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
     add_ps(&table);
@@ -120,7 +116,6 @@ static void a_table_that_just_fits_has_all_its_columns_and_a_wider_one_has_not(v
 
 static void what_cannot_be_spared_stays_however_short_lines_are(void **state)
 {
-    (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
     add_ps(&table);
@@ -135,7 +130,6 @@ static void what_cannot_be_spared_stays_however_short_lines_are(void **state)
 
 static void a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column(void **state)
 {
-    (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
     table_add(&table, "ps 1");
@@ -152,7 +146,6 @@ static void a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column(void **s
 
 static void a_group_that_is_narrower_than_its_name_makes_room_for_it(void **state)
 {
-    (void)state;
     static const struct table_column columns[] = {{"staleness", ">MEAN", 0}, {"x", ">P", 0}};
     struct table table = {.columns = columns, .column_count = 2};
     static const char *const words[] = {"1.0", "2"};
@@ -170,7 +163,6 @@ static void a_group_that_is_narrower_than_its_name_makes_room_for_it(void **stat
 
 static void figures_are_short(void **state)
 {
-    (void)state;
     char text[32];
 
     assert_string_equal(table_size(0, text, sizeof text), "0");

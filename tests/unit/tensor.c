@@ -14,7 +14,6 @@
 
 static void every_dtype_has_a_name_that_leads_back_to_it(void **state)
 {
-    (void)state;
     size_t count = 0;
 
 #define X(NAME, number, bytes, kind, name, numpy)                                                  \
@@ -30,7 +29,6 @@ static void every_dtype_has_a_name_that_leads_back_to_it(void **state)
 
 static void a_number_or_name_that_is_no_dtype_is_unspecified(void **state)
 {
-    (void)state;
     assert_int_equal(sumac_dtype_parse("string"), SUMAC_DTYPE_UNSPECIFIED);
     assert_int_equal(sumac_dtype_bytes(SUMAC_DTYPE_UNSPECIFIED), 0);
     assert_int_equal(sumac_dtype_bytes((enum sumac_dtype)14), 0);
@@ -40,7 +38,6 @@ static void a_number_or_name_that_is_no_dtype_is_unspecified(void **state)
 /* What the name of a type begins with says what it is. */
 static void a_dtype_is_of_the_kind_that_its_name_says(void **state)
 {
-    (void)state;
     for (unsigned number = 1; number <= DTYPES_MAX; number++) {
         const enum sumac_dtype dtype = (enum sumac_dtype)number;
         const char *name = sumac_dtype_name(dtype);
@@ -59,7 +56,6 @@ static void a_dtype_is_of_the_kind_that_its_name_says(void **state)
 
 static void the_dtypes_are_listed_from_the_first_to_the_last(void **state)
 {
-    (void)state;
     char text[64];
 
     assert_string_equal(dtype_list_print(text, sizeof text), "1 (bool) to 13 (float64)");
@@ -67,7 +63,6 @@ static void the_dtypes_are_listed_from_the_first_to_the_last(void **state)
 
 static void four_dtypes_are_floats(void **state)
 {
-    (void)state;
     int floats = 0;
 
     for (unsigned dtype = 0; dtype <= 14; dtype++)
@@ -78,7 +73,6 @@ static void four_dtypes_are_floats(void **state)
 
 static void a_shape_takes_the_product_of_its_extents(void **state)
 {
-    (void)state;
     const struct sumac_shape shape = {.extent = {3, 5, 7}, .rank = 3};
     uint64_t elements = 0, bytes = 0;
 
@@ -90,7 +84,6 @@ static void a_shape_takes_the_product_of_its_extents(void **state)
 
 static void a_scalar_has_one_element(void **state)
 {
-    (void)state;
     const struct sumac_shape shape = {.rank = 0};
     uint64_t elements = 0, bytes = 0;
 
@@ -102,7 +95,6 @@ static void a_scalar_has_one_element(void **state)
 
 static void an_extent_of_zero_makes_a_shape_empty(void **state)
 {
-    (void)state;
     const struct sumac_shape shape = {.extent = {4, 0, 9}, .rank = 3};
     uint64_t elements = 1, bytes = 1;
 
@@ -114,7 +106,6 @@ static void an_extent_of_zero_makes_a_shape_empty(void **state)
 
 static void a_shape_beyond_63_bits_of_bytes_is_refused(void **state)
 {
-    (void)state;
     const struct sumac_shape largest = {.extent = {INT64_MAX / 4}, .rank = 1};
     const struct sumac_shape beyond = {.extent = {(uint64_t)INT64_MAX / 4 + 1}, .rank = 1};
     const struct sumac_shape wraps = {.extent = {1ull << 32, 1ull << 32}, .rank = 2};
@@ -138,7 +129,6 @@ static void a_shape_beyond_63_bits_of_bytes_is_refused(void **state)
 
 static void a_ninth_axis_or_an_unknown_dtype_is_refused(void **state)
 {
-    (void)state;
     const struct sumac_shape nine = {.extent = {1, 1, 1, 1, 1, 1, 1, 1}, .rank = 9};
     const struct sumac_shape scalar = {.rank = 0};
     uint64_t elements = 0, bytes = 0;
@@ -151,7 +141,6 @@ static void a_ninth_axis_or_an_unknown_dtype_is_refused(void **state)
 
 static void shapes_are_equal_in_rank_and_every_extent(void **state)
 {
-    (void)state;
     const struct sumac_shape shape = {.extent = {2, 3}, .rank = 2};
     const struct sumac_shape unused_differs = {.extent = {2, 3, 9}, .rank = 2};
     const struct sumac_shape longer = {.extent = {2, 3, 1}, .rank = 3};
@@ -164,7 +153,6 @@ static void shapes_are_equal_in_rank_and_every_extent(void **state)
 
 static void a_shape_prints_as_a_list_cut_to_fit(void **state)
 {
-    (void)state;
     const struct sumac_shape shape = {.extent = {64, 128}, .rank = 2};
     const struct sumac_shape scalar = {.rank = 0};
     char text[32], narrow[5];
@@ -197,7 +185,6 @@ static struct sumac_tensor matrix(struct sumac_buffer *buffer, uint64_t rows, ui
 
 static void a_view_may_end_where_its_buffer_ends_and_not_past_it(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = buffer_of(24);
     const struct sumac_shape shape = {.extent = {4}, .rank = 1};
     struct sumac_tensor tensor = {0};
@@ -218,7 +205,6 @@ static void a_view_may_end_where_its_buffer_ends_and_not_past_it(void **state)
 
 static void a_view_begins_at_a_whole_element(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = buffer_of(24);
     const struct sumac_shape shape = {.extent = {2}, .rank = 1};
     struct sumac_tensor tensor = {0};
@@ -231,7 +217,6 @@ static void a_view_begins_at_a_whole_element(void **state)
 
 static void rows_in_the_middle_are_a_view_of_the_same_bytes(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
     const struct sumac_tensor whole = matrix(buffer, 10, 4);
     struct sumac_tensor rows = {0};
@@ -250,7 +235,6 @@ static void rows_in_the_middle_are_a_view_of_the_same_bytes(void **state)
 
 static void rows_past_the_end_are_refused_and_the_output_is_left_alone(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
     const struct sumac_tensor whole = matrix(buffer, 10, 4);
     struct sumac_tensor rows = matrix(buffer, 7, 4);
@@ -269,7 +253,6 @@ static void rows_past_the_end_are_refused_and_the_output_is_left_alone(void **st
 
 static void no_rows_at_the_end_are_an_empty_view(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
     const struct sumac_tensor whole = matrix(buffer, 10, 4);
     struct sumac_tensor rows = {0};
@@ -284,7 +267,6 @@ static void no_rows_at_the_end_are_an_empty_view(void **state)
 
 static void a_shape_is_written_as_its_extents(void **state)
 {
-    (void)state;
     const struct sumac_shape matrix = SUMAC_SHAPE(64, 128), scalar = SUMAC_SCALAR;
     const struct sumac_shape deepest = SUMAC_SHAPE(1, 2, 3, 4, 5, 6, 7, 8);
 
@@ -298,7 +280,6 @@ static void a_shape_is_written_as_its_extents(void **state)
 
 static void plain_memory_is_a_tensor_without_a_buffer(void **state)
 {
-    (void)state;
     float memory[3][4] = {{0}};
     struct sumac_tensor rows;
     const struct sumac_tensor whole = sumac_tensor_over(memory, SUMAC_FLOAT32, SUMAC_SHAPE(3, 4));
@@ -322,7 +303,6 @@ static void plain_memory_is_a_tensor_without_a_buffer(void **state)
 
 static void rows_of_rows_begin_behind_those_before_both(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
     const struct sumac_shape shape = SUMAC_SHAPE(10, 4);
     struct sumac_tensor whole, rows, fewer;
@@ -343,7 +323,6 @@ static void rows_of_rows_begin_behind_those_before_both(void **state)
 
 static void a_scalar_has_no_rows(void **state)
 {
-    (void)state;
     struct sumac_buffer *buffer = buffer_of(4);
     const struct sumac_shape scalar = {.rank = 0};
     struct sumac_tensor whole = {0}, rows = {0};
@@ -362,7 +341,6 @@ static void a_scalar_has_no_rows(void **state)
 /* Every value of both types is a float32, and comes back from it as it was. */
 static void every_half_value_survives_the_way_to_float32_and_back(void **state)
 {
-    (void)state;
     for (uint32_t bits = 0; bits <= UINT16_MAX; bits++) {
         const uint16_t half = (uint16_t)bits;
         const float wide = float32_of_float16(half), brain = float32_of_bfloat16(half);
@@ -379,7 +357,6 @@ static void every_half_value_survives_the_way_to_float32_and_back(void **state)
 
 static void halves_round_to_nearest_with_ties_to_even(void **state)
 {
-    (void)state;
     assert_int_equal(float16_of_float32(1.0f + 0x1p-11f), 0x3c00); /* tie, down to even */
     assert_int_equal(float16_of_float32(1.0f + 0x3p-11f), 0x3c02); /* tie, up to even */
     assert_int_equal(float16_of_float32(1.0f + 0x1p-11f + 0x1p-20f), 0x3c01); /* above the tie */

@@ -20,7 +20,6 @@ static void assert_all(const char *const *texts, size_t count, bool expected)
 
 static void characters_of_every_length_are_utf8(void **state)
 {
-    (void)state;
     const char *const texts[] = {
         "",
         "W1/kernel",
@@ -40,7 +39,6 @@ static void characters_of_every_length_are_utf8(void **state)
 
 static void overlong_forms_surrogates_and_what_is_beyond_unicode_are_not(void **state)
 {
-    (void)state;
     const char *const texts[] = {
         "\xc0\x80",     "\xc1\xbf",     "\xe0\x9f\xbf",     "\xf0\x8f\xbf\xbf",
         "\xed\xa0\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
@@ -51,7 +49,6 @@ static void overlong_forms_surrogates_and_what_is_beyond_unicode_are_not(void **
 
 static void a_character_that_is_cut_or_broken_is_not(void **state)
 {
-    (void)state;
     const char *const texts[] = {
         "\x80",
         "a\xbf",
@@ -74,14 +71,12 @@ static void a_character_that_is_cut_or_broken_is_not(void **state)
 
 static void a_zero_byte_is_a_character_and_does_not_end_the_text(void **state)
 {
-    (void)state;
     assert_true(text_is_utf8("a\0b", 3));
     assert_false(text_is_utf8("a\0\xff", 3));
 }
 
 static void a_line_has_no_control_characters_and_no_broken_ones(void **state)
 {
-    (void)state;
     char text[] = "a\nb\x7f \xc3\xb6 \xe2\x82 \xff\xf0\x9f\x8c\xb3 \xc2\x9b\xc2\xa0 \xf0\x9f\x8c";
 
     text_make_line(text);
@@ -91,7 +86,6 @@ static void a_line_has_no_control_characters_and_no_broken_ones(void **state)
 
 static void control_characters_are_seen(void **state)
 {
-    (void)state;
     const char *const with[] = {
         "a\n",           "\x1b[2J",      "\x7f",         "\xc2\x80",     "\xc3\xa9\xc2\x9f",
         "a\xe2\x80\xae", "\xe2\x80\xa8", "\xe2\x81\xa6", "\xe2\x80\x8f", "\xd8\x9c"};
@@ -110,7 +104,6 @@ static void every_byte_is_known_at_every_place(void **state)
 {
     enum { longest = 19 };
     char text[longest + 1];
-    (void)state;
 
     for (size_t bytes = 1; bytes <= longest; bytes++) {
         for (size_t at = 0; at < bytes; at++) {
@@ -132,7 +125,6 @@ static void every_byte_is_known_at_every_place(void **state)
 /* Characters of one to four bytes, twice, cut at every length. */
 static void a_text_is_cut_between_characters(void **state)
 {
-    (void)state;
     const char whole[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3"
                          "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3";
     const size_t length = sizeof whole - 1;
@@ -154,7 +146,6 @@ static void a_text_is_cut_between_characters(void **state)
 
 static void a_printed_line_has_no_control_characters_even_where_it_is_cut(void **state)
 {
-    (void)state;
     char text[8];
 
     assert_int_equal(
@@ -165,7 +156,6 @@ static void a_printed_line_has_no_control_characters_even_where_it_is_cut(void *
 
 static void a_length_of_time_has_three_digits_and_its_unit(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t us;
         const char *said;
@@ -184,7 +174,6 @@ static void a_length_of_time_has_three_digits_and_its_unit(void **state)
 
 static void what_is_left_is_whole_seconds_rounded_up(void **state)
 {
-    (void)state;
     assert_string_equal(text_time_left(0).text, "0 s");
     assert_string_equal(text_time_left(1).text, "1 s");
     assert_string_equal(text_time_left(35000000).text, "35 s");
@@ -193,7 +182,6 @@ static void what_is_left_is_whole_seconds_rounded_up(void **state)
 
 static void a_number_has_the_fewest_digits_that_read_back_as_it(void **state)
 {
-    (void)state;
     assert_string_equal(text_double(0.1).text, "0.1");
     assert_string_equal(text_double(1e-7).text, "1e-07");
     assert_string_equal(text_double(1e300).text, "1e+300");

@@ -48,7 +48,6 @@ static void expect_printed(const struct sumac_value *value, const char *expected
 
 static void a_scalar_is_read_as_its_type_alone(void **state)
 {
-    (void)state;
     struct sumac_value *const scalars[] = {
         sumac_value_float32(1.5F), sumac_value_float64(2.5), sumac_value_int32(-3),
         sumac_value_int64(INT64_MIN)};
@@ -66,7 +65,6 @@ static void a_scalar_is_read_as_its_type_alone(void **state)
 
 static void a_tensor_of_one_element_is_a_scalar_and_others_are_none(void **state)
 {
-    (void)state;
     const int32_t elements[] = {4, 5};
     struct sumac_value *one = sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1, 1), elements);
     struct sumac_value *const others[] = {
@@ -387,7 +385,6 @@ static void nests_that_differ_are_not_regrouped(void **state)
 
 static void what_is_no_list_of_items_is_not_regrouped(void **state)
 {
-    (void)state;
     struct sumac_value *const refused[] = {
         sumac_value_int32(1), sumac_value_list(NULL, 0), sumac_value_tuple(NULL, 0),
         dict("a", sumac_value_none(), "b", sumac_value_none())};

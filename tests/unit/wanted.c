@@ -37,7 +37,6 @@ static void assert_refused(const char *text, const char *said)
 
 static void a_slice_goes_from_its_first_row_up_to_its_end(void **state)
 {
-    (void)state;
     assert_slice("0:4", 0, 4);
     assert_slice("3:4", 3, 1);
     assert_slice("9:10", 9, 1);
@@ -48,7 +47,6 @@ static void a_slice_goes_from_its_first_row_up_to_its_end(void **state)
 
 static void a_number_below_0_counts_from_the_end(void **state)
 {
-    (void)state;
     assert_slice("-3:", 7, 3);
     assert_slice(":-1", 0, 9);
     assert_slice("-10:-9", 0, 1);
@@ -57,7 +55,6 @@ static void a_number_below_0_counts_from_the_end(void **state)
 
 static void what_is_beyond_either_end_is_cut_off(void **state)
 {
-    (void)state;
     assert_slice("8:99", 8, 2);
     assert_slice("-11:1", 0, 1);
     assert_slice("-9223372036854775808:9223372036854775807", 0, 10);
@@ -65,7 +62,6 @@ static void what_is_beyond_either_end_is_cut_off(void **state)
 
 static void a_slice_without_rows_is_refused_with_how_many_there_are(void **state)
 {
-    (void)state;
     assert_refused("4:4", "the slice 4:4 of w has no rows; the variable has 10");
     assert_refused("5:4", "the slice 5:4 of w has no rows; the variable has 10");
     assert_refused("10:", "the slice 10: of w has no rows; the variable has 10");
@@ -73,7 +69,6 @@ static void a_slice_without_rows_is_refused_with_how_many_there_are(void **state
 
 static void what_is_no_slice_is_refused(void **state)
 {
-    (void)state;
     assert_refused("4", "a slice is FIRST:END, such as 0:4 or -3:, not 4");
     assert_refused("a:4", "a slice is FIRST:END, such as 0:4 or -3:, not a:4");
     assert_refused("0:4:2", "a slice is FIRST:END, such as 0:4 or -3:, not 0:4:2");
@@ -209,7 +204,6 @@ static void see(const struct sight *sight)
 /* Who holds none of these rows is neither asked nor missed, whatever the other words name. */
 static void those_alone_are_missing_who_hold_rows_that_are_wanted(void **state)
 {
-    (void)state;
     static const struct sight sights[] = {
         {{"w"}, NULL, "012", {1}},
         {{"w"}, "0:2", "0", {-1}},
@@ -245,7 +239,6 @@ static void expect_unknown(const char *said)
 static void
 a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there(void **state)
 {
-    (void)state;
     make_run();
     run.contradicts = true;
 
@@ -254,7 +247,6 @@ a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there(voi
 
 static void a_ps_that_is_away_contradicts_nothing(void **state)
 {
-    (void)state;
     make_run();
     run.away[2] = true;
 
@@ -263,7 +255,6 @@ static void a_ps_that_is_away_contradicts_nothing(void **state)
 
 static void of_a_slice_the_shape_and_bytes_are_those_of_its_rows(void **state)
 {
-    (void)state;
     struct roster_ps ps[3] = {{.left_out = false}};
     struct roster roster = {.count = 3, .ps = ps};
     struct wanted_list list = {0};
@@ -290,7 +281,6 @@ static void of_a_slice_the_shape_and_bytes_are_those_of_its_rows(void **state)
 /* Names, slices and patterns: what is read, or why nothing is. */
 static void words_are_names_rows_or_patterns(void **state)
 {
-    (void)state;
     static const struct {
         const char *words[2], *slice, *labels;
     } cases[] = {
@@ -334,7 +324,6 @@ static void words_are_names_rows_or_patterns(void **state)
 /* Another release of Sumac may allow more axes. */
 static void axes_that_no_tensor_can_have_are_left_out(void **state)
 {
-    (void)state;
     uint64_t shape[SUMAC_RANK_MAX + 3];
     struct roster_ps ps[3] = {{.left_out = false}};
     struct roster roster = {.count = 3, .ps = ps};
@@ -372,7 +361,6 @@ static void assert_rows(const char *text, enum sumac_status wanted_status, const
 
 static void rows_by_number_count_from_either_end(void **state)
 {
-    (void)state;
     static const int64_t rows[] = {0, 5, 5, 0};
 
     assert_rows("0,5,-1,-6", SUMAC_OK, rows);
@@ -382,7 +370,6 @@ static void rows_by_number_count_from_either_end(void **state)
 
 static void rows_of_several_variables_are_those_of_each(void **state)
 {
-    (void)state;
     struct wanted tables[] = {
         {.name = (char[]){"t"}, .dtype = SUMAC_UINT8, .shape = {.extent = {6, 2}, .rank = 2}},
         {.name = (char[]){"u"}, .dtype = SUMAC_FLOAT32, .shape = {.extent = {3}, .rank = 1}}};
@@ -404,7 +391,6 @@ static void rows_of_several_variables_are_those_of_each(void **state)
 
 static void rows_are_given_once_and_are_numbers(void **state)
 {
-    (void)state;
     struct wanted table = {
         .name = (char[]){"t"},
         .label = (char[]){"t[0:4]"},

@@ -9,7 +9,6 @@
 
 static void a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -49,7 +48,6 @@ static void on_devices_with_memory_of_their_own_a_step_is_the_same(void **state)
     struct fixture fixture, far;
     struct sumac_worker *other = NULL;
 
-    (void)state;
     far_ops = make_far_ops();
     for (uint32_t replicas = 1; replicas <= 3; replicas++) {
         prepare(&far, replicas); /* given */
@@ -94,7 +92,6 @@ static void a_copy_that_fails_ends_the_step_with_its_device(void **state)
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
-    (void)state;
     far_ops = make_far_ops();
     const struct devices devices = devices_first(&far_ops, 1);
     prepare(&far, 1);
@@ -128,7 +125,6 @@ step_of_two(struct sumac_replica *replica, void *context, struct sumac_error *er
 
 static void each_variable_has_a_place_of_its_own(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -150,7 +146,6 @@ static void each_variable_has_a_place_of_its_own(void **state)
 
 static void sum_adds_the_replicas_gradients(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 3);
@@ -165,7 +160,6 @@ static void sum_adds_the_replicas_gradients(void **state)
 
 static void the_next_steps_pull_runs_before_this_steps_push(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -199,7 +193,6 @@ step_that_waits_for_a_pull(struct sumac_replica *replica, void *context, struct 
 
 static void the_next_steps_pull_is_begun_while_the_devices_compute(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -213,7 +206,6 @@ static void the_next_steps_pull_is_begun_while_the_devices_compute(void **state)
 
 static void sequential_steps_wait_for_each_push_before_the_next_pull(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -234,7 +226,6 @@ static void sequential_steps_wait_for_each_push_before_the_next_pull(void **stat
  * are asked for. */
 static void no_step_begins_further_ahead_than_the_lag(void **state)
 {
-    (void)state;
     for (uint64_t lag_max = 0; lag_max < 4; lag_max++) {
         struct fixture fixture; /* given */
         prepare(&fixture, 1);
@@ -258,7 +249,6 @@ static void no_step_begins_further_ahead_than_the_lag(void **state)
 
 static void steps_wait_for_nobody_unless_they_are_told_to(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -272,7 +262,6 @@ static void steps_wait_for_nobody_unless_they_are_told_to(void **state)
 
 static void no_more_pushes_are_under_way_than_asked_for(void **state)
 {
-    (void)state;
     for (uint32_t bound = 1; bound < 4; bound++) {
         struct fixture fixture; /* given */
         prepare(&fixture, 1);
@@ -291,7 +280,6 @@ static void no_more_pushes_are_under_way_than_asked_for(void **state)
 
 static void a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -311,7 +299,6 @@ static void a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on
 
 static void a_contribution_that_comes_late_is_counted_and_steps_go_on(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -333,7 +320,6 @@ static void a_contribution_that_comes_late_is_counted_and_steps_go_on(void **sta
 
 static void a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -351,7 +337,6 @@ static void a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again(voi
 
 static void a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -383,7 +368,6 @@ step_within(struct sumac_replica *replica, void *context, struct sumac_error *er
 
 static void a_step_within_a_step_is_refused(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -404,7 +388,6 @@ static void a_step_within_a_step_is_refused(void **state)
 
 static void a_mean_over_no_examples_at_all_is_refused(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -420,7 +403,6 @@ static void a_mean_over_no_examples_at_all_is_refused(void **state)
 
 static void a_mean_of_integers_is_refused_at_creation_naming_the_variable(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -438,7 +420,6 @@ static void a_mean_of_integers_is_refused_at_creation_naming_the_variable(void *
 /* And it says what to do. One replica's need no mean. */
 static void integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy(void **state)
 {
-    (void)state;
     static const struct {
         enum sumac_dtype dtype;
         enum sumac_reduce_op reduce;
@@ -472,7 +453,6 @@ static void integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy(
 
 static void variables_beyond_pushed_count_are_pulled_only(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -490,7 +470,6 @@ static void variables_beyond_pushed_count_are_pulled_only(void **state)
 
 static void replicas_left_out_are_those_of_the_environment(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"0", "-1", "257", "two", "2 "};
     struct sumac_worker *worker = NULL;
     struct sumac_error error;
@@ -524,7 +503,6 @@ static void replicas_left_out_are_those_of_the_environment(void **state)
 
 static void gpus_where_there_are_none_make_no_worker_and_are_told(void **state)
 {
-    (void)state;
     static struct fixture fixture; /* the client that stands for all is in it */
     struct sumac_worker *worker = NULL;
     uint32_t there = 0;
@@ -547,7 +525,6 @@ static void gpus_where_there_are_none_make_no_worker_and_are_told(void **state)
 
 static void a_synchronous_step_pushes_a_sum_and_waits_for_the_others(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     for (int by_environment = 0; by_environment < 2; by_environment++) {
@@ -573,7 +550,6 @@ static void a_synchronous_step_pushes_a_sum_and_waits_for_the_others(void **stat
 
 static void steps_are_synchronous_where_that_can_be(void **state)
 {
-    (void)state;
     struct sumac_worker *worker = NULL;
     struct sumac_error error;
     struct fixture fixture;
@@ -594,7 +570,6 @@ static void steps_are_synchronous_where_that_can_be(void **state)
 
 static void options_that_count_only_with_another_are_refused_without_it(void **state)
 {
-    (void)state;
     struct sumac_worker *worker = NULL;
     struct sumac_error error;
     struct fixture fixture;
@@ -615,7 +590,6 @@ static void options_that_count_only_with_another_are_refused_without_it(void **s
 
 static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -634,7 +608,6 @@ static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state
 
 static void a_pull_between_steps_shows_what_the_pushes_made_of_the_values(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 1); /* given */
@@ -652,7 +625,6 @@ static void a_pull_between_steps_shows_what_the_pushes_made_of_the_values(void *
 
 static void a_worker_undoes_its_loss_scale_and_clips(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -669,7 +641,6 @@ static void a_worker_undoes_its_loss_scale_and_clips(void **state)
 
 static void loss_scales_and_norms_that_make_no_sense_are_refused(void **state)
 {
-    (void)state;
     static const double odd[] = {-1, NAN, INFINITY};
 
     for (size_t i = 0; i < 2 * (sizeof odd / sizeof odd[0]); i++) {
@@ -689,7 +660,6 @@ static void loss_scales_and_norms_that_make_no_sense_are_refused(void **state)
 
 static void a_weight_that_is_no_count_is_refused_by_its_replica(void **state)
 {
-    (void)state;
     static const double odd[] = {-1, NAN, INFINITY};
 
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
@@ -709,7 +679,6 @@ static void a_weight_that_is_no_count_is_refused_by_its_replica(void **state)
 
 static void a_sum_needs_no_weight(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -726,7 +695,6 @@ static void a_sum_needs_no_weight(void **state)
 /* Of one push the ps itself lets the pull wait for the one before it. */
 static void a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps(void **state)
 {
-    (void)state;
     for (uint32_t ahead = 1; ahead < 3; ahead++) {
         struct fixture fixture; /* given */
         prepare(&fixture, 1);

@@ -14,7 +14,6 @@
 
 static void options_that_say_too_little_or_too_much_are_refused(void **state)
 {
-    (void)state;
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
 
@@ -32,7 +31,6 @@ static void options_that_say_too_little_or_too_much_are_refused(void **state)
 
 static void as_many_as_are_the_most_are_taken(void **state)
 {
-    (void)state;
     static struct sumac_client_variable *variables[SUMAC_TRANSFER_VARIABLES_MAX + 1];
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
@@ -66,7 +64,6 @@ destroy_step(struct sumac_replica *replica, void *context, struct sumac_error *e
 /* As a handler of atexit does when a step calls exit. */
 static void a_worker_is_not_destroyed_within_its_own_step(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 2); /* given */
@@ -94,7 +91,6 @@ step_that_ends_its_thread(struct sumac_replica *replica, void *context, struct s
 
 static void a_step_that_ends_its_thread_fails_and_the_next_one_is_well(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 2); /* given */
@@ -115,7 +111,6 @@ static void a_step_that_ends_its_thread_fails_and_the_next_one_is_well(void **st
 
 static void nothing_is_asked_of_no_worker(void **state)
 {
-    (void)state;
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
     struct sumac_error error = {0};
@@ -151,7 +146,6 @@ static int use_in_child(struct sumac_worker *worker)
 
 static void a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
     int ended = 0;
 
@@ -171,7 +165,6 @@ static void a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it(void
 
 static void a_flush_tells_what_became_of_a_push_within_the_workers_time(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -212,7 +205,6 @@ static void watch(const struct sumac_buffer *buffer)
 /* The network may still read or write it: its memory would be somebody else's. */
 static void what_is_not_over_when_the_worker_ends_keeps_its_memory(void **state)
 {
-    (void)state;
     enum { OF_PUSH, OF_PULL, OF_WIDENED_PUSH };
     for (int of = OF_PUSH; of <= OF_WIDENED_PUSH; of++) {
         struct fixture fixture; /* given */
@@ -246,7 +238,6 @@ static void what_is_not_over_when_the_worker_ends_keeps_its_memory(void **state)
 /* The limit that the program was told holds: the end does not begin the wait anew. */
 static void what_was_waited_for_in_vain_is_not_waited_for_again(void **state)
 {
-    (void)state;
     enum { NOT_YET, IN_VAIN, IN_VAIN_AND_HEARD_SINCE };
     for (int waited = NOT_YET; waited <= IN_VAIN_AND_HEARD_SINCE; waited++) {
         struct fixture fixture; /* given */
@@ -274,7 +265,6 @@ static void what_was_waited_for_in_vain_is_not_waited_for_again(void **state)
 
 static void what_is_over_when_the_worker_ends_is_given_back(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -301,7 +291,6 @@ static void assert_refused(const struct fixture *fixture, const char *text)
 
 static void options_that_lack_something_are_refused_by_its_name(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 1);
@@ -330,7 +319,6 @@ static void options_that_lack_something_are_refused_by_its_name(void **state)
 static void
 what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any(void **state)
 {
-    (void)state;
     static const struct {
         double loss_scale, clip_norm;
         const char *text;
@@ -361,7 +349,6 @@ what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any(void
 
 static void loss_scales_beyond_those_of_a_float_are_refused(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 1);
@@ -377,7 +364,6 @@ static void loss_scales_beyond_those_of_a_float_are_refused(void **state)
 
 static void a_step_knows_how_many_replicas_there_are_and_weighs_1(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 3);
@@ -396,7 +382,6 @@ static void a_step_knows_how_many_replicas_there_are_and_weighs_1(void **state)
 
 static void the_values_are_those_that_the_last_step_saw(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 1);
@@ -412,7 +397,6 @@ static void the_values_are_those_that_the_last_step_saw(void **state)
 
 static void a_worker_whose_first_step_fails_has_no_values(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 2);
@@ -445,7 +429,6 @@ fail_everywhere(struct sumac_replica *replica, void *context, struct sumac_error
 
 static void of_several_replicas_that_fail_the_first_is_told(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 3);
@@ -475,7 +458,6 @@ fail_as_asked(struct sumac_replica *replica, void *context, struct sumac_error *
 
 static void what_a_step_failed_by_is_not_told_of_the_next(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 1);
@@ -497,7 +479,6 @@ static void what_a_step_failed_by_is_not_told_of_the_next(void **state)
 /* The network's error is told, and not the device's. */
 static void a_pull_that_fails_beside_a_replica_is_what_is_told(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare(&fixture, 2);
@@ -526,7 +507,6 @@ step_of_half(struct sumac_replica *replica, void *context, struct sumac_error *e
 
 static void a_synchronous_contribution_of_a_half_type_is_float32(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -585,7 +565,6 @@ wait_in_vain(struct device_group *group, uint32_t timeout_ms, struct sumac_error
 
 static void a_worker_whose_devices_were_late_takes_no_more_steps(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
     struct sumac_worker *worker = NULL;
 

@@ -69,7 +69,6 @@ static enum sumac_status made(const struct making *making, int failing)
 
 static void a_worker_that_there_is_no_memory_for_gives_back_what_it_took(void **state)
 {
-    (void)state;
     far_ops = make_far_ops(); /* given */
     const struct device_ops *const cpu = device_kind("CPU");
     const struct making makings[] = {

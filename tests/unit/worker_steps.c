@@ -49,7 +49,6 @@ static void prepare_two(
 
 static void each_push_has_the_gradients_of_its_own_step(void **state)
 {
-    (void)state;
     for (uint32_t ahead = 1; ahead <= 3; ahead++)
         for (uint32_t replicas = 1; replicas <= 2; replicas++) {
             struct fixture fixture; /* given */
@@ -73,7 +72,6 @@ static void each_push_has_the_gradients_of_its_own_step(void **state)
  * the step wrote. */
 static void a_synchronous_contribution_is_a_sum_in_each_type(void **state)
 {
-    (void)state;
     static const enum sumac_dtype dtypes[] = {
         SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_FLOAT16, SUMAC_BFLOAT16};
     static const double weights[] = {1, 4, 0.5, -1};
@@ -110,7 +108,6 @@ static void a_synchronous_contribution_is_a_sum_in_each_type(void **state)
 /* The gradient of one without examples may be no number. */
 static void a_replica_without_examples_has_no_part_in_the_mean(void **state)
 {
-    (void)state;
     for (uint32_t idle = 0; idle < 3; idle++) {
         struct fixture fixture; /* given */
         prepare(&fixture, 3);
@@ -140,7 +137,6 @@ step_for_gpus(struct sumac_replica *replica, void *context, struct sumac_error *
 
 static void a_program_that_has_both_steps_runs_that_for_cpus_on_cpus(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 2);
@@ -158,7 +154,6 @@ static void a_program_that_has_both_steps_runs_that_for_cpus_on_cpus(void **stat
 
 static void values_that_were_pulled_before_the_first_step_are_shown(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -181,7 +176,6 @@ static void values_that_were_pulled_before_the_first_step_are_shown(void **state
 /* The late pull goes on, and the next call waits for its end. */
 static void a_pull_between_steps_waits_for_what_is_under_way_yet(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
@@ -201,7 +195,6 @@ static void a_pull_between_steps_waits_for_what_is_under_way_yet(void **state)
 /* Values that were asked for before the push that is too long ago is over would be without it. */
 static void a_step_sees_all_own_pushes_but_the_last_few(void **state)
 {
-    (void)state;
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);

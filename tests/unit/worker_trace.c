@@ -226,7 +226,6 @@ static void a_worker_that_is_not_alone_has_its_name_in_that_of_its_file(void **s
 
 static void a_trace_that_cannot_be_written_is_refused_before_the_first_step(void **state)
 {
-    (void)state;
     static char longest[PATH_MAX + 1];
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
@@ -253,7 +252,6 @@ static void a_trace_that_cannot_be_written_is_refused_before_the_first_step(void
 
 static void a_disk_that_is_full_is_said_in_the_clients_log_and_steps_go_on(void **state)
 {
-    (void)state;
     struct fixture fixture;
 
     prepare_traced(&fixture, 2, "/dev/full"); /* given */
