@@ -447,8 +447,8 @@ change_one(struct component *component, const struct change *change, const struc
     return true;
 }
 
-static bool
-change_here(struct sumac_variable *variable, struct component *only, const struct change *change)
+static bool change_all_or_one(
+    struct sumac_variable *variable, struct component *only, const struct change *change)
 {
     struct by_rows by;
 
@@ -459,7 +459,7 @@ change_here(struct sumac_variable *variable, struct component *only, const struc
     return done;
 }
 
-enum sumac_status storage_change(
+enum sumac_status storage_change_here(
     struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_error *error)
 {
@@ -467,15 +467,13 @@ enum sumac_status storage_change(
     struct change own = *change;
 
     assert(only == NULL || only->variable == variable);
-    if (variable->is_there)
-        return storage_on_device_change(variable, only, change, error);
     if (value_is_here(change->operand)) /* it may be taken over: nobody else has a reference */
-        return change_here(variable, only, change) ? SUMAC_OK : value_fail_for_memory(error);
+        return change_all_or_one(variable, only, change) ? SUMAC_OK : value_fail_for_memory(error);
     const enum sumac_status status = value_bring_here(change->operand, &operand, error);
     if (status != SUMAC_OK)
         return status;
     own.operand = operand;
-    const bool done = change_here(variable, only, &own);
+    const bool done = change_all_or_one(variable, only, &own);
     sumac_value_unref(operand);
     return done ? SUMAC_OK : value_fail_for_memory(error);
 }

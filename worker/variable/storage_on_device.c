@@ -294,7 +294,7 @@ static void commit(struct component *component, struct storage *on_device, uint6
     release(&before);
 }
 
-enum sumac_status storage_on_device_change(
+static enum sumac_status change_on_device(
     struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_error *error)
 {
@@ -323,4 +323,12 @@ enum sumac_status storage_on_device_change(
     }
     free(outcomes);
     return status;
+}
+
+enum sumac_status storage_change(
+    struct sumac_variable *variable, struct component *only, const struct change *change,
+    struct sumac_error *error)
+{
+    return variable->is_there ? change_on_device(variable, only, change, error)
+                              : storage_change_here(variable, only, change, error);
 }

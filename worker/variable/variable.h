@@ -2,8 +2,8 @@
 /* variable.h (worker/variable) -- what a strategy's variable is made of.
  *
  * The files:
- *   variable.c            create, destroy, read.
- *   creation.c            create within the replicas' function.
+ *   variable.c            read, describe, destroy.
+ *   creation.c            create.
  *   write.c               writes, and how those of replicas are aggregated.
  *   update.c              a function of each component.
  *   all_variables.c       all variables in one call.
@@ -95,7 +95,7 @@ void storage_destroy(struct storage *storage);
 /* The variable's mutex is held. Do it to all components, or to this one (NULL: to all); nothing at
  * all where that fails.
  * Fails  RESOURCE_EXHAUSTED. */
-enum sumac_status storage_change(
+enum sumac_status storage_change_here(
     struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_error *error);
 
@@ -116,8 +116,8 @@ void storage_slice(
 enum sumac_status storage_on_device_create(
     struct sumac_variable *variable, uint32_t index, const struct storage *here,
     struct storage **storage, struct sumac_error *error);
-/* As storage_change, which calls it. An operand may be mirrored. */
-enum sumac_status storage_on_device_change(
+/* As storage_change_here, wherever the variable is. On devices an operand may be mirrored. */
+enum sumac_status storage_change(
     struct sumac_variable *variable, struct component *only, const struct change *change,
     struct sumac_error *error);
 
@@ -195,25 +195,7 @@ enum sumac_status write_apply(
     struct sumac_variable *variable, struct component *only, const struct sumac_function *function,
     const struct sumac_value *gradient, struct sumac_error *error);
 
-/* ---- creation.c */
-
-/* In options->replica, together with all other replicas. */
-enum sumac_status creation_in_replica(
-    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
-    struct sumac_variable **variable, struct sumac_error *error);
-
 /* ---- variable.c */
-
-/* Fails  INVALID_ARGUMENT, naming the variable. */
-enum sumac_status distributed_check_options(
-    const struct sumac_strategy *strategy, const struct sumac_variable_options *options,
-    struct sumac_error *error);
-/* The tensor that every component begins with; lent. NULL: the options have no tensor. */
-const struct sumac_value *distributed_initial_of(const struct sumac_variable_options *options);
-/* What the options ask for, apart from the initial elements. The options were checked. */
-void distributed_label_options(
-    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
-    struct label *label);
 
 /* SUM or MEAN, if its aggregation is one of these; else 0. */
 enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable);
