@@ -19,7 +19,7 @@ ROOMS = ["server/catalogue", "server/collective", "server/store", *LANE_ROOMS, "
 # Those whose files have an order, too.
 STRAIGHT_ROOMS = ["lib/base", "lib/client", "lib/cluster", "lib/expression", "lib/rpc", "lib/session", "lib/update",
                   "lib/value", "lib/wire", "server/catalogue", "server/collective", "server/store", *LANE_ROOMS, "server/lane",
-                  "server/controller", "server", "worker", "worker/cuda", "worker/strategy", "worker/variable", "cli", "bench", "bench/gpu", "bench/push_pull",
+                  "server/controller", "server", "worker", "worker/cuda", "worker/strategy", "worker/collective", "worker/variable", "cli", "bench", "bench/gpu", "bench/push_pull",
                   "bench/strategy", "bench/sync"]
 # Structs of the lane that are open, each with the name of a pointer to one in other structs.
 OWNED_STRUCTS = {"lane_session": "session", "lane_stream": "stream", "lane_part": "part"}

@@ -26,9 +26,6 @@ enum sumac_reduce_op sumac_reduce_op_parse(const char *name)
                                                          : (enum sumac_reduce_op)0;
 }
 
-#define BYTES_AT_ONCE 65536u /* of a result: what one thread computes before it looks for more */
-#define STREAMED_BYTES_MIN (UINT64_C(32) << 20) /* read and written: more than caches hold */
-
 enum sumac_status collect_fail_leaf(
     const struct collect *collect, const struct value_path *path, const char *why,
     struct sumac_error *error)
@@ -85,58 +82,15 @@ static enum sumac_status concatenate(
         .context = &join,
         .bytes = 2 * bytes,
         .units = bytes,
-        .units_at_once = BYTES_AT_ONCE};
+        .units_at_once = COLLECT_BYTES_AT_ONCE};
     join.to = elements;
-    join.stream = shares.bytes >= STREAMED_BYTES_MIN;
+    join.stream = shares.bytes >= COLLECT_STREAMED_BYTES_MIN;
     shares_run(collect->strategy, &shares);
     *result = value;
     return SUMAC_OK;
 }
 
 /* ---- reduced */
-
-static void sum_share(const void *context, uint64_t first, uint64_t count)
-{
-    pass_sum(context, first, count);
-}
-
-/* Element by element, in one pass over all. */
-static enum sumac_status reduce_elements(
-    const struct collect *collect, const struct sumac_tensor *const *tensors,
-    struct sumac_value **result, struct sumac_error *error)
-{
-    const struct sumac_tensor *first = tensors[0];
-    const uint64_t bytes = sumac_tensor_bytes(first);
-    const void *from[SUMAC_REPLICAS_MAX];
-    void *to;
-
-    assert(collect->count <= SUMAC_REPLICAS_MAX);
-    if (!reduce_has(collect->op, first->dtype)) /* a mean of integers */
-        return axes_reduce(
-            &(struct axes_reduction){.op = collect->op}, tensors, collect->count, result, error);
-    if (!reach_is_here(first->buffer))
-        return collect->is_for_one
-                   ? on_device_add_reduce(collect->on_device, collect->op, tensors, result, error)
-                   : on_device_add_sum(collect->on_device, collect->op, tensors, result, error);
-    struct sumac_value *value =
-        results_make_tensor(collect->strategy->results, first->dtype, &first->shape, &to);
-    if (value == NULL)
-        return value_fail_for_memory(error);
-    for (uint32_t i = 0; i < collect->count; i++)
-        from[i] = sumac_tensor_data(tensors[i]);
-    struct pass_sum sum = {
-        .op = collect->op, .dtype = first->dtype, .from = from, .count = collect->count, .to = to};
-    struct shares shares = {
-        .function = sum_share,
-        .context = &sum,
-        .bytes = bytes * (collect->count + 1),
-        .units = bytes / dtype_bytes(first->dtype),
-        .units_at_once = BYTES_AT_ONCE / dtype_bytes(first->dtype)};
-    sum.stream = shares.bytes >= STREAMED_BYTES_MIN;
-    shares_run(collect->strategy, &shares);
-    *result = value;
-    return SUMAC_OK;
-}
 
 /* Tensors ÷ so many. */
 static enum sumac_status
@@ -152,25 +106,6 @@ divide(uint32_t replicas, struct sumac_value **rows, struct sumac_error *error)
         return status;
     sumac_value_unref(*rows);
     *rows = divided;
-    return SUMAC_OK;
-}
-
-enum sumac_status collect_own_sum(
-    struct sumac_strategy *strategy, const struct sumac_value *const *leaves,
-    struct sumac_value **sum, struct sumac_error *error)
-{
-    const struct collect own = {
-        .strategy = strategy, .op = SUMAC_REDUCE_SUM, .count = strategy->replicas};
-    const struct sumac_tensor *tensors[SUMAC_REPLICAS_MAX];
-
-    assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
-    for (uint32_t i = 0; i < strategy->replicas; i++) {
-        assert(value_is_here(leaves[i])); /* they go to other workers */
-        tensors[i] = &leaves[i]->tensor;
-    }
-    if (strategy->replicas > 1)
-        return reduce_elements(&own, tensors, sum, error);
-    *sum = sumac_value_ref(leaves[0]);
     return SUMAC_OK;
 }
 
@@ -227,7 +162,7 @@ static enum sumac_status reduce_tensors(
     if (collect->axes == NULL && peers_sum_apart(collect->strategy, collect->op, tensors[0]))
         return peers_take_sum(collect->strategy, tensors[0], result, error);
     return collect->axes == NULL
-               ? reduce_elements(collect, tensors, result, error)
+               ? collect_reduce_elements(collect, tensors, result, error)
                : axes_reduce(
                      &(struct axes_reduction){.op = collect->op, .summed = summed}, tensors,
                      collect->count, result, error);

@@ -7,6 +7,11 @@
 #include "strategy.h"
 #include "on_device.h"
 
+/* Of a result: what one thread computes before it looks for more. */
+#define COLLECT_BYTES_AT_ONCE 65536u
+/* Read and written: more than caches hold. */
+#define COLLECT_STREAMED_BYTES_MIN (UINT64_C(32) << 20)
+
 /* What is reduced or gathered, of how many replicas. */
 struct collect {
     struct sumac_strategy *strategy; /* whose threads and memory it takes */
@@ -37,6 +42,12 @@ enum sumac_status collect_all(
 enum sumac_status collect_check_axis(
     const struct collect *collect, const struct sumac_tensor *const *tensors,
     const struct value_path *path, struct sumac_error *error);
+
+/* reduce_elements.c */
+/* Element by element, in one pass over all tensors (collect->count). */
+enum sumac_status collect_reduce_elements(
+    const struct collect *collect, const struct sumac_tensor *const *tensors,
+    struct sumac_value **result, struct sumac_error *error);
 
 /* INVALID_ARGUMENT: "reduce: the value at ['w'] has …". */
 enum sumac_status collect_fail_leaf(

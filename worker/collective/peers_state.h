@@ -75,7 +75,7 @@ struct peers {
     struct pack failure; /* a block that says why this worker failed; its room is always there */
 };
 
-/* ---- peers.c */
+/* ---- peers_round.c */
 /* Has it heard which attempts of the workers the rounds belong to? Until then nothing is summed
  * apart beside a block: a later attempt of a worker could have a part in it. */
 bool peers_know_attempts(const struct peers *peers);
@@ -84,10 +84,10 @@ struct sumac_collective_options peers_next_round(struct peers *peers, uint32_t t
 /* What a round says of those who have not come, in the words of a collective. */
 enum sumac_status
 peers_fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error);
-
-/* ---- sums.c */
 /* Its memory is the caller's again; how it ended, others say. NULL is fine. */
 void peers_wait_out(struct sumac_collective *collective);
+
+/* ---- sums.c */
 /* Which rounds sum what of a call with that value: how many are under way from its beginning. What
  * is planned is the call's until sums_end. */
 uint32_t sums_plan(

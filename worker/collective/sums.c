@@ -25,15 +25,6 @@
     (UINT64_C(8) << 20) /* of a large one in a round: less than a session's grant */
 #define PACK_ALIGNED_BYTES 64u
 
-void peers_wait_out(struct sumac_collective *collective)
-{
-    struct sumac_error error;
-
-    while (collective != NULL &&
-           sumac_collective_wait(collective, 0, &error) == SUMAC_DEADLINE_EXCEEDED) {
-    }
-}
-
 /* ---- which */
 
 /* Of a call whose values are reduced so. */

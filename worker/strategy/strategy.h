@@ -15,13 +15,14 @@
  *
  * worker/collective has what the calls compute:
  *   collect.c          reductions and gathers of nests.
+ *   reduce_elements.c  … tensors, element by element.
  *   reduce_across.c    across the replicas; gradient.c: of gradients.
  *   shares.c           … over many bytes, by all threads that wait.
  *   array_pass.c       … in one pass over memory.
  *   results.c          … into memory that earlier results had (spare_memory.c).
  *   axes.c             sums over axes.
  *   on_device.c, on_device_calls.c, on_device_memory.c   the same on devices.
- *   peers.c, sums.c    the same calls made by several workers.
+ *   peers.c, peers_round.c, sums.c   the same calls made by several workers.
  *
  * worker/variable has variables: variable.h.
  */
