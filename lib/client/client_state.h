@@ -12,7 +12,7 @@
  *   checked_contribution.c, collective_options.c   what collectives and barriers are asked for
  *   round_numbers.c   the rounds of each name
  *   process.c    is this the process that opened it?   log.c  its lines
- *   room.c       is a variable too large for one push?   define.c  functions made of texts
+ *   too_large.c       is a variable too large for one push?   define.c  functions made of texts
  *   describe.c   what the ps say of variables, and of themselves
  *
  * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
@@ -202,8 +202,8 @@ void client_log_to_stderr(void *context, const char *line);
 /* Name it as client_who says. */
 void client_name(struct sumac_client *client, const struct sumac_client_options *options);
 
-/* room.c -- with the lock. One line for a variable whose whole, pushed at once, takes more of a
- * ps's staging than a session is granted; when some ps has not said its grant yet, it is
+/* too_large.c -- with the lock. Log a line if a push of the whole variable takes more of a ps's
+ * staging than a session is granted. While the grant of a ps is unknown, set the variable's
  * `room_due`. */
 void client_say_room(struct sumac_client *client, struct sumac_client_variable *variable);
 /* For all that are due. */

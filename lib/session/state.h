@@ -16,7 +16,7 @@
  *   push.c     a push is taken in, numbered, over
  *   answer.c   what a ps says about pushes; the commit advances
  *   compose.c  what goes out on a push stream, message by message
- *   room.c     large parts: they ask for room, and give it back
+ *   large_parts.c     large parts: they ask for room, and give it back
  *   pull.c     a pull is taken in, over
  *   collective.c  contributions to collectives, and what a round came to
  *   request.c  its requests: sent, asked again, cancelled

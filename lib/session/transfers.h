@@ -22,7 +22,7 @@ uint32_t pushes_in_flight(const struct session *session);
 void push_answer(struct session *session, struct link *link, const wire_push_answer *answer);
 void commit_advance(struct session *session);
 
-/* room.c */
+/* large_parts.c */
 /* The most that a part of the push may take there. */
 uint64_t room_largest(const struct link *link, const struct push *push);
 /* May its header ask for room now? One after the other. */

@@ -11,7 +11,7 @@
 
 #include <assert.h>
 
-#include "reach.h"
+#include "host_copy.h"
 
 uint64_t value_new_likeness(void)
 {
@@ -57,5 +57,5 @@ bool value_is_here(const struct sumac_value *leaf)
 {
     if (leaf->kind == SUMAC_VALUE_INDEXED_SLICES)
         return value_is_here(leaf->items[0]) && value_is_here(leaf->items[1]);
-    return leaf->kind != SUMAC_VALUE_TENSOR || reach_is_here(leaf->tensor.buffer);
+    return leaf->kind != SUMAC_VALUE_TENSOR || host_copy_is_here(leaf->tensor.buffer);
 }

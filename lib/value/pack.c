@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reach.h"
+#include "host_copy.h"
 
 #include "dtype.h"
 #include "text.h"
@@ -83,7 +83,7 @@ static void pack_elements_of(struct pack *pack, const struct sumac_tensor *tenso
 
     if (bytes == 0 || !pack_reserve(pack, bytes))
         return;
-    if (reach_read(tensor, pack->bytes + pack->used, &error) == SUMAC_OK)
+    if (host_copy_read(tensor, pack->bytes + pack->used, &error) == SUMAC_OK)
         pack->used += bytes;
     else
         pack->failed = true;

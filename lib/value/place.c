@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "error.h"
-#include "reach.h"
+#include "host_copy.h"
 
 static enum sumac_status own_leaf(
     void *context, const struct sumac_value *leaf, const struct value_path *path,
@@ -48,7 +48,7 @@ copy_tensor(const struct sumac_value *tensor, struct sumac_value **here, struct 
 
     if (copy == NULL)
         return value_fail_for_memory(error);
-    const enum sumac_status status = reach_read(&tensor->tensor, elements, error);
+    const enum sumac_status status = host_copy_read(&tensor->tensor, elements, error);
     if (status == SUMAC_OK)
         *here = copy;
     else

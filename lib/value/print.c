@@ -9,7 +9,7 @@
 #include "dtype.h"
 #include "half.h"
 #include "text.h"
-#include "reach.h"
+#include "host_copy.h"
 
 #define ELEMENTS_PRINTED_MAX 16u
 #define KEY_PRINTED_MAX 64 /* bytes */
@@ -92,7 +92,7 @@ read_first(const struct sumac_tensor *tensor, uint64_t count, uint64_t room[ELEM
     struct sumac_error error;
 
     first.shape = SUMAC_SHAPE(count < ELEMENTS_PRINTED_MAX ? count : ELEMENTS_PRINTED_MAX);
-    return reach_read(&first, room, &error) == SUMAC_OK;
+    return host_copy_read(&first, room, &error) == SUMAC_OK;
 }
 
 /* "float32[2, 3] 1 2 3 4 5 6", "float32[2] on GPU:1 1 2"; of many elements the first ones. */
@@ -104,7 +104,7 @@ static void say_tensor(struct line *line, const struct sumac_tensor *tensor)
 
     say(line, "%s%s", sumac_dtype_name(tensor->dtype),
         sumac_shape_print(&tensor->shape, shape, sizeof shape));
-    if (!reach_is_here(tensor->buffer))
+    if (!host_copy_is_here(tensor->buffer))
         say(line, " on GPU:%" PRIu32, sumac_buffer_place(tensor->buffer).device);
     if (!read_first(tensor, elements, data)) {
         say(line, " (not to be read)");

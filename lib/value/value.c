@@ -10,7 +10,7 @@
 #include "dtype.h"
 #include "error.h"
 #include "text.h"
-#include "reach.h"
+#include "host_copy.h"
 
 enum sumac_status value_fail_for_memory(struct sumac_error *error)
 {
@@ -129,7 +129,7 @@ struct sumac_value *sumac_value_copy(const struct sumac_tensor *tensor)
     if (!is_there(tensor))
         return NULL;
     struct sumac_value *value = value_make_tensor(tensor->dtype, &tensor->shape, &elements);
-    if (value == NULL || reach_read(tensor, elements, &error) == SUMAC_OK)
+    if (value == NULL || host_copy_read(tensor, elements, &error) == SUMAC_OK)
         return value;
     sumac_value_unref(value);
     return NULL;
@@ -463,7 +463,7 @@ static bool read_one(const struct sumac_value *value, enum sumac_dtype dtype, vo
 
     return tensor != NULL && tensor->dtype == dtype &&
            sumac_tensor_bytes(tensor) == dtype_bytes(dtype) &&
-           reach_read(tensor, element, &error) == SUMAC_OK;
+           host_copy_read(tensor, element, &error) == SUMAC_OK;
 }
 
 float sumac_value_as_float32(const struct sumac_value *value)

@@ -42,7 +42,7 @@ bool value_is_leaf_of_replicas(const struct sumac_value *value);
 /* Does the host see the elements of a tensor, or of all tensors of slices? */
 bool value_is_here(const struct sumac_value *leaf);
 /* A leaf, not distributed, whose elements the host sees: itself, or a copy.
- * Gives *here. Fails  as reach_read, RESOURCE_EXHAUSTED. */
+ * Gives *here. Fails  as host_copy_read, RESOURCE_EXHAUSTED. */
 enum sumac_status value_bring_here(
     const struct sumac_value *leaf, struct sumac_value **here, struct sumac_error *error);
 

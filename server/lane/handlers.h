@@ -46,7 +46,8 @@ void lane_part_take_place(struct lane *lane, struct lane_session *session, struc
 bool lane_part_keep_refusal(struct lane *lane, struct lane_stream *stream, struct lane_part *part);
 void lane_part_fail_memory(struct lane *lane, struct lane_stream *stream);
 
-/* room.c: large parts, and the pool that they share (docs/protocol/PROTOCOL.md, "Room") */
+/* large_part_room.c: large parts, and the pool that they share (docs/protocol/PROTOCOL.md, "Room")
+ */
 /* Does it ask for room in the pool? */
 bool lane_room_is_large(const struct lane *lane, const wire_part *header);
 /* Its first message asks, and has no elements. */

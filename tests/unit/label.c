@@ -89,7 +89,7 @@ static struct label label_of(const struct sumac_function *function)
     struct label label;
 
     label_init(&label);
-    distributed_label_function(function, &label);
+    variable_label_function(function, &label);
     return label;
 }
 

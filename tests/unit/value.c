@@ -13,7 +13,7 @@
 
 #include "sumac/value.h"
 #include "buffer.h"
-#include "reach.h"
+#include "host_copy.h"
 #include "value.h"
 
 static struct sumac_value *two(struct sumac_value *one, struct sumac_value *other)
@@ -581,12 +581,12 @@ static struct sumac_value *far_float(float *number)
 
 static void a_mirrored_value_that_is_brought_here_is_of_the_same_replicas(void **state)
 {
-    static const struct reach way = {.read = read_far, .write = write_far};
+    static const struct host_copy way = {.read = read_far, .write = write_far};
     float numbers[] = {5, 6};
     struct sumac_value *items[] = {far_float(&numbers[0]), far_float(&numbers[1])};
     struct sumac_value *mirrored = value_mirrored_each(items, 2, 2), *here = NULL;
 
-    reach_set(&way);
+    host_copy_set(&way);
     assert_int_equal(sumac_value_to_host(mirrored, &here, NULL), SUMAC_OK); /* when */
 
     assert_int_equal(here->kind, SUMAC_VALUE_MIRRORED); /* then */
@@ -609,7 +609,7 @@ static void count_free(void *count) { ++*(uint32_t *)count; }
 
 static void slices_whose_indices_cannot_be_brought_here_give_back_their_rows(void **state)
 {
-    static const struct reach way = {.read = read_nothing, .write = write_far};
+    static const struct host_copy way = {.read = read_nothing, .write = write_far};
     const struct sumac_place near = {SUMAC_PLACE_HOST, 0}, far = {SUMAC_PLACE_CUDA, 0};
     struct sumac_tensor rows = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(1)};
     struct sumac_tensor indices = {.dtype = SUMAC_INT64, .shape = SUMAC_SHAPE(1)};
@@ -627,7 +627,7 @@ static void slices_whose_indices_cannot_be_brought_here_give_back_their_rows(voi
     sumac_buffer_unref(rows.buffer);
     sumac_buffer_unref(indices.buffer);
 
-    reach_set(&way);
+    host_copy_set(&way);
     assert_int_equal(sumac_value_to_host(slices, &here, NULL), SUMAC_ABORTED); /* when */
 
     sumac_value_unref(slices); /* then */

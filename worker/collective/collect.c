@@ -16,7 +16,7 @@
 #include "peers.h"
 #include "reduce.h"
 #include "text.h"
-#include "reach.h"
+#include "host_copy.h"
 
 enum sumac_reduce_op sumac_reduce_op_parse(const char *name)
 {
@@ -70,7 +70,7 @@ static enum sumac_status concatenate(
         row_bytes[i] = extent * inner;
         join.all_bytes += row_bytes[i];
     }
-    if (!reach_is_here(tensors[0]->buffer))
+    if (!host_copy_is_here(tensors[0]->buffer))
         return on_device_add_gather(collect->on_device, tensors, &shape, result, error);
     struct sumac_value *value =
         results_make_tensor(collect->strategy->results, tensors[0]->dtype, &shape, &elements);

@@ -7,9 +7,9 @@
 #include "strategy.h"
 #include "on_device.h"
 
-/* Of a result: what one thread computes before it looks for more. */
+/* What one thread computes of a result before it takes the next share. */
 #define COLLECT_BYTES_AT_ONCE 65536u
-/* Read and written: more than caches hold. */
+/* Bytes that are read and written together: more than caches hold. */
 #define COLLECT_STREAMED_BYTES_MIN (UINT64_C(32) << 20)
 
 /* What is reduced or gathered, of how many replicas. */

@@ -11,7 +11,7 @@
 
 #include "error.h"
 #include "log.h"
-#include "reach.h"
+#include "host_copy.h"
 
 /* ---- open */
 
@@ -351,7 +351,7 @@ static enum sumac_status place_tensor(
     if (status == SUMAC_OK)
         status = on_device_make(strategy, index, &leaf->tensor, &made, error);
     if (status == SUMAC_OK)
-        status = reach_write(&made->tensor, sumac_value_data(here), error);
+        status = host_copy_write(&made->tensor, sumac_value_data(here), error);
     sumac_value_unref(here);
     if (status == SUMAC_OK)
         *placed = made;

@@ -7,7 +7,7 @@
 #include "array_pass.h"
 #include "axes.h"
 #include "dtype.h"
-#include "reach.h"
+#include "host_copy.h"
 #include "reduce.h"
 
 static void sum_share(const void *context, uint64_t first, uint64_t count)
@@ -28,7 +28,7 @@ enum sumac_status collect_reduce_elements(
     if (!reduce_has(collect->op, first->dtype)) /* a mean of integers */
         return axes_reduce(
             &(struct axes_reduction){.op = collect->op}, tensors, collect->count, result, error);
-    if (!reach_is_here(first->buffer))
+    if (!host_copy_is_here(first->buffer))
         return collect->is_for_one
                    ? on_device_add_reduce(collect->on_device, collect->op, tensors, result, error)
                    : on_device_add_sum(collect->on_device, collect->op, tensors, result, error);

@@ -21,7 +21,7 @@
 
 #include "buffer.h"
 #include "device_group.h"
-#include "cuda_reach.h"
+#include "cuda_host_copy.h"
 #include "cuda_updates.h"
 #include "error.h"
 #include "pause.h"
@@ -204,7 +204,7 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
         return cuda_fail(error, driver, result, "GPU:%u cannot be used", index);
     }
     atomic_init(&opened->references, 1);
-    cuda_reach_begin();
+    cuda_host_copy_begin();
     *device = &opened->base;
     return SUMAC_OK;
 }

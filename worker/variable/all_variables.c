@@ -31,7 +31,7 @@ static enum sumac_status check_variables(
                 error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
                 "%s: %.200s and %.200s are of two strategies", call, variables->items[0]->name,
                 variables->items[i]->name);
-        status = distributed_check_context(variables->items[i], replica, call, error);
+        status = variable_check_context(variables->items[i], replica, call, error);
     }
     return status;
 }
@@ -65,11 +65,11 @@ static enum sumac_status refuse_all(
     struct sumac_variable *first = NULL;
 
     for (uint32_t i = 0; variables->items != NULL && i < variables->count; i++)
-        if (variables->items[i] != NULL && distributed_reads_together(variables->items[i])) {
+        if (variables->items[i] != NULL && variable_reads_together(variables->items[i])) {
             first = variables->items[i];
             break;
         }
-    return distributed_refuse_read(first, replica, why, error);
+    return variable_refuse_read(first, replica, why, error);
 }
 
 enum sumac_status sumac_variable_read_all(
@@ -95,7 +95,7 @@ enum sumac_status sumac_variable_read_all(
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
         status = variables[i]->remote == NULL
                      ? sumac_variable_read(variables[i], replica, &read[i], error)
-                     : distributed_place(variables[i], replica, status, &read[i], error);
+                     : variable_place(variables[i], replica, status, &read[i], error);
     if (status != SUMAC_OK) {
         forget(read, count);
         return status;

@@ -111,7 +111,7 @@ static enum sumac_status make_function(
     const struct update_function *function;
 
     assert(variable->function == NULL);
-    const enum sumac_status status = distributed_find_function(
+    const enum sumac_status status = variable_find_function(
         variable, given->name == NULL ? &assign : given, &function, &variable->hyperparameters,
         error);
     if (status == SUMAC_OK)
@@ -198,8 +198,7 @@ static void label_description(
         sumac_shape_print(&variable->shape, shape, sizeof shape),
         variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ ? "ON_READ" : "ON_WRITE",
         aggregations[variable->aggregation], variable->trainable ? "" : ", not trainable");
-    distributed_label_function(
-        options->function.name != NULL ? &options->function : &assign, label);
+    variable_label_function(options->function.name != NULL ? &options->function : &assign, label);
 }
 
 /* How it is created, which is the same in all workers. */

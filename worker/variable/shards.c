@@ -145,7 +145,7 @@ static enum sumac_status read_for(
     if (variable != NULL && result != NULL)
         return sumac_variable_read(variable, replica, whole, error);
     (void)fail_for_null(&why, call, variable == NULL ? "variable" : "value");
-    return distributed_refuse_read(variable, replica, &why, error);
+    return variable_refuse_read(variable, replica, &why, error);
 }
 
 /* A part has been taken of `whole`, or why not. Takes  whole. */
@@ -181,7 +181,7 @@ enum sumac_status sumac_variable_shard(
             &cause, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNKNOWN_SHARD,
             "%.200s has %" PRIu32 " shards, and %" PRIu32 " is none of them", variable->name, count,
             index);
-        return distributed_refuse_read(variable, NULL, &cause, error);
+        return variable_refuse_read(variable, NULL, &cause, error);
     }
     const enum sumac_status status =
         read_for("sumac_variable_shard", variable, NULL, value, &whole, error);
@@ -214,7 +214,7 @@ enum sumac_status sumac_variable_slice(
         read_for("sumac_variable_slice", variable, replica, value, &whole, error);
     return status != SUMAC_OK
                ? status
-               : distributed_place(
+               : variable_place(
                      variable, replica,
                      part_of(
                          variable, whole, sumac_value_slice(whole, slices, count, value, &cause),
@@ -232,7 +232,7 @@ enum sumac_status sumac_variable_rows(
     const enum sumac_status status =
         read_for("sumac_variable_rows", variable, replica, value, &whole, error);
     return status != SUMAC_OK ? status
-                              : distributed_place(
+                              : variable_place(
                                     variable, replica,
                                     part_of(
                                         variable, whole,
@@ -251,7 +251,7 @@ enum sumac_status sumac_variable_lookup(
         read_for("sumac_variable_lookup", variable, replica, value, &whole, error);
     return status != SUMAC_OK
                ? status
-               : distributed_place(
+               : variable_place(
                      variable, replica,
                      part_of(
                          variable, whole, sumac_value_lookup(whole, bags, combiner, value, &cause),

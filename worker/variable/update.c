@@ -265,7 +265,7 @@ static enum sumac_status update_in_replica(
     label_add(&what, variable->name);
     if (update->function == apply && update->context != NULL) {
         label_add(&what, " by ");
-        distributed_label_function(update->context, &what);
+        variable_label_function(update->context, &what);
     } else if (update->ungrouped) {
         label_add(&what, ", not grouped");
     }
@@ -310,9 +310,8 @@ enum sumac_status sumac_variable_update(
                                                          : NULL;
     struct sumac_error why;
 
-    enum sumac_status status = null != NULL
-                                   ? fail_for_null(&why, call, null)
-                                   : distributed_check_context(variable, replica, call, &why);
+    enum sumac_status status = null != NULL ? fail_for_null(&why, call, null)
+                                            : variable_check_context(variable, replica, call, &why);
     if (status == SUMAC_OK)
         status = check_arguments(variable, options, &why);
     if (status != SUMAC_OK)

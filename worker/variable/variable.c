@@ -18,7 +18,7 @@
 
 /* ---- contexts */
 
-enum sumac_status distributed_check_context(
+enum sumac_status variable_check_context(
     const struct sumac_variable *variable, const struct sumac_replica *replica, const char *call,
     struct sumac_error *error)
 {
@@ -42,7 +42,7 @@ enum sumac_status distributed_check_context(
 }
 
 struct component *
-distributed_component(struct sumac_variable *variable, const struct sumac_replica *replica)
+variable_component(struct sumac_variable *variable, const struct sumac_replica *replica)
 {
     const uint32_t index = replica == NULL || variable->component_count == 1 ? 0 : replica->index;
 
@@ -51,7 +51,7 @@ distributed_component(struct sumac_variable *variable, const struct sumac_replic
 
 /* ---- functions */
 
-enum sumac_status distributed_find_function(
+enum sumac_status variable_find_function(
     const struct sumac_variable *variable, const struct sumac_function *given,
     const struct update_function **function, struct update_hyperparameters *hyperparameters,
     struct sumac_error *error)
@@ -82,7 +82,7 @@ enum sumac_status distributed_find_function(
     return status;
 }
 
-void distributed_label_function(const struct sumac_function *function, struct label *label)
+void variable_label_function(const struct sumac_function *function, struct label *label)
 {
     const struct sumac_schedule *schedule = function->schedule;
 
@@ -249,17 +249,17 @@ static bool is_aggregated(const struct sumac_variable *variable)
            variable->strategy->options.kind != SUMAC_STRATEGY_DEFAULT;
 }
 
-bool distributed_reads_together(const struct sumac_variable *variable)
+bool variable_reads_together(const struct sumac_variable *variable)
 {
     return is_aggregated(variable) && variable->aggregation != SUMAC_REDUCE_NONE;
 }
 
-enum sumac_status distributed_refuse_read(
+enum sumac_status variable_refuse_read(
     struct sumac_variable *variable, const struct sumac_replica *replica,
     const struct sumac_error *why, struct sumac_error *error)
 {
     assert(why->status != SUMAC_OK);
-    if (variable != NULL && replica == NULL && distributed_reads_together(variable) &&
+    if (variable != NULL && replica == NULL && variable_reads_together(variable) &&
         context_check_cross(variable->strategy, "", NULL) == SUMAC_OK)
         return call_refuse_across(variable->strategy, CALL_READ, why, error);
     if (error != NULL)
@@ -267,7 +267,7 @@ enum sumac_status distributed_refuse_read(
     return why->status;
 }
 
-enum sumac_status distributed_read_across(
+enum sumac_status variable_read_across(
     struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
     const bool on_read = is_aggregated(variable);
@@ -290,7 +290,7 @@ enum sumac_status distributed_read_across(
     return status;
 }
 
-enum sumac_status distributed_place(
+enum sumac_status variable_place(
     const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error)
 {
@@ -320,19 +320,19 @@ enum sumac_status sumac_variable_read(
 
     if (variable == NULL || value == NULL) {
         (void)fail_for_null(&why, call, variable == NULL ? "variable" : "value");
-        return distributed_refuse_read(variable, replica, &why, error);
+        return variable_refuse_read(variable, replica, &why, error);
     }
-    const enum sumac_status status = distributed_check_context(variable, replica, call, error);
+    const enum sumac_status status = variable_check_context(variable, replica, call, error);
     if (status != SUMAC_OK)
         return status;
     if (replica == NULL)
-        return distributed_read_across(variable, value, error);
-    return distributed_place(
-        variable, replica, component_value(distributed_component(variable, replica), value, error),
+        return variable_read_across(variable, value, error);
+    return variable_place(
+        variable, replica, component_value(variable_component(variable, replica), value, error),
         value, error);
 }
 
-enum sumac_status distributed_regroup(
+enum sumac_status variable_regroup(
     struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value **values;

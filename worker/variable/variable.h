@@ -202,40 +202,40 @@ enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable);
 
 /* May this thread use the variable so: as that replica, or across them (NULL)?
  * Fails  FAILED_PRECONDITION. */
-enum sumac_status distributed_check_context(
+enum sumac_status variable_check_context(
     const struct sumac_variable *variable, const struct sumac_replica *replica, const char *call,
     struct sumac_error *error);
 /* What tells one function, and what it is given, from another: "sgd learning_rate 0.5". */
-void distributed_label_function(const struct sumac_function *function, struct label *label);
+void variable_label_function(const struct sumac_function *function, struct label *label);
 /* Its first component, or the replica's. */
 struct component *
-distributed_component(struct sumac_variable *variable, const struct sumac_replica *replica);
+variable_component(struct sumac_variable *variable, const struct sumac_replica *replica);
 /* A reference of what the component has. Fails  of a remote one. */
 enum sumac_status
 component_value(struct component *component, struct sumac_value **value, struct sumac_error *error);
 /* As a read across. */
-enum sumac_status distributed_read_across(
+enum sumac_status variable_read_across(
     struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error);
 /* Make *value, which was read if `status` is OK, the replica's own, on its device. Across (NULL) it
  * stays as it is. Returns  `status`, or why not. */
-enum sumac_status distributed_place(
+enum sumac_status variable_place(
     const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error);
 /* Across, do all replicas read it together? */
-bool distributed_reads_together(const struct sumac_variable *variable);
+bool variable_reads_together(const struct sumac_variable *variable);
 /* A read that cannot be made, for what it was called with (or, of a write, for that): across, of
  * what all workers read together, they all hear of it; else the error is as it was.
  * variable (NULL: it is not known) Borrows  why. Fails  always. */
-enum sumac_status distributed_refuse_read(
+enum sumac_status variable_refuse_read(
     struct sumac_variable *variable, const struct sumac_replica *replica,
     const struct sumac_error *why, struct sumac_error *error);
 /* What each component has, regrouped. */
-enum sumac_status distributed_regroup(
+enum sumac_status variable_regroup(
     struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error);
 
 /* The function and hyperparameters of `given` for the variable.
  * Fails  INVALID_ARGUMENT, FAILED_PRECONDITION (MISSING_SLOTS). */
-enum sumac_status distributed_find_function(
+enum sumac_status variable_find_function(
     const struct sumac_variable *variable, const struct sumac_function *given,
     const struct update_function **function, struct update_hyperparameters *hyperparameters,
     struct sumac_error *error);

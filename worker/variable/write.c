@@ -355,9 +355,9 @@ static enum sumac_status write_across(
         status = change(variable, NULL, write, share != NULL ? share : operand, NULL, &why);
     sumac_value_unref(share);
     if (status == SUMAC_OK)
-        return result != NULL ? distributed_read_across(variable, result, error) : SUMAC_OK;
+        return result != NULL ? variable_read_across(variable, result, error) : SUMAC_OK;
     if (result != NULL)
-        return distributed_refuse_read(variable, NULL, &why, error);
+        return variable_refuse_read(variable, NULL, &why, error);
     if (error != NULL)
         *error = why;
     return status;
@@ -397,7 +397,7 @@ enum sumac_status write_together(
     if (status == SUMAC_OK && operand != NULL)
         status = change(variable, NULL, write, operand, NULL, error);
     sumac_value_unref(operand);
-    return status == SUMAC_OK && result != NULL ? distributed_regroup(variable, result, error)
+    return status == SUMAC_OK && result != NULL ? variable_regroup(variable, result, error)
                                                 : status;
 }
 
@@ -434,7 +434,7 @@ static enum sumac_status write_in_replica(
     struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
     const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
-    struct component *own = distributed_component(variable, replica);
+    struct component *own = variable_component(variable, replica);
 
     return is_together(variable)
                ? write_with_others(variable, replica, write, operand, result, error)
@@ -511,7 +511,7 @@ static enum sumac_status check_write(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s: %d is no way to write; there are 1 (assign) to %d (scatter_update)", call,
             (int)write, (int)WRITES - 1);
-    const enum sumac_status status = distributed_check_context(variable, replica, call, error);
+    const enum sumac_status status = variable_check_context(variable, replica, call, error);
     return status == SUMAC_OK ? check_allowed(variable, replica, write, reads, error) : status;
 }
 
@@ -524,7 +524,7 @@ static enum sumac_status refuse_write(
 {
     assert(why->status != SUMAC_OK);
     if (replica == NULL && reads)
-        return distributed_refuse_read(variable, NULL, why, error);
+        return variable_refuse_read(variable, NULL, why, error);
     if (context_is_of(replica) &&
         (variable == NULL || variable->strategy != replica->strategy || is_together(variable)))
         return call_refuse(replica, CALL_WRITE, why, error);
@@ -546,7 +546,7 @@ enum sumac_status sumac_variable_write(
     if (status != SUMAC_OK)
         return refuse_write(variable, replica, result != NULL, &why, error);
     return replica == NULL ? write_across(variable, write, operand, result, error)
-                           : distributed_place(
+                           : variable_place(
                                  variable, replica,
                                  write_in_replica(variable, replica, write, operand, result, error),
                                  result, error);
@@ -677,8 +677,8 @@ enum sumac_status write_apply(
 
     assert(variable->remote == NULL);
     if (function != NULL)
-        status = distributed_find_function(
-            variable, function, &change.function, &hyperparameters, error);
+        status =
+            variable_find_function(variable, function, &change.function, &hyperparameters, error);
     if (status == SUMAC_OK)
         status = check_gradient(variable, change.function->name, gradient, error);
     return status == SUMAC_OK ? change_storage(variable, only, &change, NULL, error) : status;

@@ -169,7 +169,7 @@ struct lane_part {
     struct contribution *contribution; /* of one, until its turn */
     /* operation/ changes */
     LINKS(struct lane_part) in_operation;
-    /* part/, room.c change */
+    /* part/, large_part_room.c change */
     struct claim *claim; /* its room in the pool; NULL: it has none there */
     /* push.c, place.c, part/ change */
     bool eager;

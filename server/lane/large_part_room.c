@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.c -- large parts share a pool: who gets room next, and who gives it back.
+/* large_part_room.c -- large parts share a pool: who gets room next, and who gives it back.
  *
  * Three lines, each in its order (rank_of). The first of a line gets room when there is enough, or
  * a staged part that comes later in that order is asked to give way. Only parts that are not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.c -- a variable that cannot be pushed whole is said when it is created, not when the first
- * push of it is refused. */
+/* too_large.c -- a variable that cannot be pushed whole is said when it is created, not when the
+ * first push of it is refused. */
 #include "client_state.h"
 
 #include <assert.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_reach.c -- what lies in a GPU's memory, to the host's and back, at once: lib/base's
- * reach.h asks.
+/* cuda_host_copy.c -- what lies in a GPU's memory, to the host's and back, at once: lib/base's
+ * host_copy.h asks.
  *
  * The thread of a queue of that GPU has it done in its stream, after what is there. Another has a
  * stream for it alone: what it copies has been waited for.
  */
-#include "cuda_reach.h"
+#include "cuda_host_copy.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
 #include "cuda_device.h"
-#include "reach.h"
+#include "host_copy.h"
 
 struct piece {
     struct sumac_place place;
@@ -109,9 +109,9 @@ static enum sumac_status write_there(
     return do_copy(&piece, false, error);
 }
 
-void cuda_reach_begin(void)
+void cuda_host_copy_begin(void)
 {
-    static const struct reach of_gpus = {.read = read_there, .write = write_there};
+    static const struct host_copy of_gpus = {.read = read_there, .write = write_there};
 
-    reach_set(&of_gpus);
+    host_copy_set(&of_gpus);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reach.h -- bytes that the host does not see, to its memory and back: who needs them there asks
- * the buffer, wherever it is.
- *
- * How a place's bytes are got at is told once, by whoever opens the first device of the kind.
+/* host_copy.h -- copies between the host's memory and a buffer's, which may be on a device. The
+ * first device of a kind that is opened sets the functions that copy (host_copy_set).
  */
-#ifndef BASE_REACH_H
-#define BASE_REACH_H
+#ifndef BASE_HOST_COPY_H
+#define BASE_HOST_COPY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +14,7 @@
 
 /* Each returns when it is done, after what the calling thread has the device do before: of a thread
  * that runs a device's work, in that work's order. `there` is an address of the place. */
-struct reach {
+struct host_copy {
     enum sumac_status (*read)(
         struct sumac_place place, const void *there, void *here, uint64_t bytes,
         struct sumac_error *error);
@@ -25,17 +23,17 @@ struct reach {
         struct sumac_error *error);
 };
 
-/* From now on bytes in the memory of CUDA devices are got at so. Lent for good. Threads  any. */
-void reach_set(const struct reach *way);
+/* Copy from and to the memory of CUDA devices so. Lent until the process ends. Threads  any. */
+void host_copy_set(const struct host_copy *way);
 
-/* Does the host see the bytes: may they be read where they lie? Of NULL: yes. Threads  any. */
-bool reach_is_here(const struct sumac_buffer *buffer);
+/* May the host read the bytes where they lie? Of NULL: yes. Threads  any. */
+bool host_copy_is_here(const struct sumac_buffer *buffer);
 
 /* Copy a tensor's elements, wherever they are, to the host's memory; or from there.
  * Fails    FAILED_PRECONDITION: they lie on a device, and none is open. As the device. */
 enum sumac_status
-reach_read(const struct sumac_tensor *tensor, void *here, struct sumac_error *error);
+host_copy_read(const struct sumac_tensor *tensor, void *here, struct sumac_error *error);
 enum sumac_status
-reach_write(const struct sumac_tensor *tensor, const void *here, struct sumac_error *error);
+host_copy_write(const struct sumac_tensor *tensor, const void *here, struct sumac_error *error);
 
 #endif

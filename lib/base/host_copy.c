@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reach.c -- bytes that the host does not see, to its memory and back. */
-#include "reach.h"
+/* host_copy.c -- bytes that the host does not see, to its memory and back. */
+#include "host_copy.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -9,16 +9,16 @@
 
 #include "error.h"
 
-static _Atomic(const struct reach *) of_cuda;
+static _Atomic(const struct host_copy *) of_cuda;
 
-void reach_set(const struct reach *way)
+void host_copy_set(const struct host_copy *way)
 {
     assert(way->read != NULL);
     assert(way->write != NULL);
     atomic_store(&of_cuda, way);
 }
 
-bool reach_is_here(const struct sumac_buffer *buffer)
+bool host_copy_is_here(const struct sumac_buffer *buffer)
 {
     return sumac_buffer_place(buffer).kind != SUMAC_PLACE_CUDA;
 }
@@ -33,7 +33,7 @@ static enum sumac_status fail_closed(const struct sumac_tensor *tensor, struct s
 }
 
 enum sumac_status
-reach_read(const struct sumac_tensor *tensor, void *here, struct sumac_error *error)
+host_copy_read(const struct sumac_tensor *tensor, void *here, struct sumac_error *error)
 {
     const uint64_t bytes = sumac_tensor_bytes(tensor);
     const void *from = sumac_tensor_data(tensor);
@@ -41,17 +41,17 @@ reach_read(const struct sumac_tensor *tensor, void *here, struct sumac_error *er
     if (bytes == 0)
         return SUMAC_OK;
     assert(from != NULL);
-    if (reach_is_here(tensor->buffer)) {
+    if (host_copy_is_here(tensor->buffer)) {
         memcpy(here, from, (size_t)bytes);
         return SUMAC_OK;
     }
-    const struct reach *way = atomic_load(&of_cuda);
+    const struct host_copy *way = atomic_load(&of_cuda);
     return way == NULL ? fail_closed(tensor, error)
                        : way->read(sumac_buffer_place(tensor->buffer), from, here, bytes, error);
 }
 
 enum sumac_status
-reach_write(const struct sumac_tensor *tensor, const void *here, struct sumac_error *error)
+host_copy_write(const struct sumac_tensor *tensor, const void *here, struct sumac_error *error)
 {
     const uint64_t bytes = sumac_tensor_bytes(tensor);
     void *to = sumac_tensor_data(tensor);
@@ -59,11 +59,11 @@ reach_write(const struct sumac_tensor *tensor, const void *here, struct sumac_er
     if (bytes == 0)
         return SUMAC_OK;
     assert(to != NULL);
-    if (reach_is_here(tensor->buffer)) {
+    if (host_copy_is_here(tensor->buffer)) {
         memcpy(to, here, (size_t)bytes);
         return SUMAC_OK;
     }
-    const struct reach *way = atomic_load(&of_cuda);
+    const struct host_copy *way = atomic_load(&of_cuda);
     return way == NULL ? fail_closed(tensor, error)
                        : way->write(sumac_buffer_place(tensor->buffer), to, here, bytes, error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.c -- parts that take more than the session's floor: they ask for room, one after the other,
- * send their elements when the ps wants them, and give their room back when it asks for that.
+/* large_parts.c -- parts that take more than the session's floor: they ask for room, one after the
+ * other, send their elements when the ps wants them, and give their room back when it asks for
+ * that.
  *
  *   header alone ──► resend ──► the whole part ──► staged
  *                      ▲                             │
