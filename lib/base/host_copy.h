@@ -26,7 +26,7 @@ struct host_copy {
 /* Copy from and to the memory of CUDA devices so. Lent until the process ends. Threads  any. */
 void host_copy_set(const struct host_copy *way);
 
-/* May the host read the bytes where they lie? Of NULL: yes. Threads  any. */
+/* May the host read the bytes where they lie? True for NULL. Threads  any. */
 bool host_copy_is_here(const struct sumac_buffer *buffer);
 
 /* Copy a tensor's elements, wherever they are, to the host's memory; or from there.
