@@ -130,7 +130,7 @@ static enum sumac_status push_ones(struct sumac_client *client, struct sumac_err
             .shape = SUMAC_SHAPE(ONES_ROWS, COLUMNS),
             .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS},
             .function = {.name = functions[i]}};
-        status = sumac_client_create(client, &options, &variables[i], error);
+        status = sumac_client_variable_create(client, &options, &variables[i], error);
     }
     for (uint32_t turn = 0; status == SUMAC_OK && turn < TURNS; turn++) {
         for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
@@ -158,7 +158,7 @@ static enum sumac_status push_many(
     struct sumac_client_variable *variable = NULL;
     struct sumac_client_facts facts = {.member_index = 0};
     uint64_t made = 0, over = 0;
-    enum sumac_status status = sumac_client_create(client, options, &variable, error);
+    enum sumac_status status = sumac_client_variable_create(client, options, &variable, error);
 
     sumac_client_describe(client, &facts);
     if (status == SUMAC_OK && facts.member_index == 1)

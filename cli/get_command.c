@@ -114,7 +114,7 @@ pull(struct reading *reading, struct sumac_client *client, struct sumac_error *e
         struct sumac_fetch *fetch = &reading->fetches[i];
         if (item->missing >= 0)
             continue;
-        status = sumac_client_find(client, item->name, &fetch->variable, error);
+        status = sumac_client_variable_find(client, item->name, &fetch->variable, error);
         if (status == SUMAC_OK)
             status = make_room(reading, i, error);
         fetch->has_rows = item->has_rows;

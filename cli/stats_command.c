@@ -214,12 +214,12 @@ static int tell_end(const struct sight *sight, const struct sumac_error *error)
 {
     const struct roster_ps *ps = sight->roster.ps;
     char silence[256];
-    const bool well = sight->told && error->reason == SUMAC_REASON_RUN_ENDED;
+    const bool well = error->reason == SUMAC_REASON_RUN_ENDED; /* which a ps alone says */
 
     if (sight->told && !well)
         return command_say(
             &stats_command, command_exit_code(error), "the run has failed: %s", error->text);
-    if (sight->told || error->status != SUMAC_UNAVAILABLE) {
+    if (well || sight->told || error->status != SUMAC_UNAVAILABLE) {
         const int code = command_failed(&stats_command, error);
         return well ? EXIT_FINE : code;
     }

@@ -99,7 +99,8 @@ static enum sumac_status push(
     struct sumac_error *error)
 {
     struct sumac_delta delta = {.function = &wanted->function};
-    enum sumac_status status = sumac_client_find(client, wanted->name, &delta.variable, error);
+    enum sumac_status status =
+        sumac_client_variable_find(client, wanted->name, &delta.variable, error);
 
     if (status == SUMAC_OK)
         status = read_value(wanted->options->value, delta.variable, value, error);

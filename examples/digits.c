@@ -188,7 +188,7 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
             options.seed = (uint64_t)i + 1;
             options.partitioner.kind = SUMAC_PARTITIONER_SHARD_PER_PS;
         }
-        status = sumac_client_create(job->client, &options, &job->variables[i], error);
+        status = sumac_client_variable_create(job->client, &options, &job->variables[i], error);
     }
     return status;
 }

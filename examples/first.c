@@ -34,7 +34,7 @@ int main(int argc, char **argv)
         .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS}, /* two rows on each of two */
         .function = {.name = "assign_add"}, /* what a ps does with what is pushed */
     };
-    check(sumac_client_create(client, &options, &w, &error));
+    check(sumac_client_variable_create(client, &options, &w, &error));
 
     double values[4] = {1, 2, 3, 4};
     const struct sumac_tensor tensor = sumac_tensor_over(values, SUMAC_FLOAT64, SUMAC_SHAPE(4));

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
         .shape = SUMAC_SHAPE(2),
         .aggregation = SUMAC_REDUCE_MEAN, /* of the workers, in a synchronous step */
         .function = SUMAC_FUNCTION("sgd", {"learning_rate", rate})};
-    sumac_check(sumac_client_create(client, &options, &variable, &error), &error);
+    sumac_check(sumac_client_variable_create(client, &options, &variable, &error), &error);
     const struct sumac_worker_options steps = {
         .client = client, .variables = &variable, .variable_count = 1, .step = step};
     sumac_check(sumac_worker_create(&steps, &worker, &error), &error);

@@ -171,7 +171,7 @@ int main(int argc, char **argv)
     job.variables[1] = create(strategy, "biases", SUMAC_SHAPE(CLASSES));
     printf(
         "%s, %" PRIu32 " replicas\n", sumac_strategy_name(strategy),
-        sumac_strategy_replicas(strategy));
+        sumac_strategy_num_replicas_in_sync(strategy));
     for (uint64_t i = 1; i <= steps; i++) {
         const double loss = train(strategy, &job);
         if (i % TOLD_EVERY == 0 || i == steps)

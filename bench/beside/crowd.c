@@ -171,7 +171,7 @@ make(struct sumac_client *client, const char *name, uint64_t bytes, struct sumac
     *shape = (struct sumac_shape){.rank = 1, .extent = {bytes / sizeof(float)}};
     const struct sumac_client_variable_options options = {
         .name = name, .dtype = SUMAC_FLOAT32, .shape = *shape, .function = {.name = "assign_add"}};
-    check(sumac_client_create(client, &options, &variable, &error), &error);
+    check(sumac_client_variable_create(client, &options, &variable, &error), &error);
     return variable;
 }
 

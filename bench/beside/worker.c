@@ -47,7 +47,7 @@ make(struct sumac_client *client, const char *function, uint64_t bytes, struct s
         .function = {.name = function},
     };
 
-    check(sumac_client_create(client, &options, &variable, &error), &error);
+    check(sumac_client_variable_create(client, &options, &variable, &error), &error);
     check(sumac_buffer_create(bytes, &buffer), &error);
     check(sumac_tensor_view(buffer, 0, SUMAC_FLOAT32, &shape, tensor), &error);
     float *const values = sumac_tensor_data(tensor);

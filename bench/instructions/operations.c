@@ -30,7 +30,7 @@ static struct sumac_client_variable *make_variable(struct sumac_client *client, 
         .initializer = SUMAC_INITIALIZER_ZEROS,
         .function = {.name = "assign_add"}};
 
-    check(sumac_client_create(client, &options, &variable, &error), &error);
+    check(sumac_client_variable_create(client, &options, &variable, &error), &error);
     return variable;
 }
 

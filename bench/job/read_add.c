@@ -51,7 +51,8 @@ static enum sumac_status create_variable(struct job *job, uint32_t index, struct
         .function = {.name = "assign_add"},
     };
     struct sumac_client_variable *variable = NULL;
-    enum sumac_status status = sumac_client_create(job->client, &options, &variable, error);
+    enum sumac_status status =
+        sumac_client_variable_create(job->client, &options, &variable, error);
     if (status != SUMAC_OK)
         return status;
     const uint64_t offset_bytes = index * job->elements * sizeof(float);

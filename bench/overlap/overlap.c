@@ -148,7 +148,7 @@ run(struct job *job, struct sumac_client *client, struct sumac_error *error)
             .function = {.name = "assign_add"},
             .aggregation = SUMAC_REDUCE_SUM,
         };
-        status = sumac_client_create(client, &options, &variables[i], error);
+        status = sumac_client_variable_create(client, &options, &variables[i], error);
     }
     const struct sumac_worker_options options = {
         .client = client,

@@ -111,7 +111,7 @@ static struct sumac_client_variable *variable_of(struct job *job, uint64_t bytes
         .function = {.name = "assign_add"}};
     if (job->variable_count == VARIABLES_MAX)
         die("Sumac: too many variables");
-    check(sumac_client_create(job->client, &options, made, &error), &error);
+    check(sumac_client_variable_create(job->client, &options, made, &error), &error);
     job->bytes[job->variable_count++] = bytes;
     return *made;
 }

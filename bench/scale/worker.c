@@ -64,7 +64,7 @@ create(struct sumac_client *client, const char *kind, unsigned long number)
 
     (void)snprintf(name, sizeof name, "layer_%lu/%s", number, kind);
     const struct sumac_client_variable_options options = options_of(name);
-    check(sumac_client_create(client, &options, &variable, &error), &error);
+    check(sumac_client_variable_create(client, &options, &variable, &error), &error);
     return variable;
 }
 
@@ -102,7 +102,7 @@ static void time_creates(struct scale *scale)
     for (unsigned long i = 0; i < OPERATIONS; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "layer_%lu/timed", i);
-        check(sumac_client_delete(scale->client, name, &error), &error);
+        check(sumac_client_variable_delete(scale->client, name, &error), &error);
     }
 }
 
@@ -121,7 +121,7 @@ static void time_finds(const struct scale *scale)
         }
         const char *name = sumac_client_variable_name(any(scale, i));
         const double start_us = now_us();
-        check(sumac_client_find(reader, name, &found, &error), &error);
+        check(sumac_client_variable_find(reader, name, &found, &error), &error);
         samples[FIND][i] = now_us() - start_us;
     }
     sumac_client_close(reader);
@@ -166,7 +166,7 @@ static double create_until(struct scale *scale, unsigned long count)
     }
     const double start_us = now_us();
     check(
-        sumac_client_create_many(
+        sumac_client_variable_create_many(
             scale->client, options, more, scale->variables + scale->made, &error),
         &error);
     scale->made += more;

@@ -69,7 +69,7 @@ static struct sumac_client_variable *variable(struct sumac_client *client)
         .initializer = SUMAC_INITIALIZER_ZEROS,
         .function = {.name = "sgd"}};
 
-    check(sumac_client_create(client, &options, &variable, &error), &error);
+    check(sumac_client_variable_create(client, &options, &variable, &error), &error);
     return variable;
 }
 

@@ -378,7 +378,7 @@ static enum sumac_status assign_value(
     return status;
 }
 
-enum sumac_status sumac_client_create(
+enum sumac_status sumac_client_variable_create(
     struct sumac_client *client, const struct sumac_client_variable_options *options,
     struct sumac_client_variable **variable, struct sumac_error *error)
 {
@@ -389,7 +389,7 @@ enum sumac_status sumac_client_create(
                                                 : NULL;
 
     if (null != NULL)
-        return fail_for_null(error, "sumac_client_create", null);
+        return fail_for_null(error, "sumac_client_variable_create", null);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
@@ -565,7 +565,7 @@ static enum sumac_status check_many(
     return status == SUMAC_OK ? check_names_differ(options, count, error) : status;
 }
 
-enum sumac_status sumac_client_create_many(
+enum sumac_status sumac_client_variable_create_many(
     struct sumac_client *client, const struct sumac_client_variable_options *options, size_t count,
     struct sumac_client_variable **variables, struct sumac_error *error)
 {
@@ -575,7 +575,7 @@ enum sumac_status sumac_client_create_many(
                                                               : NULL;
 
     if (null != NULL)
-        return fail_for_null(error, "sumac_client_create_many", null);
+        return fail_for_null(error, "sumac_client_variable_create_many", null);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
@@ -598,7 +598,7 @@ enum sumac_status sumac_client_create_many(
     }
     for (size_t i = 0; status == SUMAC_OK && i < count; i++)
         if (is_assigned(&options[i]))
-            status = sumac_client_create(client, &options[i], &made[i], error);
+            status = sumac_client_variable_create(client, &options[i], &made[i], error);
     if (status == SUMAC_OK && count > 0)
         memcpy(variables, made, count * sizeof(struct sumac_client_variable *));
     free(made);
@@ -635,7 +635,7 @@ ask_for(struct sumac_client *client, const char *name, struct sumac_error *error
     return client_call(client, &call, error);
 }
 
-enum sumac_status sumac_client_find(
+enum sumac_status sumac_client_variable_find(
     struct sumac_client *client, const char *name, struct sumac_client_variable **variable,
     struct sumac_error *error)
 {
@@ -645,7 +645,7 @@ enum sumac_status sumac_client_find(
                                                 : NULL;
 
     if (null != NULL)
-        return fail_for_null(error, "sumac_client_find", null);
+        return fail_for_null(error, "sumac_client_variable_find", null);
     enum sumac_status status = client_check_process(client, error);
     if (status == SUMAC_OK)
         status = check_name(name, error);
@@ -673,14 +673,15 @@ static void take_deleted(void *context, const wire_message *message)
     (void)message;
 }
 
-enum sumac_status
-sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_error *error)
+enum sumac_status sumac_client_variable_delete(
+    struct sumac_client *client, const char *name, struct sumac_error *error)
 {
     struct session_state state;
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
 
     if (client == NULL || name == NULL)
-        return fail_for_null(error, "sumac_client_delete", client == NULL ? "client" : "name");
+        return fail_for_null(
+            error, "sumac_client_variable_delete", client == NULL ? "client" : "name");
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     if (check_name(name, error) != SUMAC_OK)

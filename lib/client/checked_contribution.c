@@ -79,6 +79,9 @@ check_options(const struct checked_contribution *contribution, struct sumac_erro
     if (options->zero_weight && options->weight > 0)
         return fail_call(
             contribution, "`zero_weight` is set beside a weight; give one of the two", error);
+    if ((options->weight > 0 || options->zero_weight) &&
+        contribution->given->operation != COLLECTIVE_MEAN)
+        return fail_call(contribution, "a weight is an option of MEAN alone; set it to 0", error);
     if (options->axis != 0 && contribution->given->operation != COLLECTIVE_GATHER)
         return fail_call(
             contribution, "`axis` is an option of all_gather alone; set it to 0", error);

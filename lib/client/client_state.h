@@ -230,6 +230,10 @@ client_check_process(const struct sumac_client *client, struct sumac_error *erro
  * it lives, too. */
 bool client_wait(
     struct sumac_client *client, bool (*done)(void *context), void *context, uint64_t until_us);
+/* The same. Every REPORT_US, `say` logs what the wait is for. */
+bool client_wait_and_say(
+    struct sumac_client *client, bool (*done)(void *context), void (*say)(void *context),
+    void *context, uint64_t until_us);
 /* Whatever has come, without waiting. */
 void client_poll_once(struct sumac_client *client);
 bool client_start_background(struct sumac_client *client);
@@ -336,39 +340,6 @@ selection_check_tensor(const struct selection *selection, uint64_t rows, struct 
 enum sumac_status client_check_memory(
     const struct sumac_tensor *tensor, uint64_t bytes, const char *what, const char *name,
     struct sumac_error *error);
-
-/* transfer.c -- with the lock held, except transfer_released */
-struct transfer *transfer_take(struct sumac_client *client);
-/* No thread of gRPC reads its bytes any more. */
-void transfer_give(struct transfer *transfer);
-/* The next piece of the transfer, for that shard. NULL: no memory. */
-struct session_piece *transfer_add_piece(
-    struct transfer *transfer, const struct selection *selection, struct variable_shard *shard);
-/* Keep the part of a round's result that was not known beforehand. */
-void transfer_note_result(struct transfer *transfer, const struct session_effect *effect);
-/* What a pull read, and what a push that was applied made, for the pushes and the facts to come. */
-void transfer_note_pulled(
-    struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
-void transfer_note_pushed(
-    struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
-/* It came to nothing, with this error. To who waits DEADLINE_EXCEEDED means "still under way", and
- * this transfer is over: so that status becomes UNAVAILABLE, with the same reason. */
-void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
-bool transfer_is_done(void *transfer);
-void transfer_released(void *transfer, uint64_t id);
-
-/* transfer_drop.c -- with the lock held */
-/* Give away a transfer that failed before its caller had it. Waits until gRPC has given the bytes
- * back. */
-void transfer_drop(struct transfer *transfer);
-
-/* transfer_wait.c -- without the lock */
-/* Wait until it is over and its bytes are given back; then its own status, the transfer given away.
- * Else DEADLINE_EXCEEDED, saying what it waits for at a ps that is well, or naming the ps that
- * ended its stream, and why, or else the one that was silent for longest. */
-enum sumac_status transfer_wait(
-    struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
-bool transfer_poll(struct transfer *transfer);
 
 /* shards.c */
 /* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT,

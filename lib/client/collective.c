@@ -3,6 +3,7 @@
  * contributions came to, which is sent beside it.
  */
 #include "client_state.h"
+#include "transfer.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -340,41 +341,25 @@ name_others(const struct sumac_collective *collective, char *text, size_t text_b
     return text;
 }
 
-/* Print for whom the round waits: as its ps says, if it does so in time. */
-static void say_missing(const struct sumac_collective *collective, char *text, size_t text_bytes)
+/* Log for whom the round waits: as its ps says, if it does so in time. */
+static void say_missing(void *context)
 {
-    char others[OTHERS_BYTES];
+    const struct sumac_collective *const collective = context;
+    char missing[SUMAC_ERROR_TEXT_BYTES], others[OTHERS_BYTES];
 
-    client_ask_missing(collective->pull, ASKING_MS_MIN, text, text_bytes);
-    if (*text == '\0')
+    client_ask_missing(collective->pull, ASKING_MS_MIN, missing, sizeof missing);
+    if (is_over(context))
+        return;
+    if (*missing == '\0')
         (void)text_print(
-            text, text_bytes,
+            missing, sizeof missing,
             "round %" PRIu64 " of collective %.*s waits for %s; see the log of each",
             collective->header->round, (int)collective->header->name.len,
             (const char *)collective->header->name.data,
             name_others(collective, others, sizeof others));
-}
-
-/* With a line now and then. */
-static bool wait_until(struct sumac_collective *collective, uint64_t until_us)
-{
-    struct sumac_client *client = collective->client;
-
-    assert(client_is_locked(client));
-    for (;;) {
-        const uint64_t report_us = client_now_us() + REPORT_US;
-        if (client_wait(client, is_over, collective, report_us < until_us ? report_us : until_us))
-            return true;
-        if (client_now_us() >= until_us)
-            return false;
-        char missing[SUMAC_ERROR_TEXT_BYTES];
-        say_missing(collective, missing, sizeof missing);
-        if (is_over(collective))
-            return true;
-        client_log(
-            client, "a round is not over; %s; its time is over in %s", missing,
-            client_time_until(collective->over_us).text);
-    }
+    client_log(
+        collective->client, "a round is not over; %s; its time is over in %s", missing,
+        client_time_until(collective->over_us).text);
 }
 
 /* What was not known beforehand goes to the caller. */
@@ -437,7 +422,9 @@ enum sumac_status sumac_collective_wait(
     client_lock(client);
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
-    if (!wait_until(collective, client_now_us() + (uint64_t)timeout_ms * 1000)) {
+    if (!client_wait_and_say(
+            client, is_over, say_missing, collective,
+            client_now_us() + (uint64_t)timeout_ms * 1000)) {
         char others[OTHERS_BYTES];
         const enum sumac_status status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,

@@ -2,6 +2,7 @@
 /* missing.c -- for whom a push, a pull or a round waits. Its client knows a ps that waits, and asks
  * that ps by a pull that reads nothing and waits for the same. */
 #include "client_state.h"
+#include "transfer.h"
 
 #include <assert.h>
 

@@ -86,6 +86,21 @@ bool client_wait(
     return is_done;
 }
 
+bool client_wait_and_say(
+    struct sumac_client *client, bool (*done)(void *context), void (*say)(void *context),
+    void *context, uint64_t until_us)
+{
+    assert(say != NULL);
+    for (;;) {
+        const uint64_t report_us = client_now_us() + REPORT_US;
+        if (client_wait(client, done, context, report_us < until_us ? report_us : until_us))
+            return true;
+        if (client_now_us() >= until_us)
+            return false;
+        say(context);
+    }
+}
+
 static void *run_background(void *context)
 {
     struct sumac_client *client = context;

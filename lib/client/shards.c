@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shards.c -- rows of a variable to pieces of its shards. */
 #include "client_state.h"
+#include "transfer.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer_drop.c -- a transfer is given away as soon as gRPC has given its bytes back. */
 #include "client_state.h"
+#include "transfer.h"
 
 static bool is_given_back(void *transfer)
 {

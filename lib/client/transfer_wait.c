@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer_wait.c -- the wait for a push or a pull, and what the wait says while it lasts. */
 #include "client_state.h"
+#include "transfer.h"
 
 #include <assert.h>
 #include <string.h>
@@ -10,7 +11,13 @@
 
 #define WAITED_FOR_BYTES 448u
 
-static bool is_over(void *transfer) { return ((const struct transfer *)transfer)->over; }
+struct wait {
+    struct transfer *transfer;
+    const char *noun;     /* "push" */
+    uint64_t given_up_us; /* when the caller gives it up */
+};
+
+static bool is_over(void *context) { return ((const struct wait *)context)->transfer->over; }
 
 /* A ps that ends its stream again and again is heard from, and takes nothing: it is named before
  * one that is silent, with its reason. */
@@ -51,8 +58,10 @@ static uint64_t given_up_at(const struct transfer *transfer, uint64_t given_up_u
 }
 
 /* For whom it waits, and how much longer until it is given up. */
-static void say_wait(struct transfer *transfer, const char *noun, uint64_t given_up_us)
+static void say_wait(void *context)
 {
+    const struct wait *const wait = context;
+    struct transfer *const transfer = wait->transfer;
     char missing[SUMAC_ERROR_TEXT_BYTES], peer[WAITED_FOR_BYTES];
 
     client_ask_missing(transfer, ASKING_MS_MIN, missing, sizeof missing);
@@ -60,25 +69,10 @@ static void say_wait(struct transfer *transfer, const char *noun, uint64_t given
         return;
     const bool known = *missing != '\0';
     client_log(
-        transfer->client, "a %s %s%s; gives up in %s", noun, known ? "is not over; " : "waits for ",
+        transfer->client, "a %s %s%s; gives up in %s", wait->noun,
+        known ? "is not over; " : "waits for ",
         known ? missing : waited_for_text(transfer, peer, sizeof peer),
-        client_time_until(given_up_at(transfer, given_up_us)).text);
-}
-
-/* Until it is over or the time is, with a line now and then. */
-static bool
-wait_and_say(struct transfer *transfer, const char *noun, uint64_t until_us, uint64_t given_up_us)
-{
-    struct sumac_client *client = transfer->client;
-
-    for (;;) {
-        const uint64_t report_us = client_now_us() + REPORT_US;
-        if (client_wait(client, is_over, transfer, report_us < until_us ? report_us : until_us))
-            return true;
-        if (client_now_us() >= until_us)
-            return false;
-        say_wait(transfer, noun, given_up_us);
-    }
+        client_time_until(given_up_at(transfer, wait->given_up_us)).text);
 }
 
 enum sumac_status transfer_wait(
@@ -91,17 +85,18 @@ enum sumac_status transfer_wait(
     client_lock(client);
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
-    const uint64_t given_up_us = client_now_us() + (uint64_t)timeout_ms * 1000;
-    uint64_t until_us = given_up_us;
+    uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
+    struct wait wait = {.transfer = transfer, .noun = noun, .given_up_us = until_us};
     if (until_us < transfer->ends_us && transfer->ends_us - until_us <= END_US)
         until_us = transfer->ends_us;
     char missing[SUMAC_ERROR_TEXT_BYTES] = "";
     const bool asks = timeout_ms >= ASKING_MS_MIN;
     const uint32_t patience_ms = asks ? timeout_ms - client_ps_patience_ms(timeout_ms) : 0;
-    bool done = wait_and_say(transfer, noun, until_us - (uint64_t)patience_ms * 1000, given_up_us);
+    bool done = client_wait_and_say(
+        client, is_over, say_wait, &wait, until_us - (uint64_t)patience_ms * 1000);
     if (!done && asks)
         client_ask_missing(transfer, patience_ms, missing, sizeof missing);
-    done = done || wait_and_say(transfer, noun, until_us, given_up_us);
+    done = done || client_wait_and_say(client, is_over, say_wait, &wait, until_us);
     while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
         (void)client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);
     done = transfer_is_done(transfer);

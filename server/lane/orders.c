@@ -17,6 +17,7 @@
 #include "listing.h"
 #include "operation.h"
 #include "text.h"
+#include "voided.h"
 
 #define FILL_BYTES_PER_STEP 262144u
 #define EXIT_CODE_MAX 255u

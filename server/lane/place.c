@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place.c -- a part takes its place among those of its session, whole or refused. */
 #include "handlers.h"
+#include "voided.h"
 
 #include <assert.h>
 #include <inttypes.h>

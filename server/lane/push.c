@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- what comes on a push stream: parts in pieces, commits.
  *
- * A part is checked in this order (docs/ARCHITECTURE.md, "Pushing"): another epoch or incarnation;
- * session closed; unknown; remembered as refused; at or below the mark; else staged. A part counts
- * once it is here whole: what was received of it when its stream ends is dropped, and its client
- * sends it again.
+ * A part is checked in this order (docs/protocol/PROTOCOL.md, "Pushing"): another epoch or
+ * incarnation; session closed; unknown; remembered as refused; at or below the mark; else staged. A
+ * part counts once it is here whole: what was received of it when its stream ends is dropped, and
+ * its client sends it again.
  */
 #include "handlers.h"
 #include "step_contribution.h"
+#include "voided.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "little_endian.h"
 #include "step_contribution.h"
+#include "voided.h"
 
 static bool
 replay_hello(struct lane *lane, struct lane_session *session, const struct record *record)

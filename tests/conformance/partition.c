@@ -108,7 +108,7 @@ static struct sumac_client_variable *create_on_ps(
         options.partitioner.max_shard_bytes = (uint64_t)rule->max_shard_bytes;
     if (split && bounded && rule->max_shards != PLACEMENT_NO_CAP)
         options.partitioner.max_shards = (uint64_t)rule->max_shards;
-    if (sumac_client_create(cluster_client(), &options, &variable, &error) != SUMAC_OK)
+    if (sumac_client_variable_create(cluster_client(), &options, &variable, &error) != SUMAC_OK)
         (void)cases_fail(run, "on the ps: %s", error.text);
     return variable;
 }
@@ -117,8 +117,8 @@ static void delete_on_ps(struct sumac_client_variable *variable)
 {
     struct sumac_error error;
 
-    if (sumac_client_delete(cluster_client(), sumac_client_variable_name(variable), &error) !=
-        SUMAC_OK)
+    if (sumac_client_variable_delete(
+            cluster_client(), sumac_client_variable_name(variable), &error) != SUMAC_OK)
         fprintf(stderr, "sumac-conformance: %s\n", error.text);
 }
 

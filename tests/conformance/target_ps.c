@@ -70,7 +70,7 @@ static enum sumac_status create(const struct target_variable *variable, struct s
             {.kind = splits ? SUMAC_PARTITIONER_FIXED_SHARDS : SUMAC_PARTITIONER_NONE,
              .num_shards = splits ? 2 : 0},
         .function = function};
-    status = sumac_client_create(now.client, &options, &now.variable, error);
+    status = sumac_client_variable_create(now.client, &options, &now.variable, error);
     sumac_buffer_unref(initial.buffer);
     return status;
 }
@@ -80,7 +80,7 @@ static void delete_variable(void)
     struct sumac_error error = {0};
 
     if (now.variable != NULL &&
-        sumac_client_delete(now.client, now.definition->name, &error) != SUMAC_OK)
+        sumac_client_variable_delete(now.client, now.definition->name, &error) != SUMAC_OK)
         fprintf(stderr, "%s\n", error.text);
     now.variable = NULL;
 }

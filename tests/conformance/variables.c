@@ -57,8 +57,8 @@ void variable_destroy(struct one_case *one, struct sumac_variable *variable)
     const bool on_ps = sumac_variable_created_in_scope(one->strategy, variable) && is_on_ps(one);
     struct sumac_error error;
 
-    if (on_ps &&
-        sumac_client_delete(cluster_client(), sumac_variable_name(variable), &error) != SUMAC_OK)
+    if (on_ps && sumac_client_variable_delete(
+                     cluster_client(), sumac_variable_name(variable), &error) != SUMAC_OK)
         fprintf(stderr, "%s is left on the ps: %s\n", one->run->case_id, error.text);
     sumac_variable_destroy(variable);
 }

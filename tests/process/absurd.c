@@ -72,11 +72,15 @@ static void try_no_client(void)
 #define NULL_CLIENT(function, call)                                                                \
     REFUSED(function, "NULL client", INVALID_ARGUMENT, "client is NULL", call)
     NULL_CLIENT(sumac_client_leave, sumac_client_leave(NULL, SUMAC_LEAVING_DONE, error));
-    NULL_CLIENT(sumac_client_create, sumac_client_create(NULL, &options, &variable, error));
     NULL_CLIENT(
-        sumac_client_create_many, sumac_client_create_many(NULL, &options, 1, &variable, error));
-    NULL_CLIENT(sumac_client_find, sumac_client_find(NULL, "w", &variable, error));
-    NULL_CLIENT(sumac_client_delete, sumac_client_delete(NULL, "w", error));
+        sumac_client_variable_create,
+        sumac_client_variable_create(NULL, &options, &variable, error));
+    NULL_CLIENT(
+        sumac_client_variable_create_many,
+        sumac_client_variable_create_many(NULL, &options, 1, &variable, error));
+    NULL_CLIENT(
+        sumac_client_variable_find, sumac_client_variable_find(NULL, "w", &variable, error));
+    NULL_CLIENT(sumac_client_variable_delete, sumac_client_variable_delete(NULL, "w", error));
     NULL_CLIENT(sumac_client_define, sumac_client_define(NULL, "f", "value = g", 9, error));
     NULL_CLIENT(sumac_client_push, sumac_client_push(NULL, NULL, 0, NULL, &push, error));
     NULL_CLIENT(sumac_client_push, sumac_client_push(NULL, NULL, 0, NULL, NULL, error));
@@ -156,8 +160,8 @@ static void open_clients(void)
 
     need(sumac_client_open(NULL, &client, &why));
     need(sumac_client_open(&observer, &other, &why));
-    need(sumac_client_create(client, &options, &w, &why));
-    need(sumac_client_find(other, "w", &others_w, &why));
+    need(sumac_client_variable_create(client, &options, &w, &why));
+    need(sumac_client_variable_find(other, "w", &others_w, &why));
     tensor = sumac_tensor_over(values, SUMAC_FLOAT64, SUMAC_SHAPE(ROWS));
 }
 
@@ -167,12 +171,12 @@ static enum sumac_status create(struct sumac_client_variable_options options)
 
     options.name = options.name == NULL ? "x" : options.name;
     options.dtype = options.dtype == 0 ? SUMAC_FLOAT32 : options.dtype;
-    return sumac_client_create(client, &options, &variable, error);
+    return sumac_client_variable_create(client, &options, &variable, error);
 }
 
 #define CREATE(what, wanted, words, ...)                                                           \
     REFUSED(                                                                                       \
-        sumac_client_create, what, wanted, words,                                                  \
+        sumac_client_variable_create, what, wanted, words,                                         \
         create((struct sumac_client_variable_options){__VA_ARGS__}))
 
 static void try_creating(void)
@@ -182,14 +186,14 @@ static void try_creating(void)
     struct sumac_client_variable *variable = NULL;
 
     REFUSED(
-        sumac_client_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
-        sumac_client_create(client, NULL, &variable, error));
+        sumac_client_variable_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
+        sumac_client_variable_create(client, NULL, &variable, error));
     REFUSED(
-        sumac_client_create, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
-        sumac_client_create(client, &options, NULL, error));
+        sumac_client_variable_create, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_client_variable_create(client, &options, NULL, error));
     REFUSED(
-        sumac_client_create, "NULL name", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
-        sumac_client_create(client, &nameless, &variable, error));
+        sumac_client_variable_create, "NULL name", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
+        sumac_client_variable_create(client, &nameless, &variable, error));
     CREATE(
         "beside nothing", INVALID_ARGUMENT,
         "x: colocate_with: a variable's name has 1 to 1024 bytes, given none", .colocate_with = "");
@@ -197,18 +201,18 @@ static void try_creating(void)
         {.name = "t", .dtype = SUMAC_FLOAT32}, {.name = "t", .dtype = SUMAC_FLOAT32}};
     struct sumac_client_variable *both[2] = {NULL, NULL};
     REFUSED(
-        sumac_client_create_many, "NULL options", INVALID_ARGUMENT, "options is NULL",
-        sumac_client_create_many(client, NULL, 2, both, error));
+        sumac_client_variable_create_many, "NULL options", INVALID_ARGUMENT, "options is NULL",
+        sumac_client_variable_create_many(client, NULL, 2, both, error));
     REFUSED(
-        sumac_client_create_many, "NULL variables", INVALID_ARGUMENT, "variables is NULL",
-        sumac_client_create_many(client, twice, 2, NULL, error));
+        sumac_client_variable_create_many, "NULL variables", INVALID_ARGUMENT, "variables is NULL",
+        sumac_client_variable_create_many(client, twice, 2, NULL, error));
     REFUSED(
-        sumac_client_create_many, "one name twice", INVALID_ARGUMENT, "names t twice",
-        sumac_client_create_many(client, twice, 2, both, error));
-    HOLDS(sumac_client_create_many, "untouched", both[0] == NULL && both[1] == NULL);
+        sumac_client_variable_create_many, "one name twice", INVALID_ARGUMENT, "names t twice",
+        sumac_client_variable_create_many(client, twice, 2, both, error));
+    HOLDS(sumac_client_variable_create_many, "untouched", both[0] == NULL && both[1] == NULL);
     HOLDS(
-        sumac_client_create_many, "none of none",
-        sumac_client_create_many(client, NULL, 0, NULL, error) == SUMAC_OK);
+        sumac_client_variable_create_many, "none of none",
+        sumac_client_variable_create_many(client, NULL, 0, NULL, error) == SUMAC_OK);
     CREATE("name \"\"", INVALID_ARGUMENT, "name has 1 to 1024 bytes", .name = "");
     CREATE("name \\xff", INVALID_ARGUMENT, "UTF-8", .name = "\xff");
     CREATE("dtype 77", INVALID_ARGUMENT, "77", .dtype = (enum sumac_dtype)77);
@@ -373,20 +377,20 @@ static void try_names(void)
 
     memset(long_name, 'x', (1 << 20) - 1);
     REFUSED(
-        sumac_client_find, "NULL name", INVALID_ARGUMENT, "name is NULL",
-        sumac_client_find(client, NULL, &variable, error));
+        sumac_client_variable_find, "NULL name", INVALID_ARGUMENT, "name is NULL",
+        sumac_client_variable_find(client, NULL, &variable, error));
     REFUSED(
-        sumac_client_find, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
-        sumac_client_find(client, "w", NULL, error));
+        sumac_client_variable_find, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_client_variable_find(client, "w", NULL, error));
     REFUSED(
-        sumac_client_find, "a name of 1 MiB", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
-        sumac_client_find(client, long_name, &variable, error));
+        sumac_client_variable_find, "a name of 1 MiB", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
+        sumac_client_variable_find(client, long_name, &variable, error));
     REFUSED(
-        sumac_client_delete, "NULL name", INVALID_ARGUMENT, "name is NULL",
-        sumac_client_delete(client, NULL, error));
+        sumac_client_variable_delete, "NULL name", INVALID_ARGUMENT, "name is NULL",
+        sumac_client_variable_delete(client, NULL, error));
     REFUSED(
-        sumac_client_delete, "name \"\"", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
-        sumac_client_delete(client, "", error));
+        sumac_client_variable_delete, "name \"\"", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
+        sumac_client_variable_delete(client, "", error));
     REFUSED(
         sumac_client_define, "NULL text", INVALID_ARGUMENT, "text is NULL",
         sumac_client_define(client, "f", NULL, 9, error));

@@ -152,7 +152,9 @@ static void try_strategies(void)
     HOLDS(sumac_strategy_client, "NULL", sumac_strategy_client(NULL) == NULL);
     HOLDS(sumac_strategy_destroy, "NULL", (sumac_strategy_destroy(NULL), true));
     HOLDS(sumac_strategy_close, "NULL", sumac_strategy_close(NULL, error) == SUMAC_OK);
-    HOLDS(sumac_strategy_replicas, "NULL", sumac_strategy_replicas(NULL) == 0);
+    HOLDS(
+        sumac_strategy_num_replicas_in_sync, "NULL",
+        sumac_strategy_num_replicas_in_sync(NULL) == 0);
     HOLDS(sumac_strategy_name, "NULL", *sumac_strategy_name(NULL) == '\0');
     REFUSED(
         sumac_strategy_enter, "NULL", INVALID_ARGUMENT, "strategy is NULL",

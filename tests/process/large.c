@@ -38,7 +38,7 @@ static enum sumac_status create(struct task *task, struct sumac_error *error)
             .aggregation = SUMAC_REDUCE_SUM,
             .function = {.name = "assign_add"}};
     }
-    return sumac_client_create_many(
+    return sumac_client_variable_create_many(
         task->client, options, task->variable_count, task->variables, error);
 }
 

@@ -46,7 +46,7 @@ static void fill(struct list *list, const char *kind, size_t count)
 
 static enum sumac_status create(struct list *list, size_t count)
 {
-    return sumac_client_create_many(client, list->options, count, list->variables, &error);
+    return sumac_client_variable_create_many(client, list->options, count, list->variables, &error);
 }
 
 /* Its bytes count up from `from`, and come back so. */
@@ -75,7 +75,7 @@ static void each_is_what_was_asked_for_and_can_be_pushed_and_pulled(struct list 
     struct sumac_client_variable *before = NULL;
 
     fill(list, "some", SOME);
-    MUST(sumac_client_create(client, &list->options[7], &before, &error) == SUMAC_OK);
+    MUST(sumac_client_variable_create(client, &list->options[7], &before, &error) == SUMAC_OK);
     MUST(create(list, SOME) == SUMAC_OK);
     MUST(list->variables[7] == before); /* it was there */
     for (size_t i = 0; i < SOME; i++) {
@@ -100,7 +100,7 @@ static void the_same_call_again_gives_the_same(struct list *list)
 
 static void of_none_nothing_is_done(void)
 {
-    MUST(sumac_client_create_many(client, NULL, 0, NULL, &error) == SUMAC_OK);
+    MUST(sumac_client_variable_create_many(client, NULL, 0, NULL, &error) == SUMAC_OK);
 }
 
 /* Nothing of the message that it is in is made, and the caller's array is as it was. */
@@ -114,7 +114,7 @@ one_that_is_refused_is_named_and_leaves_the_others_of_its_message_undone(struct 
     MUST(create(list, 5) == SUMAC_INVALID_ARGUMENT);
     MUST(strstr(error.text, "bad/part_0") != NULL);
     MUST(list->variables[0] == NULL);
-    MUST(sumac_client_find(client, "bad_0", &found, &error) == SUMAC_NOT_FOUND);
+    MUST(sumac_client_variable_find(client, "bad_0", &found, &error) == SUMAC_NOT_FOUND);
 }
 
 static void one_that_is_defined_otherwise_is_named_with_what_differs(struct list *list)
@@ -139,7 +139,7 @@ static void a_name_that_is_there_twice_is_refused(struct list *list)
         list->options[places[i]].shape = list->options[1].shape;
         MUST(create(list, SOME) == SUMAC_INVALID_ARGUMENT);
         MUST(strstr(error.text, "twice_1") != NULL);
-        MUST(sumac_client_find(client, "twice_0", &found, &error) == SUMAC_NOT_FOUND);
+        MUST(sumac_client_variable_find(client, "twice_0", &found, &error) == SUMAC_NOT_FOUND);
     }
 }
 

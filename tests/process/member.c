@@ -121,7 +121,7 @@ static enum sumac_status create(struct member *member, char *const *words, size_
     };
     struct sumac_client_variable *variable = NULL;
     const enum sumac_status status =
-        sumac_client_create(member->client, &options, &variable, &member->error);
+        sumac_client_variable_create(member->client, &options, &variable, &member->error);
 
     if (status == SUMAC_OK) {
         printf("created %s\n", words[1]);
@@ -136,7 +136,8 @@ static enum sumac_status begin(
 {
     struct sumac_client_variable *variable = NULL;
     struct sumac_delta delta = {0};
-    enum sumac_status status = sumac_client_find(member->client, name, &variable, &member->error);
+    enum sumac_status status =
+        sumac_client_variable_find(member->client, name, &variable, &member->error);
 
     if (status == SUMAC_OK)
         status = allocate(variable, &member->begun_buffer, &delta.value);
@@ -187,7 +188,7 @@ pull(struct member *member, const char *name, const struct sumac_pull_options *o
     struct sumac_buffer *buffer = NULL;
     struct sumac_pull *under_way = NULL;
     enum sumac_status status =
-        sumac_client_find(member->client, name, &fetch.variable, &member->error);
+        sumac_client_variable_find(member->client, name, &fetch.variable, &member->error);
 
     if (status == SUMAC_OK)
         status = allocate(fetch.variable, &buffer, &fetch.into);
@@ -247,7 +248,7 @@ static enum sumac_status together(struct member *member, char *const *words)
     struct sumac_buffer *buffer = NULL;
     struct sumac_delta delta = {0};
     enum sumac_status status =
-        sumac_client_find(member->client, words[1], &variable, &member->error);
+        sumac_client_variable_find(member->client, words[1], &variable, &member->error);
 
     if (status == SUMAC_OK)
         status = allocate(variable, &buffer, &delta.value);
@@ -320,7 +321,7 @@ static enum sumac_status in_a_child(struct member *member, char *const *words)
     struct sumac_push *push = NULL;
     struct sumac_pull *pull = NULL;
     enum sumac_status status =
-        sumac_client_find(member->client, words[1], &delta.variable, &member->error);
+        sumac_client_variable_find(member->client, words[1], &delta.variable, &member->error);
 
     if (status == SUMAC_OK)
         status = allocate(delta.variable, &buffer, &delta.value);
@@ -338,7 +339,7 @@ static enum sumac_status in_a_child(struct member *member, char *const *words)
     const enum sumac_status statuses[] = {
         sumac_client_push(member->client, &delta, 1, NULL, &push, &member->error),
         sumac_client_pull(member->client, &fetch, 1, NULL, &pull, &member->error),
-        sumac_client_delete(member->client, words[1], &member->error),
+        sumac_client_variable_delete(member->client, words[1], &member->error),
         sumac_client_leave(member->client, SUMAC_LEAVING_DONE, &member->error),
     };
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
@@ -414,7 +415,7 @@ whole(struct member *member, char *const *words, size_t count, enum sumac_status
         *status = values_make_of(member->client, words, &member->error);
         said = "made";
     } else if (count == 2 && strcmp(words[0], "delete") == 0) {
-        *status = sumac_client_delete(member->client, words[1], &member->error);
+        *status = sumac_client_variable_delete(member->client, words[1], &member->error);
         said = "deleted";
     } else if (count >= 5 && strcmp(words[0], "put") == 0) {
         *status = values_put(member->client, words, count, &member->error);

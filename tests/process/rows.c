@@ -145,7 +145,7 @@ static enum sumac_status create_both(
             .partitioner =
                 {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = i == ONE ? 1 : SHARDS},
             .function = {.name = counting->function, .schedule = counting->schedule}};
-        status = sumac_client_create(client, &options, &variables[i], error);
+        status = sumac_client_variable_create(client, &options, &variables[i], error);
     }
     return status;
 }
@@ -172,7 +172,7 @@ static enum sumac_status find_both(
     enum sumac_status status = sumac_client_open(&observer, client, error);
 
     for (uint32_t i = ONE; status == SUMAC_OK && i < BOTH; i++)
-        status = sumac_client_find(
+        status = sumac_client_variable_find(
             *client, sumac_client_variable_name(variables[i]), &variables[i], error);
     return status;
 }
@@ -286,7 +286,7 @@ int main(void)
     enum sumac_status status = sumac_client_open(NULL, &client, &error);
 
     if (status == SUMAC_OK)
-        status = sumac_client_create(client, &options, &variable, &error);
+        status = sumac_client_variable_create(client, &options, &variable, &error);
     for (uint32_t i = 0; status == SUMAC_OK && i < PUSHES; i++) {
         status = push_some(client, variable, &error);
         if (status == SUMAC_OK)

@@ -54,7 +54,7 @@ static enum sumac_status create(struct task *task, const char *dtype, struct sum
             .initializer = SUMAC_INITIALIZER_ONES,
             .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS},
             .function = {.name = "assign_add"}};
-        status = sumac_client_create(task->client, &options, &task->variables[v], error);
+        status = sumac_client_variable_create(task->client, &options, &task->variables[v], error);
     }
     return status;
 }

@@ -229,7 +229,7 @@ static struct sumac_value *make_nest(char *const *words)
 /* Each element, less R·i: the same in all, or not. */
 static void say_nest(const struct strategist *now, const struct sumac_value *nest)
 {
-    const double replicas = sumac_strategy_replicas(now->strategy);
+    const double replicas = sumac_strategy_num_replicas_in_sync(now->strategy);
     const double value = element_of(sumac_value_item(nest, 0), 0);
     bool same = true;
 
@@ -595,7 +595,7 @@ static enum sumac_status add(struct strategist *now, char *const *words)
 static enum sumac_status obey(struct strategist *now, char *const *words, size_t count)
 {
     if (count == 1 && strcmp(words[0], "who") == 0) {
-        printf("replicas %" PRIu32 "\n", sumac_strategy_replicas(now->strategy));
+        printf("replicas %" PRIu32 "\n", sumac_strategy_num_replicas_in_sync(now->strategy));
         fflush(stdout);
         return SUMAC_OK;
     }

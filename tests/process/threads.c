@@ -50,7 +50,7 @@ make(struct sumac_client *client, struct set *set, struct sumac_error *error)
             .function = {.name = "assign_add"},
         };
         struct sumac_buffer *buffer = NULL;
-        status = sumac_client_create(client, &options, &set->variables[i], error);
+        status = sumac_client_variable_create(client, &options, &set->variables[i], error);
         if (status == SUMAC_OK &&
             sumac_client_variable_shards(set->variables[i]) != options.partitioner.num_shards) {
             fprintf(

@@ -90,7 +90,7 @@ static enum sumac_status make(
     };
     struct sumac_client_variable *variable = NULL;
 
-    return sumac_client_create(client, &options, &variable, error);
+    return sumac_client_variable_create(client, &options, &variable, error);
 }
 
 static enum sumac_status allocate(
@@ -162,7 +162,7 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
     if (delta.has_rows)
         delta.rows =
             (struct sumac_range){.first = strtoull(words[7], NULL, 10), .count = shape.extent[0]};
-    enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
+    enum sumac_status status = sumac_client_variable_find(client, words[1], &delta.variable, error);
     if (status == SUMAC_OK && count > 5 && strcmp(words[5], "-") != 0) {
         function = parse_function(words[5], &schedule);
         delta.function = &function;
@@ -185,7 +185,8 @@ values_set(struct sumac_client *client, char *const *words, struct sumac_error *
     struct sumac_schedule schedule;
     const struct sumac_function function = parse_function(words[2], &schedule);
     struct sumac_delta delta = {.function = &function, .sets_hyperparameters = true};
-    const enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
+    const enum sumac_status status =
+        sumac_client_variable_find(client, words[1], &delta.variable, error);
 
     return status == SUMAC_OK ? sumac_client_push(client, &delta, 1, NULL, NULL, error) : status;
 }
@@ -196,7 +197,7 @@ enum sumac_status values_fetch(
     struct sumac_fetch fetch = {.slot = count > 3 ? words[3] : NULL};
     struct sumac_buffer *buffer = NULL;
     struct sumac_pull *pull = NULL;
-    enum sumac_status status = sumac_client_find(client, words[1], &fetch.variable, error);
+    enum sumac_status status = sumac_client_variable_find(client, words[1], &fetch.variable, error);
 
     if (status == SUMAC_OK) {
         const struct sumac_shape shape = sumac_client_variable_shape(fetch.variable);
@@ -220,7 +221,7 @@ values_facts(struct sumac_client *client, char *const *words, struct sumac_error
 {
     struct sumac_client_variable *variable = NULL;
     struct sumac_client_variable_facts facts;
-    enum sumac_status status = sumac_client_find(client, words[1], &variable, error);
+    enum sumac_status status = sumac_client_variable_find(client, words[1], &variable, error);
 
     if (status == SUMAC_OK)
         status = sumac_client_variable_describe(variable, &facts, error);

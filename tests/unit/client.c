@@ -20,6 +20,7 @@
 #include "client_known.h"
 #include "function.h"
 #include "client_state.h"
+#include "transfer.h"
 #include "session_talk.h"
 #include "update.h"
 

@@ -98,7 +98,8 @@ static void a_create_says_all_that_was_asked_for(void **state)
 
     played->look = look_at_all;
 
-    assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_client_variable_create(&played->client, &options, &variable, NULL), SUMAC_OK);
 
     assert_string_equal(played->asked[0].names, "w ");
     assert_int_equal(played->asked[0].session, 7);
@@ -129,7 +130,8 @@ static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
     played->look = look_at_shards;
     played->client.peer_count = 3; /* as if there were two more */
 
-    assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_client_variable_create(&played->client, &options, &variable, NULL), SUMAC_OK);
 
     assert_int_equal(played->count, 1);
 }
@@ -143,7 +145,8 @@ static void what_an_answer_left_out_is_asked_for_again(void **state)
     played->answered_max = 1; /* given */
 
     assert_int_equal(/* when */
-                     sumac_client_create_many(&played->client, options, 3, made, NULL), SUMAC_OK);
+                     sumac_client_variable_create_many(&played->client, options, 3, made, NULL),
+                     SUMAC_OK);
 
     assert_int_equal(played->count, 3); /* then */
     assert_string_equal(played->asked[0].names, "a b c ");
@@ -161,17 +164,17 @@ static void a_deleted_variable_is_asked_for_again(void **state)
     struct sumac_client_variable *const before = create(played, "w"), *after = NULL;
 
     played->client.timeout_ms = 30000;
-    assert_int_equal(sumac_client_delete(&played->client, "w", NULL), SUMAC_OK); /* when */
+    assert_int_equal(sumac_client_variable_delete(&played->client, "w", NULL), SUMAC_OK); /* when */
 
     assert_string_equal(played->asked[1].names, "w "); /* then */
     assert_int_equal(played->asked[1].session, 7);
     assert_int_equal(played->asked[1].timeout_ms, 29000);
     assert_true(before->deleted);
     assert_string_equal(sumac_client_variable_name(before), "w");
-    assert_int_equal(sumac_client_find(&played->client, "w", &after, NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_variable_find(&played->client, "w", &after, NULL), SUMAC_OK);
     assert_ptr_not_equal(after, before);
     assert_int_equal(played->count, 3);
-    assert_int_equal(sumac_client_find(&played->client, "w", &after, NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_variable_find(&played->client, "w", &after, NULL), SUMAC_OK);
     assert_int_equal(played->count, 3); /* this one is known */
 }
 
@@ -183,9 +186,9 @@ static void what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not(void *
 
     for (int i = 0; i < 2; i++) {
         played->refusal = refusals[i];
-        assert_int_equal(sumac_client_delete(&played->client, "w", NULL), refusals[i]);
+        assert_int_equal(sumac_client_variable_delete(&played->client, "w", NULL), refusals[i]);
         assert_int_equal(variable->deleted, i == 1);
-        assert_int_equal(sumac_client_find(&played->client, "w", &found, NULL), SUMAC_OK);
+        assert_int_equal(sumac_client_variable_find(&played->client, "w", &found, NULL), SUMAC_OK);
         assert_int_equal(found == variable, i == 0);
     }
 }
@@ -198,7 +201,7 @@ static void a_delete_is_not_made_again(void **state)
     played->refusal = SUMAC_UNAVAILABLE;
     played->client.timeout_ms = 3000;
 
-    assert_int_equal(sumac_client_delete(&played->client, "w", NULL), SUMAC_UNAVAILABLE);
+    assert_int_equal(sumac_client_variable_delete(&played->client, "w", NULL), SUMAC_UNAVAILABLE);
 
     assert_int_equal(played->count, 1);
 }
@@ -241,7 +244,8 @@ static void a_call_that_comes_to_nothing_names_the_ps(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sumac_error error = {0};
         played->refusal = cases[i].refusal;
-        assert_int_equal(sumac_client_delete(&played->client, "w", &error), cases[i].status);
+        assert_int_equal(
+            sumac_client_variable_delete(&played->client, "w", &error), cases[i].status);
         assert_int_equal(error.reason, cases[i].reason);
         for (int j = 0; j < 3; j++)
             assert_says(&error, cases[i].texts[j]);
@@ -255,11 +259,12 @@ static void a_variable_that_is_not_there_or_not_yet_is_not_found(void **state)
     struct sumac_error error = {0};
 
     assert_int_equal(
-        sumac_client_find(&played->client, "nothing", &found, &error), SUMAC_NOT_FOUND);
+        sumac_client_variable_find(&played->client, "nothing", &found, &error), SUMAC_NOT_FOUND);
     assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_VARIABLE);
     assert_string_equal(error.text, "there is no variable nothing; sumac ls lists them");
     played->unpublished = true;
-    assert_int_equal(sumac_client_find(&played->client, "w", &found, &error), SUMAC_NOT_FOUND);
+    assert_int_equal(
+        sumac_client_variable_find(&played->client, "w", &found, &error), SUMAC_NOT_FOUND);
 
     assert_null(found);
 }
@@ -271,7 +276,8 @@ static void refuse(
     struct sumac_error error = {0};
 
     assert_int_equal(
-        sumac_client_create(&played->client, options, &variable, &error), SUMAC_INVALID_ARGUMENT);
+        sumac_client_variable_create(&played->client, options, &variable, &error),
+        SUMAC_INVALID_ARGUMENT);
     if (strstr(error.text, wanted) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", error.text, wanted);
     assert_null(variable);
@@ -357,7 +363,8 @@ static void an_option_of_its_own_kind_is_taken(void **state)
         struct sumac_client_variable *variable = NULL;
         options.name = "w";
         options.dtype = SUMAC_FLOAT32;
-        assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+        assert_int_equal(
+            sumac_client_variable_create(&played->client, &options, &variable, NULL), SUMAC_OK);
     }
 }
 
@@ -403,12 +410,14 @@ static void a_creator_assigns_its_value_and_another_client_does_not(void **state
     const struct sumac_client_variable_options others = assigned("v", &tensor);
     struct sumac_client_variable *variable = NULL;
 
-    assert_int_equal(sumac_client_create(&played->client, &others, &variable, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_client_variable_create(&played->client, &others, &variable, NULL), SUMAC_OK);
     assert_int_equal(played->parts, 0);
 
     played->assigns = true;
     struct sumac_error error = {.text = "as it was"};
-    assert_int_equal(sumac_client_create(&played->client, &mine, &variable, &error), SUMAC_OK);
+    assert_int_equal(
+        sumac_client_variable_create(&played->client, &mine, &variable, &error), SUMAC_OK);
 
     assert_string_equal(error.text, "as it was");
     assert_int_equal(played->parts, 1);
@@ -435,7 +444,8 @@ static void a_value_whose_push_fails_is_an_error_of_the_create(void **state)
     played->transfers[WIRE_TRANSFER_PUSH].message = lose_state;
 
     assert_int_equal(
-        sumac_client_create(&played->client, &options, &variable, &error), SUMAC_DATA_LOSS);
+        sumac_client_variable_create(&played->client, &options, &variable, &error),
+        SUMAC_DATA_LOSS);
 
     assert_int_equal(error.reason, SUMAC_REASON_STATE_LOST);
     assert_null(variable);
@@ -461,7 +471,7 @@ static void each_value_that_is_assigned_is_given_back(void **state)
                 &tensor.buffer),
             SUMAC_OK);
         assert_int_equal(
-            sumac_client_create(&played->client, &options[i], &variable, NULL), SUMAC_OK);
+            sumac_client_variable_create(&played->client, &options[i], &variable, NULL), SUMAC_OK);
 
         assert_false(released);
         sumac_buffer_unref(tensor.buffer);
@@ -482,7 +492,8 @@ static void a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over(
     played->client.timeout_ms = 2000;
 
     assert_int_equal(
-        sumac_client_create(&played->client, &options, &variable, &error), SUMAC_DEADLINE_EXCEEDED);
+        sumac_client_variable_create(&played->client, &options, &variable, &error),
+        SUMAC_DEADLINE_EXCEEDED);
 
     assert_non_null(played->client.live_transfers.first);
     assert_ptr_equal(played->client.live_transfers.first->kept, tensor.buffer);
@@ -499,7 +510,8 @@ static void those_that_their_creator_assigns_come_after_the_others(void **state)
         scalar("a"), assigned("b", &tensor), scalar("c")};
     struct sumac_client_variable *made[3] = {NULL};
 
-    assert_int_equal(sumac_client_create_many(&played->client, options, 3, made, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_client_variable_create_many(&played->client, options, 3, made, NULL), SUMAC_OK);
 
     assert_int_equal(played->count, 2);
     assert_string_equal(played->asked[0].names, "a c ");
@@ -516,7 +528,7 @@ static void one_name_twice_is_refused_before_anything_is_created(void **state)
     struct sumac_error error = {0};
 
     assert_int_equal(
-        sumac_client_create_many(&played->client, options, 3, made, &error),
+        sumac_client_variable_create_many(&played->client, options, 3, made, &error),
         SUMAC_INVALID_ARGUMENT);
 
     assert_int_equal(error.reason, SUMAC_REASON_BAD_NAME);
@@ -547,7 +559,7 @@ static void what_is_not_created_in_time_is_counted(void **state)
     played->look = take_most_of_the_time;
 
     assert_int_equal(
-        sumac_client_create_many(&played->client, options, 3, made, &error),
+        sumac_client_variable_create_many(&played->client, options, 3, made, &error),
         SUMAC_DEADLINE_EXCEEDED);
 
     assert_string_equal(error.text, "2 of 3 variables are created, and the time of 1.5 s is over");
@@ -565,7 +577,8 @@ static void an_answer_of_other_variables_is_not_believed(void **state)
     played->renames = true;
 
     assert_int_equal(
-        sumac_client_create_many(&played->client, options, 2, made, &error), SUMAC_INTERNAL);
+        sumac_client_variable_create_many(&played->client, options, 2, made, &error),
+        SUMAC_INTERNAL);
 
     assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
     assert_string_equal(error.text, "ps 0 answered the create of a with no usable variable");
@@ -582,7 +595,7 @@ static void what_one_option_is_refused_for_is_created_by_no_message(void **state
     options[0].seed = 7;
 
     assert_int_equal(
-        sumac_client_create_many(&played->client, options, 2, made, &error),
+        sumac_client_variable_create_many(&played->client, options, 2, made, &error),
         SUMAC_INVALID_ARGUMENT);
 
     assert_string_equal(
@@ -608,10 +621,12 @@ static void an_answer_without_a_variable_is_an_error(void **state)
 
     played->variables[WIRE_VARIABLES_CREATE].message = answer_nothing;
 
-    assert_int_equal(sumac_client_create(&played->client, &options, &made, &error), SUMAC_INTERNAL);
+    assert_int_equal(
+        sumac_client_variable_create(&played->client, &options, &made, &error), SUMAC_INTERNAL);
     assert_string_equal(error.text, "ps 0 answered the create of a with no usable variable");
     assert_int_equal(
-        sumac_client_create_many(&played->client, &options, 1, &made, &error), SUMAC_INTERNAL);
+        sumac_client_variable_create_many(&played->client, &options, 1, &made, &error),
+        SUMAC_INTERNAL);
     assert_string_equal(error.text, "ps 0 answered the create of a with no usable variable");
     assert_null(made);
 }
@@ -632,30 +647,33 @@ static void what_is_not_given_is_named(void **state)
     struct sumac_error error = {0};
 
     assert_named(
-        sumac_client_create(NULL, &options, &made, &error), &error,
-        "sumac_client_create: client is NULL");
+        sumac_client_variable_create(NULL, &options, &made, &error), &error,
+        "sumac_client_variable_create: client is NULL");
     assert_named(
-        sumac_client_create(client, NULL, &made, &error), &error,
-        "sumac_client_create: options is NULL");
+        sumac_client_variable_create(client, NULL, &made, &error), &error,
+        "sumac_client_variable_create: options is NULL");
     assert_named(
-        sumac_client_create(client, &options, NULL, &error), &error,
-        "sumac_client_create: variable is NULL");
+        sumac_client_variable_create(client, &options, NULL, &error), &error,
+        "sumac_client_variable_create: variable is NULL");
     assert_named(
-        sumac_client_create_many(client, NULL, 1, &made, &error), &error,
-        "sumac_client_create_many: options is NULL");
+        sumac_client_variable_create_many(client, NULL, 1, &made, &error), &error,
+        "sumac_client_variable_create_many: options is NULL");
     assert_named(
-        sumac_client_create_many(client, &options, 1, NULL, &error), &error,
-        "sumac_client_create_many: variables is NULL");
+        sumac_client_variable_create_many(client, &options, 1, NULL, &error), &error,
+        "sumac_client_variable_create_many: variables is NULL");
     assert_named(
-        sumac_client_find(client, NULL, &made, &error), &error, "sumac_client_find: name is NULL");
+        sumac_client_variable_find(client, NULL, &made, &error), &error,
+        "sumac_client_variable_find: name is NULL");
     assert_named(
-        sumac_client_find(client, "a", NULL, &error), &error,
-        "sumac_client_find: variable is NULL");
+        sumac_client_variable_find(client, "a", NULL, &error), &error,
+        "sumac_client_variable_find: variable is NULL");
     assert_named(
-        sumac_client_delete(NULL, "a", &error), &error, "sumac_client_delete: client is NULL");
+        sumac_client_variable_delete(NULL, "a", &error), &error,
+        "sumac_client_variable_delete: client is NULL");
     assert_named(
-        sumac_client_delete(client, NULL, &error), &error, "sumac_client_delete: name is NULL");
-    assert_int_equal(sumac_client_create_many(client, NULL, 0, NULL, NULL), SUMAC_OK);
+        sumac_client_variable_delete(client, NULL, &error), &error,
+        "sumac_client_variable_delete: name is NULL");
+    assert_int_equal(sumac_client_variable_create_many(client, NULL, 0, NULL, NULL), SUMAC_OK);
     assert_int_equal(played->count, 0);
 }
 
@@ -663,7 +681,7 @@ static void what_this_client_never_knew_is_deleted(void **state)
 {
     struct played *const played = *state;
 
-    assert_int_equal(sumac_client_delete(&played->client, "unknown", NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_variable_delete(&played->client, "unknown", NULL), SUMAC_OK);
 
     assert_string_equal(played->asked[0].names, "unknown ");
 }

@@ -39,7 +39,7 @@ static enum sumac_status create_with(
     struct sumac_client_variable *variable = NULL;
 
     options.function = *function;
-    return sumac_client_create(&played->client, &options, &variable, error);
+    return sumac_client_variable_create(&played->client, &options, &variable, error);
 }
 
 static enum sumac_status push_with(

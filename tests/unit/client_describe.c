@@ -94,7 +94,8 @@ static struct sumac_client_variable *find(struct played *played, const struct sa
     struct sumac_error error = {0};
 
     played->pages[played->lists] = &said->reply;
-    if (sumac_client_find(&played->client, said->variable.name, &variable, &error) != SUMAC_OK)
+    if (sumac_client_variable_find(&played->client, said->variable.name, &variable, &error) !=
+        SUMAC_OK)
         fail_msg("%s", error.text);
     return variable;
 }

@@ -132,7 +132,7 @@ static void a_call_that_fails_without_a_reason_has_that_of_the_sessions_end(void
 
     played->variables[WIRE_VARIABLES_DELETE].message = end_session;
 
-    assert_int_equal(sumac_client_delete(&played->client, "w", &error), SUMAC_DATA_LOSS);
+    assert_int_equal(sumac_client_variable_delete(&played->client, "w", &error), SUMAC_DATA_LOSS);
 
     assert_int_equal(error.reason, SUMAC_REASON_STATE_LOST);
     assert_string_equal(error.text, "a ps was restarted");
@@ -344,7 +344,7 @@ static void push_and_close(struct program *program)
     const struct sumac_collective_options barrier = {.name = "b"};
     program->status = sumac_client_barrier(client, &barrier, &round, &program->error);
     if (program->status == SUMAC_OK)
-        program->status = sumac_client_find(client, "w", &variable, &program->error);
+        program->status = sumac_client_variable_find(client, "w", &variable, &program->error);
     const struct sumac_delta delta = {.variable = variable, .value = over(&value)};
     if (program->status == SUMAC_OK)
         program->status = sumac_client_push(client, &delta, 1, NULL, NULL, &program->error);
@@ -453,10 +453,10 @@ static int find_unrefused(struct sumac_client *client, const struct begun *begun
         sumac_client_pull(client, &fetch, 1, NULL, &pull, &errors[1]),
         sumac_client_all_reduce(
             client, &collective_options, SUMAC_REDUCE_SUM, &tensor, &collective, &errors[2]),
-        sumac_client_create(client, &options, &made, &errors[3]),
-        sumac_client_create_many(client, &options, 1, &made, &errors[4]),
-        sumac_client_find(client, "w", &made, &errors[5]),
-        sumac_client_delete(client, "w", &errors[6]),
+        sumac_client_variable_create(client, &options, &made, &errors[3]),
+        sumac_client_variable_create_many(client, &options, 1, &made, &errors[4]),
+        sumac_client_variable_find(client, "w", &made, &errors[5]),
+        sumac_client_variable_delete(client, "w", &errors[6]),
         sumac_client_define(client, "set", "value = g", 9, &errors[7]),
         sumac_client_barrier(client, &barrier, NULL, &errors[8]),
         sumac_client_list(client, NULL, 0, &count, &errors[9]),

@@ -16,6 +16,7 @@
 
 #include "check.h"
 #include "client_state.h"
+#include "transfer.h"
 
 #define ASKED_MAX 8u
 
@@ -627,7 +628,7 @@ static inline struct sumac_client_variable *create(struct played *played, const 
     struct sumac_client_variable *variable = NULL;
     struct sumac_error error = {0};
 
-    if (sumac_client_create(&played->client, &options, &variable, &error) != SUMAC_OK)
+    if (sumac_client_variable_create(&played->client, &options, &variable, &error) != SUMAC_OK)
         fail_msg("%s", error.text);
     return variable;
 }

@@ -459,7 +459,8 @@ static void a_value_that_cannot_be_assigned_in_the_time_that_is_left_is_said(voi
     const uint64_t begun_us = client_now_us();
 
     assert_int_equal(
-        sumac_client_create(&played->client, &options, &made, &error), SUMAC_DEADLINE_EXCEEDED);
+        sumac_client_variable_create(&played->client, &options, &made, &error),
+        SUMAC_DEADLINE_EXCEEDED);
 
     assert_in_range(client_now_us() - begun_us, 60 * S_US - 500, 61 * S_US);
     assert_non_null(strstr(

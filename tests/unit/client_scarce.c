@@ -125,7 +125,7 @@ static enum sumac_status create_two(struct scarce *scarce, struct sumac_error *e
     const struct sumac_client_variable_options options[] = {scalar("w"), scalar("v")};
     struct sumac_client_variable *made[2];
     const enum sumac_status status =
-        sumac_client_create_many(&scarce->played->client, options, 2, made, error);
+        sumac_client_variable_create_many(&scarce->played->client, options, 2, made, error);
 
     if (status != SUMAC_INTERNAL)
         return status;

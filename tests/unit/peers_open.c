@@ -77,7 +77,7 @@ static void workers_are_those_that_are_listed_with_their_jobs(void **state)
     assert_string_equal(told[1].job, "worker");
     assert_int_equal(told[1].index, 3);
     assert_null(told[2].job); /* no such job */
-    assert_int_equal(sumac_strategy_replicas(strategy), 6);
+    assert_int_equal(sumac_strategy_num_replicas_in_sync(strategy), 6);
     sumac_strategy_destroy(strategy);
 }
 
@@ -119,7 +119,7 @@ static void replicas_of_all_workers_together_have_a_most(void **state)
     assert_string_equal(
         error.text, "128 workers with 3 replicas each, and 256 are the most together");
     assert_int_equal(opened((struct sumac_strategy_options){.replicas = 2}, &strategy), SUMAC_OK);
-    assert_int_equal(sumac_strategy_replicas(strategy), SUMAC_REPLICAS_MAX);
+    assert_int_equal(sumac_strategy_num_replicas_in_sync(strategy), SUMAC_REPLICAS_MAX);
     sumac_strategy_destroy(strategy);
 }
 

@@ -30,7 +30,7 @@ static struct {
     const char *function;
 } client;
 
-enum sumac_status __wrap_sumac_client_create(
+enum sumac_status __wrap_sumac_client_variable_create(
     struct sumac_client *of, const struct sumac_client_variable_options *options,
     struct sumac_client_variable **variable, struct sumac_error *error);
 enum sumac_status __wrap_sumac_client_push(
@@ -48,7 +48,7 @@ enum sumac_status __wrap_sumac_client_variable_describe(
     struct sumac_client_variable *variable, struct sumac_client_variable_facts *facts,
     struct sumac_error *error);
 
-enum sumac_status __wrap_sumac_client_create(
+enum sumac_status __wrap_sumac_client_variable_create(
     struct sumac_client *of, const struct sumac_client_variable_options *options,
     struct sumac_client_variable **variable, struct sumac_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_text.c -- what is left of gRPC's sentences about connections that were not made. */
+/* rpc_core_text.c -- what is left of gRPC's sentences about connections that were not made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

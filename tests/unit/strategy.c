@@ -650,7 +650,7 @@ static void an_absent_time_is_the_strategys(void **state)
 
     assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
     assert_string_equal(sumac_strategy_name(strategy), "default");
-    assert_int_equal(sumac_strategy_replicas(strategy), 1);
+    assert_int_equal(sumac_strategy_num_replicas_in_sync(strategy), 1);
     sumac_strategy_destroy(strategy);
 }
 

@@ -31,7 +31,7 @@ sumac_unit_test(strategy_scarce USES worker)
 target_link_options(unit_strategy_scarce PRIVATE -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free # some fail
   -Wl,--wrap=realloc -Wl,--wrap=strdup -Wl,--wrap=posix_memalign)
 sumac_unit_test(remote USES worker)
-target_link_options(unit_remote PRIVATE -Wl,--wrap=sumac_client_create -Wl,--wrap=sumac_client_push # are the test's
+target_link_options(unit_remote PRIVATE -Wl,--wrap=sumac_client_variable_create -Wl,--wrap=sumac_client_push # are the test's
   -Wl,--wrap=push_keep -Wl,--wrap=sumac_push_wait -Wl,--wrap=sumac_client_pull -Wl,--wrap=sumac_client_variable_name
   -Wl,--wrap=sumac_client_variable_shards -Wl,--wrap=sumac_client_variable_describe)
 sumac_unit_test(peers_open USES worker)

@@ -230,7 +230,7 @@ static int close_in_child(struct sumac_strategy *strategy)
     broken |= sumac_strategy_close(strategy, &error) != SUMAC_FAILED_PRECONDITION;
     broken |= (strstr(error.text, "called in a child of the process") == NULL) << 1;
     sumac_strategy_destroy(strategy);
-    broken |= (sumac_strategy_replicas(strategy) != 2) << 2;
+    broken |= (sumac_strategy_num_replicas_in_sync(strategy) != 2) << 2;
     return broken;
 }
 

@@ -314,7 +314,7 @@ void strategy_returned(struct sumac_strategy *strategy)
         sumac_strategy_destroy(strategy);
 }
 
-uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy)
+uint32_t sumac_strategy_num_replicas_in_sync(const struct sumac_strategy *strategy)
 {
     return strategy == NULL ? 0 : strategy->in_sync;
 }

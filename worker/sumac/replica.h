@@ -72,7 +72,7 @@ SUMAC_API const struct sumac_value *sumac_replica_kwargs(const struct sumac_repl
 /* What the function returns. Without it, the replica's result is the value `none`; a second one
  * replaces the first.
  * Takes    value. NULL, which a constructor gives when there is no memory, fails the run
- *          (RESOURCE_EXHAUSTED). */
+ *          (RESOURCE_EXHAUSTED), unless the function returns another status than OK. */
 SUMAC_API void sumac_replica_return(struct sumac_replica *replica, struct sumac_value *value);
 
 #endif

@@ -103,9 +103,9 @@ struct sumac_strategy_options {
     struct sumac_communication_options communication;
 };
 
-/* Starts the devices' threads. A strategy keeps the memory of large results that nobody has any
- * more for its next ones, 8 of 256 MiB together at most, and on each GPU 1024 of 1 GiB, until it is
- * destroyed. options NULL: as zeroed.
+/* Starts the devices' threads. A strategy keeps the memory of released large results for its next
+ * results: at most 8 blocks, of 256 MiB together, and on each GPU 1024 blocks, of 1 GiB together.
+ * options NULL: as zeroed.
  * Gives    *strategy; destroy with sumac_strategy_destroy.
  * Fails    INVALID_ARGUMENT: an unknown kind, replicas that the kind does not have, unknown
  * devices, or those on which the program's functions do not run; PARAMETER_SERVER where the
@@ -160,7 +160,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_close(struct sumac_strategy *strategy, struct sumac_error *error);
 
 /* R: Strategy.num_replicas_in_sync. 0 of NULL. Threads  any. */
-SUMAC_API uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy);
+SUMAC_API uint32_t sumac_strategy_num_replicas_in_sync(const struct sumac_strategy *strategy);
 /* "mirrored". Lends  a constant string. Threads  any. */
 SUMAC_API const char *sumac_strategy_name(const struct sumac_strategy *strategy);
 

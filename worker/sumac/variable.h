@@ -62,7 +62,7 @@ struct sumac_variable_options {
      * Borrowed */
     const struct sumac_value *initial;
     enum sumac_synchronization synchronization; /* AUTO is ON_WRITE; NONE is refused */
-    enum sumac_reduce_op aggregation;
+    enum sumac_reduce_op aggregation; /* NONE (the default), SUM, MEAN or ONLY_FIRST_REPLICA */
     enum sumac_trainable trainable;
     /* The update function, which sumac_update_apply takes where it is given none; each component
      * keeps its slots. name NULL: "assign". Copied */
@@ -97,15 +97,15 @@ struct sumac_variable_options {
  *          synchronization, aggregation or function, MEAN of integers.
  *          FAILED_PRECONDITION: within a replica without its context, with the context of another
  *          replica or strategy, or in another strategy's scope. RESOURCE_EXHAUSTED. As the device
- *          that has the initial value, or gets it. PARAMETER_SERVER: as sumac_client_create
- *          (ALREADY_EXISTS: another shape, …).
- *          In replicas also as sumac_replica_all_reduce, in all of them: INVALID_ARGUMENT if they
- *          come with different options. */
+ *          that has the initial value, or gets it. PARAMETER_SERVER: as
+ * sumac_client_variable_create (ALREADY_EXISTS: another shape, …). In replicas also as
+ * sumac_replica_all_reduce, in all of them: INVALID_ARGUMENT if they come with different options.
+ */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_create(
     struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct sumac_variable **variable, struct sumac_error *error);
 /* NULL is fine. Nobody uses it any more, and its strategy is there. What is on the ps stays there:
- * sumac_client_delete. */
+ * sumac_client_variable_delete. */
 SUMAC_API void sumac_variable_destroy(struct sumac_variable *variable);
 
 /* What it was created with; AUTO is ON_WRITE. The name is lent. Of NULL: NULL, zeros, false.
@@ -204,10 +204,10 @@ SUMAC_API enum sumac_write sumac_write_parse(const char *name);
  *
  * Gives    *result, what the context then reads (NULL: not wanted, and not read).
  * Fails    INVALID_ARGUMENT: another dtype or shape, a row that there is not, a per_replica value
- *          across, a 0 that SCATTER_DIV would divide by; as the table above says; as
- *          sumac_replica_all_reduce, where replicas write together: what one of them cannot write,
- *          be it NULL, of another strategy or shape, or no way to write, has failed in all of
- *          them. */
+ *          across (unless all replicas are known to have the same, as for an update), a 0 that
+ * SCATTER_DIV would divide by; as the table above says; as sumac_replica_all_reduce, where replicas
+ * write together: what one of them cannot write, be it NULL, of another strategy or shape, or no
+ * way to write, has failed in all of them. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_write(
     struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
     const struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);

@@ -70,7 +70,8 @@ static enum sumac_status create_parts(
         own.name = name_part(variable, i, name, sizeof name);
         own.shape = part.shape;
         own.initial_value = &part;
-        status = sumac_client_create(client_of(variable), &own, &variable->remote[i], error);
+        status =
+            sumac_client_variable_create(client_of(variable), &own, &variable->remote[i], error);
     }
     return status;
 }

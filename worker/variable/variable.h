@@ -130,7 +130,7 @@ enum sumac_status operand_check(
 /* ---- remote.c: a value on the ps, and the slots beside it */
 
 /* Create it there, or find it, with the function and the partitioner that are asked for:
- * variable->remote. Fails  as sumac_client_create; as the device that has `initial`. */
+ * variable->remote. Fails  as sumac_client_variable_create; as the device that has `initial`. */
 enum sumac_status remote_create(
     struct sumac_variable *variable, const struct sumac_variable_options *asked,
     const struct sumac_value *initial, struct sumac_error *error);

@@ -10,7 +10,7 @@
 enum sumac_reduce_op {
     SUMAC_REDUCE_NONE = 0, /* in options: the default */
     SUMAC_REDUCE_SUM = 1,  /* Σ t; every dtype but bool */
-    SUMAC_REDUCE_MEAN = 2, /* Σ weight·t ÷ Σ weight */
+    SUMAC_REDUCE_MEAN = 2, /* Σ t ÷ their number; each call says how weights count */
     SUMAC_REDUCE_ONLY_FIRST_REPLICA = 3,
     SUMAC_REDUCE_MIN = 4,
     SUMAC_REDUCE_MAX = 5,

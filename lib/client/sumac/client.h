@@ -232,7 +232,7 @@ SUMAC_API void sumac_client_close(struct sumac_client *client);
  *          function, an option that only another initializer or partitioner has; OUT_OF_RANGE: an
  *          initial value that ends past its buffer. FAILED_PRECONDITION (SESSION_CLOSED): of a
  *          reader, or after a leave. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_variable_create(
     struct sumac_client *client, const struct sumac_client_variable_options *options,
     struct sumac_client_variable **variable, struct sumac_error *error);
 
@@ -240,29 +240,30 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
  * of them, or for fewer that have many shards, and not one for each. Those that their creator
  * assigns are created one by one, after the others.
  *
- * Borrows  all that the options point to, as sumac_client_create. Refs  likewise.
+ * Borrows  all that the options point to, as sumac_client_variable_create. Refs  likewise.
  * Lends    variables[0 … count - 1] in the order of the options, until the close; written on
  *          success only.
- * Fails    as sumac_client_create, naming the variable. Of the 256 that one message takes none is
- *          created when one is refused; those of earlier messages stay, and the same call again
+ * Fails    as sumac_client_variable_create, naming the variable. Of the 256 that one message takes
+ * none is created when one is refused; those of earlier messages stay, and the same call again
  *          finds them. INVALID_ARGUMENT: one name twice. DEADLINE_EXCEEDED: timeout_ms is for each
  *          message, and none is begun when it has passed.
  * Threads  any; others go on beside it. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create_many(
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_variable_create_many(
     struct sumac_client *client, const struct sumac_client_variable_options *options, size_t count,
     struct sumac_client_variable **variables, struct sumac_error *error);
 
 /* The variable of that name (asking a ps when it is not known yet). Lends  *variable, until the
  * close. Fails  NOT_FOUND. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_variable_find(
     struct sumac_client *client, const char *name, struct sumac_client_variable **variable,
     struct sumac_error *error);
 
 /* Delete a variable and its slots, on every ps. The handle stays valid for its name; pushes to it
  * are refused.
- * Fails    NOT_FOUND. FAILED_PRECONDITION: it is being created; or as sumac_client_create. */
-SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_error *error);
+ * Fails    NOT_FOUND. FAILED_PRECONDITION: it is being created; or as sumac_client_variable_create.
+ */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_variable_delete(
+    struct sumac_client *client, const char *name, struct sumac_error *error);
 
 /* Make a text an update function of the cluster: an expression, docs/EXPRESSIONS.md, such as
  * "value = value - 0.1 * g". From then on it is used by its name, with its hyperparameters by

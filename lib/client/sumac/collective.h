@@ -139,10 +139,11 @@ SUMAC_API bool sumac_collective_done(struct sumac_collective *collective);
  * participants. A barrier says nothing about pushes: to let the others read your pushes, wait for
  * these pushes first.
  *
- * A barrier uses the options `name`, `tasks` and `timeout_ms`. A participant that has arrived stays
- * arrived, even if its call fails or its process ends. After DEADLINE_EXCEEDED or UNAVAILABLE of a
- * silent ps, the same call asks again for the same round. ps 0 remembers the last round of each of
- * 256 names.
+ * A barrier uses the options `name`, `tasks` and `timeout_ms`. Barriers and other collectives may
+ * share a name; their rounds are counted apart. A participant that has arrived stays arrived until
+ * the round is over, even if its process ends. If ps 0 is silent (DEADLINE_EXCEEDED, UNAVAILABLE),
+ * the same call asks again for the same round. After ROUND_TIMED_OUT that round is over, and the
+ * next call is of a new one. ps 0 remembers the last round of each of 256 names.
  *
  * Borrows  the options until the call returns. The client keeps the name until the close.
  * Gives    *round: the number of the round that has passed (round NULL: discarded).

@@ -18,6 +18,7 @@
 
 #include "error.h"
 #include "text.h"
+#include "voided.h"
 
 /* ---- members ---- */
 

@@ -22,6 +22,7 @@
 
 #include "text.h"
 #include "step_contribution.h"
+#include "voided.h"
 
 #define TO(state) (1u << (state))
 

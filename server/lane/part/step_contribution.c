@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contribution.c -- a part of a synchronous push: which step it may be for, and whether it is like
- * the others of that step.
+/* step_contribution.c -- a part of a synchronous push: which step it may be for, and whether it is
+ * like the others of that step.
  *
  * What is wrong with one is found before it is staged: one that is committed cannot be taken back.
  * Those that are held for a step are alike, so it is enough to compare with any.
@@ -14,6 +14,7 @@
 
 #include "error.h"
 #include "step_contribution.h"
+#include "voided.h"
 
 #define WEIGHT_MIN 0x1p-60 /* by whose sum, of any number of members, float32 can divide */
 #define WEIGHT_MAX 0x1p60

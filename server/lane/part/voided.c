@@ -7,6 +7,7 @@
  * client has only so many pushes under way.
  */
 #include "part_state.h"
+#include "voided.h"
 
 #include <assert.h>
 #include <string.h>

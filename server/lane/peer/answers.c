@@ -6,6 +6,7 @@
  * done, and is answered then.
  */
 #include "peer_state.h"
+#include "voided.h"
 
 #include <assert.h>
 #include <inttypes.h>

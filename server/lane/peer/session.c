@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "text.h"
+#include "voided.h"
 
 bool lane_peer_init(struct lane *lane)
 {

@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "text.h"
+#include "voided.h"
 
 #define BREAKS_LOGGED 4u /* of one session; then only each that is a power of two */
 #define TO(state) (1u << (state))
