@@ -21,8 +21,8 @@ void transfer_note_pulled(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
 void transfer_note_pushed(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
-/* It came to nothing, with this error. To who waits DEADLINE_EXCEEDED means "still under way", and
- * this transfer is over: so that status becomes UNAVAILABLE, with the same reason. */
+/* The transfer failed, with this error. A wait says DEADLINE_EXCEEDED of a transfer that is still
+ * under way. This one is over, so that status becomes UNAVAILABLE, with the same reason. */
 void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
 bool transfer_is_done(void *transfer);
 void transfer_released(void *transfer, uint64_t id);
@@ -33,9 +33,9 @@ void transfer_released(void *transfer, uint64_t id);
 void transfer_drop(struct transfer *transfer);
 
 /* transfer_wait.c -- without the lock */
-/* Wait until it is over and its bytes are given back; then its own status, the transfer given away.
- * Else DEADLINE_EXCEEDED, saying what it waits for at a ps that is well, or naming the ps that
- * ended its stream, and why, or else the one that was silent for longest. */
+/* Wait until the transfer is over and its bytes are given back. Returns its own status, and gives
+ * the transfer away. Otherwise DEADLINE_EXCEEDED: the text says what a ps waits for, or names the
+ * ps that ended its stream and why, or the ps that was silent for longest. */
 enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
 bool transfer_poll(struct transfer *transfer);
