@@ -20,7 +20,7 @@ struct activity {
     uint64_t lag;             /* of a member: the steps that it is ahead of the slowest */
     uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, late, duplicates;
     double weight;
-    struct histogram staleness, push_us, pull_us;
+    struct merged_histogram staleness, push_us, pull_us;
     /* Per second, lately; NAN: not known, it was not seen before, or not by the same ps. */
     double step_rate, push_rate, push_bytes_rate, pull_rate, pull_bytes_rate;
     /* Pushes and pulls, where those above count the parts on all ps: the most parts on one ps. */

@@ -36,7 +36,7 @@
 #define SUFFIX ".npy"
 
 /* Where an entry is in the image. */
-struct place {
+struct file_place {
     char *name; /* with its suffix */
     size_t name_bytes;
     uint64_t local_at, header_at, values_at, end_at;
@@ -51,7 +51,7 @@ struct array_file {
     uint8_t *image;
     uint64_t bytes, directory_at;
     size_t count;
-    struct place *places; /* (count) */
+    struct file_place *places; /* (count) */
 };
 
 /* Which status an errno is, with a sentence that names what was tried on which file. */
@@ -127,7 +127,7 @@ static bool lay_out(struct array_file *file, const struct array_entry *entries)
     uint64_t directory_bytes = 0, elements, value_bytes;
 
     for (size_t i = 0; i < file->count; i++) {
-        struct place *place = &file->places[i];
+        struct file_place *place = &file->places[i];
         place->name_bytes = strlen(entries[i].name) + strlen(SUFFIX);
         place->name = cli_alloc(place->name_bytes + 1, 1);
         (void)text_print(place->name, place->name_bytes + 1, "%s" SUFFIX, entries[i].name);
@@ -154,7 +154,7 @@ static void write_headers(struct array_file *file, const struct array_entry *ent
     char header[NPY_HEADER_BYTES_MAX];
 
     for (size_t i = 0; i < file->count; i++) {
-        const struct place *place = &file->places[i];
+        const struct file_place *place = &file->places[i];
         (void)npy_header(entries[i].dtype, &entries[i].shape, place->header_at, header);
         memcpy(
             file->image + place->header_at, header, (size_t)(place->values_at - place->header_at));
@@ -184,14 +184,14 @@ static uint8_t *put(uint8_t *at, const struct field *fields)
 /* The fields that a local header and an entry of the directory share, up to the name. The entry is
  * stored, and its sizes are in the 64-bit field. */
 static uint8_t *
-put_entry(uint8_t *at, const struct place *place, uint32_t checksum, size_t extra_bytes)
+put_entry(uint8_t *at, const struct file_place *place, uint32_t checksum, size_t extra_bytes)
 {
     at = PUT(at, {2, VERSION_NEEDED}, {2, NAMES_ARE_UTF8}, {4, 0}, {2, FIRST_DAY}, {4, checksum});
     return PUT(at, {4, UINT32_MAX}, {4, UINT32_MAX}, {2, place->name_bytes}, {2, extra_bytes});
 }
 
 /* The name and the 64-bit field. */
-static uint8_t *put_name(uint8_t *at, const struct place *place, size_t extra_bytes)
+static uint8_t *put_name(uint8_t *at, const struct file_place *place, size_t extra_bytes)
 {
     const uint64_t bytes = place->end_at - place->header_at;
 
@@ -200,7 +200,7 @@ static uint8_t *put_name(uint8_t *at, const struct place *place, size_t extra_by
 }
 
 /* The directory's entry begins at `at`; returns where the next one does. */
-static uint8_t *write_entry(struct array_file *file, const struct place *place, uint8_t *at)
+static uint8_t *write_entry(struct array_file *file, const struct file_place *place, uint8_t *at)
 {
     const uint32_t checksum = (uint32_t)crc32_z(
         0, file->image + place->header_at, (size_t)(place->end_at - place->header_at));

@@ -18,7 +18,7 @@
 
 /* One call. Its answer is lent by lib/rpc for a moment only: it is packed again, and unpacked into
  * memory that stays. No command prints a peer's control characters: they end here. */
-struct question {
+struct ps_question {
     uint32_t index;
     struct roster_ps *ps;
     const wire_type *type; /* of the answer */
@@ -40,7 +40,7 @@ static uint64_t now_us(void)
 
 static void keep(struct rpc_call *call, const struct wire_received *received)
 {
-    struct question *question = rpc_call_user(call);
+    struct ps_question *question = rpc_call_user(call);
     struct arena *arena = &question->answers->arena;
     const size_t bytes = wire_packed_bytes(received->message, 0);
     uint8_t *packed = arena_take(arena, bytes + 1);
@@ -58,7 +58,7 @@ static void keep(struct rpc_call *call, const struct wire_received *received)
 
 static void end(struct rpc_call *call, const struct sumac_error *error)
 {
-    struct question *question = rpc_call_user(call);
+    struct ps_question *question = rpc_call_user(call);
 
     question->over = true;
     question->error = *error;
@@ -67,7 +67,7 @@ static void end(struct rpc_call *call, const struct sumac_error *error)
 static const struct rpc_handler handler = {.message = keep, .closed = end};
 
 static void
-begin(struct rpc_poller *poller, struct question *question, const struct inquiry *inquiry)
+begin(struct rpc_poller *poller, struct ps_question *question, const struct inquiry *inquiry)
 {
     const uint64_t patience_us = question->ps->missing ? PATIENCE_WITH_MISSING_US : PATIENCE_US;
     enum sumac_status status = SUMAC_UNAVAILABLE;
@@ -96,7 +96,8 @@ begin(struct rpc_poller *poller, struct question *question, const struct inquiry
 
 /* Is there nothing more to wait for? */
 static bool is_enough(
-    const struct question *questions, const struct inquiry *inquiry, const struct answers *answers)
+    const struct ps_question *questions, const struct inquiry *inquiry,
+    const struct answers *answers)
 {
     uint32_t over = 0;
 
@@ -109,7 +110,7 @@ static bool is_enough(
 }
 
 /* Did it answer, if only to say that what is asked for is not there? */
-static bool is_refusal(const struct question *question)
+static bool is_refusal(const struct ps_question *question)
 {
     const enum sumac_status status = question->error.status;
 
@@ -130,7 +131,7 @@ static const char *guess_at(const struct roster_ps *ps)
     return is_silent(ps) ? SILENCE_MUTE_REMEDY : "the run may be over, or not begun";
 }
 
-static enum sumac_status explain(const struct question *question, struct sumac_error *error)
+static enum sumac_status explain(const struct ps_question *question, struct sumac_error *error)
 {
     const char *text = question->error.text, *address = question->ps->address;
     char silence[256];
@@ -160,7 +161,7 @@ static enum sumac_status explain(const struct question *question, struct sumac_e
 }
 
 /* Who answered and who did not, for the roster. */
-static void note(struct question *question)
+static void note(struct ps_question *question)
 {
     struct roster_ps *ps = question->ps;
 
@@ -201,14 +202,14 @@ static enum sumac_status check_index(
 
 /* What the answers come to, when it is no matter of who is missing. */
 static enum sumac_status conclude(
-    struct question *questions, const struct roster *roster, struct answers *answers,
+    struct ps_question *questions, const struct roster *roster, struct answers *answers,
     struct sumac_error *error)
 {
-    const struct question *silent = NULL;
+    const struct ps_question *silent = NULL;
 
     answers->first = roster->count;
     for (uint32_t i = 0; i < roster->count; i++) {
-        const struct question *question = &questions[i];
+        const struct ps_question *question = &questions[i];
         if (question->ps->left_out)
             continue;
         if (answers->replies[i] == NULL && is_refusal(question))
@@ -233,7 +234,7 @@ static enum sumac_status conclude(
 
 /* Begin every call, poll until there is nothing to wait for, then see. */
 static enum sumac_status
-put(struct roster *roster, struct rpc_poller *poller, struct question *questions,
+put(struct roster *roster, struct rpc_poller *poller, struct ps_question *questions,
     const struct inquiry *inquiry, struct sumac_error *error)
 {
     struct answers *answers = questions[0].answers;
@@ -265,14 +266,14 @@ ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answer
         return SUMAC_RESOURCE_EXHAUSTED;
     arena_init(&made.arena, &memory_heap, (size_t)roster->count * WIRE_ARENA_BYTES_MAX);
     made.replies = cli_need(calloc(roster->count + 1, sizeof *made.replies));
-    struct question *questions = cli_need(calloc(roster->count + 1, sizeof *questions));
+    struct ps_question *questions = cli_need(calloc(roster->count + 1, sizeof *questions));
     /* A nameserver that is silent is given up before the patience is over, and so is said. */
     (void)setenv("RES_OPTIONS", "timeout:2 attempts:2", 0);
     rpc_init();
     (void)rpc_poller_create(&poller);
     (void)cli_need(poller);
     for (uint32_t i = 0; i < roster->count; i++)
-        questions[i] = (struct question){
+        questions[i] = (struct ps_question){
             .index = i,
             .ps = &roster->ps[i],
             .type = inquiry->service->methods[inquiry->method].output,

@@ -23,7 +23,7 @@ static bool says_nothing(const wire_list_reply *reply)
 }
 
 /* Variables of the first answer that every ps has come to, and what is left after them. */
-static void measure(struct page *page, struct rest *rest)
+static void measure(struct catalogue_page *page, struct rest *rest)
 {
     const wire_list_reply *first = page_first(page);
     uint64_t through = UINT64_MAX;
@@ -51,8 +51,9 @@ static void measure(struct page *page, struct rest *rest)
     rest->request.after_id = through;
 }
 
-static enum sumac_status
-ask_page(struct roster *roster, struct rest *rest, struct page *page, struct sumac_error *error)
+static enum sumac_status ask_page(
+    struct roster *roster, struct rest *rest, struct catalogue_page *page,
+    struct sumac_error *error)
 {
     const struct inquiry inquiry = {
         .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &rest->request.base};
@@ -100,12 +101,12 @@ enum sumac_status catalogue_ask(
     return status;
 }
 
-bool catalogue_next(const struct catalogue *catalogue, struct entry *entry)
+bool catalogue_next(const struct catalogue *catalogue, struct catalogue_entry *entry)
 {
-    const struct page *const end = catalogue->pages + catalogue->page_count;
+    const struct catalogue_page *const end = catalogue->pages + catalogue->page_count;
 
     if (entry->page == NULL)
-        *entry = (struct entry){.page = catalogue->pages};
+        *entry = (struct catalogue_entry){.page = catalogue->pages};
     else
         entry->index++;
     for (; entry->page < end && entry->index == entry->page->count; entry->page++)
@@ -128,7 +129,8 @@ find_same(const wire_list_reply *reply, size_t index, uint64_t variable_id)
     return NULL;
 }
 
-const wire_variable *page_held_variable(const struct page *page, size_t index, uint32_t ps)
+const wire_variable *
+page_held_variable(const struct catalogue_page *page, size_t index, uint32_t ps)
 {
     if (ps >= page->answers.count || list_of(&page->answers, ps) == NULL)
         return NULL;
@@ -136,7 +138,8 @@ const wire_variable *page_held_variable(const struct page *page, size_t index, u
     return find_same(list_of(&page->answers, ps), index, variable_id);
 }
 
-const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard)
+const wire_shard *
+page_held_shard(const struct catalogue_page *page, size_t index, const wire_shard *shard)
 {
     const wire_variable *held = page_held_variable(page, index, shard->ps);
 
@@ -146,7 +149,8 @@ const wire_shard *page_held_shard(const struct page *page, size_t index, const w
     return NULL;
 }
 
-bool page_versions(const struct page *page, size_t index, uint64_t *lowest, uint64_t *highest)
+bool page_versions(
+    const struct catalogue_page *page, size_t index, uint64_t *lowest, uint64_t *highest)
 {
     const wire_variable *variable = page_first(page)->variables[index];
     bool some = false;

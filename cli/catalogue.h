@@ -6,14 +6,14 @@
 #include "ask.h"
 
 /* The same variables, as each ps knows them. */
-struct page {
+struct catalogue_page {
     struct answers answers;
     size_t count; /* variables: so many of the first answer; the others come with the next page */
 };
 
 struct catalogue {
     uint32_t page_count;
-    struct page *pages; /* one at least */
+    struct catalogue_page *pages; /* one at least */
 };
 
 /* Ask every ps of the roster for these variables (none named: all), page by page. Who does not
@@ -26,29 +26,32 @@ enum sumac_status catalogue_ask(
     struct sumac_error *error);
 
 /* One of its variables, as the first ps that answered knows it. */
-struct entry {
-    const struct page *page;
+struct catalogue_entry {
+    const struct catalogue_page *page;
     size_t index; /* in that page */
     const wire_variable *variable;
 };
 
 /* Move on to the next variable, to the first of all from a zeroed entry. False: it was the last. */
-bool catalogue_next(const struct catalogue *catalogue, struct entry *entry);
+bool catalogue_next(const struct catalogue *catalogue, struct catalogue_entry *entry);
 
 /* The first answer: its first `count` variables are the page. */
-static inline const wire_list_reply *page_first(const struct page *page)
+static inline const wire_list_reply *page_first(const struct catalogue_page *page)
 {
     return list_of(&page->answers, page->answers.first);
 }
 
 /* The variable as that ps knows it; NULL: it has not answered, or has not got the variable (any
  * more). `index` is the variable's in the first answer. */
-const wire_variable *page_held_variable(const struct page *page, size_t index, uint32_t ps);
+const wire_variable *
+page_held_variable(const struct catalogue_page *page, size_t index, uint32_t ps);
 /* The shard as the ps that holds it knows it; NULL: that ps has not answered, or has not got the
  * variable (any more). `index` is the variable's in the first answer. */
-const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard);
+const wire_shard *
+page_held_shard(const struct catalogue_page *page, size_t index, const wire_shard *shard);
 
 /* The lowest and the highest version of those shards whose ps answer. False: none does. */
-bool page_versions(const struct page *page, size_t index, uint64_t *lowest, uint64_t *highest);
+bool page_versions(
+    const struct catalogue_page *page, size_t index, uint64_t *lowest, uint64_t *highest);
 
 #endif

@@ -70,7 +70,7 @@ struct option_letter {
 };
 
 /* The words of the command line that are no options; NULL ends them. */
-struct words {
+struct command_words {
     size_t count;
     char **items;
 };
@@ -96,7 +96,7 @@ struct command {
     const void *defaults; /* its options as they are when none is given; NULL: zeroed */
     const char *no_words; /* why a word that is no option is refused; NULL: words are taken */
     /* `options` has those of the command line. Returns the exit code. */
-    int (*run)(const void *options, struct words words);
+    int (*run)(const void *options, struct command_words words);
 };
 
 /* The subcommands in the order of `sumac --help`; NULL at the end. By name; NULL: none. */

@@ -93,7 +93,7 @@ static void print_bash(void)
          "complete -F _sumac sumac");
 }
 
-static int print(const void *given, struct words words)
+static int print(const void *given, struct command_words words)
 {
     (void)given;
     if (words.count != 1 || strcmp(words.items[0], "bash") != 0) {

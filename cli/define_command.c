@@ -122,7 +122,7 @@ define_in_run(const struct define_options *options, const char *name, const stru
     return code;
 }
 
-static int define(const void *given, struct words words)
+static int define(const void *given, struct command_words words)
 {
     static struct update_defined read;
     static struct text text;

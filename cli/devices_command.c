@@ -211,7 +211,7 @@ static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
     return json_print(all, false, stdout);
 }
 
-static int list(const void *given, struct words words)
+static int list(const void *given, struct command_words words)
 {
     const struct devices_options *const options = given;
     const struct cpu cpu = find_cpu();

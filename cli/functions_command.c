@@ -205,7 +205,7 @@ static const char *function_name(const void *context, size_t index)
     return index - known < defined->count ? defined->items[index - known].name : NULL;
 }
 
-static bool check_names(const struct words *names, const struct cluster_functions *defined)
+static bool check_names(const struct command_words *names, const struct cluster_functions *defined)
 {
     for (size_t i = 0; i < names->count; i++) {
         const char *const name = names->items[i];
@@ -222,7 +222,7 @@ static bool check_names(const struct words *names, const struct cluster_function
     return true;
 }
 
-static bool is_wanted(const char *name, const struct words *names)
+static bool is_wanted(const char *name, const struct command_words *names)
 {
     bool wanted = names->count == 0;
 
@@ -231,7 +231,8 @@ static bool is_wanted(const char *name, const struct words *names)
     return wanted;
 }
 
-static bool print_all(const struct words *names, const struct cluster_functions *defined, bool json)
+static bool
+print_all(const struct command_words *names, const struct cluster_functions *defined, bool json)
 {
     json_t *all = json ? json_array() : NULL;
     const char *name = NULL;
@@ -272,7 +273,7 @@ static enum sumac_status load(
 }
 
 /* Only the run can have the others. */
-static bool are_built_in(const struct words *names)
+static bool are_built_in(const struct command_words *names)
 {
     bool all = true;
 
@@ -304,7 +305,7 @@ static int ask_run(const struct functions_options *options, struct cluster_funct
         error.text);
 }
 
-static int list(const void *given, struct words words)
+static int list(const void *given, struct command_words words)
 {
     const struct functions_options *const options = given;
     const bool loads = options->plugins.count > 0;

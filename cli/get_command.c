@@ -53,7 +53,7 @@ struct reading {
     const struct get_options *options;
     struct roster roster;
     struct wanted_list list;
-    struct row_list rows;        /* of each variable; none: all that the list says */
+    struct listed_rows rows;     /* of each variable; none: all that the list says */
     struct sumac_fetch *fetches; /* (list.count); of what is not read, nothing */
     struct array_file *file;     /* NULL: it is printed */
     bool many;                   /* several are, or may be, asked for */
@@ -300,7 +300,7 @@ static int check(const struct get_options *options, size_t word_count, bool many
     return options->output != NULL ? check_output(options->output, many) : EXIT_FINE;
 }
 
-static int get(const void *given, struct words words)
+static int get(const void *given, struct command_words words)
 {
     const struct get_options *const options = given;
     const size_t count = pattern_drop_repeated(words.items, words.count);

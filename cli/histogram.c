@@ -6,7 +6,7 @@
 
 #include "total.h"
 
-void histogram_add(struct histogram *histogram, const wire_histogram *counted)
+void histogram_add(struct merged_histogram *histogram, const wire_histogram *counted)
 {
     if (counted == NULL)
         return;
@@ -16,7 +16,7 @@ void histogram_add(struct histogram *histogram, const wire_histogram *counted)
     histogram->sum += counted->sum;
 }
 
-void histogram_merge(struct histogram *histogram, const struct histogram *other)
+void histogram_merge(struct merged_histogram *histogram, const struct merged_histogram *other)
 {
     for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
         total_add(&histogram->counts[i], other->counts[i]);
@@ -24,7 +24,7 @@ void histogram_merge(struct histogram *histogram, const struct histogram *other)
     histogram->sum += other->sum;
 }
 
-double histogram_percentile(const struct histogram *histogram, double fraction)
+double histogram_percentile(const struct merged_histogram *histogram, double fraction)
 {
     const double wanted = fraction * (double)histogram->count;
     double below = 0;
@@ -44,7 +44,7 @@ double histogram_percentile(const struct histogram *histogram, double fraction)
     return ldexp(1, HISTOGRAM_BUCKETS - 1);
 }
 
-double histogram_mean(const struct histogram *histogram)
+double histogram_mean(const struct merged_histogram *histogram)
 {
     return histogram->count > 0 ? histogram->sum / (double)histogram->count : 0;
 }

@@ -10,19 +10,19 @@
 
 #define HISTOGRAM_BUCKETS 65 /* bucket 0 holds 0, bucket i values in [2^(i-1), 2^i) */
 
-struct histogram {
+struct merged_histogram {
     uint64_t counts[HISTOGRAM_BUCKETS];
     uint64_t count;
     double sum;
 };
 
 /* Add what a ps counted; NULL adds nothing. */
-void histogram_add(struct histogram *histogram, const wire_histogram *counted);
+void histogram_add(struct merged_histogram *histogram, const wire_histogram *counted);
 /* Add what another one has counted. */
-void histogram_merge(struct histogram *histogram, const struct histogram *other);
+void histogram_merge(struct merged_histogram *histogram, const struct merged_histogram *other);
 
 /* The value that `fraction` of all lie below, straight within its bucket; 0 of none. */
-double histogram_percentile(const struct histogram *histogram, double fraction);
-double histogram_mean(const struct histogram *histogram);
+double histogram_percentile(const struct merged_histogram *histogram, double fraction);
+double histogram_mean(const struct merged_histogram *histogram);
 
 #endif

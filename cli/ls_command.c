@@ -38,7 +38,7 @@ static const struct option_row rows[] = {
 };
 
 /* What is listed. */
-struct listing {
+struct ls_listing {
     struct roster roster;
     struct catalogue catalogue;
     struct cluster_functions functions; /* that were defined; asked for where a variable has one */
@@ -52,7 +52,7 @@ struct listing {
 /* ---- what is meant */
 
 /* Marks every word that names it. */
-static bool is_meant(const struct listing *listing, const char *name)
+static bool is_meant(const struct ls_listing *listing, const char *name)
 {
     bool meant = listing->word_count == 0;
 
@@ -81,7 +81,7 @@ static uint64_t bytes_of(const wire_variable *variable)
 }
 
 /* Move on to the next variable that is meant. */
-static bool next(const struct listing *listing, struct entry *entry)
+static bool next(const struct ls_listing *listing, struct catalogue_entry *entry)
 {
     while (catalogue_next(&listing->catalogue, entry))
         if (is_meant(listing, entry->variable->name))
@@ -89,9 +89,9 @@ static bool next(const struct listing *listing, struct entry *entry)
     return false;
 }
 
-static void count(struct listing *listing)
+static void count(struct ls_listing *listing)
 {
-    for (struct entry entry = {0}; next(listing, &entry);) {
+    for (struct catalogue_entry entry = {0}; next(listing, &entry);) {
         const wire_function *const function = entry.variable->function;
         listing->variables++;
         total_add(&listing->elements, elements_of(entry.variable));
@@ -103,8 +103,8 @@ static void count(struct listing *listing)
 }
 
 /* Names alone are asked for as such; for a pattern everything is. */
-static enum sumac_status
-read_listing(const struct ls_options *options, struct listing *listing, struct sumac_error *error)
+static enum sumac_status read_listing(
+    const struct ls_options *options, struct ls_listing *listing, struct sumac_error *error)
 {
     bool patterns = false;
 
@@ -135,7 +135,7 @@ read_listing(const struct ls_options *options, struct listing *listing, struct s
 
 /* "lion"; "64" of one that ps 0 has not told of. Lends  text, or what is the listing's. */
 static const char *
-function_name(const struct listing *listing, const wire_function *function, char text[16])
+function_name(const struct ls_listing *listing, const wire_function *function, char text[16])
 {
     const uint32_t number = function != NULL ? (uint32_t)function->function : 0;
     const struct cluster_function *defined = cluster_functions_find(&listing->functions, number);
@@ -148,8 +148,8 @@ function_name(const struct listing *listing, const wire_function *function, char
     return text;
 }
 
-static const char *
-hyperparameter_name(const struct listing *listing, const wire_function *function, uint32_t number)
+static const char *hyperparameter_name(
+    const struct ls_listing *listing, const wire_function *function, uint32_t number)
 {
     const struct cluster_function *defined =
         cluster_functions_find(&listing->functions, (uint32_t)function->function);
@@ -163,7 +163,7 @@ hyperparameter_name(const struct listing *listing, const wire_function *function
 /* ---- tables */
 
 static void
-add_definition(struct table *table, const struct listing *listing, const wire_variable *variable)
+add_definition(struct table *table, const struct ls_listing *listing, const wire_variable *variable)
 {
     char text[160], number[16];
     struct sumac_shape shape = {0};
@@ -206,8 +206,8 @@ static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES
     }
 }
 
-static void
-add_variable(struct table *table, const struct listing *listing, const struct entry *entry)
+static void add_variable(
+    struct table *table, const struct ls_listing *listing, const struct catalogue_entry *entry)
 {
     uint64_t lowest = 0, highest = 0;
     char holders[PS_TEXT_BYTES];
@@ -224,8 +224,8 @@ add_variable(struct table *table, const struct listing *listing, const struct en
     table_add(table, "%s", holders);
 }
 
-static void
-add_shards(struct table *table, const struct listing *listing, const struct entry *entry)
+static void add_shards(
+    struct table *table, const struct ls_listing *listing, const struct catalogue_entry *entry)
 {
     const wire_variable *variable = entry->variable;
 
@@ -248,7 +248,7 @@ add_shards(struct table *table, const struct listing *listing, const struct entr
     }
 }
 
-static bool print_table(const struct listing *listing, bool shards)
+static bool print_table(const struct ls_listing *listing, bool shards)
 {
     static const struct table_column columns[] = {
         {.title = "NAME"},
@@ -265,7 +265,7 @@ static bool print_table(const struct listing *listing, bool shards)
     struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
     char bytes[32];
 
-    for (struct entry entry = {0}; next(listing, &entry);)
+    for (struct catalogue_entry entry = {0}; next(listing, &entry);)
         (shards ? add_shards : add_variable)(&table, listing, &entry);
     bool printed = listing->variables == 0 ||
                    table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
@@ -315,7 +315,7 @@ static json_t *schedule_to_json(const wire_schedule *schedule)
     return json;
 }
 
-static json_t *function_to_json(const struct listing *listing, const wire_function *function)
+static json_t *function_to_json(const struct ls_listing *listing, const wire_function *function)
 {
     json_t *json = json_object();
     char number[16];
@@ -333,7 +333,7 @@ static json_t *function_to_json(const struct listing *listing, const wire_functi
 
 /* What pushes have made of its hyperparameters, as the ps of the first shard that is answered for
  * says; NULL: nothing. */
-static const wire_function *current_of(const struct entry *entry)
+static const wire_function *current_of(const struct catalogue_entry *entry)
 {
     const wire_variable *variable = entry->variable;
 
@@ -346,7 +346,8 @@ static const wire_function *current_of(const struct entry *entry)
     return NULL;
 }
 
-static json_t *variable_to_json(const struct listing *listing, const struct entry *entry)
+static json_t *
+variable_to_json(const struct ls_listing *listing, const struct catalogue_entry *entry)
 {
     const wire_variable *variable = entry->variable;
     json_t *json = json_object(), *shape = json_array(), *shards = json_array();
@@ -375,11 +376,11 @@ static json_t *variable_to_json(const struct listing *listing, const struct entr
     return json;
 }
 
-static bool print_json(const struct listing *listing)
+static bool print_json(const struct ls_listing *listing)
 {
     json_t *json = json_object(), *variables = json_array(), *total = json_object();
 
-    for (struct entry entry = {0}; next(listing, &entry);)
+    for (struct catalogue_entry entry = {0}; next(listing, &entry);)
         json_add(variables, variable_to_json(listing, &entry));
     json_put(total, "variables", json_number(listing->variables));
     json_put(total, "elements", json_number(listing->elements));
@@ -394,10 +395,10 @@ static bool print_json(const struct listing *listing)
 
 /* ---- the command */
 
-static int list(const void *given, struct words words)
+static int list(const void *given, struct command_words words)
 {
     const struct ls_options *const options = given;
-    struct listing listing = {
+    struct ls_listing listing = {
         .words = words.items, .word_count = pattern_drop_repeated(words.items, words.count)};
     struct sumac_error error = {0};
 

@@ -63,7 +63,7 @@ static int start(const struct command *command, int argc, char **argv)
     if (words > 0 && command->no_words != NULL)
         return command_say(command, EXIT_MISUSED, "%s %s", argv[0], command->no_words);
     argv[words] = NULL;
-    return command->run(options, (struct words){.count = (size_t)words, .items = argv});
+    return command->run(options, (struct command_words){.count = (size_t)words, .items = argv});
 }
 
 int main(int argc, char **argv)

@@ -99,7 +99,7 @@ static void print_sumac_page(void)
     putchar('\n');
 }
 
-static int print(const void *given, struct words words)
+static int print(const void *given, struct command_words words)
 {
     static const char prefix[] = "sumac-"; /* the page's own name is meant as well */
     (void)given;

@@ -17,7 +17,7 @@
 #define ELEMENT_BYTES 64
 
 /* How every shown number is written: found by looking at all of them first. */
-struct layout {
+struct array_layout {
     enum sumac_dtype dtype;
     bool exponent;  /* 1.5e-05 */
     int decimals;   /* most digits after the point */
@@ -29,7 +29,7 @@ struct printer {
     const struct sumac_tensor *tensor;
     const uint8_t *data;
     FILE *file;
-    struct layout layout;
+    struct array_layout layout;
     uint64_t stride[SUMAC_RANK_MAX]; /* elements from one index to the next */
     int column, blanks; /* characters on this line, and blanks that are to follow them */
     void (*visit)(struct printer *printer, uint64_t element);
@@ -57,7 +57,7 @@ static int decimals_of(enum sumac_dtype dtype, double value, bool exponent)
     return (int)digits - 1;
 }
 
-static int write_float(const struct layout *layout, double value, char text[ELEMENT_BYTES])
+static int write_float(const struct array_layout *layout, double value, char text[ELEMENT_BYTES])
 {
     if (isnan(value))
         return snprintf(text, ELEMENT_BYTES, "nan");

@@ -270,7 +270,7 @@ static int load_plugins(const struct option_list *given, struct plugin_files *fi
     return EXIT_FINE;
 }
 
-static int serve(const void *given, struct words words)
+static int serve(const void *given, struct command_words words)
 {
     struct ps_words said = *(const struct ps_words *)given;
     struct sumac_cluster cluster;

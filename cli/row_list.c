@@ -11,9 +11,10 @@
 #include "error.h"
 #include "plural.h"
 
-enum sumac_status row_list_parse(const char *text, struct row_list *list, struct sumac_error *error)
+enum sumac_status
+row_list_parse(const char *text, struct listed_rows *list, struct sumac_error *error)
 {
-    *list = (struct row_list){.count = 0};
+    *list = (struct listed_rows){.count = 0};
     for (const char *at = text;;) {
         char *end = NULL;
         errno = 0;
@@ -32,7 +33,8 @@ enum sumac_status row_list_parse(const char *text, struct row_list *list, struct
 }
 
 static enum sumac_status apply_to(
-    const struct row_list *list, struct wanted *item, int64_t *indices, struct sumac_error *error)
+    const struct listed_rows *list, struct wanted *item, int64_t *indices,
+    struct sumac_error *error)
 {
     if (item->shape.rank == 0 || item->has_rows)
         return fail(
@@ -61,7 +63,7 @@ static enum sumac_status apply_to(
 }
 
 enum sumac_status
-row_list_apply(struct row_list *list, struct wanted_list *wanted, struct sumac_error *error)
+row_list_apply(struct listed_rows *list, struct wanted_list *wanted, struct sumac_error *error)
 {
     list->indices = cli_alloc(wanted->count * list->count, sizeof *list->indices);
     list->tensors = cli_alloc(wanted->count, sizeof *list->tensors);

@@ -7,7 +7,7 @@
 
 #include "wanted.h"
 
-struct row_list {
+struct listed_rows {
     size_t count;
     int64_t *rows;                /* (count): as given; negative ones from the end */
     int64_t *indices;             /* (variables, count): of each variable the rows that they are */
@@ -19,12 +19,12 @@ struct row_list {
  * Gives    *list.
  * Fails    INVALID_ARGUMENT, with what is no row. */
 enum sumac_status
-row_list_parse(const char *text, struct row_list *list, struct sumac_error *error);
+row_list_parse(const char *text, struct listed_rows *list, struct sumac_error *error);
 /* What is read of each variable is these rows. Each has what is read of all of it so far.
  *
  * Fails    INVALID_ARGUMENT: a scalar, or one whose rows are given already. OUT_OF_RANGE: a row
  *          that it has not, with those that it has. */
 enum sumac_status
-row_list_apply(struct row_list *list, struct wanted_list *wanted, struct sumac_error *error);
+row_list_apply(struct listed_rows *list, struct wanted_list *wanted, struct sumac_error *error);
 
 #endif

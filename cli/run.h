@@ -44,7 +44,7 @@ struct run_child {
     struct run_output *output[2];
 };
 
-struct run {
+struct cluster_run {
     const struct run_plan *plan;
     uint32_t child_count;
     struct run_child children[RUN_PROCESSES_MAX];
@@ -54,26 +54,26 @@ struct run {
 };
 
 /* Start every process of the plan. False: the system could not, and said why; nothing is left. */
-bool run_start(struct run *run, const struct run_plan *plan);
+bool run_start(struct cluster_run *run, const struct run_plan *plan);
 
 /* "worker 1". Lends  text. */
 const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes);
 
 /* Send a signal to the process groups of all ps, or all workers, that have not ended. SIGKILL takes
  * along all that a worker has started. */
-void run_signal(struct run *run, bool ps, int signal_number);
+void run_signal(struct cluster_run *run, bool ps, int signal_number);
 
 /* Notice which processes have ended, end what ps left in their groups, and note the codes. */
-void run_reap(struct run *run);
+void run_reap(struct cluster_run *run);
 
 /* Close pipes and screens. Every process has ended. */
-void run_deinit(struct run *run);
+void run_deinit(struct cluster_run *run);
 
 enum run_verdict { RUN_ENDED, RUN_PORT_TAKEN };
 
 /* Watch the processes until all have ended: pass on their output, forward signals, stop the rest
  * after the first failure, and the ps after the workers. `signals` is a signalfd for what
  * run_command.c blocks. *code is the run's exit code. */
-enum run_verdict run_watch(struct run *run, int signals, int *code);
+enum run_verdict run_watch(struct cluster_run *run, int signals, int *code);
 
 #endif

@@ -94,7 +94,7 @@ static bool set_environment(const struct run_plan *plan, const struct run_child 
     return all_set;
 }
 
-static void make_outputs(struct run *run, struct run_child *child)
+static void make_outputs(struct cluster_run *run, struct run_child *child)
 {
     char name[RUN_OUTPUT_LABEL_BYTES];
 
@@ -107,7 +107,8 @@ static void make_outputs(struct run *run, struct run_child *child)
 }
 
 /* In the child: a ps goes on as itself, a worker in a child of its keeper. */
-static _Noreturn void go_on(const struct run *run, const struct run_child *child, pid_t parent)
+static _Noreturn void
+go_on(const struct cluster_run *run, const struct run_child *child, pid_t parent)
 {
     setpgid(0, 0);
     if (!child->is_ps) {
@@ -119,7 +120,7 @@ static _Noreturn void go_on(const struct run *run, const struct run_child *child
     become(run->plan, child, parent);
 }
 
-static bool start(struct run *run, struct run_child *child)
+static bool start(struct cluster_run *run, struct run_child *child)
 {
     int out[2] = {-1, -1}, err[2] = {-1, -1};
 
@@ -158,7 +159,7 @@ static bool start(struct run *run, struct run_child *child)
     return started;
 }
 
-bool run_start(struct run *run, const struct run_plan *plan)
+bool run_start(struct cluster_run *run, const struct run_plan *plan)
 {
     run->plan = plan;
     run->child_count = plan->ps_count + plan->worker_count;
@@ -184,7 +185,7 @@ bool run_start(struct run *run, const struct run_plan *plan)
     return true;
 }
 
-void run_signal(struct run *run, bool ps, int signal_number)
+void run_signal(struct cluster_run *run, bool ps, int signal_number)
 {
     for (uint32_t i = 0; i < run->child_count; i++) {
         const struct run_child *child = &run->children[i];
@@ -196,7 +197,7 @@ void run_signal(struct run *run, bool ps, int signal_number)
 
 /* The process is looked at before it is buried: until then its number is its group's, and nobody
  * else's. */
-void run_reap(struct run *run)
+void run_reap(struct cluster_run *run)
 {
     for (uint32_t i = 0; i < run->child_count; i++) {
         struct run_child *child = &run->children[i];
@@ -213,7 +214,7 @@ void run_reap(struct run *run)
     }
 }
 
-void run_deinit(struct run *run)
+void run_deinit(struct cluster_run *run)
 {
     for (uint32_t i = 0; i < run->child_count; i++)
         for (int j = 0; j < 2; j++) {

@@ -227,12 +227,12 @@ static bool one_file(int left, int right)
            a.st_ino == b.st_ino;
 }
 
-static int attempt(struct run *run, struct run_plan *plan, int signals, bool *again)
+static int attempt(struct cluster_run *run, struct run_plan *plan, int signals, bool *again)
 {
     *again = false;
     if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count, &plan->host))
         return command_say(&run_command, EXIT_FAILED, "no free loopback port: %s", strerror(errno));
-    *run = (struct run){0};
+    *run = (struct cluster_run){0};
     for (int i = 0; i < 2; i++) {
         run->screens[i] = run_screen_open(STDOUT_FILENO + i);
         run->screens[i].progress_shown = &run->progress_shown;
@@ -263,7 +263,7 @@ static bool name_run(struct run_plan *plan)
 
 static int run_plan(struct run_plan *plan)
 {
-    struct run *run = cli_alloc(1, sizeof *run);
+    struct cluster_run *run = cli_alloc(1, sizeof *run);
     const int signals = take_over_signals();
     int code = EXIT_FAILED;
     bool again = signals >= 0 && name_run(plan);
@@ -287,7 +287,7 @@ static int run_plan(struct run_plan *plan)
     return code;
 }
 
-static int run_cluster(const void *given, struct words words)
+static int run_cluster(const void *given, struct command_words words)
 {
     const struct run_options *const options = given;
     struct run_plan *const plan = cli_alloc(1, sizeof *plan);

@@ -31,12 +31,12 @@
  * signal, for a reader of our output. */
 #define LAST_OUTPUT_MS 1000
 
-enum phase { GOING, ENDING, STOPPING, ASKING, STOPPING_PS };
+enum watch_phase { GOING, ENDING, STOPPING, ASKING, STOPPING_PS };
 
 struct watch {
-    struct run *run;
+    struct cluster_run *run;
     int signals;
-    enum phase phase;
+    enum watch_phase phase;
     uint64_t deadline_ms; /* of the phase; 0: none */
     uint64_t told_ms;     /* when a signal came that ends the run; 0: none has */
     int code;
@@ -55,7 +55,7 @@ static uint64_t now_ms(void)
     return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
 }
 
-static bool all_ended(const struct run *run, bool ps)
+static bool all_ended(const struct cluster_run *run, bool ps)
 {
     for (uint32_t i = 0; i < run->child_count; i++)
         if (run->children[i].is_ps == ps && !run->children[i].ended)
@@ -85,7 +85,7 @@ static void stop(struct watch *watch, int signal_number)
 /* Kill what was told to end and did not, and name the first of them. */
 static void kill_late(struct watch *watch, bool ps)
 {
-    struct run *run = watch->run;
+    struct cluster_run *run = watch->run;
     const struct run_child *first = NULL;
     uint32_t others = 0;
     char name[RUN_OUTPUT_LABEL_BYTES], more[32] = "", text[160];
@@ -130,7 +130,7 @@ static void tell_code(struct watch *watch, const struct run_child *child, const 
 /* The first process that failed decides the run's code. Those that we stopped have not failed. */
 static void conclude(struct watch *watch)
 {
-    const struct run *run = watch->run;
+    const struct cluster_run *run = watch->run;
 
     for (uint32_t i = 0; i < run->child_count; i++) {
         const struct run_child *child = &run->children[i];
@@ -202,7 +202,7 @@ static void take_signals(struct watch *watch)
 /* Move on from phase to phase. */
 static void advance(struct watch *watch)
 {
-    struct run *run = watch->run;
+    struct cluster_run *run = watch->run;
     const bool workers_ended = all_ended(run, false);
     const bool late = watch->deadline_ms != 0 && now_ms() >= watch->deadline_ms;
 
@@ -257,7 +257,7 @@ static bool take_output(struct run_child *child, int which)
     }
 }
 
-static void take_outputs(struct run *run)
+static void take_outputs(struct cluster_run *run)
 {
     for (uint32_t i = 0; i < run->child_count; i++)
         for (int which = 0; which < 2; which++) {
@@ -309,7 +309,7 @@ static bool wait_for_screen(void *context, int fd)
     return watch->told_ms == 0 || now_ms() < watch->told_ms + LAST_OUTPUT_MS;
 }
 
-static bool output_is_open(const struct run *run)
+static bool output_is_open(const struct cluster_run *run)
 {
     for (uint32_t i = 0; i < run->child_count; i++)
         if (run->children[i].pipe[0] >= 0 || run->children[i].pipe[1] >= 0)
@@ -335,7 +335,7 @@ static void tell_lost_output(struct watch *watch)
     }
 }
 
-enum run_verdict run_watch(struct run *run, int signals, int *code)
+enum run_verdict run_watch(struct cluster_run *run, int signals, int *code)
 {
     struct watch watch = {.run = run, .signals = signals};
 

@@ -256,7 +256,7 @@ static int show(struct sight *sight, const struct stats_options *options)
     return printed ? code : EXIT_FAILED;
 }
 
-static int stats(const void *given, struct words words)
+static int stats(const void *given, struct command_words words)
 {
     const struct stats_options *const options = given;
     struct sight sight = {0};

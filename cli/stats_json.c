@@ -16,7 +16,7 @@ const char *stats_time(char text[32])
     return text;
 }
 
-static json_t *histogram_to_json(const struct histogram *histogram)
+static json_t *histogram_to_json(const struct merged_histogram *histogram)
 {
     json_t *json = json_object();
 

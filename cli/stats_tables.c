@@ -62,7 +62,7 @@ static void print_pace(const struct sample *sample, FILE *file)
 {
     const struct pace pace = measure(sample);
     const char *noun = pace.steps ? "steps" : "pushes";
-    struct histogram staleness = {0};
+    struct merged_histogram staleness = {0};
     char sum[32], least[32], most[32];
 
     for (uint32_t i = 0; i < sample->ps_count; i++)
@@ -115,7 +115,7 @@ static void add_size(struct table *table, double bytes)
     table_add(table, "%s", isnan(bytes) ? "-" : table_size(bytes, text, sizeof text));
 }
 
-static void add_latencies(struct table *table, const struct histogram *histogram)
+static void add_latencies(struct table *table, const struct merged_histogram *histogram)
 {
     static const double fractions[] = {0.5, 0.99};
     char text[32];
@@ -126,7 +126,7 @@ static void add_latencies(struct table *table, const struct histogram *histogram
     }
 }
 
-static void add_staleness(struct table *table, const struct histogram *histogram)
+static void add_staleness(struct table *table, const struct merged_histogram *histogram)
 {
     if (histogram->count == 0) {
         table_add(table, "-");

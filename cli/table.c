@@ -71,7 +71,7 @@ void table_deinit(struct table *table)
 /* ---- widths */
 
 /* Which columns are shown, and how wide they are. */
-struct layout {
+struct table_layout {
     size_t widths[TABLE_COLUMNS_MAX];
     bool hidden[TABLE_COLUMNS_MAX];
 };
@@ -100,7 +100,8 @@ static bool same_group(const struct table *table, size_t one, size_t other)
 }
 
 /* The next column that is shown, or the number of columns. */
-static size_t next_shown(const struct table *table, const struct layout *layout, size_t column)
+static size_t
+next_shown(const struct table *table, const struct table_layout *layout, size_t column)
 {
     while (column < table->column_count && layout->hidden[column])
         column++;
@@ -108,8 +109,8 @@ static size_t next_shown(const struct table *table, const struct layout *layout,
 }
 
 /* The width of the group that begins with `column`; *next is the first shown column behind it. */
-static size_t
-measure_group(const struct table *table, const struct layout *layout, size_t column, size_t *next)
+static size_t measure_group(
+    const struct table *table, const struct table_layout *layout, size_t column, size_t *next)
 {
     size_t width = layout->widths[column];
     size_t i = next_shown(table, layout, column + 1);
@@ -121,7 +122,7 @@ measure_group(const struct table *table, const struct layout *layout, size_t col
     return width;
 }
 
-static void measure_cells(const struct table *table, struct layout *layout)
+static void measure_cells(const struct table *table, struct table_layout *layout)
 {
     for (size_t i = 0; i < table->column_count; i++)
         layout->widths[i] = table_characters(title(table, i));
@@ -133,7 +134,7 @@ static void measure_cells(const struct table *table, struct layout *layout)
     }
 }
 
-static size_t line_width(const struct table *table, const struct layout *layout)
+static size_t line_width(const struct table *table, const struct table_layout *layout)
 {
     size_t width = 0;
 
@@ -144,7 +145,7 @@ static size_t line_width(const struct table *table, const struct layout *layout)
 }
 
 /* Hide the columns that can best be spared, all of one number at once. False: none is left. */
-static bool spare_some(const struct table *table, struct layout *layout)
+static bool spare_some(const struct table *table, struct table_layout *layout)
 {
     uint32_t most = 0;
 
@@ -157,7 +158,7 @@ static bool spare_some(const struct table *table, struct layout *layout)
 }
 
 /* A group that is narrower than its name makes its first column wider. */
-static void make_room_for_names(const struct table *table, struct layout *layout)
+static void make_room_for_names(const struct table *table, struct table_layout *layout)
 {
     size_t next = 0;
 
@@ -170,9 +171,9 @@ static void make_room_for_names(const struct table *table, struct layout *layout
     }
 }
 
-static void lay_out(const struct table *table, uint32_t width, struct layout *layout)
+static void lay_out(const struct table *table, uint32_t width, struct table_layout *layout)
 {
-    *layout = (struct layout){0};
+    *layout = (struct table_layout){0};
     measure_cells(table, layout);
     do
         make_room_for_names(table, layout);
@@ -204,7 +205,7 @@ static size_t print_group(const char *name, size_t width, FILE *file)
     return 0;
 }
 
-static void print_groups(const struct table *table, const struct layout *layout, FILE *file)
+static void print_groups(const struct table *table, const struct table_layout *layout, FILE *file)
 {
     size_t blanks = 0, next = 0;
     bool any = false;
@@ -226,7 +227,7 @@ static void print_groups(const struct table *table, const struct layout *layout,
 }
 
 static void print_cell(
-    const struct table *table, const struct layout *layout, size_t column, const char *text,
+    const struct table *table, const struct table_layout *layout, size_t column, const char *text,
     FILE *file)
 {
     const bool right = table->columns[column].title[0] == '>';
@@ -241,7 +242,7 @@ static void print_cell(
 }
 
 static void print_row(
-    const struct table *table, const struct layout *layout, const struct table_cell *cells,
+    const struct table *table, const struct table_layout *layout, const struct table_cell *cells,
     FILE *file)
 {
     for (size_t i = 0; i < table->column_count; i++) {
@@ -257,7 +258,8 @@ static void print_row(
 }
 
 static void print_rows(
-    const struct table *table, const struct layout *layout, size_t from, size_t to, FILE *file)
+    const struct table *table, const struct table_layout *layout, size_t from, size_t to,
+    FILE *file)
 {
     for (size_t row = from; row < to; row++)
         print_row(table, layout, &table->cells[row * table->column_count], file);
@@ -265,7 +267,7 @@ static void print_rows(
 
 bool table_print(const struct table *table, uint32_t width, FILE *file)
 {
-    struct layout layout;
+    struct table_layout layout;
     const size_t rows = table->cell_count / table->column_count;
     const bool whole = table->lines_max == 0 || rows <= table->lines_max;
     const size_t shown = whole ? rows : table->lines_max - 1, first = shown - shown / 2;

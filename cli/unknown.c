@@ -56,7 +56,7 @@ static bool is_start(const char *name, const char *text, size_t bytes)
 
 static void look(struct search *search, const struct catalogue *catalogue)
 {
-    for (struct entry entry = {0}; catalogue_next(catalogue, &entry);) {
+    for (struct catalogue_entry entry = {0}; catalogue_next(catalogue, &entry);) {
         const char *name = entry.variable->name;
         search->variables++;
         search->found = search->found || pattern_matches(search->name, name);

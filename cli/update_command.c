@@ -111,8 +111,9 @@ static enum sumac_status push(
 
 /* ---- what came of it */
 
-static bool
-print_json(const struct wanted_update *wanted, const struct page *page, const struct found_run *run)
+static bool print_json(
+    const struct wanted_update *wanted, const struct catalogue_page *page,
+    const struct found_run *run)
 {
     const wire_variable *variable = page_first(page)->variables[0];
     json_t *json = json_object(), *versions = json_array();
@@ -129,7 +130,7 @@ print_json(const struct wanted_update *wanted, const struct page *page, const st
     return json_print(json, false, stdout);
 }
 
-static bool print_versions(const struct wanted_update *wanted, const struct page *page)
+static bool print_versions(const struct wanted_update *wanted, const struct catalogue_page *page)
 {
     uint64_t lowest = UINT64_MAX, highest = 0;
 
@@ -180,7 +181,7 @@ static int update_in_run(const struct wanted_update *wanted)
     return printed ? EXIT_FINE : EXIT_FAILED;
 }
 
-static int update(const void *given, struct words words)
+static int update(const void *given, struct command_words words)
 {
     const struct update_options *const options = given;
     struct wanted_update wanted = {.options = options};

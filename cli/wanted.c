@@ -203,7 +203,8 @@ static enum sumac_status add_matching(
 {
     enum sumac_status status = SUMAC_OK;
 
-    for (struct entry entry = {0}; status == SUMAC_OK && catalogue_next(catalogue, &entry);) {
+    for (struct catalogue_entry entry = {0};
+         status == SUMAC_OK && catalogue_next(catalogue, &entry);) {
         if (!pattern_matches(term->name, entry.variable->name))
             continue;
         term->used = true;
@@ -218,7 +219,7 @@ static enum sumac_status add_matching(
 
 static const wire_variable *find_variable(const struct catalogue *catalogue, const char *name)
 {
-    for (struct entry entry = {0}; catalogue_next(catalogue, &entry);)
+    for (struct catalogue_entry entry = {0}; catalogue_next(catalogue, &entry);)
         if (strcmp(entry.variable->name, name) == 0)
             return entry.variable;
     return NULL;

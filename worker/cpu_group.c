@@ -20,15 +20,15 @@
 
 struct cpu_group;
 
-struct call {
-    void (*share)(const struct cpu_group *group, const struct call *call, uint32_t replica);
+struct group_call {
+    void (*share)(const struct cpu_group *group, const struct group_call *call, uint32_t replica);
     struct device_group_values values;
     enum sumac_reduce_op op;
     uint32_t root;
     struct device_event *over; /* NULL: nobody awaits this call alone */
 };
 
-struct member {
+struct cpu_member {
     struct cpu_group *group;
     struct device_queue *queue;
     uint32_t replica;
@@ -37,9 +37,9 @@ struct member {
 
 struct cpu_group {
     struct device_group base;
-    struct member *members; /* (replicas) */
-    struct call *calls;     /* (calls_max) */
-    pthread_mutex_t mutex;  /* guards what follows, and the members' met */
+    struct cpu_member *members; /* (replicas) */
+    struct group_call *calls;   /* (calls_max) */
+    pthread_mutex_t mutex;      /* guards what follows, and the members' met */
     pthread_cond_t changed;
     uint64_t arrivals;        /* at meetings, of all members together */
     uint32_t queued, at_work; /* members whose job has not ended; that may touch values */
@@ -49,7 +49,7 @@ struct cpu_group {
 /* ---- a member's job */
 
 /* False: the group is aborted. */
-static bool meet(struct member *member)
+static bool meet(struct cpu_member *member)
 {
     struct cpu_group *group = member->group;
 
@@ -68,7 +68,7 @@ static bool meet(struct member *member)
 }
 
 /* Under the mutex: a call has been made, or, of an aborted group, nobody need wait for it. */
-static void pass_event(struct call *call)
+static void pass_event(struct group_call *call)
 {
     struct job_event *over = (struct job_event *)call->over;
 
@@ -86,7 +86,7 @@ static void release_events(struct cpu_group *group)
 
 static enum sumac_status take_part(void *context)
 {
-    struct member *member = context;
+    struct cpu_member *member = context;
     struct cpu_group *group = member->group;
 
     pthread_mutex_lock(&group->mutex);
@@ -112,7 +112,7 @@ static enum sumac_status take_part(void *context)
 
 /* The elements that the replica reduces. */
 static void reduce_share(
-    const struct cpu_group *group, const struct call *call, uint32_t replica, void *const *to,
+    const struct cpu_group *group, const struct group_call *call, uint32_t replica, void *const *to,
     uint32_t targets)
 {
     const uint64_t elements = call->values.elements[0];
@@ -134,13 +134,13 @@ static void reduce_share(
 }
 
 static void
-share_of_reduce(const struct cpu_group *group, const struct call *call, uint32_t replica)
+share_of_reduce(const struct cpu_group *group, const struct group_call *call, uint32_t replica)
 {
     reduce_share(group, call, replica, &call->values.to[call->root], 1);
 }
 
 static void
-share_of_all_reduce(const struct cpu_group *group, const struct call *call, uint32_t replica)
+share_of_all_reduce(const struct cpu_group *group, const struct group_call *call, uint32_t replica)
 {
     reduce_share(group, call, replica, call->values.to, group->base.replicas);
 }
@@ -152,7 +152,7 @@ static void copy(void *to, const void *from, uint64_t bytes)
 }
 
 static void
-share_of_all_gather(const struct cpu_group *group, const struct call *call, uint32_t replica)
+share_of_all_gather(const struct cpu_group *group, const struct group_call *call, uint32_t replica)
 {
     const struct device_group_values *values = &call->values;
     char *to = values->to[replica];
@@ -165,7 +165,7 @@ share_of_all_gather(const struct cpu_group *group, const struct call *call, uint
 }
 
 static void
-share_of_broadcast(const struct cpu_group *group, const struct call *call, uint32_t replica)
+share_of_broadcast(const struct cpu_group *group, const struct group_call *call, uint32_t replica)
 {
     const struct device_group_values *values = &call->values;
 
@@ -175,7 +175,7 @@ share_of_broadcast(const struct cpu_group *group, const struct call *call, uint3
         values->elements[0] * sumac_dtype_bytes(values->dtype));
 }
 
-static void add(struct device_group *base, const struct call *call)
+static void add(struct device_group *base, const struct group_call *call)
 {
     struct cpu_group *group = (struct cpu_group *)base;
 
@@ -187,24 +187,24 @@ static void add_reduce(
     struct device_group *group, enum sumac_reduce_op op, uint32_t root,
     const struct device_group_values *values)
 {
-    add(group, &(struct call){share_of_reduce, *values, op, root, NULL});
+    add(group, &(struct group_call){share_of_reduce, *values, op, root, NULL});
 }
 
 static void add_all_reduce(
     struct device_group *group, enum sumac_reduce_op op, const struct device_group_values *values)
 {
-    add(group, &(struct call){share_of_all_reduce, *values, op, 0, NULL});
+    add(group, &(struct group_call){share_of_all_reduce, *values, op, 0, NULL});
 }
 
 static void add_all_gather(struct device_group *group, const struct device_group_values *values)
 {
-    add(group, &(struct call){share_of_all_gather, *values, 0, 0, NULL});
+    add(group, &(struct group_call){share_of_all_gather, *values, 0, 0, NULL});
 }
 
 static void
 add_broadcast(struct device_group *group, uint32_t root, const struct device_group_values *values)
 {
-    add(group, &(struct call){share_of_broadcast, *values, 0, root, NULL});
+    add(group, &(struct group_call){share_of_broadcast, *values, 0, root, NULL});
 }
 
 static void record(struct device_group *base, struct device_event *event)
@@ -327,8 +327,8 @@ static enum sumac_status open_group(
     struct device_group **group, struct sumac_error *error)
 {
     struct cpu_group *opened = calloc(1, sizeof *opened);
-    struct member *members = calloc(replicas, sizeof *members);
-    struct call *calls = calloc(calls_max, sizeof *calls);
+    struct cpu_member *members = calloc(replicas, sizeof *members);
+    struct group_call *calls = calloc(calls_max, sizeof *calls);
 
     if (opened == NULL || members == NULL || calls == NULL) {
         free(calls);
@@ -345,7 +345,7 @@ static enum sumac_status open_group(
     pthread_cond_init(&opened->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     for (uint32_t i = 0; i < replicas; i++)
-        members[i] = (struct member){.group = opened, .queue = queues[i], .replica = i};
+        members[i] = (struct cpu_member){.group = opened, .queue = queues[i], .replica = i};
     opened->base =
         (struct device_group){.ops = &cpu_group_ops, .replicas = replicas, .calls_max = calls_max};
     opened->members = members;

@@ -7,17 +7,18 @@
 
 #include "error.h"
 
-void entry_init(struct entry *entry)
+void entry_init(struct entry_point *entry)
 {
     entry->process = getpid();
     atomic_init(&entry->is_taken, false);
 }
 
-bool entry_is_own(const struct entry *entry) { return entry->process == getpid(); }
+bool entry_is_own(const struct entry_point *entry) { return entry->process == getpid(); }
 
-bool entry_is_taken(const struct entry *entry) { return atomic_load(&entry->is_taken); }
+bool entry_is_taken(const struct entry_point *entry) { return atomic_load(&entry->is_taken); }
 
-enum sumac_status entry_take(struct entry *entry, const char *function, struct sumac_error *error)
+enum sumac_status
+entry_take(struct entry_point *entry, const char *function, struct sumac_error *error)
 {
     assert(function != NULL);
     if (!entry_is_own(entry))
@@ -35,7 +36,7 @@ enum sumac_status entry_take(struct entry *entry, const char *function, struct s
                      function);
 }
 
-enum sumac_status entry_leave(struct entry *entry, enum sumac_status status)
+enum sumac_status entry_leave(struct entry_point *entry, enum sumac_status status)
 {
     assert(atomic_load(&entry->is_taken));
     atomic_store(&entry->is_taken, false);

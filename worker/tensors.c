@@ -86,13 +86,13 @@ static enum sumac_status take_any(
     return sumac_buffer_create(bytes, buffer) == SUMAC_OK ? SUMAC_OK : fail_for_bytes(bytes, error);
 }
 
-struct memory {
+struct tensor_memory {
     take_memory *take;
     struct device *device;
 };
 
 static enum sumac_status make(
-    struct tensors *tensors, const struct memory *memory,
+    struct tensors *tensors, const struct tensor_memory *memory,
     struct sumac_client_variable *const *variables, uint32_t count, enum sumac_dtype as,
     struct sumac_error *error)
 {
@@ -121,7 +121,7 @@ enum sumac_status tensors_init(
     struct tensors *tensors, struct device *device, struct sumac_client_variable *const *variables,
     uint32_t count, struct sumac_error *error)
 {
-    const struct memory own = {device_buffer_create, device};
+    const struct tensor_memory own = {device_buffer_create, device};
 
     return make(tensors, &own, variables, count, SUMAC_DTYPE_UNSPECIFIED, error);
 }
@@ -130,7 +130,7 @@ enum sumac_status tensors_init_host(
     struct tensors *tensors, struct device *device, struct sumac_client_variable *const *variables,
     uint32_t count, struct sumac_error *error)
 {
-    const struct memory host = {device_host_buffer_create, device};
+    const struct tensor_memory host = {device_host_buffer_create, device};
 
     return make(tensors, &host, variables, count, SUMAC_DTYPE_UNSPECIFIED, error);
 }
@@ -139,7 +139,7 @@ enum sumac_status tensors_init_float32(
     struct tensors *tensors, struct sumac_client_variable *const *variables, uint32_t count,
     struct sumac_error *error)
 {
-    const struct memory any = {take_any, NULL};
+    const struct tensor_memory any = {take_any, NULL};
 
     return make(tensors, &any, variables, count, SUMAC_FLOAT32, error);
 }

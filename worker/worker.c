@@ -237,7 +237,7 @@ static enum sumac_status drain_for(
 {
     assert(worker->applied <= worker->pushed);
     while (worker->pushed - worker->applied > left) {
-        struct place *place = &worker->places[worker->applied % place_count(worker)];
+        struct tensor_place *place = &worker->places[worker->applied % place_count(worker)];
         assert(place->push != NULL);
         struct sumac_error why = {0};
         const uint64_t begin_ns = step_trace_begin(worker->traced);
@@ -354,7 +354,7 @@ static void send_values(struct sumac_worker *worker, uint32_t which)
             &worker->transfers, i, &worker->runners[i].values[which], &worker->values[which]);
 }
 
-static void start_replicas(struct sumac_worker *worker, const struct place *place)
+static void start_replicas(struct sumac_worker *worker, const struct tensor_place *place)
 {
     assert(place->push == NULL); /* nobody reads the gradients that are written now */
     if (!worker->transfers.sent)
@@ -435,7 +435,8 @@ static void scale(const struct sumac_tensor *tensor, double weight)
 }
 
 /* A contribution is the sum over what it stands for, of half types in float32. */
-static void make_sums(const struct sumac_worker *worker, const struct place *place, double weight)
+static void
+make_sums(const struct sumac_worker *worker, const struct tensor_place *place, double weight)
 {
     const bool scales =
         worker->options.reduce == SUMAC_REDUCE_MEAN && !(weight >= 1 && weight <= 1);
@@ -455,8 +456,9 @@ static void make_sums(const struct sumac_worker *worker, const struct place *pla
     assert(half == worker->half_count);
 }
 
-static enum sumac_status
-push(struct sumac_worker *worker, struct place *place, double weight, struct sumac_error *error)
+static enum sumac_status push(
+    struct sumac_worker *worker, struct tensor_place *place, double weight,
+    struct sumac_error *error)
 {
     uint32_t half = 0;
 
@@ -521,7 +523,7 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
         step_trace_flush(worker->traced);
         return status;
     }
-    struct place *place = &worker->places[worker->pushed % place_count(worker)];
+    struct tensor_place *place = &worker->places[worker->pushed % place_count(worker)];
     assert(place->push == NULL); /* at most pushes_in_flight are under way */
     start_replicas(worker, place);
     if (pulls_early(worker))
@@ -634,7 +636,7 @@ static void settle(struct sumac_worker *worker)
     while (worker->pushed != worker->applied)
         if (drain_for(worker, 0, worker->waited_out ? 1 : worker->options.timeout_ms, NULL) ==
             SUMAC_DEADLINE_EXCEEDED) {
-            struct place *place = &worker->places[worker->applied % place_count(worker)];
+            struct tensor_place *place = &worker->places[worker->applied % place_count(worker)];
             (void)sumac_buffer_ref(place->gradients.buffer);
             if (worker->half_count > 0)
                 (void)sumac_buffer_ref(place->widened.buffer);

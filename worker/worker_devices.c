@@ -39,7 +39,8 @@ enum sumac_status worker_tell_failed(
 /* Of variable v the replicas' gradients become one, where replica 0's are: that is what is pushed.
  */
 static enum sumac_status add_reduction(
-    struct sumac_worker *worker, const struct place *place, uint32_t v, struct sumac_error *error)
+    struct sumac_worker *worker, const struct tensor_place *place, uint32_t v,
+    struct sumac_error *error)
 {
     const struct source *source = &worker->sources[v];
     const struct sumac_tensor *tensor = &place->written.items[v];
@@ -112,7 +113,7 @@ static enum sumac_status await_reduction(struct sumac_worker *worker, struct sum
 /* All replicas have written their gradients, or have begun to: the group has nobody to wait for but
  * the devices. One that takes too long is not waited for by the others, either. */
 enum sumac_status worker_reduce(
-    struct sumac_worker *worker, const struct place *place, double weight,
+    struct sumac_worker *worker, const struct tensor_place *place, double weight,
     struct sumac_error *error)
 {
     const bool has_mean = weight > 0 || worker->options.reduce == SUMAC_REDUCE_SUM;

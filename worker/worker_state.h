@@ -32,7 +32,7 @@ struct source {
 };
 
 /* Gradients, and the push that reads them. */
-struct place {
+struct tensor_place {
     struct tensors gradients;
     struct tensors written;  /* the same, where replica 0's device writes them */
     struct tensors widened;  /* of `halves`: what is pushed of them */
@@ -48,7 +48,7 @@ struct sumac_worker {
     struct device_group *group;          /* of their queues; NULL: there is one replica */
     struct tensors values[2];            /* of the step that computes, and of the next */
     uint32_t current;                    /* which of them the last step ran on */
-    struct place *places;                /* a ring, (pushes_in_flight + 1) */
+    struct tensor_place *places;         /* a ring, (pushes_in_flight + 1) */
     uint64_t pushed, applied;    /* pushes made, and waited for; push i is in place i % places */
     uint64_t late;               /* of them, those that a synchronous step was taken without */
     struct sumac_pull *pull;     /* under way into values[1 - current], or NULL */
@@ -68,7 +68,7 @@ struct sumac_worker {
     struct step_trace *traced; /* NULL: no trace is written */
     bool waited_out;           /* the last wait for a push ended before that push */
     struct sumac_error lost;   /* what ended the group, and each step since; OK: nothing has */
-    struct entry entry;        /* of steps and flushes */
+    struct entry_point entry;  /* of steps and flushes */
 };
 
 /* A replica's function, or what it began on its device, has failed. Returns  the status. */
@@ -81,7 +81,7 @@ enum sumac_status worker_tell_lost(const struct sumac_worker *worker, struct sum
 /* All replicas have written their gradients, or have begun to: begin to add them up, and to bring
  * them to the host. */
 enum sumac_status worker_reduce(
-    struct sumac_worker *worker, const struct place *place, double weight,
+    struct sumac_worker *worker, const struct tensor_place *place, double weight,
     struct sumac_error *error);
 /* Wait until nothing of the step is under way on any device. `reduced` is what worker_reduce
  * returned; the first failure counts. */

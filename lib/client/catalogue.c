@@ -129,7 +129,7 @@ void client_forget_variables(struct sumac_client *client)
 /* ---- create */
 
 /* A variable in a request, with what its pointers refer to. */
-struct creation {
+struct variable_creation {
     struct sumac_client *client;
     wire_variable variable;
     wire_initializer initializer;
@@ -140,7 +140,7 @@ struct creation {
 
 static void take_created(void *context, const wire_message *message)
 {
-    struct creation *creation = context;
+    struct variable_creation *creation = context;
     const wire_create_reply *reply = (const wire_create_reply *)message;
 
     if (reply->variable != NULL)
@@ -248,7 +248,7 @@ check_options(const struct sumac_client_variable_options *options, struct sumac_
 }
 
 static enum sumac_status fill(
-    struct creation *creation, const struct sumac_client_variable_options *options,
+    struct variable_creation *creation, const struct sumac_client_variable_options *options,
     struct arena *arena, struct sumac_error *error)
 {
     static const struct sumac_function assign = {.name = "assign"};
@@ -320,7 +320,7 @@ static void note_created(struct sumac_client *client, struct sumac_client_variab
 
 /* Ask ps 0; with the lock held. */
 static enum sumac_status create(
-    struct creation *creation, const struct sumac_client_variable_options *options,
+    struct variable_creation *creation, const struct sumac_client_variable_options *options,
     struct sumac_error *error)
 {
     struct sumac_client *client = creation->client;
@@ -382,7 +382,7 @@ enum sumac_status sumac_client_variable_create(
     struct sumac_client *client, const struct sumac_client_variable_options *options,
     struct sumac_client_variable **variable, struct sumac_error *error)
 {
-    struct creation creation = {.client = client};
+    struct variable_creation creation = {.client = client};
     const char *const null = client == NULL     ? "client"
                              : options == NULL  ? "options"
                              : variable == NULL ? "variable"
@@ -411,11 +411,11 @@ enum sumac_status sumac_client_variable_create(
 #define BATCH_ARENA_BYTES_MAX (WIRE_CREATE_VARIABLES_MAX * (size_t)4096)
 
 /* What one message creates. */
-struct batch {
+struct creation_batch {
     struct sumac_client *client;
     const struct sumac_client_variable_options *options; /* of all */
     struct sumac_client_variable **made;                 /* likewise */
-    struct creation creations[WIRE_CREATE_VARIABLES_MAX];
+    struct variable_creation creations[WIRE_CREATE_VARIABLES_MAX];
     wire_variable *variables[WIRE_CREATE_VARIABLES_MAX];
     size_t places[WIRE_CREATE_VARIABLES_MAX]; /* among all */
     uint32_t count, answered;
@@ -429,7 +429,7 @@ static bool is_assigned(const struct sumac_client_variable_options *options)
 /* The first of them, as many as ps 0 has put into the answer. */
 static void take_batch(void *context, const wire_message *message)
 {
-    struct batch *batch = context;
+    struct creation_batch *batch = context;
     const wire_create_reply *reply = (const wire_create_reply *)message;
 
     batch->answered = 0;
@@ -446,17 +446,18 @@ static void take_batch(void *context, const wire_message *message)
 
 /* From `next` of `count` on, as many as one request may have. */
 static enum sumac_status fill_batch(
-    struct batch *batch, size_t next, size_t count, struct arena *arena, struct sumac_error *error)
+    struct creation_batch *batch, size_t next, size_t count, struct arena *arena,
+    struct sumac_error *error)
 {
     size_t bytes = 0;
     enum sumac_status status = SUMAC_OK;
 
     batch->count = 0;
     for (; status == SUMAC_OK && next < count && batch->count < WIRE_CREATE_VARIABLES_MAX; next++) {
-        struct creation *creation = &batch->creations[batch->count];
+        struct variable_creation *creation = &batch->creations[batch->count];
         if (is_assigned(&batch->options[next]))
             continue;
-        *creation = (struct creation){.client = batch->client};
+        *creation = (struct variable_creation){.client = batch->client};
         status = fill(creation, &batch->options[next], arena, error);
         bytes += wire_packed_bytes(&creation->variable.base, 0) + 8;
         if (batch->count > 0 && bytes > BATCH_BYTES_MAX)
@@ -468,7 +469,7 @@ static enum sumac_status fill_batch(
 }
 
 /* One message each way; with the lock held. */
-static enum sumac_status create_batch(struct batch *batch, struct sumac_error *error)
+static enum sumac_status create_batch(struct creation_batch *batch, struct sumac_error *error)
 {
     struct session_state state;
     wire_create_request request = request_of(batch->client, &state);
@@ -486,8 +487,8 @@ static enum sumac_status create_batch(struct batch *batch, struct sumac_error *e
 }
 
 /* All but those that their creator assigns; with the lock held. */
-static enum sumac_status
-create_batches(struct batch *batch, size_t count, uint64_t until_us, struct sumac_error *error)
+static enum sumac_status create_batches(
+    struct creation_batch *batch, size_t count, uint64_t until_us, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
@@ -579,7 +580,7 @@ enum sumac_status sumac_client_variable_create_many(
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
-    struct batch *batch = calloc(1, sizeof *batch);
+    struct creation_batch *batch = calloc(1, sizeof *batch);
     struct sumac_client_variable **made = calloc(count + 1, sizeof *made);
     enum sumac_status status = SUMAC_OK;
     if (batch == NULL || made == NULL)

@@ -86,8 +86,8 @@ struct sumac_client_variable {
 #define END_US 1000000u
 
 /* Rows of a pull by index, in the transfer's memory: each once, those of a shard together. */
-struct gathered {
-    struct gathered *next;
+struct gathered_values {
+    struct gathered_values *next;
     uint8_t *into;          /* (count, row_bytes): the caller's */
     const uint8_t *values;  /* (so many as differ, row_bytes) */
     const uint32_t *places; /* (count), of each in `values` */
@@ -104,12 +104,12 @@ struct transfer {
     struct session_piece *pieces;
     struct variable_shard **shards; /* of each piece */
     uint32_t piece_count, piece_capacity;
-    struct sumac_buffer *joined;     /* of one of a round of a collective: what was not known */
-    struct sumac_shape result_shape; /* beforehand, and its shape */
-    struct gathered *gathered;       /* of a pull: rows that go to their places when it is over */
-    bool synchronous;                /* of a push: it is a contribution to a step */
-    bool over;                       /* the session has said PUSHED or PULLED */
-    uint64_t ends_us;                /* a pull is over by then, its ps has said why; 0: no end */
+    struct sumac_buffer *joined;      /* of one of a round of a collective: what was not known */
+    struct sumac_shape result_shape;  /* beforehand, and its shape */
+    struct gathered_values *gathered; /* of a pull: rows that go to their places when it is over */
+    bool synchronous;                 /* of a push: it is a contribution to a step */
+    bool over;                        /* the session has said PUSHED or PULLED */
+    uint64_t ends_us;                 /* a pull is over by then, its ps has said why; 0: no end */
     /* A reference on the bytes being pushed; NULL: the caller keeps them. */
     struct sumac_buffer *kept;
     atomic_uint lent; /* runs of the caller's bytes that gRPC holds */
@@ -126,7 +126,7 @@ struct sumac_pull {
 
 struct call_tag;
 struct client_function; /* define.c */
-struct unary;
+struct client_unary;
 
 struct sumac_client {
     pthread_mutex_t lock;
@@ -149,8 +149,8 @@ struct sumac_client {
     struct sumac_error end;
     struct peer peers[SESSION_PS_MAX];
     uint32_t peer_count;
-    LIST(struct call_tag) calls; /* of the session, under way */
-    LIST(struct unary) unaries;  /* that threads wait for */
+    LIST(struct call_tag) calls;       /* of the session, under way */
+    LIST(struct client_unary) unaries; /* that threads wait for */
     LIST(struct sumac_client_variable) variables;
     LIST(struct sumac_client_variable) room_due; /* of them */
     struct key_map variables_by_name;
@@ -264,8 +264,8 @@ struct client_call {
     void *context;
 };
 /* A call that a thread waits for; on its stack. */
-struct unary {
-    LINKS(struct unary) links; /* in the client's list */
+struct client_unary {
+    LINKS(struct client_unary) links; /* in the client's list */
     struct sumac_client *client;
     const struct client_call *call;
     uint32_t ps; /* that was asked */

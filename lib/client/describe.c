@@ -180,7 +180,7 @@ enum sumac_status sumac_client_variable_describe(
 /* ---- all variables */
 
 /* What has been listed so far. */
-struct listing {
+struct variable_listing {
     struct sumac_client *client;
     struct sumac_client_variable **variables; /* (capacity) */
     size_t capacity, count;
@@ -190,7 +190,7 @@ struct listing {
 
 static void take_page(void *context, const wire_message *message)
 {
-    struct listing *listing = context;
+    struct variable_listing *listing = context;
     const wire_list_reply *reply = (const wire_list_reply *)message;
 
     assert(client_is_locked(listing->client));
@@ -210,7 +210,7 @@ static void take_page(void *context, const wire_message *message)
 }
 
 /* Page by page, until one does not go on; with the lock held. */
-static enum sumac_status list(struct listing *listing, struct sumac_error *error)
+static enum sumac_status list(struct variable_listing *listing, struct sumac_error *error)
 {
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     const struct client_call call = {
@@ -247,7 +247,8 @@ enum sumac_status sumac_client_list(
                              : variables == NULL && capacity > 0 ? "variables"
                              : count == NULL                     ? "count"
                                                                  : NULL;
-    struct listing listing = {.client = client, .variables = variables, .capacity = capacity};
+    struct variable_listing listing = {
+        .client = client, .variables = variables, .capacity = capacity};
 
     if (null != NULL)
         return fail_for_null(error, "sumac_client_list", null);

@@ -270,14 +270,14 @@ static bool keep_places(
     struct transfer *transfer, const struct selection *selection, const struct split *split,
     const struct distinct *distinct)
 {
-    struct gathered *gathered = arena_take(&transfer->arena, sizeof *gathered);
+    struct gathered_values *gathered = arena_take(&transfer->arena, sizeof *gathered);
     const uint64_t count = selection->indices->shape.extent[0];
 
     if (gathered == NULL)
         return false;
     for (uint64_t i = 0; i < count; i++)
         distinct->which[i] = split->places[distinct->which[i]];
-    *gathered = (struct gathered){
+    *gathered = (struct gathered_values){
         .next = transfer->gathered,
         .into = sumac_tensor_data(selection->tensor),
         .values = split->copied,
@@ -290,7 +290,7 @@ static bool keep_places(
 
 void slices_give(const struct transfer *transfer)
 {
-    for (const struct gathered *rows = transfer->gathered; rows != NULL; rows = rows->next)
+    for (const struct gathered_values *rows = transfer->gathered; rows != NULL; rows = rows->next)
         for (uint64_t i = 0; i < rows->count; i++)
             memcpy(
                 rows->into + i * rows->row_bytes, rows->values + rows->places[i] * rows->row_bytes,

@@ -326,7 +326,7 @@ static void do_transferred(const struct sumac_client *client, const struct sessi
 
 static void do_answered(const struct session_effect *effect)
 {
-    struct unary *unary = (struct unary *)(uintptr_t)effect->token;
+    struct client_unary *unary = (struct client_unary *)(uintptr_t)effect->token;
 
     assert(!unary->over);
     unary->over = true;
@@ -339,7 +339,8 @@ static void do_answered(const struct session_effect *effect)
 void client_fail_calls(struct sumac_client *client, const struct sumac_error *error)
 {
     assert(client->ended);
-    for (struct unary *unary = client->unaries.first; unary != NULL; unary = unary->links.next)
+    for (struct client_unary *unary = client->unaries.first; unary != NULL;
+         unary = unary->links.next)
         if (!unary->over) {
             unary->over = true;
             unary->error = *error;

@@ -11,13 +11,16 @@
 
 #define WAITED_FOR_BYTES 448u
 
-struct wait {
+struct transfer_waiting {
     struct transfer *transfer;
     const char *noun;     /* "push" */
     uint64_t given_up_us; /* when the caller gives it up */
 };
 
-static bool is_over(void *context) { return ((const struct wait *)context)->transfer->over; }
+static bool is_over(void *context)
+{
+    return ((const struct transfer_waiting *)context)->transfer->over;
+}
 
 /* A ps that ends its stream again and again is heard from, and takes nothing: it is named before
  * one that is silent, with its reason. */
@@ -60,7 +63,7 @@ static uint64_t given_up_at(const struct transfer *transfer, uint64_t given_up_u
 /* For whom it waits, and how much longer until it is given up. */
 static void say_wait(void *context)
 {
-    const struct wait *const wait = context;
+    const struct transfer_waiting *const wait = context;
     struct transfer *const transfer = wait->transfer;
     char missing[SUMAC_ERROR_TEXT_BYTES], peer[WAITED_FOR_BYTES];
 
@@ -86,7 +89,7 @@ enum sumac_status transfer_wait(
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
     uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
-    struct wait wait = {.transfer = transfer, .noun = noun, .given_up_us = until_us};
+    struct transfer_waiting wait = {.transfer = transfer, .noun = noun, .given_up_us = until_us};
     if (until_us < transfer->ends_us && transfer->ends_us - until_us <= END_US)
         until_us = transfer->ends_us;
     char missing[SUMAC_ERROR_TEXT_BYTES] = "";

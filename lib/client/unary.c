@@ -12,7 +12,7 @@
 #define SILENT_MS 5000u
 #define LOST_REMEDY "if that ps does not come back, start the whole run again, ps and workers"
 
-static bool is_over(void *context) { return ((const struct unary *)context)->over; }
+static bool is_over(void *context) { return ((const struct client_unary *)context)->over; }
 
 /* Signs of life come more often, wherever the answer of a call is late. */
 static bool is_silent(const struct sumac_client *client, uint32_t ps)
@@ -34,8 +34,8 @@ static const char *unreached_remedy(bool heard, const char *why)
 
 /* What became of the connection is told with the ps's address; what the ps itself answered stands
  * as it is. */
-static enum sumac_status
-explain(const struct sumac_client *client, const struct unary *unary, struct sumac_error *error)
+static enum sumac_status explain(
+    const struct sumac_client *client, const struct client_unary *unary, struct sumac_error *error)
 {
     char peer[192];
     const struct sumac_error *given = &unary->error;
@@ -77,7 +77,7 @@ client_call(struct sumac_client *client, const struct client_call *call, struct 
 {
     assert(call->take != NULL);
     assert(client->session != NULL);
-    struct unary unary = {.client = client, .call = call};
+    struct client_unary unary = {.client = client, .call = call};
     const struct session_call wanted = {
         .token = (uintptr_t)&unary,
         .any_ps = call->any_ps,

@@ -15,14 +15,14 @@
 #include "text.h"
 
 /* What is asked of which tensor. */
-struct table {
+struct embedding_table {
     const char *call;
     const struct sumac_tensor *tensor;
     uint64_t rows, row_bytes, columns;
 };
 
 static enum sumac_status open_table(
-    const char *call, const struct sumac_value *value, struct table *table,
+    const char *call, const struct sumac_value *value, struct embedding_table *table,
     struct sumac_error *error)
 {
     if (value == NULL)
@@ -32,7 +32,7 @@ static enum sumac_status open_table(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
             "%s: the value is %s, which has no rows", call,
             value->kind == SUMAC_VALUE_TENSOR ? "a scalar" : sumac_value_kind_name(value->kind));
-    *table = (struct table){
+    *table = (struct embedding_table){
         .call = call,
         .tensor = &value->tensor,
         .rows = value->tensor.shape.extent[0],
@@ -66,8 +66,8 @@ static const char *describe(const struct sumac_value *given, char *text, size_t 
     return text;
 }
 
-static enum sumac_status
-check_ids(const struct table *table, const struct sumac_value *ids, struct sumac_error *error)
+static enum sumac_status check_ids(
+    const struct embedding_table *table, const struct sumac_value *ids, struct sumac_error *error)
 {
     const struct sumac_tensor *tensor = ids == NULL ? NULL : sumac_value_as_tensor(ids);
     char given[128];
@@ -81,8 +81,8 @@ check_ids(const struct table *table, const struct sumac_value *ids, struct sumac
 }
 
 static enum sumac_status find_row(
-    const struct table *table, const struct sumac_value *ids, uint64_t at, const uint8_t **row,
-    struct sumac_error *error)
+    const struct embedding_table *table, const struct sumac_value *ids, uint64_t at,
+    const uint8_t **row, struct sumac_error *error)
 {
     const void *const data = sumac_tensor_data(&ids->tensor);
     const int64_t id = ids->tensor.dtype == SUMAC_INT32 ? ((const int32_t *)data)[at]
@@ -100,7 +100,7 @@ static enum sumac_status find_row(
 
 /* Shape of the result: that of the ids, then that of a row. */
 static enum sumac_status shape_rows(
-    const struct table *table, const struct sumac_shape *ids, struct sumac_shape *shape,
+    const struct embedding_table *table, const struct sumac_shape *ids, struct sumac_shape *shape,
     struct sumac_error *error)
 {
     const struct sumac_shape *const whole = &table->tensor->shape;
@@ -143,7 +143,7 @@ enum sumac_status sumac_value_rows(
     struct sumac_error *error)
 {
     static const char call[] = "sumac_value_rows";
-    struct table table;
+    struct embedding_table table;
     struct sumac_shape shape;
     void *elements;
 
@@ -192,7 +192,7 @@ static struct bag bag_of(const struct sumac_value *given)
 
 /* Elements of a row are added to sums, and these written: in float64 of float64, in float32 of
  * float32 and half types; integers wrap around. */
-struct sums {
+struct row_sums {
     float *singles;
     double *doubles;
     uint64_t *integers;
@@ -208,7 +208,7 @@ struct sums {
 /* `weight` has the precision of the sums. Integers have none. */
 static void add_row(
     enum sumac_dtype dtype, const uint8_t *row, double weight, uint64_t columns,
-    const struct sums *sums)
+    const struct row_sums *sums)
 {
     const float single = (float)weight;
 
@@ -247,7 +247,8 @@ static void add_row(
 
 /* Divided by 0 a row is zeros, as TensorFlow's div_no_nan has it. */
 static void write_row(
-    enum sumac_dtype dtype, const struct sums *sums, double divisor, uint64_t columns, uint8_t *to)
+    enum sumac_dtype dtype, const struct row_sums *sums, double divisor, uint64_t columns,
+    uint8_t *to)
 {
     const float single = (float)divisor;
 
@@ -307,8 +308,8 @@ static double weight_at(const struct sumac_value *weights, uint64_t at, enum sum
 
 /* Zeros; −0.0 where the sign of a zero is kept, as −0.0 + x is x for each x. TensorFlow keeps it of
  * rows without weights, and of one row with a weight. */
-static void
-begin_sums(enum sumac_dtype dtype, const struct bag *bag, uint64_t columns, const struct sums *sums)
+static void begin_sums(
+    enum sumac_dtype dtype, const struct bag *bag, uint64_t columns, const struct row_sums *sums)
 {
     const uint64_t count = count_elements(bag->ids);
     const bool keeps = bag->weights == NULL ? count > 0 : count == 1;
@@ -332,8 +333,8 @@ static double divisor_of(enum sumac_reduce_op combiner, double sum, double sum_o
 }
 
 static enum sumac_status combine(
-    const struct table *table, const struct sumac_value *given, enum sumac_reduce_op combiner,
-    struct sums *sums, uint8_t *to, struct sumac_error *error)
+    const struct embedding_table *table, const struct sumac_value *given,
+    enum sumac_reduce_op combiner, struct row_sums *sums, uint8_t *to, struct sumac_error *error)
 {
     const struct bag bag = bag_of(given);
     const uint64_t count = count_elements(bag.ids);
@@ -368,8 +369,8 @@ static bool are_here(const struct sumac_value *bags)
     return true;
 }
 
-static enum sumac_status
-check_bag(const struct table *table, const struct sumac_value *given, struct sumac_error *error)
+static enum sumac_status check_bag(
+    const struct embedding_table *table, const struct sumac_value *given, struct sumac_error *error)
 {
     const struct bag bag = bag_of(given);
     char ids[128], weights[128];
@@ -393,8 +394,8 @@ check_bag(const struct table *table, const struct sumac_value *given, struct sum
 }
 
 static enum sumac_status check_lookup(
-    const struct table *table, const struct sumac_value *bags, enum sumac_reduce_op combiner,
-    struct sumac_error *error)
+    const struct embedding_table *table, const struct sumac_value *bags,
+    enum sumac_reduce_op combiner, struct sumac_error *error)
 {
     const bool is_float = sumac_dtype_is_float(table->tensor->dtype);
     enum sumac_status status = SUMAC_OK;
@@ -425,7 +426,7 @@ enum sumac_status sumac_value_lookup(
     struct sumac_value **result, struct sumac_error *error)
 {
     static const char call[] = "sumac_value_lookup";
-    struct table table;
+    struct embedding_table table;
     void *elements;
 
     enum sumac_status status = open_table(call, value, &table, error);
@@ -442,7 +443,7 @@ enum sumac_status sumac_value_lookup(
     struct sumac_shape shape = table.tensor->shape;
     shape.extent[0] = bags->count;
     struct sumac_value *made = value_make_tensor(table.tensor->dtype, &shape, &elements);
-    struct sums sums = {
+    struct row_sums sums = {
         .singles = (float *)(void *)scratch,
         .doubles = (double *)(void *)scratch,
         .integers = scratch};

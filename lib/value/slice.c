@@ -17,7 +17,7 @@ struct walked {
     bool dropped; /* an index: the axis is not the result's */
 };
 
-struct walk {
+struct slice_walk {
     uint32_t rank;
     struct walked axes[SUMAC_RANK_MAX];
     uint64_t element_bytes;
@@ -115,7 +115,7 @@ static enum sumac_status find_ellipsis(
 
 static enum sumac_status plan(
     const struct sumac_tensor *tensor, const struct sumac_slice *slices, uint32_t count,
-    struct walk *walk, struct sumac_error *error)
+    struct slice_walk *walk, struct sumac_error *error)
 {
     const uint32_t rank = tensor->shape.rank;
     uint32_t ellipsis, entry = 0;
@@ -147,7 +147,7 @@ static enum sumac_status plan(
 
 /* From which axis on it lies together, and how many bytes. */
 static uint32_t
-find_run(const struct walk *walk, const struct sumac_tensor *tensor, uint64_t *bytes)
+find_run(const struct slice_walk *walk, const struct sumac_tensor *tensor, uint64_t *bytes)
 {
     uint32_t axis = walk->rank;
     bool whole = true;
@@ -162,7 +162,7 @@ find_run(const struct walk *walk, const struct sumac_tensor *tensor, uint64_t *b
 }
 
 static uint8_t *copy_axis(
-    const struct walk *walk, uint32_t axis, uint32_t run_axis, uint64_t run_bytes,
+    const struct slice_walk *walk, uint32_t axis, uint32_t run_axis, uint64_t run_bytes,
     const uint8_t *from, uint8_t *to)
 {
     const struct walked *walked = &walk->axes[axis];
@@ -201,7 +201,7 @@ enum sumac_status sumac_value_slice(
     struct sumac_value **result, struct sumac_error *error)
 {
     static const char call[] = "sumac_value_slice";
-    struct walk walk;
+    struct slice_walk walk;
     struct sumac_shape shape = {.rank = 0};
     uint64_t elements = 1, run_bytes;
     void *made;

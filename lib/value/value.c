@@ -262,26 +262,26 @@ static bool is_key(const char *key)
     return bytes <= SUMAC_VALUE_KEY_BYTES_MAX && text_is_utf8(key, bytes);
 }
 
-struct entry {
+struct dict_entry {
     const char *key;
     struct sumac_value *item;
 };
 
 static int compare_entries(const void *one, const void *other)
 {
-    return strcmp(((const struct entry *)one)->key, ((const struct entry *)other)->key);
+    return strcmp(((const struct dict_entry *)one)->key, ((const struct dict_entry *)other)->key);
 }
 
 /* In the order of their keys. NULL: no memory, or a key that is none, or is there twice. */
-static struct entry *
+static struct dict_entry *
 sort_entries(const char *const *keys, struct sumac_value *const *items, uint32_t count)
 {
-    struct entry *entries = malloc((count == 0 ? 1 : count) * sizeof *entries);
+    struct dict_entry *entries = malloc((count == 0 ? 1 : count) * sizeof *entries);
     bool fits = entries != NULL;
 
     for (uint32_t i = 0; fits && i < count; i++) {
         fits = is_key(keys[i]);
-        entries[i] = (struct entry){.key = keys[i], .item = items[i]};
+        entries[i] = (struct dict_entry){.key = keys[i], .item = items[i]};
     }
     if (fits && count > 0)
         qsort(entries, count, sizeof *entries, compare_entries);
@@ -294,7 +294,7 @@ sort_entries(const char *const *keys, struct sumac_value *const *items, uint32_t
     return entries;
 }
 
-static bool copy_keys(struct sumac_value *value, const struct entry *entries)
+static bool copy_keys(struct sumac_value *value, const struct dict_entry *entries)
 {
     value->keys = calloc(value->count == 0 ? 1 : value->count, sizeof *value->keys);
     for (uint32_t i = 0; value->keys != NULL && i < value->count; i++) {
@@ -310,7 +310,7 @@ sumac_value_dict(const char *const *keys, struct sumac_value *const *items, uint
 {
     const bool counts =
         count <= SUMAC_VALUE_ITEMS_MAX && ((keys != NULL && items != NULL) || count == 0);
-    struct entry *entries = counts ? sort_entries(keys, items, count) : NULL;
+    struct dict_entry *entries = counts ? sort_entries(keys, items, count) : NULL;
     struct sumac_value *value = make_of(SUMAC_VALUE_DICT, items, count);
 
     for (uint32_t i = 0; value != NULL && entries != NULL && i < count; i++)

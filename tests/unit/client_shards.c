@@ -618,7 +618,7 @@ static void a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled(v
 static void a_transfer_that_is_taken_again_is_as_a_new_one(void **state)
 {
     struct known *const known = *state;
-    struct gathered rows;
+    struct gathered_values rows;
     const struct sumac_error late = {.status = SUMAC_DEADLINE_EXCEEDED};
 
     const struct sumac_tensor values = tensor(known, 10, SUMAC_FLOAT32);

@@ -18,7 +18,7 @@ static void counts_of_several_ps_add_up(void **state)
     counted.n_counts = 2;
     counted.count = 3;
     counted.sum = 2;
-    struct histogram histogram = {0};
+    struct merged_histogram histogram = {0};
 
     histogram_add(&histogram, &counted); /* when */
     histogram_add(&histogram, &counted);
@@ -31,7 +31,7 @@ static void counts_of_several_ps_add_up(void **state)
 
 static void every_bucket_is_merged(void **state)
 {
-    struct histogram other = {.count = HISTOGRAM_BUCKETS, .sum = 7}, merged = {0};
+    struct merged_histogram other = {.count = HISTOGRAM_BUCKETS, .sum = 7}, merged = {0};
 
     for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
         other.counts[i] = 1;
@@ -43,7 +43,7 @@ static void every_bucket_is_merged(void **state)
 
 static void a_percentile_lies_within_its_bucket(void **state)
 {
-    struct histogram histogram = {.counts = {[0] = 50, [4] = 40, [10] = 10}, .count = 100};
+    struct merged_histogram histogram = {.counts = {[0] = 50, [4] = 40, [10] = 10}, .count = 100};
 
     assert_true(histogram_percentile(&histogram, 0.5) == 0);
     assert_true(histogram_percentile(&histogram, 0.7) == 12);   /* half-way through 8 … 16 */
@@ -53,7 +53,7 @@ static void a_percentile_lies_within_its_bucket(void **state)
 
 static void of_nothing_everything_is_0(void **state)
 {
-    const struct histogram histogram = {0};
+    const struct merged_histogram histogram = {0};
 
     assert_true(histogram_percentile(&histogram, 0.99) == 0);
     assert_true(histogram_mean(&histogram) == 0);
@@ -67,7 +67,7 @@ static void more_buckets_than_there_can_be_are_left_out(void **state)
     wire_histogram counted = WIRE_HISTOGRAM_INIT;
     counted.counts = counts;
     counted.n_counts = HISTOGRAM_BUCKETS + 5;
-    struct histogram histogram = {0};
+    struct merged_histogram histogram = {0};
     histogram_add(&histogram, &counted);
     assert_int_equal(histogram.counts[HISTOGRAM_BUCKETS - 1], 0);
 }

@@ -31,7 +31,7 @@ void __wrap_peers_give_up(
 enum sumac_status __wrap_peers_exchange(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error);
-void __wrap_peers_finish(struct peers *peers);
+void __wrap_peers_finish(struct strategy_peers *peers);
 struct sumac_value *__real_sumac_value_none(void);
 struct sumac_value *__wrap_sumac_value_none(void);
 
@@ -69,7 +69,7 @@ enum sumac_status __wrap_peers_exchange(
     return seen.told;
 }
 
-void __wrap_peers_finish(struct peers *peers)
+void __wrap_peers_finish(struct strategy_peers *peers)
 {
     (void)peers;
     seen.finished++;
@@ -164,7 +164,7 @@ static void a_list_of_no_items_is_told_to_the_other_workers(void **state)
 static struct sumac_variable *read_by_all(struct sumac_strategy *strategy)
 {
     struct sumac_value *initial = sumac_value_float32(1);
-    struct peers *const peers = strategy->peers;
+    struct strategy_peers *const peers = strategy->peers;
     struct sumac_variable *variable = NULL;
     const struct sumac_variable_options options = {
         .name = "v",

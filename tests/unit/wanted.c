@@ -350,7 +350,7 @@ static void assert_rows(const char *text, enum sumac_status wanted_status, const
         .dtype = SUMAC_UINT8,
         .shape = (struct sumac_shape){.extent = {6}, .rank = 1}};
     struct wanted_list wanted = {.count = 1, .items = &table};
-    struct row_list list;
+    struct listed_rows list;
     struct sumac_error error = {0};
 
     assert_int_equal(row_list_parse(text, &list, &error), SUMAC_OK);
@@ -374,7 +374,7 @@ static void rows_of_several_variables_are_those_of_each(void **state)
         {.name = (char[]){"t"}, .dtype = SUMAC_UINT8, .shape = {.extent = {6, 2}, .rank = 2}},
         {.name = (char[]){"u"}, .dtype = SUMAC_FLOAT32, .shape = {.extent = {3}, .rank = 1}}};
     struct wanted_list wanted = {.count = 2, .items = tables};
-    struct row_list list;
+    struct listed_rows list;
     struct sumac_error error = {0};
 
     assert_int_equal(row_list_parse("-1,0", &list, &error), SUMAC_OK);
@@ -398,7 +398,7 @@ static void rows_are_given_once_and_are_numbers(void **state)
         .dtype = SUMAC_UINT8,
         .shape = {.extent = {4}, .rank = 1}};
     struct wanted_list wanted = {.count = 1, .items = &table};
-    struct row_list list;
+    struct listed_rows list;
     struct sumac_error error = {0};
 
     assert_int_equal(row_list_parse("1", &list, &error), SUMAC_OK);

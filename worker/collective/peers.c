@@ -33,7 +33,8 @@
 /* ---- opened */
 
 static enum sumac_status copy_workers(
-    const struct sumac_strategy_options *options, struct peers *peers, struct sumac_error *error)
+    const struct sumac_strategy_options *options, struct strategy_peers *peers,
+    struct sumac_error *error)
 {
     static const char chief[] = "chief", worker[] = "worker";
 
@@ -59,7 +60,8 @@ static enum sumac_status copy_workers(
 }
 
 static enum sumac_status name_it(
-    const struct sumac_strategy_options *options, struct peers *peers, struct sumac_error *error)
+    const struct sumac_strategy_options *options, struct strategy_peers *peers,
+    struct sumac_error *error)
 {
     const uint32_t number = client_count_strategy(options->client);
     const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, NAME_BYTES_MAX + 1);
@@ -80,7 +82,7 @@ static enum sumac_status name_it(
 }
 
 /* This worker's; the others say theirs with their first blocks. */
-static enum sumac_status find_attempt(struct peers *peers, struct sumac_error *error)
+static enum sumac_status find_attempt(struct strategy_peers *peers, struct sumac_error *error)
 {
     struct sumac_client_facts facts;
 
@@ -94,7 +96,7 @@ static enum sumac_status find_attempt(struct peers *peers, struct sumac_error *e
 }
 
 /* Room for blocks that say why this worker failed: there, whatever it is then short of. */
-static bool reserve_failures(struct peers *peers)
+static bool reserve_failures(struct strategy_peers *peers)
 {
     bool reserved = pack_reserve(&peers->failure, FAILURE_BYTES_MAX);
 
@@ -104,9 +106,10 @@ static bool reserve_failures(struct peers *peers)
 }
 
 enum sumac_status peers_open(
-    const struct sumac_strategy_options *options, struct peers **peers, struct sumac_error *error)
+    const struct sumac_strategy_options *options, struct strategy_peers **peers,
+    struct sumac_error *error)
 {
-    struct peers *made = calloc(1, sizeof *made);
+    struct strategy_peers *made = calloc(1, sizeof *made);
 
     assert(options->client != NULL);
     if (made == NULL)
@@ -144,7 +147,7 @@ static void wait_out_given_up(struct given_up *call)
         peers_wait_out(call->differing[--call->differing_count]);
 }
 
-void peers_close(struct peers *peers)
+void peers_close(struct strategy_peers *peers)
 {
     if (peers == NULL)
         return;
@@ -160,13 +163,13 @@ void peers_close(struct peers *peers)
     free(peers);
 }
 
-uint32_t peers_count(const struct peers *peers) { return peers->count; }
+uint32_t peers_count(const struct strategy_peers *peers) { return peers->count; }
 
-uint32_t peers_index(const struct peers *peers) { return peers->index; }
+uint32_t peers_index(const struct strategy_peers *peers) { return peers->index; }
 
 /* ---- rounds */
 
-void peers_begin_run(struct peers *peers)
+void peers_begin_run(struct strategy_peers *peers)
 {
     pthread_mutex_lock(&peers->mutex);
     peers->run++;
@@ -263,7 +266,7 @@ fail_block(const struct call *call, uint32_t worker, struct sumac_error *error)
 
 /* What a worker says that it failed by. */
 static enum sumac_status hear_failure(
-    struct peers *peers, uint32_t worker, enum sumac_status status, struct unpack *block,
+    struct strategy_peers *peers, uint32_t worker, enum sumac_status status, struct unpack *block,
     bool *ends_run, struct sumac_error *error)
 {
     char text[SUMAC_ERROR_TEXT_BYTES];
@@ -390,7 +393,7 @@ static bool next_block(struct hearing *hearing, struct unpack *rest, struct unpa
 static enum sumac_status
 check_runs(struct hearing *hearing, struct unpack all, struct sumac_error *error)
 {
-    struct peers *peers = hearing->strategy->peers;
+    struct strategy_peers *peers = hearing->strategy->peers;
     uint64_t first_run = 0, first_call = 0, last_run = 0;
     enum sumac_status status = SUMAC_OK;
     struct unpack block;
@@ -418,7 +421,7 @@ check_runs(struct hearing *hearing, struct unpack all, struct sumac_error *error
 static enum sumac_status
 hear(struct hearing *hearing, const struct sumac_tensor *blocks, struct sumac_error *error)
 {
-    struct peers *peers = hearing->strategy->peers;
+    struct strategy_peers *peers = hearing->strategy->peers;
     struct unpack all = {.at = sumac_tensor_data(blocks)}, rest, block;
     enum sumac_status status = SUMAC_OK;
 
@@ -454,7 +457,7 @@ static enum sumac_status begin_block(
     const struct hearing *hearing, const struct pack *block, struct sumac_collective **collective,
     struct sumac_error *error)
 {
-    struct peers *peers = hearing->strategy->peers;
+    struct strategy_peers *peers = hearing->strategy->peers;
     const struct client_contribution contribution = {
         .operation = COLLECTIVE_GATHER,
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(block->used), .memory = block->bytes},
@@ -519,7 +522,7 @@ static enum sumac_status begin_all(
     struct sumac_collective **collective, struct sumac_error *why)
 {
     struct sumac_strategy *strategy = hearing->strategy;
-    struct peers *peers = strategy->peers;
+    struct strategy_peers *peers = strategy->peers;
     enum sumac_status status = SUMAC_OK;
     struct sumac_error named;
 
@@ -543,7 +546,7 @@ static enum sumac_status begin_all(
 static enum sumac_status fail_block_round(
     const struct hearing *hearing, const struct sumac_error *why, struct sumac_error *error)
 {
-    const struct peers *peers = hearing->strategy->peers;
+    const struct strategy_peers *peers = hearing->strategy->peers;
     const uint64_t attempt = peers->attempts[peers->index];
     struct sumac_error named;
     const enum sumac_status status = peers_fail_round(hearing->made, why, &named);
@@ -563,7 +566,7 @@ static enum sumac_status exchange(
     struct hearing *hearing, const struct pack *block, const struct sumac_error *failed,
     struct sumac_error *error)
 {
-    struct peers *peers = hearing->strategy->peers;
+    struct strategy_peers *peers = hearing->strategy->peers;
     struct sumac_collective_result result = {.buffer = NULL};
     struct sumac_collective *collective = NULL;
     struct sumac_error why;
@@ -613,7 +616,7 @@ enum sumac_status peers_exchange(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error)
 {
-    struct peers *peers = strategy->peers;
+    struct strategy_peers *peers = strategy->peers;
     struct pack block = {.bytes = NULL};
     struct sumac_error said, own_failure;
     struct hearing hearing = {.strategy = strategy, .made = call, .own = own, .all = all};
@@ -637,7 +640,7 @@ enum sumac_status peers_exchange(
     return status;
 }
 
-void peers_finish(struct peers *peers)
+void peers_finish(struct strategy_peers *peers)
 {
     if (!peers->in_call)
         return;
@@ -651,7 +654,7 @@ void peers_finish(struct peers *peers)
 void peers_give_up(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_error *why)
 {
-    struct peers *peers = strategy->peers;
+    struct strategy_peers *peers = strategy->peers;
     struct hearing hearing = {.strategy = strategy, .made = call};
     struct sums *sums = &peers->sums;
     struct sumac_error error;

@@ -9,15 +9,16 @@
 /* Who they are, and which of them this one is, among `workers`.
  * Gives    *peers. Fails  INVALID_ARGUMENT: this process's task is none of them, or too many. */
 enum sumac_status peers_open(
-    const struct sumac_strategy_options *options, struct peers **peers, struct sumac_error *error);
+    const struct sumac_strategy_options *options, struct strategy_peers **peers,
+    struct sumac_error *error);
 /* Waits for what was given up, if anything was. NULL is fine. */
-void peers_close(struct peers *peers);
+void peers_close(struct strategy_peers *peers);
 
-uint32_t peers_count(const struct peers *peers);
-uint32_t peers_index(const struct peers *peers); /* this worker's */
+uint32_t peers_count(const struct strategy_peers *peers);
+uint32_t peers_index(const struct strategy_peers *peers); /* this worker's */
 
 /* A run begins: its calls are told apart from those of others. */
-void peers_begin_run(struct peers *peers);
+void peers_begin_run(struct strategy_peers *peers);
 
 /* Tell the others what this worker brings, and begin what is summed apart, and hear what they do.
  * `own` has a value for each replica of this worker; or this worker has failed already, which all
@@ -33,7 +34,7 @@ enum sumac_status peers_exchange(
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error);
 
 /* The call is over here, well or not: nothing of it is under way any more. */
-void peers_finish(struct peers *peers);
+void peers_finish(struct strategy_peers *peers);
 
 /* `call` was given up here, and the others are to hear why. Does not wait for them. */
 void peers_give_up(

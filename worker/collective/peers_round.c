@@ -7,7 +7,7 @@
 #include "error.h"
 #include "sumac/collective.h"
 
-bool peers_know_attempts(const struct peers *peers)
+bool peers_know_attempts(const struct strategy_peers *peers)
 {
     uint32_t i = 0;
 
@@ -17,7 +17,7 @@ bool peers_know_attempts(const struct peers *peers)
     return i == peers->count;
 }
 
-struct sumac_collective_options peers_next_round(struct peers *peers, uint32_t timeout_ms)
+struct sumac_collective_options peers_next_round(struct strategy_peers *peers, uint32_t timeout_ms)
 {
     return (struct sumac_collective_options){
         .name = peers->name,

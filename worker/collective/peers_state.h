@@ -58,7 +58,7 @@ struct given_up {
     uint32_t differing_count;
 };
 
-struct peers {
+struct strategy_peers {
     struct sumac_client *client;
     struct sumac_member *workers; /* (worker_count), with their jobs; NULL: all members */
     uint32_t worker_count;
@@ -78,9 +78,9 @@ struct peers {
 /* ---- peers_round.c */
 /* Has it heard which attempts of the workers the rounds belong to? Until then nothing is summed
  * apart beside a block: a later attempt of a worker could have a part in it. */
-bool peers_know_attempts(const struct peers *peers);
+bool peers_know_attempts(const struct strategy_peers *peers);
 /* The options of the next round, which is counted here: all workers begin the same ones. */
-struct sumac_collective_options peers_next_round(struct peers *peers, uint32_t timeout_ms);
+struct sumac_collective_options peers_next_round(struct strategy_peers *peers, uint32_t timeout_ms);
 /* What a round says of those who have not come, in the words of a collective. */
 enum sumac_status
 peers_fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error);
@@ -98,10 +98,10 @@ enum sumac_status sums_begin(
     struct sumac_strategy *strategy, const struct sumac_value *const *own,
     struct sumac_error *error);
 /* Contribute what differs to the next `rounds` rounds: they end for all workers, in an error. */
-void sums_differ(struct peers *peers, uint32_t rounds);
+void sums_differ(struct strategy_peers *peers, uint32_t rounds);
 /* This worker begins no more sums. Differ in each round that the others begin before they notice:
  * then all workers are at the same round again. */
-void sums_give_up(struct peers *peers);
+void sums_give_up(struct strategy_peers *peers);
 /* Wait out what is under way, and forget it. */
 void sums_end(struct sums *sums);
 

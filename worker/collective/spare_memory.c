@@ -8,18 +8,18 @@
 #include "buffer.h"
 #include "value.h"
 
-struct block {
+struct spare_block {
     struct kept *kept;
-    LINKS(struct block) idle;
+    LINKS(struct spare_block) idle;
     struct sumac_buffer *whole;
     uint64_t bytes;
 };
 
 struct blocks {
-    struct block *first, *last;
+    struct spare_block *first, *last;
 };
 
-static void free_block(struct block *block)
+static void free_block(struct spare_block *block)
 {
     sumac_buffer_unref(block->whole);
     free(block);
@@ -29,13 +29,13 @@ static void free_block(struct block *block)
 static void free_blocks(struct blocks *blocks)
 {
     while (blocks->first != NULL) {
-        struct block *block = blocks->first;
+        struct spare_block *block = blocks->first;
         LIST_REMOVE(blocks, block, idle);
         free_block(block);
     }
 }
 
-static void remove_idle(struct kept *kept, struct block *block)
+static void remove_idle(struct kept *kept, struct spare_block *block)
 {
     assert(kept->count > 0);
     assert(kept->bytes >= block->bytes);
@@ -48,7 +48,7 @@ static void remove_idle(struct kept *kept, struct block *block)
 static void shrink(struct kept *kept, uint32_t count_max, uint64_t bytes_max, struct blocks *beyond)
 {
     while (kept->count > count_max || kept->bytes > bytes_max) {
-        struct block *block = kept->idle.last;
+        struct spare_block *block = kept->idle.last;
         remove_idle(kept, block);
         LIST_PREPEND(beyond, block, idle);
     }
@@ -96,7 +96,7 @@ void kept_close(struct kept *kept)
 /* Nobody has the value any more. */
 static void give(void *context)
 {
-    struct block *block = context;
+    struct spare_block *block = context;
     struct kept *kept = block->kept;
     struct blocks beyond = {NULL, NULL};
 
@@ -110,9 +110,9 @@ static void give(void *context)
 }
 
 /* The newest that fits, without much left over. NULL: none. */
-static struct block *find_idle(const struct kept *kept, uint64_t room)
+static struct spare_block *find_idle(const struct kept *kept, uint64_t room)
 {
-    for (struct block *block = kept->idle.first; block != NULL; block = block->idle.next)
+    for (struct spare_block *block = kept->idle.first; block != NULL; block = block->idle.next)
         if (block->bytes >= room && block->bytes / 2 <= room)
             return block;
     return NULL;
@@ -132,15 +132,15 @@ bool kept_free_idle(struct kept *kept)
 
 /* Where there is no memory, it may be what is kept that takes it. */
 static enum sumac_status
-make_block(struct kept *kept, uint64_t room, struct block **made, struct sumac_error *error)
+make_block(struct kept *kept, uint64_t room, struct spare_block **made, struct sumac_error *error)
 {
     const struct kept_source *source = &kept->source;
-    struct block *block = calloc(1, sizeof *block);
+    struct spare_block *block = calloc(1, sizeof *block);
     struct sumac_error why;
 
     if (block == NULL)
         return value_fail_for_memory(error);
-    *block = (struct block){.kept = kept, .bytes = room};
+    *block = (struct spare_block){.kept = kept, .bytes = room};
     enum sumac_status status = source->make(source->context, room, &block->whole, &why);
     if (status == SUMAC_RESOURCE_EXHAUSTED && kept_free_idle(kept))
         status = source->make(source->context, room, &block->whole, &why);
@@ -163,7 +163,7 @@ enum sumac_status kept_take(
     assert(wish->room >= wish->bytes);
     pthread_mutex_lock(&kept->mutex);
     assert(!kept->closed);
-    struct block *block = wish->is_new ? NULL : find_idle(kept, wish->room);
+    struct spare_block *block = wish->is_new ? NULL : find_idle(kept, wish->room);
     if (block != NULL)
         remove_idle(kept, block);
     kept->references++;

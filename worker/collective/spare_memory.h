@@ -18,7 +18,7 @@
 #include "sumac/buffer.h"
 #include "sumac/status.h"
 
-struct block;
+struct spare_block;
 
 /* New memory, of so many bytes. */
 typedef enum sumac_status
@@ -34,7 +34,7 @@ struct kept_source {
 struct kept {
     struct kept_source source;
     pthread_mutex_t mutex; /* guards what follows */
-    LIST(struct block) idle;
+    LIST(struct spare_block) idle;
     uint32_t count;
     uint64_t bytes;
     uint64_t

@@ -238,7 +238,7 @@ static bool take_pack(struct sumac_strategy *strategy, uint32_t number)
 static enum sumac_status
 begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error *error)
 {
-    struct peers *peers = strategy->peers;
+    struct strategy_peers *peers = strategy->peers;
     struct sums *sums = &peers->sums;
     struct summing *pack = &sums->packs[number];
     struct sumac_collective_options options = peers_next_round(peers, sums->timeout_ms);
@@ -260,7 +260,7 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
 /* The next pack's. One that cannot be begun here is begun by all others. */
 static enum sumac_status begin_next(struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    struct peers *peers = strategy->peers;
+    struct strategy_peers *peers = strategy->peers;
     const enum sumac_status status = begin_pack(strategy, peers->sums.begun, error);
 
     assert(peers->round > 0);
@@ -314,7 +314,7 @@ enum sumac_status sums_begin(
     return status;
 }
 
-void sums_differ(struct peers *peers, uint32_t rounds)
+void sums_differ(struct strategy_peers *peers, uint32_t rounds)
 {
     const struct client_contribution nothing = {
         .operation = COLLECTIVE_GATHER,
@@ -332,7 +332,7 @@ void sums_differ(struct peers *peers, uint32_t rounds)
     }
 }
 
-void sums_give_up(struct peers *peers)
+void sums_give_up(struct strategy_peers *peers)
 {
     const uint32_t rest = peers->sums.pack_count - peers->sums.begun;
 

@@ -14,12 +14,12 @@
 
 #define OPEN_US_MAX UINT64_C(60000000) /* for communicators to find each other; to end */
 
-const struct cuda_device *cuda_group_device(const struct member *member)
+const struct cuda_device *cuda_group_device(const struct cuda_member *member)
 {
     return (const struct cuda_device *)member->queue->jobs.base.device;
 }
 
-const char *cuda_group_name(const struct member *member, char *text, uint32_t text_bytes)
+const char *cuda_group_name(const struct cuda_member *member, char *text, uint32_t text_bytes)
 {
     return device_name(member->queue->jobs.base.device, text, text_bytes);
 }
@@ -60,7 +60,7 @@ void cuda_group_pause(struct cuda_group *group, uint64_t waited_us)
 /* ---- the end of a group */
 
 /* Under the mutex. False: the group has ended, or will. */
-bool cuda_group_enter(struct member *member)
+bool cuda_group_enter(struct cuda_member *member)
 {
     struct cuda_group *group = member->group;
 
@@ -72,7 +72,7 @@ bool cuda_group_enter(struct member *member)
     return true;
 }
 
-void cuda_group_leave(struct member *member)
+void cuda_group_leave(struct cuda_member *member)
 {
     assert(member->inside);
     member->inside = false;
@@ -103,7 +103,7 @@ static void release_events(struct cuda_group *group)
 static void abort_communicators(struct cuda_group *group)
 {
     for (uint32_t i = 0; i < group->base.replicas; i++) {
-        struct member *member = &group->members[i];
+        struct cuda_member *member = &group->members[i];
         const bool current = cuda_device_enter(cuda_group_device(member)) == CUDA_SUCCESS;
         if (member->rank.comm != NULL)
             (void)group->library->ncclCommAbort(member->rank.comm);
@@ -169,7 +169,7 @@ const char *cuda_group_describe(const struct cuda_group *group, char *text, uint
 
 /* The driver's result for the rank's stream, and its words, "; the driver says: …", into `text`.
  * NCCL has one name for all errors of the driver. */
-static CUresult ask_driver(const struct member *member, char *text, uint32_t text_bytes)
+static CUresult ask_driver(const struct cuda_member *member, char *text, uint32_t text_bytes)
 {
     const struct cuda_device *device = cuda_group_device(member);
     CUresult result = cuda_device_enter(device);
@@ -187,7 +187,7 @@ static CUresult ask_driver(const struct member *member, char *text, uint32_t tex
     return result;
 }
 
-static void note_nccls_words(struct member *member, ncclResult_t result)
+static void note_nccls_words(struct cuda_member *member, ncclResult_t result)
 {
     struct cuda_group *group = member->group;
     const char *last = group->library->ncclGetLastError(member->rank.comm);
@@ -207,7 +207,7 @@ static void note_nccls_words(struct member *member, ncclResult_t result)
 }
 
 /* Under the mutex: what NCCL said of a rank ends the group; the first word counts. */
-void cuda_group_fail(struct member *member, ncclResult_t result)
+void cuda_group_fail(struct cuda_member *member, ncclResult_t result)
 {
     struct cuda_group *group = member->group;
 
@@ -218,7 +218,7 @@ void cuda_group_fail(struct member *member, ncclResult_t result)
     cuda_group_end(group);
 }
 
-void cuda_group_fail_by_driver(struct member *member, CUresult result, const char *what)
+void cuda_group_fail_by_driver(struct cuda_member *member, CUresult result, const char *what)
 {
     struct cuda_group *group = member->group;
     char name[16], what_of[32];
@@ -255,7 +255,7 @@ static struct cuda_group *make_group(
     const struct nccl_library *library)
 {
     struct cuda_group *made = calloc(1, sizeof *made);
-    struct member *members = calloc(replicas, sizeof *members);
+    struct cuda_member *members = calloc(replicas, sizeof *members);
     struct nccl_call *calls = calloc(calls_max, sizeof *calls);
     pthread_condattr_t monotonic;
 
@@ -278,7 +278,7 @@ static struct cuda_group *make_group(
     made->calls = calls;
     for (uint32_t i = 0; i < replicas; i++) {
         struct cuda_queue *queue = (struct cuda_queue *)queues[i];
-        members[i] = (struct member){
+        members[i] = (struct cuda_member){
             .group = made,
             .queue = queue,
             .rank = {library, NULL, (cudaStream_t)queue->stream, i, replicas, 0},

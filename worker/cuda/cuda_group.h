@@ -12,7 +12,7 @@
 #include "nccl_call.h"
 #include "wide.h"
 
-struct member {
+struct cuda_member {
     struct cuda_group *group;
     struct cuda_queue *queue;
     struct nccl_rank rank;
@@ -26,7 +26,7 @@ struct cuda_group {
     struct device_group base;
     const struct cuda_driver *driver;
     const struct nccl_library *library; /* NULL: one replica alone */
-    struct member *members;             /* (replicas) */
+    struct cuda_member *members;        /* (replicas) */
     struct nccl_call *calls;            /* (calls_max) */
     pthread_mutex_t mutex;              /* guards what follows, and what changes of the members */
     pthread_cond_t changed;
@@ -47,9 +47,9 @@ enum sumac_status cuda_group_open(
 /* It has ended. */
 void cuda_group_free(struct cuda_group *group);
 
-const struct cuda_device *cuda_group_device(const struct member *member);
+const struct cuda_device *cuda_group_device(const struct cuda_member *member);
 /* "GPU:1" into `text`. Lends  text. */
-const char *cuda_group_name(const struct member *member, char *text, uint32_t text_bytes);
+const char *cuda_group_name(const struct cuda_member *member, char *text, uint32_t text_bytes);
 
 /* It was asked for, or will be. */
 bool cuda_group_is_fine(ncclResult_t result);
@@ -59,8 +59,8 @@ void cuda_group_pause(struct cuda_group *group, uint64_t waited_us);
 
 /* Under the mutex: the communicator is used between the two. False: the group has ended, or will.
  */
-bool cuda_group_enter(struct member *member);
-void cuda_group_leave(struct member *member);
+bool cuda_group_enter(struct cuda_member *member);
+void cuda_group_leave(struct cuda_member *member);
 
 /* Under the mutex: begin to end it, on a thread of its own. NCCL ends a communicator when its
  * kernels have left, which may wait for a kernel of the program's: no caller waits with them. */
@@ -72,8 +72,8 @@ bool cuda_group_is_given_up(const struct cuda_group *group);
 
 /* Under the mutex: what NCCL, or the driver, said of a rank ends the group; the first word counts.
  */
-void cuda_group_fail(struct member *member, ncclResult_t result);
-void cuda_group_fail_by_driver(struct member *member, CUresult result, const char *what);
+void cuda_group_fail(struct cuda_member *member, ncclResult_t result);
+void cuda_group_fail_by_driver(struct cuda_member *member, CUresult result, const char *what);
 
 /* What the last start is of: "(all_reduce)". Lends  text. */
 const char *cuda_group_describe(const struct cuda_group *group, char *text, uint32_t text_bytes);

@@ -32,7 +32,7 @@
 /* ---- a member's job */
 
 /* Under the mutex: until what the rank was asked for has begun. */
-static bool await_begin(struct member *member)
+static bool await_begin(struct cuda_member *member)
 {
     struct cuda_group *group = member->group;
     ncclResult_t state = ncclInProgress;
@@ -74,7 +74,7 @@ ask(const struct nccl_rank *rank, const struct nccl_call *calls, uint32_t count,
 }
 
 /* Under the mutex: what NCCL does of the batch has begun. */
-static bool ask_nccl(struct member *member, const struct nccl_call *calls, uint32_t count)
+static bool ask_nccl(struct cuda_member *member, const struct nccl_call *calls, uint32_t count)
 {
     struct cuda_group *group = member->group;
     ncclRedOp_t ops[NCCL_BATCH_CALLS_MAX];
@@ -98,7 +98,7 @@ static bool ask_nccl(struct member *member, const struct nccl_call *calls, uint3
 
 /* Under the mutex: what the library's own kernels do of it before, or after. */
 static bool
-put_wide(struct member *member, const struct nccl_call *calls, uint32_t count, wide_step *step)
+put_wide(struct cuda_member *member, const struct nccl_call *calls, uint32_t count, wide_step *step)
 {
     struct cuda_group *group = member->group;
     CUresult result = CUDA_SUCCESS;
@@ -114,14 +114,14 @@ put_wide(struct member *member, const struct nccl_call *calls, uint32_t count, w
     return result == CUDA_SUCCESS;
 }
 
-static bool issue(struct member *member, const struct nccl_call *calls, uint32_t count)
+static bool issue(struct cuda_member *member, const struct nccl_call *calls, uint32_t count)
 {
     return put_wide(member, calls, count, wide_begin) && ask_nccl(member, calls, count) &&
            put_wide(member, calls, count, wide_end);
 }
 
 /* A call that is alone may need more scratch than there is: it is made part after part. */
-static bool issue_batch(struct member *member, const struct nccl_call *calls, uint32_t count)
+static bool issue_batch(struct cuda_member *member, const struct nccl_call *calls, uint32_t count)
 {
     struct nccl_call part = calls[0];
     bool goes_on = true;
@@ -138,7 +138,7 @@ static bool issue_batch(struct member *member, const struct nccl_call *calls, ui
 
 /* Under the mutex: record the events of the rank's device behind what its stream has of the calls.
  */
-static CUresult record_events(struct member *member, struct nccl_call *calls, uint32_t count)
+static CUresult record_events(struct cuda_member *member, struct nccl_call *calls, uint32_t count)
 {
     struct cuda_group *group = member->group;
     CUresult result = CUDA_SUCCESS;
@@ -159,7 +159,7 @@ static CUresult record_events(struct member *member, struct nccl_call *calls, ui
 }
 
 /* A replica alone has what it gives. */
-static void copy_alone(struct member *member)
+static void copy_alone(struct cuda_member *member)
 {
     const struct cuda_group *group = member->group;
 
@@ -185,7 +185,7 @@ static uint32_t end_of_batch(const struct cuda_group *group, uint32_t first)
 
 static enum sumac_status take_part(void *context)
 {
-    struct member *member = context;
+    struct cuda_member *member = context;
     struct cuda_group *group = member->group;
 
     pthread_mutex_lock(&group->mutex);
@@ -272,7 +272,7 @@ static enum sumac_status reserve(struct cuda_group *group, uint64_t bytes)
     char what[32];
 
     for (uint32_t i = 0; i < group->base.replicas; i++) {
-        struct member *member = &group->members[i];
+        struct cuda_member *member = &group->members[i];
         const enum sumac_status status = wide_reserve(
             (struct cuda_device *)member->queue->jobs.base.device, &member->wide, bytes, &why);
         member->rank.scratch = (uint64_t)(uintptr_t)sumac_buffer_data(member->wide.scratch);
@@ -318,7 +318,7 @@ static void start(struct device_group *base)
 
 /* Under the mutex, which is left meanwhile: is what its stream had of the last start done?
  * CUDA_ERROR_NOT_READY: no. Another: the device has failed, and nothing of it will be. */
-static CUresult ask_stream(const struct member *member)
+static CUresult ask_stream(const struct cuda_member *member)
 {
     const struct cuda_device *device = cuda_group_device(member);
     pthread_mutex_t *const mutex = &member->group->mutex;
@@ -336,7 +336,7 @@ static CUresult ask_stream(const struct member *member)
     return result;
 }
 
-static bool is_over(const struct member *member)
+static bool is_over(const struct cuda_member *member)
 {
     return ask_stream(member) != CUDA_ERROR_NOT_READY;
 }
@@ -345,7 +345,7 @@ static bool is_over(const struct member *member)
 static bool all_over(const struct cuda_group *group)
 {
     for (uint32_t i = 0; i < group->base.replicas; i++) {
-        const struct member *member = &group->members[i];
+        const struct cuda_member *member = &group->members[i];
         const bool has_come = member->come == group->starts;
         assert(member->come <= group->starts);
         if ((has_come || !group->aborted) && !is_over(member))
@@ -355,7 +355,7 @@ static bool all_over(const struct cuda_group *group)
 }
 
 /* Under the mutex: has NCCL met with an error in one of its own threads? */
-static void ask_nccl_for_errors(struct member *member)
+static void ask_nccl_for_errors(struct cuda_member *member)
 {
     struct cuda_group *group = member->group;
     ncclResult_t state = ncclSuccess;
@@ -375,7 +375,7 @@ static void ask_nccl_for_errors(struct member *member)
 static void look_for_errors(struct cuda_group *group)
 {
     for (uint32_t i = 0; i < group->base.replicas && !group->aborted; i++) {
-        struct member *member = &group->members[i];
+        struct cuda_member *member = &group->members[i];
         const CUresult result = ask_stream(member);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
             cuda_group_fail_by_driver(member, result, "has failed");
@@ -409,7 +409,7 @@ static void list_missing(const struct cuda_group *group, char *text, size_t text
     for (uint32_t i = 0; i < group->base.replicas; i++)
         all_have_come = all_have_come && group->members[i].come == group->starts;
     for (uint32_t i = 0; i < group->base.replicas; i++) {
-        const struct member *member = &group->members[i];
+        const struct cuda_member *member = &group->members[i];
         if (all_have_come ? !is_over(member) : member->come < group->starts)
             used += text_print(
                 text + used, text_bytes - used, "%s%u (%s)", used == 0 ? "" : ", ", i,

@@ -17,12 +17,12 @@
 #define QUOTED(name) #name
 #define SYMBOL(function) QUOTED(function) /* with its version, as cuda.h says it */
 
-struct function {
+struct driver_function {
     const char *symbol;
     size_t offset; /* of the pointer in struct cuda_driver */
 };
 
-static const struct function functions[] = {
+static const struct driver_function functions[] = {
 #define X(function) {SYMBOL(function), offsetof(struct cuda_driver, function)},
     CUDA_FUNCTION_LIST(X)
 #undef X

@@ -14,12 +14,12 @@
 #define LIBRARY "libnccl.so.2"
 #define LIBRARY_VARIABLE "SUMAC_NCCL_LIBRARY"
 
-struct function {
+struct nccl_function {
     const char *symbol;
     size_t offset; /* of the pointer in struct nccl_library */
 };
 
-static const struct function functions[] = {
+static const struct nccl_function functions[] = {
 #define X(function) {#function, offsetof(struct nccl_library, function)},
     NCCL_FUNCTION_LIST(X)
 #undef X

@@ -82,7 +82,7 @@ static void note_failure(struct sumac_strategy *strategy, uint32_t index, enum s
             on_device_fail(strategy, index, strategy->own.queues[index], status, &own->error);
 }
 
-static void run_all(struct run *run)
+static void run_all(struct strategy_run *run)
 {
     struct sumac_strategy *strategy = run->strategy;
 
@@ -193,7 +193,8 @@ enum sumac_status sumac_strategy_run(
         status = arguments_check("sumac_strategy_run", options->args, options->kwargs, error);
     if (status != SUMAC_OK)
         return status;
-    struct run run = {.strategy = strategy, .options = options, .replicas = strategy->runs};
+    struct strategy_run run = {
+        .strategy = strategy, .options = options, .replicas = strategy->runs};
     pthread_mutex_lock(&strategy->running);
     run_all(&run);
     status = finish(strategy, result, error);

@@ -115,17 +115,17 @@ struct calls {
 #define RESULTS_KEPT_MAX 8u
 #define RESULTS_KEPT_BYTES_MAX (UINT64_C(256) << 20)
 
-struct peers;             /* peers.h */
+struct strategy_peers;    /* peers.h */
 struct strategy_function; /* own_functions.c */
 
 /* One run of a function. */
-struct run {
+struct strategy_run {
     struct sumac_strategy *strategy;
     const struct sumac_run_options *options;
     struct replica_run *replicas; /* (replicas) */
 };
 struct replica_run {
-    struct run *run;
+    struct strategy_run *run;
     struct sumac_replica *replica;
     enum sumac_status status;
     struct sumac_error error;
@@ -143,7 +143,7 @@ struct sumac_strategy {
     pthread_mutex_t running;        /* one run at a time */
     atomic_bool is_ending;          /* destroyed within a run or an update, which is not over yet */
     struct replica_run *runs;       /* (replicas), of that */
-    struct peers *peers;            /* of MULTI_WORKER; else NULL */
+    struct strategy_peers *peers;   /* of MULTI_WORKER; else NULL */
     pthread_mutex_t creating;       /* guards … */
     LIST(struct sumac_variable) variables; /* … those that are not destroyed */
     struct strategy_function *functions;   /* that variables have beside the table's */
