@@ -117,7 +117,7 @@ struct lane_config {
     uint32_t barrier_tasks_max;
     /* Of the functions that the ps was started with; lent for the lane's life. NULL: none. */
     const struct plugins *plugins;
-    uint64_t broken; /* rules.h */
+    uint64_t broken; /* 0; tests/sim --break sets a rule of lib/session/rules.h */
 };
 
 enum lane_event_kind {

@@ -14,11 +14,11 @@
  *
  * No call hangs: a replica that is absent, out of order, or comes with something else is an error
  * to all replicas of the call, by the strategy's timeout at the latest, that names it. A kernel on
- * a GPU has step_timeout_ms. A program's own function on a CPU may take as long as it likes. What
- * is called across the replicas in a child of the process that made the strategy, whose threads it
- * has not, is FAILED_PRECONDITION: make one in the child. A program of several workers makes its
- * calls across replicas from one thread: those of two threads come in another order in each worker,
- * and a call then waits for the other thread's until the time of that call is over.
+ * a GPU has step_timeout_ms. A program's own function on a CPU may take as long as it likes. A
+ * child of the process that made the strategy does not have its threads: calls across the replicas
+ * fail there with FAILED_PRECONDITION. Make a strategy in the child. A program of several workers
+ * makes its calls across replicas from one thread: those of two threads come in another order in
+ * each worker, and a call then waits for the other thread's until the time of that call is over.
  *
  * Contexts. Outside of everything one is in the *default replica context*; within a scope, or a
  * merge_call, in the *cross-replica context* of its strategy; within run in a *replica context*.
@@ -90,7 +90,7 @@ struct sumac_strategy_options {
     const struct sumac_member *workers;
     uint32_t worker_count;
     /* Of MULTI_WORKER: UTF-8, 1 to 200 bytes, the same in all workers, and no other strategy's of
-     * this run; NULL: "strategy" and the how manieth it is of its client. */
+     * this run; NULL: "strategy N", where N counts the strategies of the client. */
     const char *name;
     uint32_t timeout_ms; /* a wait of replicas for each other; 0: 60 000 */
     /* How long a replica's work in its GPU's stream may take, once the replica's function has
@@ -221,9 +221,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_run(
     struct sumac_strategy *strategy, const struct sumac_run_options *options,
     struct sumac_value **result, struct sumac_error *error);
 
-/* Strategy.experimental_local_results: what each replica has, as a tuple of R: of a nest a nest for
- * each, of a value that is the same everywhere itself, R times; of one that is no nest a tuple of
- * one.
+/* Strategy.experimental_local_results: a tuple of what each replica of this process has. A nest or
+ * a distributed value gives one item for each replica. Another value gives one item, itself.
  * Gives    *results. Fails  as sumac_value_select. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_local_results(
     struct sumac_strategy *strategy, const struct sumac_value *value, struct sumac_value **results,
@@ -258,8 +257,8 @@ SUMAC_API struct sumac_strategy *sumac_replica_strategy(const struct sumac_repli
  *
  * Gives    *result.
  * Fails    in every replica: INVALID_ARGUMENT: what they come with differs, naming who with whom
- *          and how; a leaf that cannot be reduced; what one comes with is none: NULL, a reduction
- *          or options that there are not. DEADLINE_EXCEEDED: one has not come, or (MEMBER_GONE)
+ *          and how; a leaf that cannot be reduced; NULL, an unknown reduction or wrong options
+ *          in one of them. DEADLINE_EXCEEDED: one has not come, or (MEMBER_GONE)
  *          has returned without it. Of several workers, too: INVALID_ARGUMENT: one makes another
  *          call, or is in another run; UNAVAILABLE (MEMBER_GONE): one is gone; RESOURCE_EXHAUSTED:
  *          what a worker sends the others (slices, small tensors, and in all_gather and gather all
