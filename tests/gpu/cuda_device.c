@@ -2,16 +2,9 @@
 /* cuda_device.c -- what is a GPU's own: its memory, its numbers, and a driver that fails, which the
  * stand-in does where it is told to. What it has in common with the CPU, tests/unit/device.c asks
  * of both. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <cuda.h>
 #include <dlfcn.h>
 #include <semaphore.h>
@@ -62,9 +55,8 @@ static struct device_queue *queue_of(struct device *device)
     return queue;
 }
 
-static void memory_is_of_the_device_and_its_place_says_which(void **state)
+TEST(memory_is_of_the_device_and_its_place_says_which)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct sumac_buffer *host = NULL, *mirror = NULL, *nothing = NULL;
 
@@ -83,9 +75,8 @@ static void memory_is_of_the_device_and_its_place_says_which(void **state)
     device_close(device);
 }
 
-static void a_number_that_is_not_there_is_told_with_those_that_are(void **state)
+TEST(a_number_that_is_not_there_is_told_with_those_that_are)
 {
-    (void)state;
     struct device *device = NULL;
     struct sumac_error error = {0};
 
@@ -106,9 +97,8 @@ static void a_number_that_is_not_there_is_told_with_those_that_are(void **state)
     assert_null(device);
 }
 
-static void a_device_that_cannot_be_used_is_told_in_the_drivers_words(void **state)
+TEST(a_device_that_cannot_be_used_is_told_in_the_drivers_words)
 {
-    (void)state;
     struct device *device = NULL;
     struct sumac_error error = {0};
 
@@ -155,9 +145,8 @@ static enum sumac_status live_a_life(void)
 }
 
 /* The stand-in ends the program if anything were left of a life in which nothing failed. */
-static void whatever_the_driver_refuses_is_told_and_the_next_life_is_a_whole_one(void **state)
+TEST(whatever_the_driver_refuses_is_told_and_the_next_life_is_a_whole_one)
 {
-    (void)state;
     static const char *const functions[] = {
         "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuEventCreate", "cuMemAlloc_v2",
         "cuMemsetD8Async",          "cuMemcpyAsync",  "cuEventRecord", "cuStreamWaitEvent",
@@ -184,9 +173,8 @@ static void whatever_the_driver_refuses_is_told_and_the_next_life_is_a_whole_one
 
 /* What has failed on the GPU, and all that came after it, is told by the wait; who opens the device
  * again has a new context. */
-static void what_fails_later_is_told_by_the_wait_until_the_device_is_opened_again(void **state)
+TEST(what_fails_later_is_told_by_the_wait_until_the_device_is_opened_again)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct sumac_buffer *buffer = NULL, *host = NULL;
@@ -218,9 +206,8 @@ static enum sumac_status give_up(void *context)
 }
 
 /* The program's own failure is not the driver's; one that it has no name for is its number. */
-static void why_is_said_of_what_the_driver_refused_alone(void **state)
+TEST(why_is_said_of_what_the_driver_refused_alone)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct device_event *event = NULL;
@@ -262,9 +249,8 @@ int leaping_clock(clockid_t clock, struct timespec *now)
     return failed;
 }
 
-static void memory_that_is_not_zeroed_within_ten_minutes_is_not_given(void **state)
+TEST(memory_that_is_not_zeroed_within_ten_minutes_is_not_given)
 {
-    (void)state;
     static struct device *device; /* which the GPU may still use: no leak */
     struct sumac_buffer *buffer = NULL;
     struct sumac_error error;
@@ -286,9 +272,8 @@ static void memory_that_is_not_zeroed_within_ten_minutes_is_not_given(void **sta
     device_close(device);
 }
 
-static void a_device_that_is_full_says_so(void **state)
+TEST(a_device_that_is_full_says_so)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct sumac_buffer *buffer = NULL;
 
@@ -299,9 +284,8 @@ static void a_device_that_is_full_says_so(void **state)
     device_close(device);
 }
 
-static void gpus_are_found_with_what_they_are_and_whom_they_reach(void **state)
+TEST(gpus_are_found_with_what_they_are_and_whom_they_reach)
 {
-    (void)state;
     struct gpus gpus;
 
     needs_the_standin();
@@ -320,7 +304,7 @@ static void gpus_are_found_with_what_they_are_and_whom_they_reach(void **state)
 }
 
 /* Who must act: who set the machine up, who has data that is lost, or who runs the process. */
-static void what_the_driver_says_is_a_status_that_tells_who_must_act(void **state)
+TEST(what_the_driver_says_is_a_status_that_tells_who_must_act)
 {
     static const struct {
         CUresult result;
@@ -346,7 +330,6 @@ static void what_the_driver_says_is_a_status_that_tells_who_must_act(void **stat
         {CUDA_ERROR_INVALID_VALUE, SUMAC_INTERNAL, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(cuda_status(cases[i].result), cases[i].status);
         assert_int_equal(cuda_is_sticky(cases[i].result), cases[i].is_sticky);
@@ -383,12 +366,11 @@ static enum sumac_status launch_scaling(void *context)
 }
 
 /* The larger one of two sizes stays allowed: another queue may be about to use it. */
-static void a_launch_may_have_all_the_shared_memory_that_a_block_has(void **state)
+TEST(a_launch_may_have_all_the_shared_memory_that_a_block_has)
 {
     static const uint32_t sizes[] = {0, 200 * 1024, 100 * 1024, 200 * 1024};
     struct sumac_buffer *buffer = NULL;
 
-    (void)state;
     needs_the_standin();
     struct device *device = opened(0); /* given */
     struct scaling scaling = {
@@ -419,7 +401,7 @@ static void a_launch_may_have_all_the_shared_memory_that_a_block_has(void **stat
 }
 
 /* Each is looked for once, where it was not found before: the stand-in fails when it is asked. */
-static void a_launch_is_of_the_kernel_of_its_name_in_its_image(void **state)
+TEST(a_launch_is_of_the_kernel_of_its_name_in_its_image)
 {
     static const struct {
         const char *kernel, *image, *fails;
@@ -437,7 +419,6 @@ static void a_launch_is_of_the_kernel_of_its_name_in_its_image(void **state)
     };
     struct sumac_buffer *buffer = NULL;
 
-    (void)state;
     needs_the_standin();
     struct device *device = opened(0); /* given */
     struct scaling scaling = {.queue = queue_of(device)};
@@ -487,9 +468,8 @@ static enum sumac_status hold_the_stream(void *context)
     return cuda_status(driver->cuLaunchHostFunc(stream, wait_for_it, held));
 }
 
-static void a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread(void **state)
+TEST(a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread)
 {
-    (void)state;
     struct device *device = opened(0); /* given */
     struct held held = {.queue = queue_of(device)};
     uint64_t stamp_ns = 0;
@@ -509,23 +489,4 @@ static void a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread(v
     sem_destroy(&held.go);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_of_the_device_and_its_place_says_which),
-        cmocka_unit_test(a_number_that_is_not_there_is_told_with_those_that_are),
-        cmocka_unit_test(a_device_that_cannot_be_used_is_told_in_the_drivers_words),
-        cmocka_unit_test(whatever_the_driver_refuses_is_told_and_the_next_life_is_a_whole_one),
-        cmocka_unit_test(what_fails_later_is_told_by_the_wait_until_the_device_is_opened_again),
-        cmocka_unit_test(why_is_said_of_what_the_driver_refused_alone),
-        cmocka_unit_test(a_device_that_is_full_says_so),
-        cmocka_unit_test(what_the_driver_says_is_a_status_that_tells_who_must_act),
-        cmocka_unit_test(a_launch_may_have_all_the_shared_memory_that_a_block_has),
-        cmocka_unit_test(a_launch_is_of_the_kernel_of_its_name_in_its_image),
-        cmocka_unit_test(a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread),
-        cmocka_unit_test(gpus_are_found_with_what_they_are_and_whom_they_reach),
-        cmocka_unit_test(memory_that_is_not_zeroed_within_ten_minutes_is_not_given),
-    };
-
-    return cmocka_run_group_tests(tests, find_standin, NULL);
-}
+int main(void) { return unit_run(find_standin, NULL); }

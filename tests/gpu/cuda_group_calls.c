@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_group_calls.c -- what replicas on GPUs compute together, beside what the CPU makes of the
  * same values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "gpu_world.h"
 #include "half.h"
 #include "nccl_call.h"
@@ -101,7 +93,9 @@ static void reduce_there(
     gpu_world_drop(&to);
 }
 
-static void what_is_reduced_is_the_cpus_for_every_type_and_size(void **state)
+#define GROUP_TEST(name) FIXTURE_TEST(name, struct gpu_world *world, gpu_world_begin, gpu_world_end)
+
+GROUP_TEST(what_is_reduced_is_the_cpus_for_every_type_and_size)
 {
     static const uint64_t counts[] = {0, 1, 7, MANY};
 
@@ -112,14 +106,13 @@ static void what_is_reduced_is_the_cpus_for_every_type_and_size(void **state)
                         device_kind("GPU")->group_ops, (enum sumac_reduce_op)op,
                         (enum sumac_dtype)dtype))
                     reduce_there(
-                        *state, (enum sumac_reduce_op)op, (enum sumac_dtype)dtype, counts[i]);
+                        world, (enum sumac_reduce_op)op, (enum sumac_dtype)dtype, counts[i]);
 }
 
 /* A mean of n float32 is at most n + 2 roundings off: a product each, n - 1 sums, the weight, the
  * CPU's quotient. Each is half a unit in the last place of at most the largest value, 1. */
-static void a_mean_by_uneven_weights_is_the_cpus_to_rounding(void **state)
+GROUP_TEST(a_mean_by_uneven_weights_is_the_cpus_to_rounding)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = gpu_world_hold(world, MANY * 4); /* given */
     static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
     static const double weights[GPU_REPLICAS] = {1, 5, 3};
@@ -147,9 +140,8 @@ static void a_mean_by_uneven_weights_is_the_cpus_to_rounding(void **state)
 }
 
 /* First axes of 2, 0 and 3 rows of two columns. */
-static void all_gather_puts_uneven_rows_one_after_the_other(void **state)
+GROUP_TEST(all_gather_puts_uneven_rows_one_after_the_other)
 {
-    struct gpu_world *world = *state;
     struct gpu_held from = gpu_world_hold(world, 24), to = gpu_world_hold(world, 40); /* given */
     const int32_t a[] = {1, 2, 3, 4}, c[] = {5, 6, 7, 8, 9, 10};
 
@@ -172,9 +164,8 @@ static void all_gather_puts_uneven_rows_one_after_the_other(void **state)
 }
 
 /* NCCL's groups have no order: only calls that touch nothing of one another may be in one. */
-static void calls_of_one_start_run_one_after_the_other(void **state)
+GROUP_TEST(calls_of_one_start_run_one_after_the_other)
 {
-    struct gpu_world *world = *state;
     struct gpu_held flags = gpu_world_hold(world, MANY),
                     g = gpu_world_hold(world, MANY * 8); /* given */
     static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
@@ -210,9 +201,8 @@ static void calls_of_one_start_run_one_after_the_other(void **state)
     gpu_world_drop(&g);
 }
 
-static void many_calls_are_one_start(void **state)
+GROUP_TEST(many_calls_are_one_start)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = gpu_world_hold(world, GPU_CALLS_MAX * 4); /* given */
     void *at[GPU_CALLS_MAX][GPU_REPLICAS];
 
@@ -237,9 +227,8 @@ static void many_calls_are_one_start(void **state)
     gpu_world_drop(&held);
 }
 
-static void what_is_put_into_a_queue_before_and_after_is_before_and_after(void **state)
+GROUP_TEST(what_is_put_into_a_queue_before_and_after_is_before_and_after)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = gpu_world_hold(world, MANY * 4); /* given */
     static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
     const struct device_group_values values = {
@@ -265,9 +254,8 @@ static void what_is_put_into_a_queue_before_and_after_is_before_and_after(void *
 }
 
 /* 60000 and 10000 are 4464 and a carry, in 16 bits; -1 and -1 are -2. */
-static void integers_of_16_bits_wrap(void **state)
+GROUP_TEST(integers_of_16_bits_wrap)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = gpu_world_hold(world, 4); /* given */
     static const uint64_t two[GPU_REPLICAS] = {2, 2, 2};
     static const uint16_t given[GPU_REPLICAS][2] = {{60000, 0xffff}, {10000, 0xffff}, {0, 0}};
@@ -287,9 +275,8 @@ static void integers_of_16_bits_wrap(void **state)
     gpu_world_drop(&held);
 }
 
-static void wide_values_of_one_start_have_places_of_their_own(void **state)
+GROUP_TEST(wide_values_of_one_start_have_places_of_their_own)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = gpu_world_hold(world, 3 * 2 * MANY); /* given */
     static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
     void *at[3][GPU_REPLICAS];
@@ -319,9 +306,8 @@ static void wide_values_of_one_start_have_places_of_their_own(void **state)
 
 /* By weights that no half has, of values whose mean must be rounded once: the CPU's, to the bit,
  * where ranks are added in their order. */
-static void a_mean_of_halves_is_rounded_once(void **state)
+GROUP_TEST(a_mean_of_halves_is_rounded_once)
 {
-    struct gpu_world *world = *state;
     static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
     static const double weights[GPU_REPLICAS] = {1, 1, 2};
 
@@ -352,11 +338,10 @@ static void a_mean_of_halves_is_rounded_once(void **state)
 
 /* A replica without examples has 0 / 0: what it gives is not read, in any type, in place and not.
  */
-static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
+GROUP_TEST(nans_of_a_replica_of_weight_0_stay_out_of_a_mean)
 {
     static const enum sumac_dtype dtypes[] = {
         SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_FLOAT16, SUMAC_BFLOAT16};
-    struct gpu_world *world = *state;
 
     for (size_t d = 0; d < 4 * GPU_REPLICAS; d++) {
         const enum sumac_dtype dtype = dtypes[d / GPU_REPLICAS];
@@ -390,9 +375,8 @@ static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
 }
 
 /* Two parts, the second of which is short; and a call beside it. */
-static void a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts(void **state)
+GROUP_TEST(a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts)
 {
-    struct gpu_world *world = *state;
     const uint64_t count = NCCL_SCRATCH_BYTES_MAX / 4 + 1000, bytes = 2 * count;
     struct gpu_held held = gpu_world_hold(world, bytes), small = gpu_world_hold(world, 4);
     const uint64_t elements[GPU_REPLICAS] = {count, count, count}, two[GPU_REPLICAS] = {2, 2, 2};
@@ -427,25 +411,9 @@ static void a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts(void **
     gpu_world_drop(&small);
 }
 
-#define group_test(name) cmocka_unit_test_setup_teardown(name, gpu_world_begin, gpu_world_end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        group_test(what_is_reduced_is_the_cpus_for_every_type_and_size),
-        group_test(a_mean_by_uneven_weights_is_the_cpus_to_rounding),
-        group_test(a_mean_of_halves_is_rounded_once),
-        group_test(nans_of_a_replica_of_weight_0_stay_out_of_a_mean),
-        group_test(a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts),
-        group_test(integers_of_16_bits_wrap),
-        group_test(wide_values_of_one_start_have_places_of_their_own),
-        group_test(all_gather_puts_uneven_rows_one_after_the_other),
-        group_test(calls_of_one_start_run_one_after_the_other),
-        group_test(many_calls_are_one_start),
-        group_test(what_is_put_into_a_queue_before_and_after_is_before_and_after),
-    };
-
     if (!gpu_world_is_there())
         return GPU_WORLD_SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

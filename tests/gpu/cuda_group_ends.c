@@ -2,15 +2,8 @@
 /* cuda_group_ends.c -- what becomes of a group of GPUs when a rank does not come, when NCCL or
  * the driver fails, when it is aborted; and who makes no group. */
 #define _GNU_SOURCE /* sched_yield, pthread_timedjoin_np */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
@@ -59,10 +52,11 @@ static void assert_three(struct gpu_world *world, struct gpu_held *held, float a
     assert_true(*(float *)sumac_buffer_data(held->host[2]) == c);
 }
 
+#define GROUP_TEST(name) FIXTURE_TEST(name, struct gpu_world *world, gpu_world_begin, gpu_world_end)
+
 /* Replica 1's device is busy for as long as the test wants. */
-static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
+GROUP_TEST(a_wait_that_ends_too_early_names_who_has_not_come)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = three(world); /* given */
     struct sumac_error error = {0};
     pthread_barrier_t meeting;
@@ -95,9 +89,8 @@ static void *abort_it(void *group)
 }
 
 /* Who awaits a call of a start that comes to nothing goes on. */
-static void an_event_of_an_aborted_start_holds_nobody_up(void **state)
+GROUP_TEST(an_event_of_an_aborted_start_holds_nobody_up)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = three(world); /* given */
     struct device_queue *other = NULL;
     struct device_event *event = NULL;
@@ -121,9 +114,8 @@ static void an_event_of_an_aborted_start_holds_nobody_up(void **state)
 }
 
 /* What the values are then is not known: they are taken away at once. */
-static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
+GROUP_TEST(an_abort_ends_the_wait_and_touches_nothing_more)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = three(world); /* given */
     struct sumac_error error = {0};
     pthread_barrier_t meeting;
@@ -154,10 +146,8 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
 }
 
 /* Whatever the threads of the queues are doing just then. */
-static void an_abort_at_any_time_ends_it(void **state)
+GROUP_TEST(an_abort_at_any_time_ends_it)
 {
-    struct gpu_world *world = *state;
-
     for (unsigned round = 0; round < 50; round++) {
         struct gpu_held held = three(world); /* given */
         pthread_t thread;
@@ -212,10 +202,8 @@ static const struct {
     {"cuEventQuery", true},   {"ncclCommGetAsyncError", true},
 };
 
-static void a_call_that_blocks_holds_up_nobody_who_aborts_the_group(void **state)
+GROUP_TEST(a_call_that_blocks_holds_up_nobody_who_aborts_the_group)
 {
-    struct gpu_world *world = *state;
-
     for (size_t i = 0; i < sizeof blocking / sizeof blocking[0]; i++) {
         struct gpu_held held = three(world); /* given */
         struct blocked blocked = {.group = world->group};
@@ -247,9 +235,8 @@ static void a_call_that_blocks_holds_up_nobody_who_aborts_the_group(void **state
 
 /* All have come, and one rank's part never begins: the deadline is told, and an abort frees the
  * streams. Another group of the same devices works. */
-static void a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted(void **state)
+GROUP_TEST(a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = three(world); /* given */
     struct sumac_error error = {0};
 
@@ -307,18 +294,12 @@ static void fail_in_one(struct gpu_world *world, const char *how)
         assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
 }
 
-static void a_rank_that_fails_ends_the_group_with_its_name(void **state)
-{
-    fail_in_one(*state, "fail");
-}
+GROUP_TEST(a_rank_that_fails_ends_the_group_with_its_name) { fail_in_one(world, "fail"); }
 
-static void a_rank_that_fails_when_all_have_begun_does_so_too(void **state)
-{
-    fail_in_one(*state, "break");
-}
+GROUP_TEST(a_rank_that_fails_when_all_have_begun_does_so_too) { fail_in_one(world, "break"); }
 
 /* Whichever of the streams it is that meets with it, before or behind the ranks' meeting. */
-static void a_gpu_that_fails_ends_the_group_with_its_name(void **state)
+STATE_TEST(a_gpu_that_fails_ends_the_group_with_its_name, gpu_world_begin, gpu_world_end)
 {
     struct gpu_world *world = *state;
 
@@ -360,21 +341,17 @@ static void close_while_one_fails(struct gpu_world *world, const char *how)
         assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
 }
 
-static void a_group_is_closed_while_a_rank_fails(void **state)
-{
-    close_while_one_fails(*state, "fail");
-}
+GROUP_TEST(a_group_is_closed_while_a_rank_fails) { close_while_one_fails(world, "fail"); }
 
-static void a_group_is_closed_while_a_rank_has_begun_and_fails(void **state)
+GROUP_TEST(a_group_is_closed_while_a_rank_has_begun_and_fails)
 {
-    close_while_one_fails(*state, "break");
+    close_while_one_fails(world, "break");
 }
 
 /* ---- opening */
 
-static void replicas_on_one_gpu_make_no_group(void **state)
+GROUP_TEST(replicas_on_one_gpu_make_no_group)
 {
-    struct gpu_world *world = *state;
     struct device_queue *queues[GPU_REPLICAS] = {
         world->queues[0], world->queues[1], world->queues[0]};
     struct device_group *group = NULL;
@@ -388,9 +365,8 @@ static void replicas_on_one_gpu_make_no_group(void **state)
     assert_null(group);
 }
 
-static void one_replica_alone_has_what_it_gives(void **state)
+GROUP_TEST(one_replica_alone_has_what_it_gives)
 {
-    struct gpu_world *world = *state;
     struct gpu_held from = three(world), to = gpu_world_hold(world, 4); /* given */
     struct device_group *group = NULL;
     const struct device_group_values values = {
@@ -418,9 +394,8 @@ static void one_replica_alone_has_what_it_gives(void **state)
     gpu_world_drop(&to);
 }
 
-static void a_group_that_gets_no_event_is_told_so(void **state)
+GROUP_TEST(a_group_that_gets_no_event_is_told_so)
 {
-    struct gpu_world *world = *state;
     struct device_group *group = NULL;
     struct sumac_error error = {0};
 
@@ -444,10 +419,8 @@ static const struct refused {
     {"cuMemAlloc_v2", 2}, {"cuModuleLoadData", 2}, {"cuModuleGetFunction", CUDA_KERNELS + 1}};
 
 /* The scratch for wide values, and the kernels: the second device has no memory for them. */
-static void a_device_that_is_full_refuses_a_start_and_the_next_one_is_well(void **state)
+GROUP_TEST(a_device_that_is_full_refuses_a_start_and_the_next_one_is_well)
 {
-    struct gpu_world *world = *state;
-
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct gpu_held held = gpu_world_hold(world, MANY * 2); /* given */
         struct sumac_error error = {0};
@@ -488,9 +461,8 @@ static bool give_back(void *context)
     return true;
 }
 
-static void memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other(void **state)
+GROUP_TEST(memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = gpu_world_hold(world, MANY * 2); /* given */
     static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
     const struct device_group_values values = {
@@ -511,9 +483,8 @@ static void memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other(void
 }
 
 /* NCCL has one word for all of the driver's errors, and the driver has its own. */
-static void a_gpu_that_nccl_finds_failed_is_told_in_the_drivers_words(void **state)
+GROUP_TEST(a_gpu_that_nccl_finds_failed_is_told_in_the_drivers_words)
 {
-    struct gpu_world *world = *state;
     struct gpu_held held = three(world); /* given */
     struct sumac_error error = {0};
 
@@ -534,10 +505,8 @@ static void a_gpu_that_nccl_finds_failed_is_told_in_the_drivers_words(void **sta
     gpu_world_drop(&held);
 }
 
-static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
+GROUP_TEST(a_group_that_does_not_run_need_not_be_waited_for)
 {
-    struct gpu_world *world = *state;
-
     assert_int_equal(device_group_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
     gpu_world_finish(world);                                              /* of no call */
     assert_true(device_group_has(device_kind("GPU")->group_ops, SUMAC_REDUCE_SUM, SUMAC_INT8));
@@ -545,32 +514,9 @@ static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
     assert_false(device_group_has(device_kind("GPU")->group_ops, SUMAC_REDUCE_SUM, SUMAC_BOOL));
 }
 
-#define group_test(name) cmocka_unit_test_setup_teardown(name, gpu_world_begin, gpu_world_end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        group_test(a_wait_that_ends_too_early_names_who_has_not_come),
-        group_test(an_event_of_an_aborted_start_holds_nobody_up),
-        group_test(an_abort_ends_the_wait_and_touches_nothing_more),
-        group_test(an_abort_at_any_time_ends_it),
-        group_test(a_call_that_blocks_holds_up_nobody_who_aborts_the_group),
-        group_test(a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted),
-        group_test(a_rank_that_fails_ends_the_group_with_its_name),
-        group_test(a_rank_that_fails_when_all_have_begun_does_so_too),
-        group_test(a_gpu_that_fails_ends_the_group_with_its_name),
-        group_test(a_group_is_closed_while_a_rank_fails),
-        group_test(a_group_is_closed_while_a_rank_has_begun_and_fails),
-        group_test(replicas_on_one_gpu_make_no_group),
-        group_test(one_replica_alone_has_what_it_gives),
-        group_test(a_group_that_gets_no_event_is_told_so),
-        group_test(a_device_that_is_full_refuses_a_start_and_the_next_one_is_well),
-        group_test(memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other),
-        group_test(a_gpu_that_nccl_finds_failed_is_told_in_the_drivers_words),
-        group_test(a_group_that_does_not_run_need_not_be_waited_for),
-    };
-
     if (!gpu_world_is_there())
         return GPU_WORLD_SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -13,14 +13,8 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "cuda_updates.h"
 #include "half.h"
 #include "kernel_world.h"
@@ -283,7 +277,7 @@ static void of_every_function(const struct kernel_world *world, struct update_ca
 }
 
 /* Around the width of each type's tiles. */
-static void of_any_count_the_bits_are_the_cpus(void **state)
+STATE_TEST(of_any_count_the_bits_are_the_cpus, NULL, NULL)
 {
     static const uint64_t counts[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 17, 1031};
 
@@ -291,7 +285,7 @@ static void of_any_count_the_bits_are_the_cpus(void **state)
         of_every_function(*state, (struct update_case){.count = counts[i]});
 }
 
-static void from_any_element_on_the_bits_are_the_cpus(void **state)
+STATE_TEST(from_any_element_on_the_bits_are_the_cpus, NULL, NULL)
 {
     static const struct {
         uint64_t skip, gradient_skip;
@@ -304,7 +298,7 @@ static void from_any_element_on_the_bits_are_the_cpus(void **state)
                 .count = 1031, .skip = skips[i].skip, .gradient_skip = skips[i].gradient_skip});
 }
 
-static void spare_memory_gets_what_the_cpu_puts_there(void **state)
+STATE_TEST(spare_memory_gets_what_the_cpu_puts_there, NULL, NULL)
 {
     of_every_function(*state, (struct update_case){.count = 259, .is_spare = true});
     of_every_function(
@@ -313,7 +307,7 @@ static void spare_memory_gets_what_the_cpu_puts_there(void **state)
 }
 
 /* Two blocks for twenty thousand elements. */
-static void a_thread_takes_what_others_do_not(void **state)
+STATE_TEST(a_thread_takes_what_others_do_not, NULL, NULL)
 {
     const uint32_t blocks_max = updates.blocks_max;
 
@@ -323,7 +317,7 @@ static void a_thread_takes_what_others_do_not(void **state)
     updates.blocks_max = blocks_max;
 }
 
-static void a_gradient_of_float32_is_not_rounded_before_it_is_applied(void **state)
+STATE_TEST(a_gradient_of_float32_is_not_rounded_before_it_is_applied, NULL, NULL)
 {
     of_every_function(*state, (struct update_case){.count = 1031, .is_wide = true});
     of_every_function(*state, (struct update_case){.count = 64, .skip = 1, .is_wide = true});
@@ -331,14 +325,14 @@ static void a_gradient_of_float32_is_not_rounded_before_it_is_applied(void **sta
         *state, (struct update_case){.count = 65, .skip = 4, .gradient_skip = 4, .is_wide = true});
 }
 
-static void a_gradient_is_scaled_before_it_is_applied(void **state)
+STATE_TEST(a_gradient_is_scaled_before_it_is_applied, NULL, NULL)
 {
     of_every_function(*state, (struct update_case){.count = 1031, .scale = 0.3});
     of_every_function(*state, (struct update_case){.count = 17, .scale = 1});
 }
 
 /* Infinities, NaNs, subnormal numbers, negative accumulators. */
-static void of_any_bits_the_bits_are_the_cpus(void **state)
+STATE_TEST(of_any_bits_the_bits_are_the_cpus, NULL, NULL)
 {
     of_every_function(*state, (struct update_case){.count = COUNT_MAX, .is_raw = true});
     of_every_function(
@@ -350,7 +344,7 @@ static void of_any_bits_the_bits_are_the_cpus(void **state)
 #define ELEMENTS 1000u
 
 /* θ −= 0.01·g twice, and what is copied after it: nobody waits in between. */
-static void updates_take_their_turn_in_a_queue(void **state)
+STATE_TEST(updates_take_their_turn_in_a_queue, NULL, NULL)
 {
     const struct kernel_world *world = *state;
     const struct sumac_place host = {SUMAC_PLACE_HOST, 0};
@@ -403,7 +397,7 @@ static void updates_take_their_turn_in_a_queue(void **state)
 }
 
 /* The sentence is the driver's; the next update asks again. */
-static void a_device_without_room_for_kernels_says_so(void **state)
+STATE_TEST(a_device_without_room_for_kernels_says_so, NULL, NULL)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     void *symbol = library == NULL ? NULL : dlsym(library, "standin_fail_at");
@@ -438,12 +432,11 @@ static void a_device_without_room_for_kernels_says_so(void **state)
     device_close(device);
 }
 
-static void what_has_no_kernel_is_told(void **state)
+TEST(what_has_no_kernel_is_told)
 {
     struct update_function defined = *update_find_by_name("sgd");
     static const struct update_runner runner;
 
-    (void)state;
     defined.runner = &runner;
     assert_false(cuda_update_has(&defined, SUMAC_FLOAT32));
     assert_false(cuda_update_has(update_find_by_name("assign_add"), SUMAC_INT32));
@@ -451,20 +444,4 @@ static void what_has_no_kernel_is_told(void **state)
     assert_true(cuda_update_has(update_find_by_name("assign"), SUMAC_BFLOAT16));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_any_count_the_bits_are_the_cpus),
-        cmocka_unit_test(from_any_element_on_the_bits_are_the_cpus),
-        cmocka_unit_test(spare_memory_gets_what_the_cpu_puts_there),
-        cmocka_unit_test(a_thread_takes_what_others_do_not),
-        cmocka_unit_test(a_gradient_of_float32_is_not_rounded_before_it_is_applied),
-        cmocka_unit_test(a_gradient_is_scaled_before_it_is_applied),
-        cmocka_unit_test(of_any_bits_the_bits_are_the_cpus),
-        cmocka_unit_test(updates_take_their_turn_in_a_queue),
-        cmocka_unit_test(a_device_without_room_for_kernels_says_so),
-        cmocka_unit_test(what_has_no_kernel_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, begin, end);
-}
+int main(void) { return unit_run(begin, end); }

@@ -2,13 +2,7 @@
 /* devices.c -- which devices a program's replicas run on, where there are GPUs, however many. */
 #include "devices.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static struct sumac_error why;
 static uint32_t gpus;
@@ -22,9 +16,8 @@ choose(const char *text, uint32_t replicas, bool has_cuda_step, struct devices *
     return devices_choose(&wanted, devices, &why);
 }
 
-static void auto_is_all_gpus_of_a_program_that_has_a_step_for_them(void **state)
+TEST(auto_is_all_gpus_of_a_program_that_has_a_step_for_them)
 {
-    (void)state;
     struct devices devices = {0};
 
     assert_int_equal(choose(NULL, 0, true, &devices), SUMAC_OK);
@@ -38,9 +31,8 @@ static void auto_is_all_gpus_of_a_program_that_has_a_step_for_them(void **state)
     assert_ptr_equal(devices.kind, device_kind("CPU"));
 }
 
-static void as_many_replicas_as_are_asked_for_have_the_first_gpus(void **state)
+TEST(as_many_replicas_as_are_asked_for_have_the_first_gpus)
 {
-    (void)state;
     struct devices devices = {0};
     char expected[256];
 
@@ -58,9 +50,8 @@ static void as_many_replicas_as_are_asked_for_have_the_first_gpus(void **state)
     assert_string_equal(why.text, expected);
 }
 
-static void auto_is_cpus_where_there_are_fewer_gpus_than_replicas(void **state)
+TEST(auto_is_cpus_where_there_are_fewer_gpus_than_replicas)
 {
-    (void)state;
     struct devices devices = {0};
 
     assert_int_equal(choose("auto", gpus, true, &devices), SUMAC_OK);
@@ -70,9 +61,8 @@ static void auto_is_cpus_where_there_are_fewer_gpus_than_replicas(void **state)
     assert_int_equal(devices.count, gpus + 1);
 }
 
-static void gpus_are_named_in_the_order_of_their_replicas_each_once(void **state)
+TEST(gpus_are_named_in_the_order_of_their_replicas_each_once)
 {
-    (void)state;
     struct devices devices = {0};
 
     assert_int_equal(choose("gpu:2,0", 0, true, &devices), SUMAC_OK);
@@ -100,13 +90,6 @@ static void gpus_are_named_in_the_order_of_their_replicas_each_once(void **state
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_is_all_gpus_of_a_program_that_has_a_step_for_them),
-        cmocka_unit_test(as_many_replicas_as_are_asked_for_have_the_first_gpus),
-        cmocka_unit_test(auto_is_cpus_where_there_are_fewer_gpus_than_replicas),
-        cmocka_unit_test(gpus_are_named_in_the_order_of_their_replicas_each_once),
-    };
-
     assert_int_equal(device_count(device_kind("GPU"), &gpus, NULL), SUMAC_OK);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

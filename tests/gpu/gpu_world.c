@@ -2,14 +2,7 @@
 /* gpu_world.c -- three replicas on GPUs of their own. */
 #include "gpu_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <cuda.h>
 #include <dlfcn.h>
 

@@ -5,13 +5,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "half.h"
 
 /* ---- its begin and its end */

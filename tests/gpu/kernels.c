@@ -5,14 +5,8 @@
 #include "kernels.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "elements.h"
 #include "half.h"
 #include "kernel_world.h"
@@ -114,7 +108,7 @@ static void check_integers(const struct kernel_world *world, struct deed *deed)
     }
 }
 
-static void integers_are_widened_and_cut_off_again(void **state)
+STATE_TEST(integers_are_widened_and_cut_off_again, NULL, NULL)
 {
     of_every_shape(
         *state, (struct deed){CUDA_KERNEL_WIDEN_INT16, SUMAC_UINT32, SUMAC_UINT16, 0, 0, 0, 0},
@@ -160,7 +154,7 @@ static void check_widened(const struct kernel_world *world, struct deed *deed)
     kernel_assert_same(SUMAC_FLOAT32, to, expected, skip, deed->count, "widened"); /* then */
 }
 
-static void every_half_is_widened_times_its_weight(void **state)
+STATE_TEST(every_half_is_widened_times_its_weight, NULL, NULL)
 {
     for (int i = 0; i < 2; i++)
         of_every_shape(
@@ -186,7 +180,7 @@ static void check_narrowed(const struct kernel_world *world, struct deed *deed)
     kernel_assert_same(deed->to, to, expected, skip, deed->count, "narrowed"); /* then */
 }
 
-static void quotients_are_rounded_once_to_a_half(void **state)
+STATE_TEST(quotients_are_rounded_once_to_a_half, NULL, NULL)
 {
     for (int i = 0; i < 4; i++)
         of_every_shape(
@@ -221,7 +215,7 @@ static void check_scaled(const struct kernel_world *world, struct deed *deed)
     kernel_assert_same(deed->to, to, expected, deed->to_skip, deed->count, "scaled"); /* then */
 }
 
-static void a_product_has_the_bits_of_the_cpus(void **state)
+STATE_TEST(a_product_has_the_bits_of_the_cpus, NULL, NULL)
 {
     static const struct deed deeds[] = {
         {CUDA_KERNEL_SCALE_FLOAT16, SUMAC_FLOAT16, SUMAC_FLOAT16, 0, 0, 0, 0.3},
@@ -276,7 +270,7 @@ static void check_accumulated(const struct kernel_world *world, struct deed *dee
     free(wide);
 }
 
-static void a_weighted_sum_is_rounded_twice_like_the_cpus(void **state)
+STATE_TEST(a_weighted_sum_is_rounded_twice_like_the_cpus, NULL, NULL)
 {
     static const struct deed deeds[] = {
         {CUDA_KERNEL_ACCUMULATE_FLOAT16, SUMAC_FLOAT32, SUMAC_FLOAT16, 0, 0, 0, 0.3},
@@ -318,7 +312,7 @@ static void check_finite(
     kernel_assert_poisoned(to, sizeof(uint64_t), 0, sizeof(uint32_t));
 }
 
-static void one_that_is_not_finite_is_found_wherever_it_is(void **state)
+STATE_TEST(one_that_is_not_finite_is_found_wherever_it_is, NULL, NULL)
 {
     static const struct deed deeds[] = {
         {CUDA_KERNEL_FINITE_FLOAT16, SUMAC_UINT32, SUMAC_FLOAT16, 0, 0, 0, 0},
@@ -344,7 +338,7 @@ static void one_that_is_not_finite_is_found_wherever_it_is(void **state)
 }
 
 /* A NaN is found also behind the end of nothing: there is nothing. */
-static void of_nothing_all_are_finite(void **state)
+STATE_TEST(of_nothing_all_are_finite, NULL, NULL)
 {
     const struct deed deed = {CUDA_KERNEL_FINITE_FLOAT32, SUMAC_UINT32, SUMAC_FLOAT32, 0, 0, 0, 0};
     struct kernel_array arrays[] = {{to, sizeof(uint32_t), 0}, {from, sizeof(float), 0}};
@@ -357,17 +351,4 @@ static void of_nothing_all_are_finite(void **state)
     kernel_assert_poisoned(to, sizeof(uint32_t), 0, 0); /* then */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_are_widened_and_cut_off_again),
-        cmocka_unit_test(every_half_is_widened_times_its_weight),
-        cmocka_unit_test(quotients_are_rounded_once_to_a_half),
-        cmocka_unit_test(a_product_has_the_bits_of_the_cpus),
-        cmocka_unit_test(a_weighted_sum_is_rounded_twice_like_the_cpus),
-        cmocka_unit_test(one_that_is_not_finite_is_found_wherever_it_is),
-        cmocka_unit_test(of_nothing_all_are_finite),
-    };
-
-    return cmocka_run_group_tests(tests, kernel_world_begin, kernel_world_end);
-}
+int main(void) { return unit_run(kernel_world_begin, kernel_world_end); }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_call.c -- which calls of a start may be in one of NCCL's groups, where they have no order.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "nccl_call.h"
 #include "pause.h"
 
@@ -52,9 +46,8 @@ static const char *divided(const struct told *told, uint32_t count)
     return text;
 }
 
-static void calls_that_touch_nothing_of_one_another_are_one_batch(void **state)
+TEST(calls_that_touch_nothing_of_one_another_are_one_batch)
 {
-    (void)state;
     assert_string_equal(
         divided(
             (struct told[]){
@@ -67,9 +60,8 @@ static void calls_that_touch_nothing_of_one_another_are_one_batch(void **state)
 }
 
 /* The second one begins a batch, and what comes after that is compared with it alone. */
-static void a_call_that_touches_what_another_writes_begins_a_batch(void **state)
+TEST(a_call_that_touches_what_another_writes_begins_a_batch)
 {
-    (void)state;
     const struct told first = {NCCL_CALL_ALL_REDUCE, 0, 0, 8, 4};
     const struct told others[] = {
         {NCCL_CALL_ALL_REDUCE, 0, 20, 11, 4}, /* writes what it writes */
@@ -87,9 +79,8 @@ static void a_call_that_touches_what_another_writes_begins_a_batch(void **state)
             "110");
 }
 
-static void what_no_replica_reads_or_writes_is_not_touched(void **state)
+TEST(what_no_replica_reads_or_writes_is_not_touched)
 {
-    (void)state;
     assert_string_equal(
         divided(
             (struct told[]){
@@ -101,9 +92,8 @@ static void what_no_replica_reads_or_writes_is_not_touched(void **state)
         "100");
 }
 
-static void more_calls_than_a_batch_may_have_are_several(void **state)
+TEST(more_calls_than_a_batch_may_have_are_several)
 {
-    (void)state;
     struct nccl_call calls[3 * NCCL_BATCH_CALLS_MAX];
     static const uint64_t elements[REPLICAS];
     const void *from[REPLICAS] = {NULL};
@@ -124,9 +114,8 @@ static void more_calls_than_a_batch_may_have_are_several(void **state)
     assert_int_equal(batches, 3);
 }
 
-static void a_batch_that_is_full_of_bytes_gets_no_more_calls(void **state)
+TEST(a_batch_that_is_full_of_bytes_gets_no_more_calls)
 {
-    (void)state;
     void *at[4][REPLICAS]; /* apart */
     const uint64_t few[REPLICAS] = {1, 1}, many[REPLICAS] = {NCCL_BATCH_BYTES, NCCL_BATCH_BYTES};
     struct nccl_call calls[4];
@@ -148,9 +137,8 @@ static void a_batch_that_is_full_of_bytes_gets_no_more_calls(void **state)
 }
 
 /* How a call's scratch comes behind that of others. */
-static void a_batch_has_no_more_calls_than_it_has_scratch_for(void **state)
+TEST(a_batch_has_no_more_calls_than_it_has_scratch_for)
 {
-    (void)state;
     void *at[4][REPLICAS]; /* apart */
     const uint64_t half = NCCL_SCRATCH_BYTES_MAX / 8 / 64;
     const uint64_t few[REPLICAS] = {half, half}, many[REPLICAS] = {1u << 30, 1u << 30};
@@ -178,28 +166,12 @@ static void a_batch_has_no_more_calls_than_it_has_scratch_for(void **state)
 }
 
 /* Who sleeps so long at most sees the end of a wait less than 2 % late. */
-static void a_pause_is_a_small_part_of_the_wait(void **state)
+TEST(a_pause_is_a_small_part_of_the_wait)
 {
-    (void)state;
     assert_int_equal(pause_us(0), 0);
     for (uint64_t waited_us = 1; waited_us < 60000000; waited_us += waited_us / 2 + 1) {
         assert_true(pause_us(waited_us) * 50 <= waited_us);
         assert_true(pause_us(waited_us) <= PAUSE_US_MAX);
         assert_true(waited_us < 5000 || pause_us(waited_us) > 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_that_touch_nothing_of_one_another_are_one_batch),
-        cmocka_unit_test(a_call_that_touches_what_another_writes_begins_a_batch),
-        cmocka_unit_test(what_no_replica_reads_or_writes_is_not_touched),
-        cmocka_unit_test(more_calls_than_a_batch_may_have_are_several),
-        cmocka_unit_test(a_batch_that_is_full_of_bytes_gets_no_more_calls),
-        cmocka_unit_test(a_batch_has_no_more_calls_than_it_has_scratch_for),
-        cmocka_unit_test(a_pause_is_a_small_part_of_the_wait),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

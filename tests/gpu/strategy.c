@@ -1,46 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy.c -- strategies whose replicas are on GPUs come to what the same on CPUs come to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "gpu_world.h"
 #include "../returning.h"
 #include "strategy_pair.h"
 
 /* ---- reduced */
 
-static void sums_are_those_of_cpus_for_every_type_and_size(void **state)
+PAIR_TEST(sums_are_those_of_cpus_for_every_type_and_size)
 {
     static const uint64_t counts[] = {0, 1, 7, ELEMENTS_MAX};
     const struct step step = {.op = SUMAC_REDUCE_SUM, EVERYBODY};
 
     for (int dtype = SUMAC_INT8; dtype <= SUMAC_FLOAT64; dtype++)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-            same_on_both(*state, &step, each((enum sumac_dtype)dtype, SUMAC_SHAPE(counts[i]), 0));
+            same_on_both(pair, &step, each((enum sumac_dtype)dtype, SUMAC_SHAPE(counts[i]), 0));
 }
 
 /* Integers' are computed on the host, in floating point, and are on the devices all the same. */
-static void means_of_integers_are_those_of_cpus(void **state)
+PAIR_TEST(means_of_integers_are_those_of_cpus)
 {
     const struct step step = {.op = SUMAC_REDUCE_MEAN, EVERYBODY};
 
     for (int dtype = SUMAC_INT8; dtype <= SUMAC_UINT64; dtype++)
-        same_on_both(*state, &step, each((enum sumac_dtype)dtype, SUMAC_SHAPE(33), 0));
+        same_on_both(pair, &step, each((enum sumac_dtype)dtype, SUMAC_SHAPE(33), 0));
 }
 
 /* Of three replicas each is multiplied by a third, which is off by half a unit in the last place,
  * as are the three products, of at most 4, and the two sums, of at most 12: 6 · 2^-22. The CPU's
  * quotient is off by 2^-22 at most. */
-static void means_of_floats_are_those_of_cpus_to_rounding(void **state)
+PAIR_TEST(means_of_floats_are_those_of_cpus_to_rounding)
 {
-    struct pair *pair = *state;
     const struct step step = {.op = SUMAC_REDUCE_MEAN, EVERYBODY};
     struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(ELEMENTS_MAX), 0);
     struct sumac_value *there = ran(pair->gpus, &step, placed(pair->gpus, sumac_value_ref(value)));
@@ -74,9 +65,8 @@ static struct sumac_value *nest(struct sumac_strategy *strategy)
     return sumac_value_list(items, 80);
 }
 
-static void a_nest_is_the_same_however_it_is_packed(void **state)
+PAIR_TEST(a_nest_is_the_same_however_it_is_packed)
 {
-    struct pair *pair = *state;
     static const uint64_t packs[] = {0, 1, 1000, 1u << 20};
 
     for (size_t i = 0; i < sizeof packs / sizeof *packs; i++) {
@@ -105,10 +95,8 @@ static struct sumac_value *each_ones_rows(void)
     return sumac_value_per_replica(items, replicas, 0);
 }
 
-static void slices_are_those_of_cpus(void **state)
+PAIR_TEST(slices_are_those_of_cpus)
 {
-    struct pair *pair = *state;
-
     for (int op = SUMAC_REDUCE_SUM; op <= SUMAC_REDUCE_MEAN; op++) {
         const struct step step = {.op = (enum sumac_reduce_op)op, EVERYBODY};
         struct sumac_value *there = ran(pair->gpus, &step, placed(pair->gpus, each_ones_rows()));
@@ -121,22 +109,22 @@ static void slices_are_those_of_cpus(void **state)
 
 /* ---- gathered */
 
-static void uneven_rows_are_gathered_along_the_first_axis(void **state)
+PAIR_TEST(uneven_rows_are_gathered_along_the_first_axis)
 {
     const struct step step = {.axis = 0, EVERYBODY};
 
     for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
-        same_on_both(*state, &step, each((enum sumac_dtype)dtype, SUMAC_SHAPE(0, 7), 1));
-        same_on_both(*state, &step, each((enum sumac_dtype)dtype, SUMAC_SHAPE(5, 1, 3), 2));
+        same_on_both(pair, &step, each((enum sumac_dtype)dtype, SUMAC_SHAPE(0, 7), 1));
+        same_on_both(pair, &step, each((enum sumac_dtype)dtype, SUMAC_SHAPE(5, 1, 3), 2));
     }
 }
 
-static void other_axes_are_gathered_too(void **state)
+PAIR_TEST(other_axes_are_gathered_too)
 {
     for (int64_t axis = 1; axis < 3; axis++) {
         const struct step step = {.axis = axis, EVERYBODY};
-        same_on_both(*state, &step, each(SUMAC_INT32, SUMAC_SHAPE(1, 4, 3), 0)); /* theirs */
-        same_on_both(*state, &step, each(SUMAC_INT32, SUMAC_SHAPE(2, 4, 3), 0)); /* the host's */
+        same_on_both(pair, &step, each(SUMAC_INT32, SUMAC_SHAPE(1, 4, 3), 0)); /* theirs */
+        same_on_both(pair, &step, each(SUMAC_INT32, SUMAC_SHAPE(2, 4, 3), 0)); /* the host's */
     }
 }
 
@@ -204,9 +192,8 @@ copy_and_reduce(struct sumac_replica *replica, void *context, struct sumac_error
     return return_from_replica(replica, status, &returned);
 }
 
-static void what_a_replica_has_in_its_stream_comes_before_the_call(void **state)
+PAIR_TEST(what_a_replica_has_in_its_stream_comes_before_the_call)
 {
-    struct pair *pair = *state;
     struct sumac_value *result = NULL;
     struct sumac_error error = {0};
 
@@ -287,9 +274,8 @@ copy_and_read(struct sumac_replica *replica, void *context, struct sumac_error *
     return return_from_replica(replica, status, &returned);
 }
 
-static void a_replica_reads_what_its_stream_has_yet_to_write(void **state)
+PAIR_TEST(a_replica_reads_what_its_stream_has_yet_to_write)
 {
-    struct pair *pair = *state;
     struct sumac_buffer *here = NULL;
 
     assert_int_equal(sumac_buffer_create(ELEMENTS_MAX, &here), SUMAC_OK);
@@ -305,9 +291,8 @@ static void a_replica_reads_what_its_stream_has_yet_to_write(void **state)
     sumac_buffer_unref(here);
 }
 
-static void a_merge_call_finds_what_all_replicas_had_in_their_streams(void **state)
+PAIR_TEST(a_merge_call_finds_what_all_replicas_had_in_their_streams)
 {
-    struct pair *pair = *state;
     struct sumac_buffer *here = NULL;
     struct sumac_error error = {0};
 
@@ -330,9 +315,8 @@ static void a_merge_call_finds_what_all_replicas_had_in_their_streams(void **sta
 
 /* ---- values */
 
-static void a_value_on_a_gpu_is_compared_and_printed_as_what_it_is(void **state)
+PAIR_TEST(a_value_on_a_gpu_is_compared_and_printed_as_what_it_is)
 {
-    struct pair *pair = *state;
     struct sumac_value *here = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), 1), *other = NULL;
     struct sumac_value *there = placed(pair->gpus, sumac_value_ref(here));
     char text[200];
@@ -349,9 +333,8 @@ static void a_value_on_a_gpu_is_compared_and_printed_as_what_it_is(void **state)
     sumac_value_unref(here);
 }
 
-static void a_value_outlives_its_strategy(void **state)
+PAIR_TEST(a_value_outlives_its_strategy)
 {
-    struct pair *pair = *state;
     struct sumac_value *there = placed(pair->gpus, tensor(SUMAC_INT32, SUMAC_SHAPE(3), 0));
     struct sumac_value *here = NULL;
 
@@ -379,9 +362,8 @@ static void trained(
     }
 }
 
-static void updates_come_to_the_bits_of_cpus(void **state)
+PAIR_TEST(updates_come_to_the_bits_of_cpus)
 {
-    struct pair *pair = *state;
     static const char *const functions[] = {"sgd", "adagrad", "adam"};
 
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
@@ -420,10 +402,8 @@ write_and_read(struct sumac_replica *replica, void *context, struct sumac_error 
         &returned);
 }
 
-static void what_replicas_write_is_written_as_on_cpus(void **state)
+PAIR_TEST(what_replicas_write_is_written_as_on_cpus)
 {
-    struct pair *pair = *state;
-
     for (int how = SUMAC_SYNCHRONIZATION_ON_WRITE; how <= SUMAC_SYNCHRONIZATION_ON_READ; how++)
         for (int write = SUMAC_WRITE_ASSIGN; write <= SUMAC_WRITE_ASSIGN_SUB; write++) {
             const enum sumac_synchronization when = (enum sumac_synchronization)how;
@@ -501,10 +481,8 @@ static struct sumac_value *written_alone(struct sumac_strategy *strategy)
     return components;
 }
 
-static void a_component_that_was_written_alone_is_no_copy_of_the_others(void **state)
+PAIR_TEST(a_component_that_was_written_alone_is_no_copy_of_the_others)
 {
-    struct pair *pair = *state;
-
     enough(2);
     struct sumac_value *theirs = written_alone(pair->gpus);
     struct sumac_value *ours = written_alone(pair->cpus);
@@ -514,10 +492,8 @@ static void a_component_that_was_written_alone_is_no_copy_of_the_others(void **s
     sumac_value_unref(ours);
 }
 
-static void what_only_the_first_replica_writes_is_all_components(void **state)
+PAIR_TEST(what_only_the_first_replica_writes_is_all_components)
 {
-    struct pair *pair = *state;
-
     for (int write = SUMAC_WRITE_ASSIGN; write <= SUMAC_WRITE_ASSIGN_ADD; write++) {
         struct sumac_value *initial = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
         const struct sumac_variable_options options = {
@@ -547,26 +523,7 @@ static void what_only_the_first_replica_writes_is_all_components(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        pair_test(sums_are_those_of_cpus_for_every_type_and_size),
-        pair_test(means_of_integers_are_those_of_cpus),
-        pair_test(means_of_floats_are_those_of_cpus_to_rounding),
-        pair_test(a_nest_is_the_same_however_it_is_packed),
-        pair_test(slices_are_those_of_cpus),
-        pair_test(uneven_rows_are_gathered_along_the_first_axis),
-        pair_test(other_axes_are_gathered_too),
-        pair_test(what_a_replica_has_in_its_stream_comes_before_the_call),
-        pair_test(a_replica_reads_what_its_stream_has_yet_to_write),
-        pair_test(a_merge_call_finds_what_all_replicas_had_in_their_streams),
-        pair_test(a_value_on_a_gpu_is_compared_and_printed_as_what_it_is),
-        pair_test(a_value_outlives_its_strategy),
-        pair_test(updates_come_to_the_bits_of_cpus),
-        pair_test(what_replicas_write_is_written_as_on_cpus),
-        pair_test(a_component_that_was_written_alone_is_no_copy_of_the_others),
-        pair_test(what_only_the_first_replica_writes_is_all_components),
-    };
-
     if (!pair_is_there())
         return GPU_WORLD_SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_across.c -- what a strategy on GPUs is asked for across its replicas: reduced to one
  * device, in few groups of calls, with the results of CPUs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "gpu_world.h"
 #include "../returning.h"
 #include "strategy_pair.h"
 
-static void across_the_replicas_it_is_the_hosts(void **state)
+PAIR_TEST(across_the_replicas_it_is_the_hosts)
 {
-    struct pair *pair = *state;
     struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(9), 0), *sum = NULL, *other = NULL;
     struct sumac_value *there = placed(pair->gpus, sumac_value_ref(value));
 
@@ -49,9 +40,8 @@ static uint64_t counted(
 }
 
 /* One device gets it: a call of each rank, and one piece of memory, which the next one takes. */
-static void what_is_wanted_once_is_reduced_to_one_device(void **state)
+PAIR_TEST(what_is_wanted_once_is_reduced_to_one_device)
 {
-    struct pair *pair = *state;
     struct sumac_value *there = placed(pair->gpus, each(SUMAC_FLOAT32, SUMAC_SHAPE(9), 0));
 
     gpu_world_count(""); /* who cannot be asked is no stand-in */
@@ -66,10 +56,8 @@ static void what_is_wanted_once_is_reduced_to_one_device(void **state)
     sumac_value_unref(there);
 }
 
-static void across_the_replicas_every_type_is_reduced_as_on_cpus(void **state)
+PAIR_TEST(across_the_replicas_every_type_is_reduced_as_on_cpus)
 {
-    struct pair *pair = *state;
-
     for (int dtype = SUMAC_INT8; dtype <= SUMAC_FLOAT64; dtype++) {
         struct sumac_value *value = each((enum sumac_dtype)dtype, SUMAC_SHAPE(ELEMENTS_MAX), 0);
         struct sumac_value *there = placed(pair->gpus, sumac_value_ref(value));
@@ -89,9 +77,8 @@ static void across_the_replicas_every_type_is_reduced_as_on_cpus(void **state)
 
 /* Where a variable is the destination, all_reduce gives each device its own, and the host nothing.
  */
-static void what_is_reduced_to_a_variable_stays_on_its_devices(void **state)
+PAIR_TEST(what_is_reduced_to_a_variable_stays_on_its_devices)
 {
-    struct pair *pair = *state;
     struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0), *sum = NULL;
     struct sumac_value *there = placed(pair->gpus, sumac_value_ref(value)), *other = NULL;
     struct sumac_variable *variable = variable_of(pair->gpus, NULL, SUMAC_SYNCHRONIZATION_ON_WRITE);
@@ -132,10 +119,8 @@ static struct sumac_value *batch(bool is_list)
     return is_list ? sumac_value_list(items, 5) : sumac_value_tuple(items, 5);
 }
 
-static void a_batch_is_a_list_of_what_each_comes_to(void **state)
+PAIR_TEST(a_batch_is_a_list_of_what_each_comes_to)
 {
-    struct pair *pair = *state;
-
     for (int is_list = 0; is_list < 2; is_list++) {
         struct sumac_value *here = batch(is_list == 1), *sums = NULL, *others = NULL;
         struct sumac_value *there = placed(pair->gpus, sumac_value_ref(here));
@@ -182,9 +167,8 @@ static uint64_t groups_of_a_batch(uint64_t bytes_per_pack)
     return groups;
 }
 
-static void a_batch_is_as_few_groups_as_its_packs(void **state)
+TEST(a_batch_is_as_few_groups_as_its_packs)
 {
-    (void)state;
     gpu_world_count(""); /* who cannot be asked is no stand-in */
     enough(2);
     const uint64_t one = groups_of_a_batch(0);
@@ -218,9 +202,8 @@ merge_and_reduce(struct sumac_replica *replica, void *context, struct sumac_erro
         &returned);
 }
 
-static void what_a_merge_call_reduces_is_each_replicas_own(void **state)
+PAIR_TEST(what_a_merge_call_reduces_is_each_replicas_own)
 {
-    struct pair *pair = *state;
     struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(9), 0), *there = NULL, *here = NULL;
     struct sumac_value *away = placed(pair->gpus, sumac_value_ref(value));
 
@@ -238,17 +221,7 @@ static void what_a_merge_call_reduces_is_each_replicas_own(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        pair_test(across_the_replicas_it_is_the_hosts),
-        pair_test(what_is_wanted_once_is_reduced_to_one_device),
-        pair_test(across_the_replicas_every_type_is_reduced_as_on_cpus),
-        pair_test(what_is_reduced_to_a_variable_stays_on_its_devices),
-        pair_test(a_batch_is_a_list_of_what_each_comes_to),
-        pair_test(what_a_merge_call_reduces_is_each_replicas_own),
-        cmocka_unit_test(a_batch_is_as_few_groups_as_its_packs),
-    };
-
     if (!pair_is_there())
         return GPU_WORLD_SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

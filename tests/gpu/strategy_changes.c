@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_changes.c -- a variable on GPUs is changed in one way after the other: by kernels, by
  * the host, of all components and of one alone. It is what the same makes of it on CPUs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "gpu_world.h"
 #include "strategy_pair.h"
 
@@ -76,7 +71,7 @@ static struct sumac_value *seen_of(struct sumac_variable *variable, bool slots)
 
 /* How often it was changed, and its slots, go from one change to the next, by whomever that is
  * computed: of all components at once, of one alone, and of those that are not alike since. */
-static void changes_of_every_kind_go_on_as_on_cpus(void **state)
+PAIR_TEST(changes_of_every_kind_go_on_as_on_cpus)
 {
     static const struct sumac_schedule halved = {
         .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 0.5};
@@ -84,7 +79,6 @@ static void changes_of_every_kind_go_on_as_on_cpus(void **state)
         APPLY,         APPLY_ROWS, APPLY, ADD, APPLY,         ASSIGN, APPLY,      APPLY_ROWS,
         APPLY_TO_LAST, APPLY_ROWS, APPLY, ADD, APPLY_TO_LAST, ASSIGN, APPLY_ROWS, APPLY};
     struct sumac_function adam = SUMAC_FUNCTION("adam", {"learning_rate", 64});
-    const struct pair *pair = *state;
     struct sumac_variable *variables[2];
 
     adam.schedule = &halved;
@@ -110,11 +104,7 @@ static void changes_of_every_kind_go_on_as_on_cpus(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        pair_test(changes_of_every_kind_go_on_as_on_cpus),
-    };
-
     if (!pair_is_there())
         return GPU_WORLD_SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

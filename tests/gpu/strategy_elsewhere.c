@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_elsewhere.c -- a strategy that is given what lies on GPUs that are none of its devices
  * comes to what it comes to with the same on the host. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "gpu_world.h"
 #include "../returning.h"
 #include "strategy_pair.h"
@@ -54,7 +46,7 @@ static void same_of_gpus(
     sumac_value_unref(value);
 }
 
-static void cpus_reduce_and_gather_what_lies_on_gpus(void **state)
+PAIR_TEST(cpus_reduce_and_gather_what_lies_on_gpus)
 {
     struct step steps[] = {
         {.op = SUMAC_REDUCE_SUM, EVERYBODY},
@@ -63,10 +55,10 @@ static void cpus_reduce_and_gather_what_lies_on_gpus(void **state)
         {.axis = 1, EVERYBODY}};
 
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        same_of_gpus(*state, call_step, &steps[i], each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
+        same_of_gpus(pair, call_step, &steps[i], each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
 }
 
-static void cpus_reduce_slices_that_lie_on_gpus(void **state)
+PAIR_TEST(cpus_reduce_slices_that_lie_on_gpus)
 {
     struct step step = {.op = SUMAC_REDUCE_SUM, EVERYBODY};
     static const int64_t indices[] = {4, 0, 4, 2};
@@ -76,7 +68,7 @@ static void cpus_reduce_slices_that_lie_on_gpus(void **state)
         items[i] = sumac_value_indexed_slices(
             tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2 + i, 3), i),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2 + i), indices), SUMAC_SHAPE(5, 3));
-    same_of_gpus(*state, call_step, &step, sumac_value_per_replica(items, replicas, 0));
+    same_of_gpus(pair, call_step, &step, sumac_value_per_replica(items, replicas, 0));
 }
 
 static enum sumac_status
@@ -91,9 +83,8 @@ assign_and_read(struct sumac_replica *replica, void *context, struct sumac_error
         &returned);
 }
 
-static void replicas_on_cpus_assign_what_lies_on_gpus(void **state)
+PAIR_TEST(replicas_on_cpus_assign_what_lies_on_gpus)
 {
-    const struct pair *pair = *state;
     struct sumac_variable *variable = variable_of(pair->cpus, "sgd", SUMAC_SYNCHRONIZATION_AUTO);
 
     same_of_gpus(pair, assign_and_read, variable, each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
@@ -126,15 +117,14 @@ to_own_device(struct sumac_replica *replica, void *context, struct sumac_error *
         &returned);
 }
 
-static void the_device_of_a_replica_on_a_cpu_is_the_host(void **state)
+PAIR_TEST(the_device_of_a_replica_on_a_cpu_is_the_host)
 {
-    same_of_gpus(*state, to_own_device, NULL, each(SUMAC_FLOAT32, SUMAC_SHAPE(7), 0));
+    same_of_gpus(pair, to_own_device, NULL, each(SUMAC_FLOAT32, SUMAC_SHAPE(7), 0));
 }
 
 /* One replica, and the caller's thread, without a device. */
-static void a_strategy_without_devices_sums_what_lies_on_a_gpu(void **state)
+PAIR_TEST(a_strategy_without_devices_sums_what_lies_on_a_gpu)
 {
-    const struct pair *pair = *state;
     const struct sumac_strategy_options options = {.kind = SUMAC_STRATEGY_DEFAULT};
     struct sumac_strategy *alone = NULL;
     struct sumac_value *near = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(7), 1), *sum = NULL, *far = NULL;
@@ -155,9 +145,8 @@ static void a_strategy_without_devices_sums_what_lies_on_a_gpu(void **state)
 
 /* ---- across */
 
-static void across_cpus_what_lies_on_gpus_is_reduced_and_gathered(void **state)
+PAIR_TEST(across_cpus_what_lies_on_gpus_is_reduced_and_gathered)
 {
-    const struct pair *pair = *state;
     struct sumac_value *near = each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
     struct sumac_value *far = placed(pair->gpus, sumac_value_ref(near)); /* given */
     struct sumac_value *const values[] = {far, near};
@@ -186,9 +175,8 @@ static void across_cpus_what_lies_on_gpus_is_reduced_and_gathered(void **state)
     }
 }
 
-static void the_devices_of_cpus_are_the_host(void **state)
+PAIR_TEST(the_devices_of_cpus_are_the_host)
 {
-    const struct pair *pair = *state;
     struct sumac_value *near = each(SUMAC_FLOAT32, SUMAC_SHAPE(7), 0);
     struct sumac_value *far = placed(pair->gpus, sumac_value_ref(near)); /* given */
 
@@ -200,9 +188,8 @@ static void the_devices_of_cpus_are_the_host(void **state)
     sumac_value_unref(near);
 }
 
-static void items_of_more_replicas_than_there_are_go_to_no_devices(void **state)
+PAIR_TEST(items_of_more_replicas_than_there_are_go_to_no_devices)
 {
-    const struct pair *pair = *state;
     struct sumac_strategy *const strategies[] = {pair->gpus, pair->cpus};
     struct sumac_value *items[REPLICAS_MAX + 1], *more, *nowhere = NULL;
     struct sumac_error error = {0};
@@ -229,9 +216,8 @@ static void items_of_more_replicas_than_there_are_go_to_no_devices(void **state)
 
 /* ---- created */
 
-static void a_variable_of_cpus_begins_with_what_lies_on_a_gpu(void **state)
+PAIR_TEST(a_variable_of_cpus_begins_with_what_lies_on_a_gpu)
 {
-    const struct pair *pair = *state;
     struct sumac_value *near = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(7), 1), *read = NULL;
     struct sumac_value *far = placed(pair->gpus, sumac_value_ref(near)); /* given */
     const struct sumac_variable_options options = {.name = "w", .initial = far};
@@ -247,9 +233,8 @@ static void a_variable_of_cpus_begins_with_what_lies_on_a_gpu(void **state)
     sumac_value_unref(near);
 }
 
-static void an_initial_value_that_is_not_copied_is_told_as_the_gpu_says_it(void **state)
+PAIR_TEST(an_initial_value_that_is_not_copied_is_told_as_the_gpu_says_it)
 {
-    const struct pair *pair = *state;
     struct sumac_variable *variable = NULL;
     struct sumac_error error = {0};
 
@@ -271,9 +256,8 @@ static void an_initial_value_that_is_not_copied_is_told_as_the_gpu_says_it(void 
 /* ---- memory */
 
 /* What an allocation fails with is told as the driver says it: memory is one thing of several. */
-static void a_device_that_has_failed_is_not_told_as_full(void **state)
+PAIR_TEST(a_device_that_has_failed_is_not_told_as_full)
 {
-    const struct pair *pair = *state;
     struct sumac_error error = {0};
     struct sumac_value *near, *far = NULL;
 
@@ -308,9 +292,8 @@ take_all(struct sumac_replica *replica, void *context, struct sumac_error *error
     return status;
 }
 
-static void memory_that_is_kept_is_given_to_who_wants_some(void **state)
+PAIR_TEST(memory_that_is_kept_is_given_to_who_wants_some)
 {
-    const struct pair *pair = *state;
     struct sumac_value *near = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(7), 1);
     struct sumac_error error = {0};
 
@@ -328,22 +311,7 @@ static void memory_that_is_kept_is_given_to_who_wants_some(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        pair_test(cpus_reduce_and_gather_what_lies_on_gpus),
-        pair_test(cpus_reduce_slices_that_lie_on_gpus),
-        pair_test(replicas_on_cpus_assign_what_lies_on_gpus),
-        pair_test(the_device_of_a_replica_on_a_cpu_is_the_host),
-        pair_test(a_strategy_without_devices_sums_what_lies_on_a_gpu),
-        pair_test(across_cpus_what_lies_on_gpus_is_reduced_and_gathered),
-        pair_test(the_devices_of_cpus_are_the_host),
-        pair_test(a_variable_of_cpus_begins_with_what_lies_on_a_gpu),
-        pair_test(an_initial_value_that_is_not_copied_is_told_as_the_gpu_says_it),
-        pair_test(a_device_that_has_failed_is_not_told_as_full),
-        pair_test(memory_that_is_kept_is_given_to_who_wants_some),
-        pair_test(items_of_more_replicas_than_there_are_go_to_no_devices),
-    };
-
     if (!pair_is_there())
         return GPU_WORLD_SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

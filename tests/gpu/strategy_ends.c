@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_ends.c -- what becomes of a strategy on GPUs when a replica does not come, when NCCL
  * fails, when there is no memory; and which options make none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <semaphore.h>
 
 #include "gpu_world.h"
@@ -34,9 +27,8 @@ static void assert_fails(
     sumac_value_unref(value);
 }
 
-static void a_replica_that_makes_no_call_is_named_and_the_next_run_is_well(void **state)
+PAIR_TEST(a_replica_that_makes_no_call_is_named_and_the_next_run_is_well)
 {
-    struct pair *pair = *state;
     const struct step gone = {
         .op = SUMAC_REDUCE_SUM, .absent = replicas - 1, .failing = REPLICAS_MAX};
     const struct step failing = {.op = SUMAC_REDUCE_SUM, .absent = REPLICAS_MAX, .failing = 0};
@@ -49,11 +41,10 @@ static void a_replica_that_makes_no_call_is_named_and_the_next_run_is_well(void 
 }
 
 /* The time is what ends it: it need only be over before the test's is. */
-static void a_rank_that_stalls_ends_this_call_and_all_that_follow(void **state)
+TEST(a_rank_that_stalls_ends_this_call_and_all_that_follow)
 {
     const struct step step = {.op = SUMAC_REDUCE_SUM, EVERYBODY};
 
-    (void)state;
     enough(3);
     gpu_world_nccl_fault("stall", 1, 1); /* given */
     struct sumac_strategy *strategy = on("gpu", 1000);
@@ -65,12 +56,11 @@ static void a_rank_that_stalls_ends_this_call_and_all_that_follow(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_nccl_that_fails_ends_this_call_and_all_that_follow(void **state)
+TEST(a_nccl_that_fails_ends_this_call_and_all_that_follow)
 {
     static const char *const how[] = {"fail", "break"};
     const struct step step = {.op = SUMAC_REDUCE_SUM, EVERYBODY};
 
-    (void)state;
     enough(3);
     for (size_t i = 0; i < 2; i++) {
         gpu_world_nccl_fault(how[i], 2, 1);
@@ -82,11 +72,10 @@ static void a_nccl_that_fails_ends_this_call_and_all_that_follow(void **state)
     }
 }
 
-static void the_remedy_for_a_gpu_that_nccl_finds_failed_is_the_end_of_the_process(void **state)
+TEST(the_remedy_for_a_gpu_that_nccl_finds_failed_is_the_end_of_the_process)
 {
     const struct step step = {.op = SUMAC_REDUCE_SUM, EVERYBODY};
 
-    (void)state;
     enough(3);
     gpu_world_nccl_fault("cuda", 2, 1); /* given */
     struct sumac_strategy *strategy = on("gpu", 0);
@@ -109,9 +98,8 @@ leave_a_copy(struct sumac_replica *replica, void *context, struct sumac_error *e
                : SUMAC_OK;
 }
 
-static void what_fails_behind_a_function_is_the_runs_error(void **state)
+TEST(what_fails_behind_a_function_is_the_runs_error)
 {
-    (void)state;
     gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
     struct sumac_strategy *strategy = on("gpu", 0);
     struct sumac_value *there = placed(strategy, tensor(SUMAC_UINT8, SUMAC_SHAPE(64), 0));
@@ -182,53 +170,10 @@ static struct sumac_strategy *impatient(void)
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
-/* Nothing frees such a GPU but the end of the process. The program that uses the strategy goes on,
- * and what the GPU may still use is left behind. */
-static void a_kernel_that_never_ends_ends_the_strategy_and_not_the_program(void **state)
-{
-    static struct endless endless[2] = {{.is_awaited = false}, {.is_awaited = true}};
-
-    (void)state;
-    gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
-    if (__lsan_disable != NULL)
-        __lsan_disable();
-    for (int round = 0; round < 2; round++) {
-        struct sumac_strategy *strategy = impatient(); /* given */
-        struct sumac_variable *variable = variable_of(strategy, "adam", SUMAC_SYNCHRONIZATION_AUTO);
-        struct sumac_value *gradient = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
-        struct sumac_error error = {0};
-
-        assert_int_equal(sem_init(&endless[round].released, 0, 0), 0);
-        assert_int_equal(/* when */
-                         run_with(
-                             strategy, leave_what_never_ends, &endless[round], NULL, NULL, &error),
-                         SUMAC_DEADLINE_EXCEEDED);
-
-        if (strstr(/* then */
-                   error.text,
-                   round == 0 ? "replica 0 (GPU:0) has not done what is in its stream in 20 ms; "
-                                "end the process, which alone frees the GPU"
-                              : "GPU:0 has not done what is in the stream in 20 ms") == NULL)
-            fail_msg("%s", error.text);
-        assert_int_equal(
-            run_with(strategy, leave_what_never_ends, &endless[round], NULL, NULL, &error),
-            SUMAC_DEADLINE_EXCEEDED);
-        assert_int_equal(
-            sumac_variable_apply(variable, NULL, NULL, gradient, &error), SUMAC_DEADLINE_EXCEEDED);
-        sumac_value_unref(gradient);
-        assert_int_equal(sumac_strategy_close(strategy, &error), SUMAC_OK); /* it returns */
-        assert_int_equal(sem_post(&endless[round].released), 0);
-    }
-    if (__lsan_enable != NULL)
-        __lsan_enable();
-}
-
 /* Each allocation fails in its turn: that is told, nothing else has changed, and the next is well.
  */
-static void memory_that_is_not_given_is_an_error_and_no_more(void **state)
+PAIR_TEST(memory_that_is_not_given_is_an_error_and_no_more)
 {
-    struct pair *pair = *state;
-
     gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
     struct sumac_variable *variable =
         variable_of(pair->gpus, "adam", SUMAC_SYNCHRONIZATION_ON_WRITE);
@@ -261,14 +206,13 @@ static void memory_that_is_not_given_is_an_error_and_no_more(void **state)
 }
 
 /* Which call of the driver's it may be that fails: it is told, and nobody waits for ever. */
-static void a_driver_that_fails_is_an_error_and_the_next_strategy_is_well(void **state)
+TEST(a_driver_that_fails_is_an_error_and_the_next_strategy_is_well)
 {
     static const char *const functions[] = {
         "cuStreamCreate", "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent",
         "cuMemcpyAsync",  "cuMemAlloc_v2", "stream"};
     const struct step step = {.op = SUMAC_REDUCE_SUM, EVERYBODY};
 
-    (void)state;
     gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         const struct sumac_strategy_options options = {
@@ -326,9 +270,8 @@ static void assert_refused(
     assert_null(strategy);
 }
 
-static void devices_that_make_no_sense_are_refused_with_what_to_do(void **state)
+TEST(devices_that_make_no_sense_are_refused_with_what_to_do)
 {
-    (void)state;
     assert_refused(
         &(struct sumac_strategy_options){.kind = SUMAC_STRATEGY_DEFAULT, .devices = "gpu"},
         SUMAC_INVALID_ARGUMENT, "make a one_device strategy");
@@ -361,12 +304,11 @@ static void assert_says_why(const char *text)
 }
 
 /* Whichever event it is, of a replica's, of a group's or of an update's. */
-static void an_event_that_is_not_recorded_is_said_with_why(void **state)
+TEST(an_event_that_is_not_recorded_is_said_with_why)
 {
     bool over = false;
     uint32_t failures = 0;
 
-    (void)state;
     gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
     for (uint64_t nth = 1; !over && nth < NTH_MAX; nth++) {
         struct sumac_strategy *strategy = on("gpu", 0);
@@ -393,23 +335,49 @@ static void an_event_that_is_not_recorded_is_said_with_why(void **state)
     assert_true(over && failures > 0);
 }
 
+/* The last case: its contexts stay. Nothing frees such a GPU but the end of the process. The
+ * program that uses the strategy goes on, and what the GPU may still use is left behind. */
+TEST(a_kernel_that_never_ends_ends_the_strategy_and_not_the_program)
+{
+    static struct endless endless[2] = {{.is_awaited = false}, {.is_awaited = true}};
+
+    gpu_world_fail_at("", 0, 0); /* a driver that ignores this is no stand-in */
+    if (__lsan_disable != NULL)
+        __lsan_disable();
+    for (int round = 0; round < 2; round++) {
+        struct sumac_strategy *strategy = impatient(); /* given */
+        struct sumac_variable *variable = variable_of(strategy, "adam", SUMAC_SYNCHRONIZATION_AUTO);
+        struct sumac_value *gradient = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
+        struct sumac_error error = {0};
+
+        assert_int_equal(sem_init(&endless[round].released, 0, 0), 0);
+        assert_int_equal(/* when */
+                         run_with(
+                             strategy, leave_what_never_ends, &endless[round], NULL, NULL, &error),
+                         SUMAC_DEADLINE_EXCEEDED);
+
+        if (strstr(/* then */
+                   error.text,
+                   round == 0 ? "replica 0 (GPU:0) has not done what is in its stream in 20 ms; "
+                                "end the process, which alone frees the GPU"
+                              : "GPU:0 has not done what is in the stream in 20 ms") == NULL)
+            fail_msg("%s", error.text);
+        assert_int_equal(
+            run_with(strategy, leave_what_never_ends, &endless[round], NULL, NULL, &error),
+            SUMAC_DEADLINE_EXCEEDED);
+        assert_int_equal(
+            sumac_variable_apply(variable, NULL, NULL, gradient, &error), SUMAC_DEADLINE_EXCEEDED);
+        sumac_value_unref(gradient);
+        assert_int_equal(sumac_strategy_close(strategy, &error), SUMAC_OK); /* it returns */
+        assert_int_equal(sem_post(&endless[round].released), 0);
+    }
+    if (__lsan_enable != NULL)
+        __lsan_enable();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        pair_test(a_replica_that_makes_no_call_is_named_and_the_next_run_is_well),
-        cmocka_unit_test(a_rank_that_stalls_ends_this_call_and_all_that_follow),
-        cmocka_unit_test(a_nccl_that_fails_ends_this_call_and_all_that_follow),
-        cmocka_unit_test(the_remedy_for_a_gpu_that_nccl_finds_failed_is_the_end_of_the_process),
-        cmocka_unit_test(what_fails_behind_a_function_is_the_runs_error),
-        pair_test(memory_that_is_not_given_is_an_error_and_no_more),
-        cmocka_unit_test(a_driver_that_fails_is_an_error_and_the_next_strategy_is_well),
-        cmocka_unit_test(devices_that_make_no_sense_are_refused_with_what_to_do),
-        cmocka_unit_test(an_event_that_is_not_recorded_is_said_with_why),
-        /* the last: its contexts stay */
-        cmocka_unit_test(a_kernel_that_never_ends_ends_the_strategy_and_not_the_program),
-    };
-
     if (!pair_is_there())
         return GPU_WORLD_SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

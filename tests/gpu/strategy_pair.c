@@ -2,15 +2,7 @@
 /* strategy_pair.c -- the same strategy on GPUs and on CPUs, and what is run in both. */
 #include "strategy_pair.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "gpu_world.h"
 #include "gpus.h"
 #include "../returning.h"

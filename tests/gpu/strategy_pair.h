@@ -26,7 +26,7 @@ struct pair {
 /* Setup and teardown of a test. */
 int pair_begin(void **state);
 int pair_end(void **state);
-#define pair_test(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
+#define PAIR_TEST(name) FIXTURE_TEST(name, struct pair *pair, pair_begin, pair_end)
 
 /* ---- values: small whole numbers, of which sums are exact in any order, in any type */
 

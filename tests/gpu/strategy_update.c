@@ -4,18 +4,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "gpu_world.h"
 #include "../returning.h"
 #include "strategy_pair.h"
@@ -84,7 +76,7 @@ static void assert_trained_alike(
 }
 
 /* What kernels there are, and what is the host's. */
-static void every_function_on_every_type_comes_to_the_bits_of_cpus(void **state)
+PAIR_TEST(every_function_on_every_type_comes_to_the_bits_of_cpus)
 {
     const struct update_function *function;
 
@@ -92,11 +84,11 @@ static void every_function_on_every_type_comes_to_the_bits_of_cpus(void **state)
         for (int dtype = SUMAC_INT8; dtype <= SUMAC_FLOAT64; dtype++)
             if ((function->dtypes >> dtype & 1) != 0)
                 assert_trained_alike(
-                    *state, (enum sumac_dtype)dtype,
+                    pair, (enum sumac_dtype)dtype,
                     &(struct sumac_function){.name = function->name});
 }
 
-static void hyperparameters_and_schedules_are_those_of_cpus(void **state)
+PAIR_TEST(hyperparameters_and_schedules_are_those_of_cpus)
 {
     static const struct sumac_schedule halved = {
         .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 0.5};
@@ -110,7 +102,7 @@ static void hyperparameters_and_schedules_are_those_of_cpus(void **state)
 
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         for (int dtype = SUMAC_FLOAT16; dtype <= SUMAC_FLOAT64; dtype++)
-            assert_trained_alike(*state, (enum sumac_dtype)dtype, &functions[i]);
+            assert_trained_alike(pair, (enum sumac_dtype)dtype, &functions[i]);
 }
 
 /* ---- by whom */
@@ -132,10 +124,8 @@ static uint64_t counted(
     return count;
 }
 
-static void an_update_is_a_launch_on_each_device_and_nothing_is_copied(void **state)
+PAIR_TEST(an_update_is_a_launch_on_each_device_and_nothing_is_copied)
 {
-    struct pair *pair = *state;
-
     gpu_world_count(""); /* who cannot be asked is no stand-in */
     struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
@@ -146,10 +136,8 @@ static void an_update_is_a_launch_on_each_device_and_nothing_is_copied(void **st
     sumac_value_unref(gradient);
 }
 
-static void slots_that_a_function_does_not_have_are_left_where_they_are(void **state)
+PAIR_TEST(slots_that_a_function_does_not_have_are_left_where_they_are)
 {
-    struct pair *pair = *state;
-
     gpu_world_count("");
     struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
@@ -159,10 +147,8 @@ static void slots_that_a_function_does_not_have_are_left_where_they_are(void **s
 }
 
 /* Each update gives up what the next one writes to. */
-static void updates_take_the_memory_of_those_before(void **state)
+PAIR_TEST(updates_take_the_memory_of_those_before)
 {
-    struct pair *pair = *state;
-
     gpu_world_count("");
     struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
@@ -174,10 +160,8 @@ static void updates_take_the_memory_of_those_before(void **state)
 }
 
 /* It is brought to each device, and the variable to none. */
-static void a_gradient_of_the_hosts_is_brought_to_the_devices(void **state)
+PAIR_TEST(a_gradient_of_the_hosts_is_brought_to_the_devices)
 {
-    struct pair *pair = *state;
-
     gpu_world_count("");
     struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = tensor(SUMAC_FLOAT32, shape, 1);
@@ -197,10 +181,8 @@ static struct sumac_value *rows(void)
 }
 
 /* Integers, and rows, are the host's. */
-static void what_has_no_kernel_is_launched_nowhere(void **state)
+PAIR_TEST(what_has_no_kernel_is_launched_nowhere)
 {
-    struct pair *pair = *state;
-
     gpu_world_count("");
     struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_INT32, NULL);
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_INT32, shape, 1));
@@ -258,9 +240,8 @@ static struct sumac_value *updated(struct sumac_strategy *strategy, struct sumac
     return result;
 }
 
-static void components_are_updated_one_by_one_too(void **state)
+PAIR_TEST(components_are_updated_one_by_one_too)
 {
-    struct pair *pair = *state;
     struct sumac_value *there = updated(pair->gpus, mirrored(pair->gpus, SUMAC_FLOAT32, "adam"));
     struct sumac_value *here = updated(pair->cpus, mirrored(pair->cpus, SUMAC_FLOAT32, "adam"));
 
@@ -282,10 +263,8 @@ update_twice(struct sumac_replica *replica, void *context, struct sumac_error *e
         replica, sumac_variable_update(context, replica, &update, &returned, error), &returned);
 }
 
-static void updates_one_by_one_take_the_memory_of_those_before(void **state)
+PAIR_TEST(updates_one_by_one_take_the_memory_of_those_before)
 {
-    struct pair *pair = *state;
-
     gpu_world_count("");
     struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
@@ -315,9 +294,8 @@ read_own(struct sumac_replica *replica, void *context, struct sumac_error *error
 }
 
 /* A tensor that a replica's device has already, across: it is the same in all replicas. */
-static void what_is_assigned_from_one_device_is_mirrored(void **state)
+PAIR_TEST(what_is_assigned_from_one_device_is_mirrored)
 {
-    struct pair *pair = *state;
     struct sumac_variable *variable = mirrored(pair->gpus, SUMAC_FLOAT32, NULL);
 
     enough(2);
@@ -399,9 +377,8 @@ add(struct sumac_replica *replica, void *context, struct sumac_error *error)
         &returned);
 }
 
-static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **state)
+PAIR_TEST(what_a_replica_has_in_its_stream_comes_before_its_own_write)
 {
-    struct pair *pair = *state;
     const struct sumac_function none = {.name = NULL};
     const enum sumac_synchronization how = SUMAC_SYNCHRONIZATION_ON_READ;
     struct sumac_variable *far =
@@ -466,9 +443,8 @@ reduce_in_merge(struct sumac_replica *replica, void *context, struct sumac_error
         &returned);
 }
 
-static void what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces(void **state)
+PAIR_TEST(what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces)
 {
-    struct pair *pair = *state;
     struct sumac_value *given = gradients(SUMAC_FLOAT32), *here = NULL;
 
     enough(2);
@@ -554,10 +530,8 @@ static void assert_waits_for_no_other(
     sumac_value_unref(away);
 }
 
-static void a_replica_that_writes_alone_waits_for_no_other_replica(void **state)
+PAIR_TEST(a_replica_that_writes_alone_waits_for_no_other_replica)
 {
-    struct pair *pair = *state;
-
     enough(2);
     gpu_world_count(""); /* who cannot be asked is no stand-in */
     struct sumac_value *initial = tensor(SUMAC_FLOAT32, shape, 0);
@@ -616,7 +590,7 @@ static bool fails_at(const char *function, uint64_t nth)
     return failed;
 }
 
-static void what_fails_on_one_device_changes_none(void **state)
+TEST(what_fails_on_one_device_changes_none)
 {
     static const struct {
         const char *function;
@@ -632,29 +606,11 @@ static void what_fails_on_one_device_changes_none(void **state)
         if (nth <= functions[i].each * replicas || nth == NTH_MAX)
             fail_msg("%s fails %u times", functions[i].function, (unsigned)nth - 1);
     }
-    (void)state;
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        pair_test(every_function_on_every_type_comes_to_the_bits_of_cpus),
-        pair_test(hyperparameters_and_schedules_are_those_of_cpus),
-        pair_test(an_update_is_a_launch_on_each_device_and_nothing_is_copied),
-        pair_test(slots_that_a_function_does_not_have_are_left_where_they_are),
-        pair_test(updates_take_the_memory_of_those_before),
-        pair_test(a_gradient_of_the_hosts_is_brought_to_the_devices),
-        pair_test(what_has_no_kernel_is_launched_nowhere),
-        pair_test(components_are_updated_one_by_one_too),
-        pair_test(updates_one_by_one_take_the_memory_of_those_before),
-        pair_test(what_is_assigned_from_one_device_is_mirrored),
-        pair_test(what_a_replica_has_in_its_stream_comes_before_its_own_write),
-        pair_test(what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces),
-        pair_test(a_replica_that_writes_alone_waits_for_no_other_replica),
-        cmocka_unit_test(what_fails_on_one_device_changes_none),
-    };
-
     if (!pair_is_there())
         return GPU_WORLD_SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -80,11 +80,10 @@ static void assert_given_up(struct sumac_worker *worker, struct fixture *far, co
     assert_destroying_keeps_memory(worker);
 }
 
-static void a_kernel_that_never_ends_on_one_gpu_ends_the_step(void **state)
+TEST(a_kernel_that_never_ends_on_one_gpu_ends_the_step)
 {
     struct fixture far;
 
-    (void)state;
     (void)alarm(TEST_S_MAX);
     held = 0;
     which = 0;
@@ -96,13 +95,12 @@ static void a_kernel_that_never_ends_on_one_gpu_ends_the_step(void **state)
 }
 
 /* NCCL ends a communicator when its kernels have left, and these come behind the program's. */
-static void a_kernel_that_holds_up_nccls_end_is_told_before_that(void **state)
+TEST(a_kernel_that_holds_up_nccls_end_is_told_before_that)
 {
     void (*fault)(const char *what, int rank, uint64_t number) = NULL;
     void *library = dlopen("libnccl.so.2", RTLD_NOW);
     struct fixture far;
 
-    (void)state;
     if (library != NULL)
         *(void **)&fault = dlsym(library, "standin_nccl_fault");
     if (fault == NULL)
@@ -118,11 +116,10 @@ static void a_kernel_that_holds_up_nccls_end_is_told_before_that(void **state)
     (void)alarm(0);
 }
 
-static void a_step_that_waits_in_its_stream_waits_as_long_as_a_step_may_take(void **state)
+TEST(a_step_that_waits_in_its_stream_waits_as_long_as_a_step_may_take)
 {
     struct fixture far;
 
-    (void)state;
     (void)alarm(TEST_S_MAX);
     held = 0;
     waits = true;
@@ -141,12 +138,11 @@ static void a_step_that_waits_in_its_stream_waits_as_long_as_a_step_may_take(voi
 }
 
 /* In a process of its own, which is the first to use the driver. */
-static void a_program_may_have_the_process_end_then(void **state)
+TEST(a_program_may_have_the_process_end_then)
 {
     struct fixture far;
     int ended = 0;
 
-    (void)state;
     held = 0;
     const pid_t child = fork(); /* given */
     if (child == 0) {
@@ -167,19 +163,13 @@ static void a_program_may_have_the_process_end_then(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_program_may_have_the_process_end_then),
-        cmocka_unit_test(a_kernel_that_never_ends_on_one_gpu_ends_the_step),
-        cmocka_unit_test(a_kernel_that_holds_up_nccls_end_is_told_before_that),
-        cmocka_unit_test(a_step_that_waits_in_its_stream_waits_as_long_as_a_step_may_take),
-    };
-
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
+
     if (library == NULL || dlsym(library, "standin_fail_at") == NULL) {
         printf("skipped: a GPU that is given up stays so until the process ends\n");
         return 77;
     }
     for (int i = 0; i < 3; i++)
         (void)sem_init(&released[i], 0, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -4,15 +4,9 @@
 #include "transfers.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -179,9 +173,8 @@ static enum sumac_status run(struct world *world)
     return reduced != SUMAC_OK ? reduced : joined;
 }
 
-static void what_goes_to_each_device_comes_back_added_up(void **state)
+TEST(what_goes_to_each_device_comes_back_added_up)
 {
-    (void)state;
     for (uint32_t count = 1; count <= replicas_max; count++) {
         struct world world = {.elements = few, .variables = VARIABLES};
 
@@ -206,7 +199,7 @@ static void what_goes_to_each_device_comes_back_added_up(void **state)
 }
 
 /* The n-th thing that streams do, for each n until there is none: a copy that fails last, too. */
-static void whatever_fails_on_its_way_is_told_when_all_is_over(void **state)
+TEST(whatever_fails_on_its_way_is_told_when_all_is_over)
 {
     void (*fail_at)(const char *function, uint64_t nth, int result) = NULL;
     uint64_t (*calls)(void) = NULL;
@@ -214,7 +207,6 @@ static void whatever_fails_on_its_way_is_told_when_all_is_over(void **state)
     enum sumac_status status = SUMAC_ABORTED;
     uint64_t nth = 0;
 
-    (void)state;
     if (library != NULL)
         *(void **)&fail_at = dlsym(library, "standin_fail_at");
     if (library != NULL)
@@ -238,13 +230,12 @@ static void whatever_fails_on_its_way_is_told_when_all_is_over(void **state)
 }
 
 /* The copies of all parts but the first ones await calls that are never made. */
-static void a_reduction_that_fails_ends_the_copies_of_more_parts_than_a_queue_has_jobs(void **state)
+TEST(a_reduction_that_fails_ends_the_copies_of_more_parts_than_a_queue_has_jobs)
 {
     void (*fault)(const char *what, int rank, uint64_t number) = NULL;
     void *library = dlopen("libnccl.so.2", RTLD_NOW);
     uint64_t many[MANY_VARIABLES];
 
-    (void)state;
     if (library != NULL)
         *(void **)&fault = dlsym(library, "standin_nccl_fault");
     if (fault == NULL || replicas_max < 2)
@@ -269,15 +260,9 @@ static void a_reduction_that_fails_ends_the_copies_of_more_parts_than_a_queue_ha
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_goes_to_each_device_comes_back_added_up),
-        cmocka_unit_test(whatever_fails_on_its_way_is_told_when_all_is_over),
-        cmocka_unit_test(
-            a_reduction_that_fails_ends_the_copies_of_more_parts_than_a_queue_has_jobs),
-    };
     uint32_t gpus = 0;
 
     assert_int_equal(device_count(device_kind("GPU"), &gpus, NULL), SUMAC_OK);
     replicas_max = gpus < REPLICAS_MAX ? gpus : REPLICAS_MAX;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

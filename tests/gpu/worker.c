@@ -98,9 +98,8 @@ static void same_on_both(uint32_t replicas, enum sumac_reduce_op reduce, uint32_
     assert_string_equal(far.client.transcript, fixture.client.transcript);
 }
 
-static void a_step_on_gpus_pushes_what_it_pushes_on_cpus(void **state)
+TEST(a_step_on_gpus_pushes_what_it_pushes_on_cpus)
 {
-    (void)state;
     for (uint32_t in_flight = 1; in_flight <= 2; in_flight++) {
         for (uint32_t replicas = 1; replicas <= 3 && replicas <= gpus.count; replicas++)
             same_on_both(replicas, SUMAC_REDUCE_SUM, in_flight);
@@ -110,14 +109,13 @@ static void a_step_on_gpus_pushes_what_it_pushes_on_cpus(void **state)
 }
 
 /* In turn on each device, and replica 0's after the reduction: its copy is what is pushed. */
-static void what_devices_do_is_traced_by_their_own_time(void **state)
+TEST(what_devices_do_is_traced_by_their_own_time)
 {
     char path[] = "/tmp/trace-XXXXXX", stream[32], copies[32], replica[32];
     const uint32_t replicas = gpus.count < 2 ? gpus.count : 2;
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
-    (void)state;
     close(mkstemp(path));
     prepare(&far, replicas); /* given */
     far.client.member_count = 1;
@@ -153,12 +151,11 @@ step_that_fails_there(struct sumac_replica *replica, void *context, struct sumac
     return sumac_replica_id(replica) == 1 ? SUMAC_ABORTED : step_there(replica, context, error);
 }
 
-static void a_replica_that_fails_is_named_with_its_gpu(void **state)
+TEST(a_replica_that_fails_is_named_with_its_gpu)
 {
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
-    (void)state;
     if (gpus.count < 2)
         skip();
     prepare(&far, 2); /* given */
@@ -184,13 +181,12 @@ static void find(const char *library, const char *name, void *function)
 
 /* A rank that stalls ends the reduction on all, when the step's time is over, and each step after
  * that; what the devices have is not pushed. */
-static void a_reduction_that_takes_too_long_is_ended_and_told(void **state)
+TEST(a_reduction_that_takes_too_long_is_ended_and_told)
 {
     void (*fault)(const char *what, int rank, uint64_t number) = NULL;
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
-    (void)state;
     find("libnccl.so.2", "standin_nccl_fault", &fault);
     if (gpus.count < 2)
         skip();
@@ -238,12 +234,11 @@ step_whose_copy_fails(struct sumac_replica *replica, void *context, struct sumac
     return sumac_device_copy(sumac_replica_device(replica), &copy, NULL);
 }
 
-static void the_end_of_the_process_is_the_remedy_for_a_gpu_that_has_failed(void **state)
+TEST(the_end_of_the_process_is_the_remedy_for_a_gpu_that_has_failed)
 {
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
-    (void)state;
     find("libcuda.so.1", "standin_fail_at", &fail_at);
     prepare(&far, 1); /* given */
     far.options.cuda_step = step_whose_copy_fails;
@@ -267,13 +262,12 @@ step_that_leaves_zeros(struct sumac_replica *replica, void *context, struct suma
 }
 
 /* NCCL blames replica 1. The driver says at the end of the step alone that GPU:0 has failed. */
-static void the_failed_gpu_of_another_replica_is_told_beside_nccls_error(void **state)
+TEST(the_failed_gpu_of_another_replica_is_told_beside_nccls_error)
 {
     void (*fault)(const char *what, int rank, uint64_t number) = NULL;
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
-    (void)state;
     find("libcuda.so.1", "standin_fail_at", &fail_at);
     find("libnccl.so.2", "standin_nccl_fault", &fault);
     if (gpus.count < 2)
@@ -310,12 +304,11 @@ step_with_an_idle_replica(struct sumac_replica *replica, void *context, struct s
     return SUMAC_OK;
 }
 
-static void a_reduction_that_there_is_no_memory_for_fails_its_step_alone(void **state)
+TEST(a_reduction_that_there_is_no_memory_for_fails_its_step_alone)
 {
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
-    (void)state;
     find("libcuda.so.1", "standin_fail_at", &fail_at);
     if (gpus.count < 2)
         skip();
@@ -342,12 +335,11 @@ step_that_says_why(struct sumac_replica *replica, void *context, struct sumac_er
     return SUMAC_OUT_OF_RANGE;
 }
 
-static void what_a_step_says_of_its_failure_is_told(void **state)
+TEST(what_a_step_says_of_its_failure_is_told)
 {
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
-    (void)state;
     prepare(&far, 1); /* given */
     far.options.cuda_step = step_that_says_why;
     assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
@@ -360,13 +352,12 @@ static void what_a_step_says_of_its_failure_is_told(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void a_gpu_that_is_not_there_makes_no_worker(void **state)
+TEST(a_gpu_that_is_not_there_makes_no_worker)
 {
     struct fixture far;
     struct sumac_worker *worker = NULL;
     char expected[128], named[16];
 
-    (void)state;
     prepare(&far, gpus.count + 1);
     far.options.cuda_step = step_there;
     far.options.replicas = 1;
@@ -384,18 +375,6 @@ static void a_gpu_that_is_not_there_makes_no_worker(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_on_gpus_pushes_what_it_pushes_on_cpus),
-        cmocka_unit_test(what_devices_do_is_traced_by_their_own_time),
-        cmocka_unit_test(a_replica_that_fails_is_named_with_its_gpu),
-        cmocka_unit_test(a_reduction_that_takes_too_long_is_ended_and_told),
-        cmocka_unit_test(the_end_of_the_process_is_the_remedy_for_a_gpu_that_has_failed),
-        cmocka_unit_test(the_failed_gpu_of_another_replica_is_told_beside_nccls_error),
-        cmocka_unit_test(a_reduction_that_there_is_no_memory_for_fails_its_step_alone),
-        cmocka_unit_test(what_a_step_says_of_its_failure_is_told),
-        cmocka_unit_test(a_gpu_that_is_not_there_makes_no_worker),
-    };
-
     gpus_find(&gpus);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane.c -- the ps's two legs: a push of 16 bytes comes in, is staged, applied and answered in one
  * event; a pull is answered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "lane_talk.h"
 #include "trace.h"
 
 #define VARIABLE 5u
 
-static void a_push_and_a_pull_are_an_event_each(void **state)
+TALK_TEST(a_push_and_a_pull_are_an_event_each)
 {
-    struct talk *talk = *state;
     const struct lane_config config = talk_config();
     const float one[] = {1, 1, 1, 1};
 
@@ -38,11 +33,4 @@ static void a_push_and_a_pull_are_an_event_each(void **state)
     trace_next("pull", (void (*)(void))lane_step);
     talk_pull(talk, pull, 8, VARIABLE, 1, 0);
     talk_expect(talk, "pulled 8 [2] 2 2 2 2\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {talk_test(a_push_and_a_pull_are_an_event_each)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps.c -- ps 0's two legs, its lane's and its controller's together: a worker joins, and a variable
  * is created, in as many steps as it takes until the call is answered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "lane_talk.h"
 #include "requests.h"
 #include "trace.h"
@@ -90,11 +85,11 @@ static void create(struct ps_0 *ps, const char *leg, const char *name)
     call(ps, leg, LANE_CALL_CREATE, &request.base);
 }
 
-static void a_join_and_a_create_are_answered(void **state)
+TALK_TEST(a_join_and_a_create_are_answered)
 {
     static const char *const addresses[] = {"h0:1"};
     struct lane_config config = talk_config();
-    struct ps_0 ps = {.talk = *state};
+    struct ps_0 ps = {.talk = talk};
 
     config.index = 0;
     config.ps_addresses = addresses;
@@ -105,11 +100,4 @@ static void a_join_and_a_create_are_answered(void **state)
 
     join(&ps, "join", 1);
     create(&ps, "create", "w");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {talk_test(a_join_and_a_create_are_answered)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,8 @@
 #include "session_talk.h"
 #include "trace.h"
 
-static void a_push_and_its_answer_are_an_event_each(void **state)
+TEST(a_push_and_its_answer_are_an_event_each)
 {
-    (void)state;
     struct talk talk;
     uint8_t data[16] = {0};
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
@@ -25,11 +24,4 @@ static void a_push_and_its_answer_are_an_event_each(void **state)
     talk_done(&talk, 0, 2);
     assert_int_equal(talk_state(&talk).pushes_in_flight, 0);
     talk_close(&talk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_push_and_its_answer_are_an_event_each)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

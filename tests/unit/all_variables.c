@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* all_variables.c (test) -- all variables of a strategy in one call: read, changed, and destroyed.
  * On the ps, tests/process/test_replicas.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sumac/variable.h"
 
 struct model {
@@ -86,7 +78,7 @@ static void expect_refused(
 
 /* ---- across the replicas */
 
-static void each_gets_its_own_gradient_and_all_are_read(void **state)
+TEST(each_gets_its_own_gradient_and_all_are_read)
 {
     const struct model model = begin(2);
     struct sumac_value *gradients = pair(vector(10, 20), sumac_value_float32(30));
@@ -98,7 +90,7 @@ static void each_gets_its_own_gradient_and_all_are_read(void **state)
     end(&model);
 }
 
-static void a_tuple_of_gradients_is_as_good_as_a_list(void **state)
+TEST(a_tuple_of_gradients_is_as_good_as_a_list)
 {
     const struct model model = begin(1);
     struct sumac_value *const both[] = {vector(10, 20), sumac_value_float32(30)};
@@ -111,7 +103,7 @@ static void a_tuple_of_gradients_is_as_good_as_a_list(void **state)
     end(&model);
 }
 
-static void of_no_variables_there_is_nothing(void **state)
+TEST(of_no_variables_there_is_nothing)
 {
     struct sumac_value *none = sumac_value_list(NULL, 0), *values = NULL;
 
@@ -133,7 +125,7 @@ lend_out(struct sumac_replica *replica, void *context, struct sumac_error *error
 }
 
 /* No other replica comes any more. */
-static void of_no_variables_nobody_is_waited_for_after_the_run(void **state)
+TEST(of_no_variables_nobody_is_waited_for_after_the_run)
 {
     const struct model model = begin(2);
     struct sumac_value *none = sumac_value_list(NULL, 0);
@@ -147,7 +139,7 @@ static void of_no_variables_nobody_is_waited_for_after_the_run(void **state)
     end(&model);
 }
 
-static void gradients_that_do_not_fit_change_none(void **state)
+TEST(gradients_that_do_not_fit_change_none)
 {
     const struct model model = begin(2);
 
@@ -164,7 +156,7 @@ static void gradients_that_do_not_fit_change_none(void **state)
     end(&model);
 }
 
-static void variables_of_two_strategies_or_none_are_refused(void **state)
+TEST(variables_of_two_strategies_or_none_are_refused)
 {
     const struct model model = begin(1), other = begin(1);
     struct sumac_variable *const mixed[] = {model.variables[0], other.variables[1]};
@@ -225,7 +217,7 @@ step(struct sumac_replica *replica, void *context, struct sumac_error *error)
     return status;
 }
 
-static void in_replicas_all_apply_what_they_have_together(void **state)
+TEST(in_replicas_all_apply_what_they_have_together)
 {
     const struct model model = begin(2);
     const struct sumac_run_options each = {.function = step, .context = (void *)(uintptr_t)&model};
@@ -284,7 +276,7 @@ turn_the_last_of_many(struct sumac_replica *replica, void *context, struct sumac
     return status;
 }
 
-static void what_differs_in_a_long_list_is_told(void **state)
+TEST(what_differs_in_a_long_list_is_told)
 {
     const struct model model = begin(2);
     struct sumac_variable *many[MANY];
@@ -321,7 +313,7 @@ differ(struct sumac_replica *replica, void *context, struct sumac_error *error)
     return status;
 }
 
-static void replicas_that_differ_are_told_and_nothing_is_applied(void **state)
+TEST(replicas_that_differ_are_told_and_nothing_is_applied)
 {
     const struct {
         sumac_replica_function *function;
@@ -344,21 +336,4 @@ static void replicas_that_differ_are_told_and_nothing_is_applied(void **state)
         expect_all(&model, "[float32[2] 1 2, float32[] 3]");
         end(&model);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_gets_its_own_gradient_and_all_are_read),
-        cmocka_unit_test(a_tuple_of_gradients_is_as_good_as_a_list),
-        cmocka_unit_test(of_no_variables_there_is_nothing),
-        cmocka_unit_test(of_no_variables_nobody_is_waited_for_after_the_run),
-        cmocka_unit_test(gradients_that_do_not_fit_change_none),
-        cmocka_unit_test(variables_of_two_strategies_or_none_are_refused),
-        cmocka_unit_test(in_replicas_all_apply_what_they_have_together),
-        cmocka_unit_test(what_differs_in_a_long_list_is_told),
-        cmocka_unit_test(replicas_that_differ_are_told_and_nothing_is_applied),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

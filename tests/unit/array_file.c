@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* array_file.c -- tensors as .npy and .npz files: the bytes of the formats, and what happens when
  * they cannot be written. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "array_file.h"
 #include "array_input.h"
 #include "npy.h"
@@ -118,7 +110,7 @@ static void assert_header(const char *content, const char *dictionary)
         assert_int_equal(content[i], ' ');
 }
 
-static void a_header_of_more_than_255_bytes_says_so_in_two(void **state)
+TEST(a_header_of_more_than_255_bytes_says_so_in_two)
 {
     struct sumac_shape shape = {.rank = SUMAC_RANK_MAX};
     char header[NPY_HEADER_BYTES_MAX];
@@ -137,9 +129,10 @@ static void a_header_of_more_than_255_bytes_says_so_in_two(void **state)
     assert_true(longest - 10 > 255);
 }
 
-static void a_matrix_is_a_header_of_64_bytes_times_n_and_its_elements(void **state)
+#define FOLDER_TEST(name) FIXTURE_TEST(name, struct folder *folder, make_folder, remove_folder)
+
+FOLDER_TEST(a_matrix_is_a_header_of_64_bytes_times_n_and_its_elements)
 {
-    const struct folder *folder = *state;
     const float values[6] = {1, 2, 3, 4, 5, 6};
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_FLOAT32, (struct sumac_shape){.extent = {2, 3}, .rank = 2}, values);
@@ -153,9 +146,8 @@ static void a_matrix_is_a_header_of_64_bytes_times_n_and_its_elements(void **sta
     sumac_buffer_unref(tensor.buffer);
 }
 
-static void a_scalar_a_vector_and_eight_axes_have_pythons_tuples(void **state)
+FOLDER_TEST(a_scalar_a_vector_and_eight_axes_have_pythons_tuples)
 {
-    const struct folder *folder = *state;
     const uint8_t value = 7;
     const struct sumac_shape most = {
         .extent = {0, 2000000000, 2000000000, 1, 1, 1, 1, 1}, .rank = 8};
@@ -185,9 +177,8 @@ static void a_scalar_a_vector_and_eight_axes_have_pythons_tuples(void **state)
     }
 }
 
-static void bfloat16_is_written_as_its_bits(void **state)
+FOLDER_TEST(bfloat16_is_written_as_its_bits)
 {
-    const struct folder *folder = *state;
     const uint16_t bits[2] = {0x3f80, 0xc000};
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_BFLOAT16, (struct sumac_shape){.extent = {2}, .rank = 1}, bits);
@@ -201,9 +192,8 @@ static void bfloat16_is_written_as_its_bits(void **state)
     sumac_buffer_unref(tensor.buffer);
 }
 
-static void a_new_file_has_the_permissions_of_the_process(void **state)
+FOLDER_TEST(a_new_file_has_the_permissions_of_the_process)
 {
-    const struct folder *folder = *state;
     const uint8_t value = 7;
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
@@ -253,12 +243,12 @@ static struct stat replace(const struct folder *folder, uid_t user, gid_t group)
     return there;
 }
 
-static void a_file_that_is_replaced_stays_its_owners_and_its_groups(void **state)
+FOLDER_TEST(a_file_that_is_replaced_stays_its_owners_and_its_groups)
 {
     if (geteuid() != 0)
         skip(); /* only the superuser may give files away */
 
-    const struct stat there = replace(*state, SOMEBODY, SOMEBODY);
+    const struct stat there = replace(folder, SOMEBODY, SOMEBODY);
 
     assert_int_equal(there.st_uid, SOMEBODY);
     assert_int_equal(there.st_gid, SOMEBODY);
@@ -266,20 +256,19 @@ static void a_file_that_is_replaced_stays_its_owners_and_its_groups(void **state
 }
 
 /* Else whoever is in the group of the one that saves could read what only another group could. */
-static void what_another_group_could_do_with_a_file_the_savers_group_can_not(void **state)
+FOLDER_TEST(what_another_group_could_do_with_a_file_the_savers_group_can_not)
 {
     if (geteuid() != 0)
         skip();
 
-    const struct stat there = replace(*state, NOBODY, 0);
+    const struct stat there = replace(folder, NOBODY, 0);
 
     assert_int_equal(there.st_gid, NOBODY);
     assert_int_equal(there.st_mode & 07777, 0600);
 }
 
-static void a_link_stays_and_what_it_leads_to_is_replaced(void **state)
+FOLDER_TEST(a_link_stays_and_what_it_leads_to_is_replaced)
 {
-    const struct folder *folder = *state;
     const uint8_t value = 7;
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
@@ -300,9 +289,8 @@ static void a_link_stays_and_what_it_leads_to_is_replaced(void **state)
     sumac_buffer_unref(tensor.buffer);
 }
 
-static void a_slow_pipe_gets_every_byte_in_order(void **state)
+FOLDER_TEST(a_slow_pipe_gets_every_byte_in_order)
 {
-    const struct folder *folder = *state;
     const float values[6] = {1, 2, 3, 4, 5, 6};
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_FLOAT32, (struct sumac_shape){.extent = {6}, .rank = 1}, values);
@@ -321,7 +309,7 @@ static void a_slow_pipe_gets_every_byte_in_order(void **state)
     sumac_buffer_unref(tensor.buffer);
 }
 
-static void a_full_disk_is_told_with_the_path_and_the_reason(void **state)
+FOLDER_TEST(a_full_disk_is_told_with_the_path_and_the_reason)
 {
     const uint8_t value = 7;
     const struct sumac_tensor tensor =
@@ -336,9 +324,8 @@ static void a_full_disk_is_told_with_the_path_and_the_reason(void **state)
 }
 
 /* Two entries: their sizes are in the 64-bit fields, and each begins at a multiple of 64. */
-static void an_archive_has_each_array_and_a_directory(void **state)
+FOLDER_TEST(an_archive_has_each_array_and_a_directory)
 {
-    const struct folder *folder = *state;
     const struct array_entry entries[2] = {
         {.name = "layer/a", .dtype = SUMAC_FLOAT32, .shape = {.extent = {2}, .rank = 1}},
         {.name = "b", .dtype = SUMAC_UINT8, .shape = {.extent = {3}, .rank = 1}}};
@@ -373,9 +360,8 @@ static uint64_t field(const char *content, size_t at)
     return value;
 }
 
-static void a_directory_leads_to_each_entry(void **state)
+FOLDER_TEST(a_directory_leads_to_each_entry)
 {
-    const struct folder *folder = *state;
     const struct array_entry entries[2] = {
         {.name = "a", .dtype = SUMAC_UINT8, .shape = {.extent = {2}, .rank = 1}},
         {.name = "b", .dtype = SUMAC_UINT8, .shape = {.extent = {3}, .rank = 1}}};
@@ -402,9 +388,8 @@ static void a_directory_leads_to_each_entry(void **state)
 }
 
 /* A ps may list any size. */
-static void sizes_that_are_2_to_the_64th_together_are_too_large(void **state)
+FOLDER_TEST(sizes_that_are_2_to_the_64th_together_are_too_large)
 {
-    const struct folder *folder = *state;
     struct array_entry entries[5];
     struct array_file *file = NULL;
     struct sumac_error error = {0};
@@ -424,9 +409,8 @@ static void sizes_that_are_2_to_the_64th_together_are_too_large(void **state)
 }
 
 /* One that a process with the same number has left, killed, is left alone. */
-static void another_file_of_the_same_number_is_not_taken(void **state)
+FOLDER_TEST(another_file_of_the_same_number_is_not_taken)
 {
-    const struct folder *folder = *state;
     const struct array_entry entry = {.name = "w", .dtype = SUMAC_UINT8};
     struct array_file *file = NULL;
     struct sumac_error error = {0};
@@ -441,9 +425,8 @@ static void another_file_of_the_same_number_is_not_taken(void **state)
     assert_int_equal(status, SUMAC_OK);
 }
 
-static void a_signal_that_is_ignored_stays_so(void **state)
+FOLDER_TEST(a_signal_that_is_ignored_stays_so)
 {
-    const struct folder *folder = *state;
     const struct array_entry entry = {.name = "w", .dtype = SUMAC_UINT8};
     struct array_file *file = NULL;
     struct sigaction now;
@@ -458,9 +441,8 @@ static void a_signal_that_is_ignored_stays_so(void **state)
     signal(SIGHUP, SIG_DFL);
 }
 
-static void a_file_that_is_dropped_was_never_there(void **state)
+FOLDER_TEST(a_file_that_is_dropped_was_never_there)
 {
-    const struct folder *folder = *state;
     const struct array_entry entry = {.name = "w", .dtype = SUMAC_UINT8};
     struct array_file *file = NULL;
     FILE *old = fopen(folder->file, "wb");
@@ -478,9 +460,8 @@ static void a_file_that_is_dropped_was_never_there(void **state)
     assert_int_equal(read_file(folder->file, content), 3);
 }
 
-static void a_file_that_cannot_take_its_name_is_removed(void **state)
+FOLDER_TEST(a_file_that_cannot_take_its_name_is_removed)
 {
-    const struct folder *folder = *state;
     const struct array_entry entry = {.name = "w", .dtype = SUMAC_UINT8};
     struct array_file *file = NULL;
     struct sumac_error error = {0};
@@ -495,9 +476,8 @@ static void a_file_that_cannot_take_its_name_is_removed(void **state)
 }
 
 /* No disk has it: that is known before a value is read. */
-static void what_no_disk_has_is_told_at_once(void **state)
+FOLDER_TEST(what_no_disk_has_is_told_at_once)
 {
-    const struct folder *folder = *state;
     const struct array_entry entry = {
         .name = "w", .dtype = SUMAC_FLOAT64, .shape = {.extent = {UINT64_C(1) << 50}, .rank = 1}};
     struct array_file *file = NULL;
@@ -511,9 +491,8 @@ static void what_no_disk_has_is_told_at_once(void **state)
 }
 
 /* A limit on the size of files stands for the disk that fills up in the middle. */
-static void a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else(void **state)
+FOLDER_TEST(a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else)
 {
-    const struct folder *folder = *state;
     const float values[6] = {1, 2, 3, 4, 5, 6};
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_FLOAT32, (struct sumac_shape){.extent = {6}, .rank = 1}, values);
@@ -563,7 +542,7 @@ static enum sumac_status read_version(uint8_t version, size_t bytes, struct suma
     return status;
 }
 
-static void every_npy_version_is_read(void **state)
+TEST(every_npy_version_is_read)
 {
     for (uint8_t version = 1; version <= 3; version++) {
         struct sumac_tensor tensor = {.buffer = NULL};
@@ -577,7 +556,7 @@ static void every_npy_version_is_read(void **state)
 }
 
 /* A dictionary may be followed by blanks, but not by any number of them. */
-static void a_header_of_more_than_4096_bytes_is_refused(void **state)
+TEST(a_header_of_more_than_4096_bytes_is_refused)
 {
     static char content[65536 + 10];
     const struct sumac_shape shape = {.rank = 1, .extent = {2}};
@@ -594,7 +573,7 @@ static void a_header_of_more_than_4096_bytes_is_refused(void **state)
     (void)fclose(file);
 }
 
-static void an_array_with_missing_or_trailing_bytes_is_refused(void **state)
+TEST(an_array_with_missing_or_trailing_bytes_is_refused)
 {
     struct sumac_tensor tensor = {.buffer = NULL};
 
@@ -603,7 +582,7 @@ static void an_array_with_missing_or_trailing_bytes_is_refused(void **state)
     assert_null(tensor.buffer);
 }
 
-static void a_folder_that_is_not_there_is_not_found(void **state)
+FOLDER_TEST(a_folder_that_is_not_there_is_not_found)
 {
     const uint8_t value = 7;
     const struct sumac_tensor tensor =
@@ -616,9 +595,8 @@ static void a_folder_that_is_not_there_is_not_found(void **state)
     sumac_buffer_unref(tensor.buffer);
 }
 
-static void a_folder_that_may_not_be_written_to_is_permission_denied(void **state)
+FOLDER_TEST(a_folder_that_may_not_be_written_to_is_permission_denied)
 {
-    const struct folder *folder = *state;
     const uint8_t value = 7;
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
@@ -640,9 +618,8 @@ static void a_folder_that_may_not_be_written_to_is_permission_denied(void **stat
     sumac_buffer_unref(tensor.buffer);
 }
 
-static void a_folder_instead_of_a_file_is_refused(void **state)
+FOLDER_TEST(a_folder_instead_of_a_file_is_refused)
 {
-    const struct folder *folder = *state;
     const uint8_t value = 7;
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
@@ -652,39 +629,4 @@ static void a_folder_instead_of_a_file_is_refused(void **state)
 
     assert_non_null(strstr(error.text, "Is a directory"));
     sumac_buffer_unref(tensor.buffer);
-}
-
-#define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(a_matrix_is_a_header_of_64_bytes_times_n_and_its_elements),
-        IN_A_FOLDER(a_scalar_a_vector_and_eight_axes_have_pythons_tuples),
-        IN_A_FOLDER(bfloat16_is_written_as_its_bits),
-        IN_A_FOLDER(a_new_file_has_the_permissions_of_the_process),
-        IN_A_FOLDER(a_file_that_is_replaced_stays_its_owners_and_its_groups),
-        IN_A_FOLDER(what_another_group_could_do_with_a_file_the_savers_group_can_not),
-        IN_A_FOLDER(a_link_stays_and_what_it_leads_to_is_replaced),
-        IN_A_FOLDER(a_slow_pipe_gets_every_byte_in_order),
-        IN_A_FOLDER(a_full_disk_is_told_with_the_path_and_the_reason),
-        IN_A_FOLDER(an_archive_has_each_array_and_a_directory),
-        IN_A_FOLDER(sizes_that_are_2_to_the_64th_together_are_too_large),
-        cmocka_unit_test(a_header_of_more_than_255_bytes_says_so_in_two),
-        IN_A_FOLDER(a_directory_leads_to_each_entry),
-        IN_A_FOLDER(another_file_of_the_same_number_is_not_taken),
-        IN_A_FOLDER(a_signal_that_is_ignored_stays_so),
-        IN_A_FOLDER(a_file_that_is_dropped_was_never_there),
-        IN_A_FOLDER(a_file_that_cannot_take_its_name_is_removed),
-        IN_A_FOLDER(what_no_disk_has_is_told_at_once),
-        IN_A_FOLDER(a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else),
-        cmocka_unit_test(every_npy_version_is_read),
-        cmocka_unit_test(a_header_of_more_than_4096_bytes_is_refused),
-        cmocka_unit_test(an_array_with_missing_or_trailing_bytes_is_refused),
-        IN_A_FOLDER(a_folder_that_is_not_there_is_not_found),
-        IN_A_FOLDER(a_folder_that_may_not_be_written_to_is_permission_denied),
-        IN_A_FOLDER(a_folder_instead_of_a_file_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* array_pass.c (test) -- a pass over a part of an array writes that part alone, however it is
  * aligned. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "array_pass.h"
 
 #define ROWS 5u
@@ -41,7 +35,7 @@ static void assert_alone(const uint8_t *to, const uint8_t *expected, size_t firs
             fail_msg("byte %zu of the part of %zu from %zu on is %u", i, bytes, first, to[i]);
 }
 
-static void a_part_of_arrays_side_by_side_is_written_alone(void **state)
+TEST(a_part_of_arrays_side_by_side_is_written_alone)
 {
     static _Alignas(64) uint8_t to[ALL + 64];
     static const uint64_t row_bytes[] = {NARROW, WIDE};
@@ -64,7 +58,7 @@ static void a_part_of_arrays_side_by_side_is_written_alone(void **state)
             }
 }
 
-static void a_part_of_a_sum_is_written_alone(void **state)
+TEST(a_part_of_a_sum_is_written_alone)
 {
     static _Alignas(64) uint8_t to[ALL + 64];
     static uint8_t sums[ALL];
@@ -90,7 +84,7 @@ static void a_part_of_a_sum_is_written_alone(void **state)
 }
 
 /* The array is longer than a tile. */
-static void a_sum_of_one_is_what_that_has(void **state)
+TEST(a_sum_of_one_is_what_that_has)
 {
     static _Alignas(64) uint16_t to[3 * 2048 + 5];
     static uint16_t own[3 * 2048 + 5];
@@ -112,15 +106,4 @@ static void a_sum_of_one_is_what_that_has(void **state)
         assert_memory_equal(to + first, own + first, elements * sizeof *own);
         assert_true(to[first - 1] == 0 && to[first + elements] == 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_of_arrays_side_by_side_is_written_alone),
-        cmocka_unit_test(a_part_of_a_sum_is_written_alone),
-        cmocka_unit_test(a_sum_of_one_is_what_that_has),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

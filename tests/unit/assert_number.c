@@ -4,7 +4,7 @@
 
 #include "assert_number.h"
 
-static void a_number_is_itself_and_nan_is_none(void **state)
+TEST(a_number_is_itself_and_nan_is_none)
 {
     assert_true(number_is(0.25, 0.25));
     assert_true(number_is(-0.0, 0.0));
@@ -12,13 +12,4 @@ static void a_number_is_itself_and_nan_is_none(void **state)
     assert_false(number_is((double)NAN, 0));
     assert_false(number_is(0, (double)NAN));
     assert_false(number_is((double)INFINITY, (double)-INFINITY));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_is_itself_and_nan_is_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

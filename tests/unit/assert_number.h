@@ -6,13 +6,9 @@
 #ifndef ASSERT_NUMBER_H
 #define ASSERT_NUMBER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static inline bool number_is(double given, double expected) { return given == expected; }
 

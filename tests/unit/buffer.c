@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.c -- counted bytes with a place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sumac/buffer.h"
 
 static void count_release(void *context) { ++*(int *)context; }
 
-static void a_new_buffer_is_zeroed_and_aligned(void **state)
+TEST(a_new_buffer_is_zeroed_and_aligned)
 {
     struct sumac_buffer *buffer = NULL, *used[20];
 
@@ -34,7 +28,7 @@ static void a_new_buffer_is_zeroed_and_aligned(void **state)
     sumac_buffer_unref(buffer);
 }
 
-static void a_buffer_of_no_bytes_is_fine(void **state)
+TEST(a_buffer_of_no_bytes_is_fine)
 {
     struct sumac_buffer *buffer = NULL;
 
@@ -44,7 +38,7 @@ static void a_buffer_of_no_bytes_is_fine(void **state)
     sumac_buffer_unref(buffer);
 }
 
-static void a_buffer_beyond_memory_is_refused_and_the_output_left_alone(void **state)
+TEST(a_buffer_beyond_memory_is_refused_and_the_output_left_alone)
 {
     struct sumac_buffer *buffer = NULL;
 
@@ -53,7 +47,7 @@ static void a_buffer_beyond_memory_is_refused_and_the_output_left_alone(void **s
     assert_null(buffer);
 }
 
-static void wrapped_memory_is_released_with_the_last_reference(void **state)
+TEST(wrapped_memory_is_released_with_the_last_reference)
 {
     int released = 0;
     uint8_t bytes[16];
@@ -75,17 +69,4 @@ static void wrapped_memory_is_released_with_the_last_reference(void **state)
     assert_int_equal(released, 1);
 }
 
-static void giving_back_no_buffer_does_nothing(void **state) { sumac_buffer_unref(NULL); }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_buffer_is_zeroed_and_aligned),
-        cmocka_unit_test(a_buffer_of_no_bytes_is_fine),
-        cmocka_unit_test(a_buffer_beyond_memory_is_refused_and_the_output_left_alone),
-        cmocka_unit_test(wrapped_memory_is_released_with_the_last_reference),
-        cmocka_unit_test(giving_back_no_buffer_does_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST(giving_back_no_buffer_does_nothing) { sumac_buffer_unref(NULL); }

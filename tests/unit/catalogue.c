@@ -3,14 +3,8 @@
  *
  * The linker calls this program's `ask`.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "catalogue.h"
 #include "memory.h"
 
@@ -88,7 +82,7 @@ static void make_variables(void)
     }
 }
 
-static void every_variable_is_read_once_wherever_the_pages_end(void **state)
+TEST(every_variable_is_read_once_wherever_the_pages_end)
 {
     static const size_t page_size[][2] = {{1, 3}, {3, 1}, {2, 3}, {5, 1}, {1, 5}, {5, 5}};
     struct roster_ps ps[2] = {{.left_out = false}};
@@ -112,7 +106,7 @@ static void every_variable_is_read_once_wherever_the_pages_end(void **state)
     }
 }
 
-static void what_is_named_is_read_in_the_order_of_the_names(void **state)
+TEST(what_is_named_is_read_in_the_order_of_the_names)
 {
     static const size_t page_size[][2] = {{1, 2}, {2, 1}, {4, 3}, {3, 4}, {4, 4}};
     char *names[] = {(char[]){"5"}, (char[]){"1"}, (char[]){"3"}, (char[]){"2"}};
@@ -137,7 +131,7 @@ static void what_is_named_is_read_in_the_order_of_the_names(void **state)
     }
 }
 
-static void more_names_than_a_request_holds_are_asked_for_in_several(void **state)
+TEST(more_names_than_a_request_holds_are_asked_for_in_several)
 {
     static char *names[WIRE_LIST_NAMES_MAX + 1], one[] = "1";
     struct roster_ps ps[2] = {{.left_out = false}};
@@ -156,7 +150,7 @@ static void more_names_than_a_request_holds_are_asked_for_in_several(void **stat
 }
 
 /* It would be waited for with each page. */
-static void a_ps_that_is_silent_is_not_asked_for_the_next_page(void **state)
+TEST(a_ps_that_is_silent_is_not_asked_for_the_next_page)
 {
     struct roster_ps ps[2] = {{.left_out = false}};
     struct roster roster = {.count = 2, .ps = ps};
@@ -173,7 +167,7 @@ static void a_ps_that_is_silent_is_not_asked_for_the_next_page(void **state)
     assert_true(run.left_out);
 }
 
-static void a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another(void **state)
+TEST(a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another)
 {
     struct roster_ps ps[2] = {{.left_out = false}};
     struct roster roster = {.count = 2, .ps = ps};
@@ -191,7 +185,7 @@ static void a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another(void 
     assert_int_equal(page_held_variable(&catalogue.pages[0], 1, 1)->variable_id, 2);
 }
 
-static void a_list_that_does_not_go_on_is_refused(void **state)
+TEST(a_list_that_does_not_go_on_is_refused)
 {
     for (int empty = 0; empty < 2; empty++) {
         struct roster_ps ps[2] = {{.left_out = false}};
@@ -209,18 +203,4 @@ static void a_list_that_does_not_go_on_is_refused(void **state)
         assert_int_equal(run.asked, empty == 0 ? 2 : 1);
         assert_int_equal(catalogue.page_count, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_variable_is_read_once_wherever_the_pages_end),
-        cmocka_unit_test(what_is_named_is_read_in_the_order_of_the_names),
-        cmocka_unit_test(more_names_than_a_request_holds_are_asked_for_in_several),
-        cmocka_unit_test(a_ps_that_is_silent_is_not_asked_for_the_next_page),
-        cmocka_unit_test(a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another),
-        cmocka_unit_test(a_list_that_does_not_go_on_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,9 @@
 #define _GNU_SOURCE /* strptime, timegm */
 /* client.c -- what a client does without a server: waits that end, names to numbers, exit codes, ps
  * that never appear. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <arpa/inet.h>
-#include <cmocka.h>
+#include "unit.h"
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -35,7 +28,7 @@ static void keep_line(void *context, const char *line)
 }
 
 /* Rows 0 to 5 are 1.5 MiB of ps 1. */
-static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_known(void **state)
+TEST(a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_known)
 {
     static char lines[2048];
     struct known known;
@@ -70,7 +63,7 @@ static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_k
 
 /* DEADLINE_EXCEEDED is the wait's own word for "still under way": its caller would wait for what it
  * no longer has. */
-static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **state)
+TEST(a_pull_that_is_over_by_its_deadline_is_not_still_under_way)
 {
     struct known known;
     struct sumac_error error = {0};
@@ -99,7 +92,7 @@ static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **st
     forget(&known);
 }
 
-static void a_wait_names_the_ps_that_ends_its_stream_and_why(void **state)
+TEST(a_wait_names_the_ps_that_ends_its_stream_and_why)
 {
     struct known known;
     struct talk talk;
@@ -136,7 +129,7 @@ static void *take_while_there_is(void *context, size_t bytes)
 }
 
 /* Its session tells no push or pull what it came to: whoever waits for one would wait for ever. */
-static void a_session_without_memory_ends_all_that_is_under_way(void **state)
+TEST(a_session_without_memory_ends_all_that_is_under_way)
 {
     static char lines[512];
     const struct memory scarce = {.take = take_while_there_is, .give = memory_heap.give};
@@ -177,7 +170,7 @@ static void *give_back(void *context)
 
 /* A session that ends in the very step that a push is made in may have sent some of it. Whoever
  * gets the transfer next would hear of bytes that are not its own. */
-static void a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back(void **state)
+TEST(a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back)
 {
     struct known known;
     pthread_t other;
@@ -204,7 +197,7 @@ static void a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back
 }
 
 /* Its caller would overwrite what is still to go out. */
-static void a_push_is_not_over_while_its_bytes_are_lent(void **state)
+TEST(a_push_is_not_over_while_its_bytes_are_lent)
 {
     struct known known;
 
@@ -258,7 +251,7 @@ encode(const char *name, const char *hyperparameter, wire_function *wire, struct
     return status;
 }
 
-static void a_functions_name_is_its_number_on_the_wire(void **state)
+TEST(a_functions_name_is_its_number_on_the_wire)
 {
     wire_function wire;
 
@@ -270,7 +263,7 @@ static void a_functions_name_is_its_number_on_the_wire(void **state)
     assert_int_equal(wire.function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD);
 }
 
-static void an_unknown_function_is_refused_with_those_that_there_are(void **state)
+TEST(an_unknown_function_is_refused_with_those_that_there_are)
 {
     wire_function wire;
     struct sumac_error error;
@@ -288,7 +281,7 @@ static void an_unknown_function_is_refused_with_those_that_there_are(void **stat
         error.text, "there is no update function Adam; did you mean adam, adamw or nadam?");
 }
 
-static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **state)
+TEST(a_hyperparameter_of_another_function_is_refused_with_its_own)
 {
     wire_function wire;
     struct sumac_error error;
@@ -307,7 +300,7 @@ static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **
     assert_string_equal(error.text, "assign_add has no hyperparameter lr; it has none");
 }
 
-static void each_hyperparameter_has_its_own_value_wherever_it_stands(void **state)
+TEST(each_hyperparameter_has_its_own_value_wherever_it_stands)
 {
     struct arena arena;
     wire_function *made = NULL;
@@ -331,7 +324,7 @@ static void each_hyperparameter_has_its_own_value_wherever_it_stands(void **stat
 }
 
 /* Hyperparameters that a loop's body writes are still there when all are created. */
-static void functions_that_a_loop_writes_keep_their_hyperparameters(void **state)
+TEST(functions_that_a_loop_writes_keep_their_hyperparameters)
 {
     const struct sumac_function plain = SUMAC_FUNCTION("adam"); /* without a warning */
     struct sumac_function functions[3];
@@ -352,7 +345,7 @@ static void functions_that_a_loop_writes_keep_their_hyperparameters(void **state
     arena_deinit(&arena);
 }
 
-static void a_variable_says_its_shards_and_makes_a_tensor_that_fits(void **state)
+TEST(a_variable_says_its_shards_and_makes_a_tensor_that_fits)
 {
     struct known known;
     struct sumac_tensor made;
@@ -416,7 +409,7 @@ static enum sumac_status open_observer(const char *address, struct sumac_error *
     return status;
 }
 
-static void a_ps_that_never_appears_is_named(void **state)
+TEST(a_ps_that_never_appears_is_named)
 {
     struct sumac_error error;
     char address[32];
@@ -430,7 +423,7 @@ static void a_ps_that_never_appears_is_named(void **state)
     close(taken);
 }
 
-static void a_name_that_does_not_resolve_is_said(void **state)
+TEST(a_name_that_does_not_resolve_is_said)
 {
     struct sumac_error error;
 
@@ -440,7 +433,7 @@ static void a_name_that_does_not_resolve_is_said(void **state)
     assert_non_null(strstr(error.text, "no-such-host.invalid:2222"));
 }
 
-static void a_cluster_without_ps_is_refused(void **state)
+TEST(a_cluster_without_ps_is_refused)
 {
     struct sumac_error error;
     struct sumac_client *client = NULL;
@@ -451,7 +444,7 @@ static void a_cluster_without_ps_is_refused(void **state)
     assert_int_equal(sumac_exit_code(&error), 2);
 }
 
-static void a_task_that_is_no_member_is_refused(void **state)
+TEST(a_task_that_is_no_member_is_refused)
 {
     struct sumac_error error;
     struct sumac_cluster cluster;
@@ -471,7 +464,7 @@ static void a_task_that_is_no_member_is_refused(void **state)
 }
 
 /* Its join would take the place of the process that has the task. */
-static void a_variable_that_no_worker_can_read_is_refused_before_the_join(void **state)
+TEST(a_variable_that_no_worker_can_read_is_refused_before_the_join)
 {
     struct sumac_error error;
     struct sumac_cluster cluster;
@@ -492,7 +485,7 @@ static void a_variable_that_no_worker_can_read_is_refused_before_the_join(void *
 }
 
 /* Somebody starts a worker by hand: the example is a worker's, and the short way is said. */
-static void a_member_without_a_configuration_is_told_a_workers(void **state)
+TEST(a_member_without_a_configuration_is_told_a_workers)
 {
     struct sumac_error error;
     struct sumac_client *client = NULL;
@@ -524,7 +517,7 @@ static void assert_place(const char *config, uint32_t index, uint32_t count)
     sumac_cluster_deinit(&cluster);
 }
 
-static void the_chief_is_the_first_member_and_the_workers_come_after_it(void **state)
+TEST(the_chief_is_the_first_member_and_the_workers_come_after_it)
 {
     assert_place(
         "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": [\"c:1\"]}, "
@@ -541,7 +534,7 @@ static void the_chief_is_the_first_member_and_the_workers_come_after_it(void **s
 }
 
 /* A map need not name every worker. */
-static void of_workers_in_a_map_no_count_is_told(void **state)
+TEST(of_workers_in_a_map_no_count_is_told)
 {
     assert_place(
         "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": {\"3\": \"w:1\"}}, "
@@ -559,7 +552,7 @@ static void assert_name(const struct sumac_client_options *options, const char *
     assert_string_equal(client.who, name);
 }
 
-static void a_client_is_called_by_its_task_or_by_what_it_is(void **state)
+TEST(a_client_is_called_by_its_task_or_by_what_it_is)
 {
     const struct sumac_cluster cluster = {.task_type = (char[]){"worker"}, .task_index = 12};
 
@@ -569,7 +562,7 @@ static void a_client_is_called_by_its_task_or_by_what_it_is(void **state)
 }
 
 /* "2026-11-21T14:02:03.123Z sumac worker 0: joined". */
-static void a_line_on_standard_error_has_its_time_and_whose_it_is(void **state)
+TEST(a_line_on_standard_error_has_its_time_and_whose_it_is)
 {
     const struct sumac_client client = {.who = "worker 0"};
     char line[128] = "";
@@ -600,7 +593,7 @@ static void a_line_on_standard_error_has_its_time_and_whose_it_is(void **state)
 
 /* All of its bytes on ps 1 count, those of the ps that has the least room are said, and of a
  * variable that is there no more nothing is. */
-static void the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps(void **state)
+TEST(the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps)
 {
     static char lines[2048];
     struct known known;
@@ -653,7 +646,7 @@ static void assert_no_open(const struct sumac_client_options *options, const cha
     assert_null(client);
 }
 
-static void ps_that_are_named_twice_or_not_at_all_are_refused(void **state)
+TEST(ps_that_are_named_twice_or_not_at_all_are_refused)
 {
     const char *const twice[] = {"a:1", "b:1", "a:1"}, *const gap[] = {"a:1", ""};
     const char *const beside[] = {"b:1", "a:1", "a:1"}, *const first[] = {"a:1", "a:1"};
@@ -684,7 +677,7 @@ static void ps_that_are_named_twice_or_not_at_all_are_refused(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
-static void options_that_contradict_each_other_are_refused(void **state)
+TEST(options_that_contradict_each_other_are_refused)
 {
     const char *const address[] = {"a:1"};
 
@@ -710,37 +703,4 @@ static void options_that_contradict_each_other_are_refused(void **state)
             .timeout_ms = 300,
             .chunk_bytes = 1048577},
         "chunk_bytes is 1048577; it is 64 to 1048576, or 0 for 262144");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_known),
-        cmocka_unit_test(a_pull_that_is_over_by_its_deadline_is_not_still_under_way),
-        cmocka_unit_test(a_wait_names_the_ps_that_ends_its_stream_and_why),
-        cmocka_unit_test(a_push_is_not_over_while_its_bytes_are_lent),
-        cmocka_unit_test(a_session_without_memory_ends_all_that_is_under_way),
-        cmocka_unit_test(a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back),
-        cmocka_unit_test(a_functions_name_is_its_number_on_the_wire),
-        cmocka_unit_test(an_unknown_function_is_refused_with_those_that_there_are),
-        cmocka_unit_test(a_hyperparameter_of_another_function_is_refused_with_its_own),
-        cmocka_unit_test(a_variable_says_its_shards_and_makes_a_tensor_that_fits),
-        cmocka_unit_test(a_ps_that_never_appears_is_named),
-        cmocka_unit_test(a_name_that_does_not_resolve_is_said),
-        cmocka_unit_test(a_cluster_without_ps_is_refused),
-        cmocka_unit_test(a_task_that_is_no_member_is_refused),
-        cmocka_unit_test(a_variable_that_no_worker_can_read_is_refused_before_the_join),
-        cmocka_unit_test(a_member_without_a_configuration_is_told_a_workers),
-        cmocka_unit_test(the_chief_is_the_first_member_and_the_workers_come_after_it),
-        cmocka_unit_test(of_workers_in_a_map_no_count_is_told),
-        cmocka_unit_test(a_client_is_called_by_its_task_or_by_what_it_is),
-        cmocka_unit_test(a_line_on_standard_error_has_its_time_and_whose_it_is),
-        cmocka_unit_test(the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps),
-        cmocka_unit_test(ps_that_are_named_twice_or_not_at_all_are_refused),
-        cmocka_unit_test(options_that_contradict_each_other_are_refused),
-        cmocka_unit_test(each_hyperparameter_has_its_own_value_wherever_it_stands),
-        cmocka_unit_test(functions_that_a_loop_writes_keep_their_hyperparameters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,8 @@ static enum sumac_status come(struct played *played, uint64_t *round, struct sum
 }
 
 /* It has heard of no round at first, and then asks for the one after the last. */
-static void each_call_names_the_round_after_the_last_that_was_heard_of(void **state)
+PLAYED_TEST(each_call_names_the_round_after_the_last_that_was_heard_of)
 {
-    struct played *const played = *state;
     struct played_barrier *const barrier = &played->barrier;
     uint64_t round = 0;
 
@@ -33,9 +32,8 @@ static void each_call_names_the_round_after_the_last_that_was_heard_of(void **st
     assert_int_equal(round, 9);
 }
 
-static void each_name_has_rounds_of_its_own(void **state)
+PLAYED_TEST(each_name_has_rounds_of_its_own)
 {
-    struct played *const played = *state;
     const struct sumac_collective_options other = {.name = "start"};
 
     played->barrier.round = 3;
@@ -48,10 +46,8 @@ static void each_name_has_rounds_of_its_own(void **state)
 }
 
 /* The call is made again by itself, as the same arrival. */
-static void a_call_whose_answer_is_lost_names_the_same_round(void **state)
+PLAYED_TEST(a_call_whose_answer_is_lost_names_the_same_round)
 {
-    struct played *const played = *state;
-
     played->barrier.round = 3;
     assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
     played->barrier.breaks = 1;
@@ -64,9 +60,8 @@ static void a_call_whose_answer_is_lost_names_the_same_round(void **state)
 }
 
 /* ps 0 cannot know that it was: another client might always say 0. */
-static void a_first_round_whose_answer_is_lost_is_asked_for_by_its_number(void **state)
+PLAYED_TEST(a_first_round_whose_answer_is_lost_is_asked_for_by_its_number)
 {
-    struct played *const played = *state;
     uint64_t round = 0;
 
     played->barrier.round = 7;
@@ -79,9 +74,8 @@ static void a_first_round_whose_answer_is_lost_is_asked_for_by_its_number(void *
     assert_int_equal(round, 7);
 }
 
-static void a_round_that_ended_badly_is_over_and_its_sentence_is_the_error(void **state)
+PLAYED_TEST(a_round_that_ended_badly_is_over_and_its_sentence_is_the_error)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
     uint64_t round = 77;
 
@@ -99,10 +93,8 @@ static void a_round_that_ended_badly_is_over_and_its_sentence_is_the_error(void 
     assert_int_equal(played->barrier.asked_round, 3);
 }
 
-static void a_status_that_there_is_none_of_is_unknown(void **state)
+PLAYED_TEST(a_status_that_there_is_none_of_is_unknown)
 {
-    struct played *const played = *state;
-
     played->barrier.round = 2;
     played->barrier.reason = SUMAC_REASON_MEMBER_GONE;
 
@@ -112,9 +104,8 @@ static void a_status_that_there_is_none_of_is_unknown(void **state)
     assert_int_equal(come(played, NULL, NULL), SUMAC_UNKNOWN);
 }
 
-static void an_error_of_the_call_says_nothing_of_the_round(void **state)
+PLAYED_TEST(an_error_of_the_call_says_nothing_of_the_round)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     played->barrier.round = 5;
@@ -127,9 +118,8 @@ static void an_error_of_the_call_says_nothing_of_the_round(void **state)
     assert_int_equal(played->barrier.asked_round, 6);
 }
 
-static void an_answer_without_a_round_is_none(void **state)
+PLAYED_TEST(an_answer_without_a_round_is_none)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     assert_int_equal(come(played, NULL, &error), SUMAC_INTERNAL);
@@ -141,9 +131,8 @@ static void an_answer_without_a_round_is_none(void **state)
 }
 
 /* In the order that all members say them in. */
-static void tasks_are_sorted(void **state)
+PLAYED_TEST(tasks_are_sorted)
 {
-    struct played *const played = *state;
     const struct sumac_member tasks[] = {{"worker", 12}, {"worker", 2}, {"chief", 7}};
     const struct sumac_collective_options options = {
         .name = "some", .tasks = tasks, .task_count = 3};
@@ -154,9 +143,8 @@ static void tasks_are_sorted(void **state)
 }
 
 /* ps 0 waits for less than the caller does, so that its sentence comes in time. */
-static void the_time_is_the_calls_own_or_the_clients(void **state)
+PLAYED_TEST(the_time_is_the_calls_own_or_the_clients)
 {
-    struct played *const played = *state;
     struct sumac_collective_options options = {.name = "some", .timeout_ms = 90000};
 
     played->barrier.round = 1;
@@ -170,9 +158,8 @@ static void the_time_is_the_calls_own_or_the_clients(void **state)
     assert_int_equal(played->barrier.timeout_ms, 50);
 }
 
-static void a_ps_that_says_nothing_is_named_when_the_time_is_over(void **state)
+PLAYED_TEST(a_ps_that_says_nothing_is_named_when_the_time_is_over)
 {
-    struct played *const played = *state;
     const struct sumac_collective_options options = {.name = "epoch", .timeout_ms = 300};
     struct sumac_error error = {0};
 
@@ -189,9 +176,8 @@ static void a_ps_that_says_nothing_is_named_when_the_time_is_over(void **state)
 }
 
 /* Its program may exit for that error. */
-static void a_replaced_client_returns_when_ps_0_has_heard_that_it_lives(void **state)
+PLAYED_TEST(a_replaced_client_returns_when_ps_0_has_heard_that_it_lives)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     played->barrier.refusal = SUMAC_FAILED_PRECONDITION;
@@ -216,9 +202,8 @@ static void assert_refused(
     assert_int_equal(played->barrier.calls, 0);
 }
 
-static void a_name_has_1_to_256_bytes_of_utf8_without_control_characters(void **state)
+PLAYED_TEST(a_name_has_1_to_256_bytes_of_utf8_without_control_characters)
 {
-    struct played *const played = *state;
     char longest[258];
 
     memset(longest, 'x', sizeof longest);
@@ -246,9 +231,8 @@ static void a_name_has_1_to_256_bytes_of_utf8_without_control_characters(void **
         SUMAC_OK);
 }
 
-static void tasks_are_members_and_each_is_named_once(void **state)
+PLAYED_TEST(tasks_are_members_and_each_is_named_once)
 {
-    struct played *const played = *state;
     static struct sumac_member tasks[SUMAC_COLLECTIVE_TASKS_MAX + 1];
     struct sumac_collective_options options = {.name = "some", .task_count = 2};
     struct sumac_error error = {0};
@@ -288,9 +272,8 @@ static void tasks_are_members_and_each_is_named_once(void **state)
 }
 
 /* The number that ps 0 names is that of a first call alone. */
-static void a_later_round_that_is_over_is_not_asked_for_again(void **state)
+PLAYED_TEST(a_later_round_that_is_over_is_not_asked_for_again)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     played->barrier.round = 4;
@@ -306,9 +289,8 @@ static void a_later_round_that_is_over_is_not_asked_for_again(void **state)
     assert_int_equal(played->barrier.asked_round, 5);
 }
 
-static void an_error_is_left_alone_by_what_succeeds(void **state)
+PLAYED_TEST(an_error_is_left_alone_by_what_succeeds)
 {
-    struct played *const played = *state;
     struct sumac_error error = {.status = SUMAC_UNKNOWN, .text = "as it was"};
 
     played->barrier.round = 1;
@@ -329,9 +311,8 @@ static void *come_beside(void *context)
     return NULL;
 }
 
-static void a_second_thread_at_the_same_name_is_refused(void **state)
+PLAYED_TEST(a_second_thread_at_the_same_name_is_refused)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
     pthread_t beside;
 
@@ -350,29 +331,4 @@ static void a_second_thread_at_the_same_name_is_refused(void **state)
         error.text,
         "another thread of this client waits at barrier \"epoch\"; one of a process comes to it");
     pthread_join(beside, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        played_test(each_call_names_the_round_after_the_last_that_was_heard_of),
-        played_test(each_name_has_rounds_of_its_own),
-        played_test(a_call_whose_answer_is_lost_names_the_same_round),
-        played_test(a_first_round_whose_answer_is_lost_is_asked_for_by_its_number),
-        played_test(a_round_that_ended_badly_is_over_and_its_sentence_is_the_error),
-        played_test(a_status_that_there_is_none_of_is_unknown),
-        played_test(an_error_of_the_call_says_nothing_of_the_round),
-        played_test(an_answer_without_a_round_is_none),
-        played_test(tasks_are_sorted),
-        played_test(the_time_is_the_calls_own_or_the_clients),
-        played_test(a_ps_that_says_nothing_is_named_when_the_time_is_over),
-        played_test(a_replaced_client_returns_when_ps_0_has_heard_that_it_lives),
-        played_test(a_name_has_1_to_256_bytes_of_utf8_without_control_characters),
-        played_test(tasks_are_members_and_each_is_named_once),
-        played_test(a_later_round_that_is_over_is_not_asked_for_again),
-        played_test(an_error_is_left_alone_by_what_succeeds),
-        played_test(a_second_thread_at_the_same_name_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

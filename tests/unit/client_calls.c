@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_calls.c -- calls that a client waits for: how they end, when they are made again, and
  * which thread polls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <pthread.h>
 
 #include "client_state.h"
@@ -108,7 +101,7 @@ static void no_answer(void *context, const wire_message *message)
 }
 
 /* A server of somebody else's may say OK and nothing else; a delete would be taken for done. */
-static void a_call_that_ends_well_without_an_answer_has_failed(void **state)
+TEST(a_call_that_ends_well_without_an_answer_has_failed)
 {
     struct served served;
     struct sumac_error error = {0};
@@ -142,7 +135,7 @@ static void any_answer(void *context, const wire_message *message)
     assert_ptr_equal(message->descriptor, &sumac__v1__delete_reply__descriptor);
 }
 
-static void a_call_that_reached_nobody_is_made_again(void **state)
+TEST(a_call_that_reached_nobody_is_made_again)
 {
     struct served served;
     struct sumac_error error = {0};
@@ -168,7 +161,7 @@ static void end_behind_the_answer(void *context, const wire_message *message)
     client_fail_calls(&served->client, &end);
 }
 
-static void a_call_that_was_answered_stays_so_when_the_session_ends(void **state)
+TEST(a_call_that_was_answered_stays_so_when_the_session_ends)
 {
     struct served served;
 
@@ -188,7 +181,7 @@ static void refuse_all_calls(struct rpc_call *call, const struct wire_received *
     rpc_call_finish(call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, "ps 0 was told to stop");
 }
 
-static void a_call_that_a_ps_refused_is_not_made_again(void **state)
+TEST(a_call_that_a_ps_refused_is_not_made_again)
 {
     struct served served;
     struct sumac_error error = {0};
@@ -250,7 +243,7 @@ static void exhaust(struct rpc_call *call, const struct wire_received *received)
 }
 
 /* The session says nothing more of it then. */
-static void a_call_of_a_session_that_ends_for_want_of_memory_is_over(void **state)
+TEST(a_call_of_a_session_that_ends_for_want_of_memory_is_over)
 {
     const struct memory scarce = {.take = take_some, .give = give_back};
     struct served served;
@@ -279,7 +272,7 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes) { return is_scarce ? NULL : __real_malloc(bytes); }
 
 /* Nobody would be asked to let this client in. */
-static void a_call_that_there_was_no_memory_for_is_made_when_there_is_some(void **state)
+TEST(a_call_that_there_was_no_memory_for_is_made_when_there_is_some)
 {
     const char *const addresses[] = {"127.0.0.1:1"};
     const struct session_config config = {
@@ -349,7 +342,7 @@ static void *wait_for_tick(void *context)
 
 /* It would sleep through what arrives, up to its own deadline. The other one can come in only while
  * this one polls, so that it sleeps first. */
-static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place(void **state)
+TEST(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place)
 {
     struct sumac_client client = {.wake_us = NEVER_US - 1};
     pthread_t other;
@@ -433,7 +426,7 @@ static void *hear(void *context)
 static bool has_heard(void *context) { return ((const struct hearer *)context)->has_heard; }
 
 /* The one that polls waits for something else, and polls on. */
-static void a_thread_that_does_not_poll_hears_at_once_of_what_came_for_it(void **state)
+TEST(a_thread_that_does_not_poll_hears_at_once_of_what_came_for_it)
 {
     struct sumac_client client = {.wake_us = NEVER_US - 1};
     struct hearer hearer = {.client = &client};
@@ -468,7 +461,7 @@ static bool has_no_timer(void *context)
 
 /* A thread that polls may have begun to before a shorter wait was asked for, and nothing may come
  * for it. */
-static void a_timer_is_kept_while_another_thread_polls(void **state)
+TEST(a_timer_is_kept_while_another_thread_polls)
 {
     struct sumac_client client = {.polling = true}; /* given */
 
@@ -485,21 +478,4 @@ static void a_timer_is_kept_while_another_thread_polls(void **state)
     assert_true(kept); /* then */
     assert_true(has_no_timer(&client));
     pthread_cond_destroy(&client.happened);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_that_ends_well_without_an_answer_has_failed),
-        cmocka_unit_test(a_call_that_reached_nobody_is_made_again),
-        cmocka_unit_test(a_call_that_was_answered_stays_so_when_the_session_ends),
-        cmocka_unit_test(a_call_that_a_ps_refused_is_not_made_again),
-        cmocka_unit_test(a_call_of_a_session_that_ends_for_want_of_memory_is_over),
-        cmocka_unit_test(a_call_that_there_was_no_memory_for_is_made_when_there_is_some),
-        cmocka_unit_test(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place),
-        cmocka_unit_test(a_thread_that_does_not_poll_hears_at_once_of_what_came_for_it),
-        cmocka_unit_test(a_timer_is_kept_while_another_thread_polls),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

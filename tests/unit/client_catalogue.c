@@ -4,9 +4,8 @@
 #include "client_played.h"
 
 /* A second is left for the answer, which says for whom ps 0 waited; of a short time half. */
-static void ps_0_may_wait_nearly_as_long_as_its_client(void **state)
+PLAYED_TEST(ps_0_may_wait_nearly_as_long_as_its_client)
 {
-    struct played *const played = *state;
     static const uint32_t times_ms[][2] = {{600000, 599000}, {60000, 59000}, {20000, 19000}};
 
     for (uint32_t i = 0; i < 3; i++) {
@@ -77,9 +76,8 @@ static void look_at_all(const wire_create_request *request, struct check *seen)
     compare(of_these, (const double[]){6, 5, 0.5}, deeper, 3, seen);
 }
 
-static void a_create_says_all_that_was_asked_for(void **state)
+PLAYED_TEST(a_create_says_all_that_was_asked_for)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *variable = NULL;
     const struct sumac_client_variable_options options = {
         .name = "w",
@@ -120,9 +118,8 @@ static void look_at_shards(const wire_create_request *request, struct check *see
     compare(said, wanted, names, sizeof said / sizeof said[0], seen);
 }
 
-static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
+PLAYED_TEST(a_shard_for_each_ps_is_as_many_as_there_are)
 {
-    struct played *const played = *state;
     struct sumac_client_variable_options options = scalar("w");
     struct sumac_client_variable *variable = NULL;
 
@@ -136,9 +133,8 @@ static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
     assert_int_equal(played->count, 1);
 }
 
-static void what_an_answer_left_out_is_asked_for_again(void **state)
+PLAYED_TEST(what_an_answer_left_out_is_asked_for_again)
 {
-    struct played *const played = *state;
     const struct sumac_client_variable_options options[] = {scalar("a"), scalar("b"), scalar("c")};
     struct sumac_client_variable *made[3] = {NULL};
 
@@ -158,9 +154,8 @@ static void what_an_answer_left_out_is_asked_for_again(void **state)
     }
 }
 
-static void a_deleted_variable_is_asked_for_again(void **state)
+PLAYED_TEST(a_deleted_variable_is_asked_for_again)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *const before = create(played, "w"), *after = NULL;
 
     played->client.timeout_ms = 30000;
@@ -178,9 +173,8 @@ static void a_deleted_variable_is_asked_for_again(void **state)
     assert_int_equal(played->count, 3); /* this one is known */
 }
 
-static void what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not(void **state)
+PLAYED_TEST(what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *const variable = create(played, "w"), *found = NULL;
     static const enum sumac_status refusals[] = {SUMAC_FAILED_PRECONDITION, SUMAC_NOT_FOUND};
 
@@ -194,10 +188,8 @@ static void what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not(void *
 }
 
 /* It may have been done, and another's variable of that name made since. */
-static void a_delete_is_not_made_again(void **state)
+PLAYED_TEST(a_delete_is_not_made_again)
 {
-    struct played *const played = *state;
-
     played->refusal = SUMAC_UNAVAILABLE;
     played->client.timeout_ms = 3000;
 
@@ -220,9 +212,8 @@ struct nothing {
 
 /* What became of the call, with the ps's address; of a time that is over, for whom it may have
  * waited. */
-static void a_call_that_comes_to_nothing_names_the_ps(void **state)
+PLAYED_TEST(a_call_that_comes_to_nothing_names_the_ps)
 {
-    struct played *const played = *state;
     static const struct nothing cases[] = {
         {SUMAC_CANCELLED,
          SUMAC_DEADLINE_EXCEEDED,
@@ -252,9 +243,8 @@ static void a_call_that_comes_to_nothing_names_the_ps(void **state)
     }
 }
 
-static void a_variable_that_is_not_there_or_not_yet_is_not_found(void **state)
+PLAYED_TEST(a_variable_that_is_not_there_or_not_yet_is_not_found)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *found = NULL;
     struct sumac_error error = {0};
 
@@ -283,9 +273,8 @@ static void refuse(
     assert_null(variable);
 }
 
-static void a_name_has_1_to_1024_bytes_of_utf8_without_control_characters(void **state)
+PLAYED_TEST(a_name_has_1_to_1024_bytes_of_utf8_without_control_characters)
 {
-    struct played *const played = *state;
     char name[1026];
     struct sumac_client_variable_options options = scalar(NULL);
 
@@ -311,9 +300,8 @@ struct odd {
     const char *wanted;
 };
 
-static void an_option_of_another_kind_is_refused_with_the_kinds_that_have_it(void **state)
+PLAYED_TEST(an_option_of_another_kind_is_refused_with_the_kinds_that_have_it)
 {
-    struct played *const played = *state;
     static const struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
     const struct odd cases[] = {
         {{.a = 1}, "w: a is given, which only initializer CONSTANT, UNIFORM or NORMAL has"},
@@ -347,9 +335,8 @@ static void an_option_of_another_kind_is_refused_with_the_kinds_that_have_it(voi
     assert_int_equal(played->count, 0);
 }
 
-static void an_option_of_its_own_kind_is_taken(void **state)
+PLAYED_TEST(an_option_of_its_own_kind_is_taken)
 {
-    struct played *const played = *state;
     const struct sumac_client_variable_options cases[] = {
         {.initializer = SUMAC_INITIALIZER_CONSTANT, .a = 1},
         {.initializer = SUMAC_INITIALIZER_NORMAL, .a = 1, .b = 2, .seed = 3},
@@ -372,9 +359,8 @@ static void an_option_of_its_own_kind_is_taken(void **state)
 
 static float values[3] = {1, 2, 3};
 
-static void an_initial_value_is_of_its_variables_type_and_shape(void **state)
+PLAYED_TEST(an_initial_value_is_of_its_variables_type_and_shape)
 {
-    struct played *const played = *state;
     struct sumac_tensor tensor = {
         .memory = values, .dtype = SUMAC_INT32, .shape = {.rank = 1, .extent = {3}}};
     struct sumac_client_variable_options options = scalar("w");
@@ -402,9 +388,8 @@ assigned(const char *name, const struct sumac_tensor *tensor)
 }
 
 /* Whatever it is: a mask may well be made of what is not finite. */
-static void a_creator_assigns_its_value_and_another_client_does_not(void **state)
+PLAYED_TEST(a_creator_assigns_its_value_and_another_client_does_not)
 {
-    struct played *const played = *state;
     const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
     const struct sumac_client_variable_options mine = assigned("w", &tensor);
     const struct sumac_client_variable_options others = assigned("v", &tensor);
@@ -432,9 +417,8 @@ static void lose_state(struct rpc_call *call, const struct wire_received *receiv
     rpc_call_finish(call, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "a ps was restarted");
 }
 
-static void a_value_whose_push_fails_is_an_error_of_the_create(void **state)
+PLAYED_TEST(a_value_whose_push_fails_is_an_error_of_the_create)
 {
-    struct played *const played = *state;
     const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
     const struct sumac_client_variable_options options = assigned("w", &tensor);
     struct sumac_client_variable *variable = NULL;
@@ -454,9 +438,8 @@ static void a_value_whose_push_fails_is_an_error_of_the_create(void **state)
 
 static void note_release(void *context) { *(bool *)context = true; }
 
-static void each_value_that_is_assigned_is_given_back(void **state)
+PLAYED_TEST(each_value_that_is_assigned_is_given_back)
 {
-    struct played *const played = *state;
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
     const struct sumac_client_variable_options options[] = {
         assigned("w", &tensor), assigned("v", &tensor)};
@@ -479,9 +462,8 @@ static void each_value_that_is_assigned_is_given_back(void **state)
     }
 }
 
-static void a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over(void **state)
+PLAYED_TEST(a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over)
 {
-    struct played *const played = *state;
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
     const struct sumac_client_variable_options options = assigned("w", &tensor);
     struct sumac_client_variable *variable = NULL;
@@ -502,9 +484,8 @@ static void a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over(
 
 /* ---- many */
 
-static void those_that_their_creator_assigns_come_after_the_others(void **state)
+PLAYED_TEST(those_that_their_creator_assigns_come_after_the_others)
 {
-    struct played *const played = *state;
     const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
     const struct sumac_client_variable_options options[] = {
         scalar("a"), assigned("b", &tensor), scalar("c")};
@@ -520,9 +501,8 @@ static void those_that_their_creator_assigns_come_after_the_others(void **state)
         assert_string_equal(sumac_client_variable_name(made[i]), options[i].name);
 }
 
-static void one_name_twice_is_refused_before_anything_is_created(void **state)
+PLAYED_TEST(one_name_twice_is_refused_before_anything_is_created)
 {
-    struct played *const played = *state;
     const struct sumac_client_variable_options options[] = {scalar("a"), scalar("b"), scalar("a")};
     struct sumac_client_variable *made[3] = {NULL};
     struct sumac_error error = {0};
@@ -547,9 +527,8 @@ static void take_most_of_the_time(const wire_create_request *request, struct che
         continue;
 }
 
-static void what_is_not_created_in_time_is_counted(void **state)
+PLAYED_TEST(what_is_not_created_in_time_is_counted)
 {
-    struct played *const played = *state;
     const struct sumac_client_variable_options options[] = {scalar("a"), scalar("b"), scalar("c")};
     struct sumac_client_variable *made[3] = {NULL};
     struct sumac_error error = {0};
@@ -567,9 +546,8 @@ static void what_is_not_created_in_time_is_counted(void **state)
     assert_null(made[0]);
 }
 
-static void an_answer_of_other_variables_is_not_believed(void **state)
+PLAYED_TEST(an_answer_of_other_variables_is_not_believed)
 {
-    struct played *const played = *state;
     const struct sumac_client_variable_options options[] = {scalar("a"), scalar("b")};
     struct sumac_client_variable *made[2] = {NULL};
     struct sumac_error error = {0};
@@ -585,9 +563,8 @@ static void an_answer_of_other_variables_is_not_believed(void **state)
     assert_null(made[0]);
 }
 
-static void what_one_option_is_refused_for_is_created_by_no_message(void **state)
+PLAYED_TEST(what_one_option_is_refused_for_is_created_by_no_message)
 {
-    struct played *const played = *state;
     struct sumac_client_variable_options options[] = {scalar("a"), scalar("b")};
     struct sumac_client_variable *made[2] = {NULL};
     struct sumac_error error = {0};
@@ -612,9 +589,8 @@ static void answer_nothing(struct rpc_call *call, const struct wire_received *re
     rpc_call_send(call, &reply.base, NULL, 0);
 }
 
-static void an_answer_without_a_variable_is_an_error(void **state)
+PLAYED_TEST(an_answer_without_a_variable_is_an_error)
 {
-    struct played *const played = *state;
     const struct sumac_client_variable_options options = scalar("a");
     struct sumac_client_variable *made = NULL;
     struct sumac_error error = {0};
@@ -638,9 +614,8 @@ assert_named(enum sumac_status status, const struct sumac_error *error, const ch
     assert_string_equal(error->text, text);
 }
 
-static void what_is_not_given_is_named(void **state)
+PLAYED_TEST(what_is_not_given_is_named)
 {
-    struct played *const played = *state;
     struct sumac_client *const client = &played->client;
     const struct sumac_client_variable_options options = scalar("a");
     struct sumac_client_variable *made = NULL;
@@ -677,44 +652,9 @@ static void what_is_not_given_is_named(void **state)
     assert_int_equal(played->count, 0);
 }
 
-static void what_this_client_never_knew_is_deleted(void **state)
+PLAYED_TEST(what_this_client_never_knew_is_deleted)
 {
-    struct played *const played = *state;
-
     assert_int_equal(sumac_client_variable_delete(&played->client, "unknown", NULL), SUMAC_OK);
 
     assert_string_equal(played->asked[0].names, "unknown ");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        played_test(ps_0_may_wait_nearly_as_long_as_its_client),
-        played_test(a_create_says_all_that_was_asked_for),
-        played_test(a_shard_for_each_ps_is_as_many_as_there_are),
-        played_test(what_an_answer_left_out_is_asked_for_again),
-        played_test(a_deleted_variable_is_asked_for_again),
-        played_test(what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not),
-        played_test(a_delete_is_not_made_again),
-        played_test(a_call_that_comes_to_nothing_names_the_ps),
-        played_test(a_variable_that_is_not_there_or_not_yet_is_not_found),
-        played_test(a_name_has_1_to_1024_bytes_of_utf8_without_control_characters),
-        played_test(an_option_of_another_kind_is_refused_with_the_kinds_that_have_it),
-        played_test(an_option_of_its_own_kind_is_taken),
-        played_test(an_initial_value_is_of_its_variables_type_and_shape),
-        played_test(a_creator_assigns_its_value_and_another_client_does_not),
-        played_test(a_value_whose_push_fails_is_an_error_of_the_create),
-        played_test(each_value_that_is_assigned_is_given_back),
-        played_test(a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over),
-        played_test(those_that_their_creator_assigns_come_after_the_others),
-        played_test(one_name_twice_is_refused_before_anything_is_created),
-        played_test(what_is_not_created_in_time_is_counted),
-        played_test(an_answer_of_other_variables_is_not_believed),
-        played_test(what_one_option_is_refused_for_is_created_by_no_message),
-        played_test(an_answer_without_a_variable_is_an_error),
-        played_test(what_is_not_given_is_named),
-        played_test(what_this_client_never_knew_is_deleted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

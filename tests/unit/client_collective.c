@@ -2,15 +2,8 @@
 /* client_collective.c -- what a caller says of a collective, and what is refused of that before
  * anything is sent. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "client_state.h"
 #include "members.h"
 
@@ -77,7 +70,7 @@ static void assert_refused(struct caller *caller, enum sumac_reason reason, cons
 
 #define assert_wrong(caller, words) assert_refused(caller, SUMAC_REASON_UNSPECIFIED, words)
 
-static void a_name_is_a_printable_line(void **state)
+TEST(a_name_is_a_printable_line)
 {
     struct caller caller;
     char longest[258];
@@ -99,7 +92,7 @@ static void a_name_is_a_printable_line(void **state)
     assert_refused(&caller, SUMAC_REASON_BAD_NAME, "UTF-8");
 }
 
-static void a_weight_is_finite_and_none_is_said_once(void **state)
+TEST(a_weight_is_finite_and_none_is_said_once)
 {
     const double rows[] = {-1, NAN, INFINITY, -INFINITY};
     struct caller caller;
@@ -113,7 +106,7 @@ static void a_weight_is_finite_and_none_is_said_once(void **state)
     assert_wrong(&caller, "is set beside a weight");
 }
 
-static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **state)
+TEST(who_takes_part_is_named_once_each_and_the_caller_among_them)
 {
     struct caller caller;
 
@@ -153,7 +146,7 @@ static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **s
 }
 
 /* The chief comes first, then the workers. */
-static void a_member_has_a_place_among_those_who_take_part(void **state)
+TEST(a_member_has_a_place_among_those_who_take_part)
 {
     struct caller caller;
     const struct sumac_member some[] = {WORKER(1), WORKER(0)}, others[] = {WORKER(0)},
@@ -179,7 +172,7 @@ static void a_member_has_a_place_among_those_who_take_part(void **state)
     assert_int_equal(count, 3);
 }
 
-static void a_root_is_one_of_them(void **state)
+TEST(a_root_is_one_of_them)
 {
     struct caller caller;
 
@@ -189,7 +182,7 @@ static void a_root_is_one_of_them(void **state)
     assert_wrong(&caller, "root is a chief or a worker");
 }
 
-static void an_option_of_another_operation_is_refused(void **state)
+TEST(an_option_of_another_operation_is_refused)
 {
     struct caller caller;
     const enum collective_operation others[] = {
@@ -204,7 +197,7 @@ static void an_option_of_another_operation_is_refused(void **state)
 }
 
 /* The caller may count the rounds of further names. */
-static void a_client_counts_the_rounds_of_so_many_names(void **state)
+TEST(a_client_counts_the_rounds_of_so_many_names)
 {
     struct caller caller;
     struct round_numbers *const numbers = &begin(&caller)->client.collective_rounds;
@@ -236,7 +229,7 @@ static void a_client_counts_the_rounds_of_so_many_names(void **state)
     assert_wrong(&caller, "collective 7, round 4: a weight");
 }
 
-static void types_and_shapes_are_those_of_the_operation(void **state)
+TEST(types_and_shapes_are_those_of_the_operation)
 {
     struct caller caller;
 
@@ -272,7 +265,7 @@ static void types_and_shapes_are_those_of_the_operation(void **state)
     assert_wrong(&caller, "the tensor has no memory");
 }
 
-static void rows_have_an_index_each(void **state)
+TEST(rows_have_an_index_each)
 {
     struct caller caller;
 
@@ -293,7 +286,7 @@ static void rows_have_an_index_each(void **state)
     assert_wrong(&caller, "the tensor has no memory");
 }
 
-static void nothing_is_refused_by_its_name(void **state)
+TEST(nothing_is_refused_by_its_name)
 {
     struct caller caller;
     struct sumac_client *const client = &begin(&caller)->client;
@@ -327,22 +320,4 @@ static void nothing_is_refused_by_its_name(void **state)
         assert_string_equal(errors[i].text, rows[i].text);
     }
     assert_true(sumac_collective_done(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_is_a_printable_line),
-        cmocka_unit_test(a_weight_is_finite_and_none_is_said_once),
-        cmocka_unit_test(who_takes_part_is_named_once_each_and_the_caller_among_them),
-        cmocka_unit_test(a_member_has_a_place_among_those_who_take_part),
-        cmocka_unit_test(a_root_is_one_of_them),
-        cmocka_unit_test(an_option_of_another_operation_is_refused),
-        cmocka_unit_test(a_client_counts_the_rounds_of_so_many_names),
-        cmocka_unit_test(types_and_shapes_are_those_of_the_operation),
-        cmocka_unit_test(rows_have_an_index_each),
-        cmocka_unit_test(nothing_is_refused_by_its_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

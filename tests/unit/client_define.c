@@ -55,10 +55,8 @@ static enum sumac_status push_with(
     return sumac_client_push(&played->client, &delta, 1, NULL, NULL, error);
 }
 
-static void a_define_says_the_name_and_the_text_to_ps_0(void **state)
+PLAYED_TEST(a_define_says_the_name_and_the_text_to_ps_0)
 {
-    struct played *const played = *state;
-
     played->functions.answer = 64;
 
     assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
@@ -69,9 +67,8 @@ static void a_define_says_the_name_and_the_text_to_ps_0(void **state)
     assert_int_equal(played->functions.timeout_ms, 59000);
 }
 
-static void a_text_ends_where_its_bytes_say(void **state)
+PLAYED_TEST(a_text_ends_where_its_bytes_say)
 {
-    struct played *const played = *state;
     static const char text[] = "value = gxyz";
 
     played->functions.answer = 64;
@@ -82,9 +79,8 @@ static void a_text_ends_where_its_bytes_say(void **state)
     assert_string_equal(played->functions.text, "value = g");
 }
 
-static void what_is_defined_is_used_without_asking_for_it(void **state)
+PLAYED_TEST(what_is_defined_is_used_without_asking_for_it)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *const variable = create(played, "w");
     const struct sumac_function function = SUMAC_FUNCTION("nova", {"gain", 0.5});
 
@@ -108,9 +104,8 @@ static void look_at_function(const wire_create_request *request, struct check *s
         check_object(seen, "another hyperparameter is said");
 }
 
-static void what_another_client_has_defined_is_asked_for_once(void **state)
+PLAYED_TEST(what_another_client_has_defined_is_asked_for_once)
 {
-    struct played *const played = *state;
     const struct sumac_function function = SUMAC_FUNCTION("nova", {"learning_rate", 0.5});
 
     add_function(played, 64, "set", "value = g");
@@ -126,9 +121,8 @@ static void what_another_client_has_defined_is_asked_for_once(void **state)
     assert_int_equal(played->functions.lists, 1);
 }
 
-static void a_push_asks_for_a_function_that_it_does_not_know(void **state)
+PLAYED_TEST(a_push_asks_for_a_function_that_it_does_not_know)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *const variable = create(played, "w");
 
     add_function(played, 66, "nova", nova);
@@ -140,9 +134,8 @@ static void a_push_asks_for_a_function_that_it_does_not_know(void **state)
     assert_int_equal(played->functions.lists, 1);
 }
 
-static void a_name_that_was_not_there_is_asked_for_again(void **state)
+PLAYED_TEST(a_name_that_was_not_there_is_asked_for_again)
 {
-    struct played *const played = *state;
     const struct sumac_function function = {.name = "nova"};
     struct sumac_error error = {0};
 
@@ -159,9 +152,8 @@ static void a_name_that_was_not_there_is_asked_for_again(void **state)
 }
 
 /* Neither a built-in one nor what cannot be a name is asked for. */
-static void only_what_may_be_defined_is_asked_for(void **state)
+PLAYED_TEST(only_what_may_be_defined_is_asked_for)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     assert_int_equal(create_with(played, "a", &(struct sumac_function){.name = "lion"}, NULL), 0);
@@ -174,9 +166,8 @@ static void only_what_may_be_defined_is_asked_for(void **state)
 }
 
 /* A ps of a release that has no such call has no such functions. */
-static void an_earlier_ps_has_none(void **state)
+PLAYED_TEST(an_earlier_ps_has_none)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     played->functions.refusal = SUMAC_UNIMPLEMENTED;
@@ -187,9 +178,8 @@ static void an_earlier_ps_has_none(void **state)
     assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
 }
 
-static void who_cannot_ask_says_why(void **state)
+PLAYED_TEST(who_cannot_ask_says_why)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *const variable = create(played, "w");
     struct sumac_error error = {0};
 
@@ -201,9 +191,8 @@ static void who_cannot_ask_says_why(void **state)
     assert_int_equal(played->parts, 0);
 }
 
-static void a_text_of_a_later_release_is_named(void **state)
+PLAYED_TEST(a_text_of_a_later_release_is_named)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     add_function(played, 64, "later", "value = sinh(g)");
@@ -219,9 +208,8 @@ static void a_text_of_a_later_release_is_named(void **state)
 }
 
 /* The text is the same, and what it means is not. */
-static void a_text_whose_hyperparameters_have_other_numbers_is_not_used(void **state)
+PLAYED_TEST(a_text_whose_hyperparameters_have_other_numbers_is_not_used)
 {
-    struct played *const played = *state;
     wire_known_hyperparameter gain = WIRE_KNOWN_HYPERPARAMETER_INIT, *all[] = {&gain};
     wire_known_function said = WIRE_KNOWN_FUNCTION_INIT;
     struct sumac_error error = {0};
@@ -243,9 +231,8 @@ static void a_text_whose_hyperparameters_have_other_numbers_is_not_used(void **s
     assert_non_null(strstr(error.text, "hyperparameter gain of nova has number 1"));
 }
 
-static void a_hyperparameter_that_it_does_not_have_is_refused_with_its_own(void **state)
+PLAYED_TEST(a_hyperparameter_that_it_does_not_have_is_refused_with_its_own)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
     const struct sumac_function function = SUMAC_FUNCTION("nova", {"beta_1", 0.5});
 
@@ -258,9 +245,8 @@ static void a_hyperparameter_that_it_does_not_have_is_refused_with_its_own(void 
         error.text, "nova has no hyperparameter beta_1; it has learning_rate, gain");
 }
 
-static void a_text_that_is_none_is_refused_here_with_its_place(void **state)
+PLAYED_TEST(a_text_that_is_none_is_refused_here_with_its_place)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     assert_int_equal(define(played, "nova", "\nvalue = rat * g", &error), SUMAC_INVALID_ARGUMENT);
@@ -277,9 +263,8 @@ static void a_text_that_is_none_is_refused_here_with_its_place(void **state)
     assert_int_equal(played->functions.defines, 0);
 }
 
-static void what_ps_0_refuses_is_not_known(void **state)
+PLAYED_TEST(what_ps_0_refuses_is_not_known)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     played->functions.refusal = SUMAC_ALREADY_EXISTS;
@@ -294,10 +279,8 @@ static void what_ps_0_refuses_is_not_known(void **state)
 }
 
 /* It may have been carried out, and then the same is answered. */
-static void a_define_whose_answer_is_lost_is_made_again(void **state)
+PLAYED_TEST(a_define_whose_answer_is_lost_is_made_again)
 {
-    struct played *const played = *state;
-
     played->functions.answer = 64;
     played->functions.breaks = 1;
 
@@ -306,9 +289,8 @@ static void a_define_whose_answer_is_lost_is_made_again(void **state)
     assert_int_equal(played->functions.defines, 2);
 }
 
-static void an_answer_that_is_of_another_function_is_not_believed(void **state)
+PLAYED_TEST(an_answer_that_is_of_another_function_is_not_believed)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     for (uint32_t i = 0; i < 3; i++) {
@@ -321,10 +303,8 @@ static void an_answer_that_is_of_another_function_is_not_believed(void **state)
     }
 }
 
-static void the_same_again_is_the_same_function(void **state)
+PLAYED_TEST(the_same_again_is_the_same_function)
 {
-    struct played *const played = *state;
-
     played->functions.answer = 64;
 
     assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
@@ -367,9 +347,8 @@ static void ship(struct played *played, struct shipped *shipped)
     played->functions.described[played->functions.count++] = &shipped->function;
 }
 
-static void a_plug_ins_function_is_used_by_its_name(void **state)
+PLAYED_TEST(a_plug_ins_function_is_used_by_its_name)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *const variable = create(played, "w");
     const struct sumac_function function = SUMAC_FUNCTION("shipped", {"own", 0.5});
     const struct sumac_function unknown = SUMAC_FUNCTION("shipped", {"beta_1", 0.5});
@@ -388,9 +367,8 @@ static void a_plug_ins_function_is_used_by_its_name(void **state)
     assert_int_equal(played->functions.lists, 1);
 }
 
-static void a_plug_ins_function_of_another_release_is_named(void **state)
+PLAYED_TEST(a_plug_ins_function_of_another_release_is_named)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
     struct shipped shipped;
 
@@ -407,9 +385,8 @@ static void a_plug_ins_function_of_another_release_is_named(void **state)
 }
 
 /* Beyond those that there may be, a number is not believed. */
-static void a_number_that_no_plug_in_has_is_not_known(void **state)
+PLAYED_TEST(a_number_that_no_plug_in_has_is_not_known)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
     struct shipped shipped;
 
@@ -424,9 +401,8 @@ static void a_number_that_no_plug_in_has_is_not_known(void **state)
 }
 
 /* The table's own are known by the release. */
-static void a_number_of_the_table_is_no_plug_ins(void **state)
+PLAYED_TEST(a_number_of_the_table_is_no_plug_ins)
 {
-    struct played *const played = *state;
     struct shipped shipped;
 
     ship(played, &shipped);
@@ -450,9 +426,8 @@ static enum sumac_status pull_slot(
     return sumac_client_pull(&played->client, &fetch, 1, NULL, NULL, error);
 }
 
-static void a_slot_of_what_another_client_has_defined_is_pulled(void **state)
+PLAYED_TEST(a_slot_of_what_another_client_has_defined_is_pulled)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *const variable = create(played, "w");
     struct sumac_error error = {0};
 
@@ -469,9 +444,8 @@ static void a_slot_of_what_another_client_has_defined_is_pulled(void **state)
     assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
 }
 
-static void a_slot_of_what_is_not_known_is_not_pulled(void **state)
+PLAYED_TEST(a_slot_of_what_is_not_known_is_not_pulled)
 {
-    struct played *const played = *state;
     struct sumac_client_variable *const variable = create(played, "w");
     struct sumac_error error = {0};
 
@@ -490,9 +464,8 @@ static void a_slot_of_what_is_not_known_is_not_pulled(void **state)
 
 /* ---- their names */
 
-static void the_list_of_names_ends_where_its_text_does(void **state)
+PLAYED_TEST(the_list_of_names_ends_where_its_text_does)
 {
-    struct played *const played = *state;
     char text[400];
 
     assert_null(client_function(NULL, "nova"));
@@ -514,45 +487,11 @@ static void the_list_of_names_ends_where_its_text_does(void **state)
     client_unlock(&played->client);
 }
 
-static void null_is_refused(void **state)
+PLAYED_TEST(null_is_refused)
 {
-    struct played *const played = *state;
     struct sumac_client *const client = &played->client;
 
     assert_int_equal(sumac_client_define(NULL, "a", "b", 1, NULL), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(sumac_client_define(client, NULL, "b", 1, NULL), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(sumac_client_define(client, "a", NULL, 1, NULL), SUMAC_INVALID_ARGUMENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        played_test(a_define_says_the_name_and_the_text_to_ps_0),
-        played_test(a_text_ends_where_its_bytes_say),
-        played_test(what_is_defined_is_used_without_asking_for_it),
-        played_test(what_another_client_has_defined_is_asked_for_once),
-        played_test(a_push_asks_for_a_function_that_it_does_not_know),
-        played_test(a_name_that_was_not_there_is_asked_for_again),
-        played_test(only_what_may_be_defined_is_asked_for),
-        played_test(an_earlier_ps_has_none),
-        played_test(who_cannot_ask_says_why),
-        played_test(a_text_of_a_later_release_is_named),
-        played_test(a_text_whose_hyperparameters_have_other_numbers_is_not_used),
-        played_test(a_hyperparameter_that_it_does_not_have_is_refused_with_its_own),
-        played_test(a_text_that_is_none_is_refused_here_with_its_place),
-        played_test(what_ps_0_refuses_is_not_known),
-        played_test(a_define_whose_answer_is_lost_is_made_again),
-        played_test(an_answer_that_is_of_another_function_is_not_believed),
-        played_test(the_same_again_is_the_same_function),
-        played_test(a_plug_ins_function_is_used_by_its_name),
-        played_test(a_plug_ins_function_of_another_release_is_named),
-        played_test(a_number_that_no_plug_in_has_is_not_known),
-        played_test(a_number_of_the_table_is_no_plug_ins),
-        played_test(a_slot_of_what_another_client_has_defined_is_pulled),
-        played_test(a_slot_of_what_is_not_known_is_not_pulled),
-        played_test(the_list_of_names_ends_where_its_text_does),
-        played_test(null_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,9 +108,8 @@ static enum sumac_status describe(
     return sumac_client_variable_describe(variable, facts, error);
 }
 
-static void all_that_a_ps_says_of_a_variable_is_told(void **state)
+PLAYED_TEST(all_that_a_ps_says_of_a_variable_is_told)
 {
-    struct played *const played = *state;
     struct sumac_client_variable_facts facts;
     struct said said;
 
@@ -147,9 +146,8 @@ static void all_that_a_ps_says_of_a_variable_is_told(void **state)
     assert_int_equal(schedule->first_version, 16);
 }
 
-static void a_variable_that_no_push_has_changed_is_as_it_was_created(void **state)
+PLAYED_TEST(a_variable_that_no_push_has_changed_is_as_it_was_created)
 {
-    struct played *const played = *state;
     struct sumac_client_variable_facts facts;
     struct said said;
 
@@ -166,9 +164,8 @@ static void a_variable_that_no_push_has_changed_is_as_it_was_created(void **stat
     assert_true(facts.trainable);
 }
 
-static void a_shard_that_no_ps_holds_is_missed(void **state)
+PLAYED_TEST(a_shard_that_no_ps_holds_is_missed)
 {
-    struct played *const played = *state;
     struct sumac_client_variable_facts facts;
     struct sumac_error error = {0};
     struct said said;
@@ -183,9 +180,8 @@ static void a_shard_that_no_ps_holds_is_missed(void **state)
     assert_string_equal(error.text, "2 of the 3 shards of w are on the ps: it was deleted");
 }
 
-static void another_variable_of_the_name_is_not_described(void **state)
+PLAYED_TEST(another_variable_of_the_name_is_not_described)
 {
-    struct played *const played = *state;
     struct sumac_client_variable_facts facts;
     struct said first, second;
 
@@ -196,9 +192,8 @@ static void another_variable_of_the_name_is_not_described(void **state)
     assert_int_equal(describe(played, variable, &second, &facts, NULL), SUMAC_NOT_FOUND);
 }
 
-static void variables_are_listed_page_by_page(void **state)
+PLAYED_TEST(variables_are_listed_page_by_page)
 {
-    struct played *const played = *state;
     struct said said[3];
     wire_variable *both[] = {&said[0].variable, &said[1].variable};
     struct sumac_client_variable *listed[2] = {NULL, NULL};
@@ -223,9 +218,8 @@ static void variables_are_listed_page_by_page(void **state)
     assert_int_equal(played->after[1], 6);
 }
 
-static void a_list_that_does_not_go_on_is_an_error(void **state)
+PLAYED_TEST(a_list_that_does_not_go_on_is_an_error)
 {
-    struct played *const played = *state;
     struct said said;
     struct sumac_error error = {0};
     size_t count = 7;
@@ -240,9 +234,8 @@ static void a_list_that_does_not_go_on_is_an_error(void **state)
     assert_int_equal(count, 7);
 }
 
-static void a_variable_that_cannot_be_is_not_listed(void **state)
+PLAYED_TEST(a_variable_that_cannot_be_is_not_listed)
 {
-    struct played *const played = *state;
     struct said said[2];
     wire_variable *both[] = {&said[0].variable, &said[1].variable};
     struct sumac_client_variable *listed[2] = {NULL, NULL};
@@ -262,9 +255,8 @@ static void a_variable_that_cannot_be_is_not_listed(void **state)
 }
 
 /* Each page goes on behind the largest id before it, and the last one may be empty. */
-static void a_list_may_end_with_an_empty_page(void **state)
+PLAYED_TEST(a_list_may_end_with_an_empty_page)
 {
-    struct played *const played = *state;
     struct said said[2];
     wire_variable *both[] = {&said[1].variable, &said[0].variable};
     const wire_list_reply empty = WIRE_LIST_REPLY_INIT;
@@ -285,9 +277,8 @@ static void a_list_may_end_with_an_empty_page(void **state)
 }
 
 /* As a later release may name more. */
-static void a_hyperparameter_that_is_not_known_is_passed_over(void **state)
+PLAYED_TEST(a_hyperparameter_that_is_not_known_is_passed_over)
 {
-    struct played *const played = *state;
     static const uint32_t unknown[] = {0, UPDATE_HYPERPARAMETERS_MAX + 1, 1000};
     struct sumac_client_variable_facts facts;
     struct said said;
@@ -310,9 +301,8 @@ static void refuse(struct rpc_call *call, const struct wire_received *received)
     rpc_call_finish(call, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED, "it cannot say");
 }
 
-static void a_ps_that_cannot_say_is_an_error_and_no_facts(void **state)
+PLAYED_TEST(a_ps_that_cannot_say_is_an_error_and_no_facts)
 {
-    struct played *const played = *state;
     struct said said;
     struct sumac_client_variable_facts facts = {.version_min = 7};
     struct sumac_ps_facts stats = {.pushes = 7};
@@ -341,9 +331,8 @@ assert_named(enum sumac_status status, const struct sumac_error *error, const ch
     assert_string_equal(error->text, text);
 }
 
-static void where_to_put_facts_is_to_be_given(void **state)
+PLAYED_TEST(where_to_put_facts_is_to_be_given)
 {
-    struct played *const played = *state;
     struct sumac_client *const client = &played->client;
     struct sumac_client_variable *listed;
     struct sumac_ps_facts facts;
@@ -366,9 +355,8 @@ static void where_to_put_facts_is_to_be_given(void **state)
     assert_int_equal(played->lists, 0);
 }
 
-static void a_variable_whose_function_is_not_known_is_not_described(void **state)
+PLAYED_TEST(a_variable_whose_function_is_not_known_is_not_described)
 {
-    struct played *const played = *state;
     struct said said;
     struct sumac_client_variable_facts facts;
     struct sumac_error error = {0};
@@ -390,9 +378,8 @@ static void a_variable_whose_function_is_not_known_is_not_described(void **state
     assert_string_equal(error.text, "sumac_client_variable_describe: facts is NULL");
 }
 
-static void all_that_a_ps_says_of_itself_is_told(void **state)
+PLAYED_TEST(all_that_a_ps_says_of_itself_is_told)
 {
-    struct played *const played = *state;
     wire_stats_reply reply = WIRE_STATS_REPLY_INIT;
     wire_memory_stats memory = WIRE_MEMORY_STATS_INIT;
     struct sumac_ps_facts facts = {0};
@@ -438,25 +425,4 @@ static void all_that_a_ps_says_of_itself_is_told(void **state)
     assert_int_equal(
         sumac_client_stats(&played->client, 1, &facts, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "there is no ps 1; the cluster has 1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        played_test(all_that_a_ps_says_of_a_variable_is_told),
-        played_test(a_variable_that_no_push_has_changed_is_as_it_was_created),
-        played_test(a_shard_that_no_ps_holds_is_missed),
-        played_test(another_variable_of_the_name_is_not_described),
-        played_test(variables_are_listed_page_by_page),
-        played_test(a_list_that_does_not_go_on_is_an_error),
-        played_test(a_variable_that_cannot_be_is_not_listed),
-        played_test(a_list_may_end_with_an_empty_page),
-        played_test(a_hyperparameter_that_is_not_known_is_passed_over),
-        played_test(a_ps_that_cannot_say_is_an_error_and_no_facts),
-        played_test(where_to_put_facts_is_to_be_given),
-        played_test(a_variable_whose_function_is_not_known_is_not_described),
-        played_test(all_that_a_ps_says_of_itself_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

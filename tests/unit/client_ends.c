@@ -27,9 +27,8 @@ static void assert_says(const char *said, const char *text)
 /* ---- waits */
 
 /* The ps is asked before the time is over, and is waited for until it is. */
-static void a_wait_says_for_whom_its_ps_waits(void **state)
+PLAYED_TEST(a_wait_says_for_whom_its_ps_waits)
 {
-    struct played *const played = *state;
     float read = 0;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = over(&value)};
     const struct sumac_fetch fetch = {.variable = delta.variable, .into = over(&read)};
@@ -54,9 +53,8 @@ static void a_wait_says_for_whom_its_ps_waits(void **state)
 }
 
 /* It gives up a second later than the wait at most, and knows why. */
-static void a_pull_is_waited_for_until_it_has_given_up(void **state)
+PLAYED_TEST(a_pull_is_waited_for_until_it_has_given_up)
 {
-    struct played *const played = *state;
     float read = 0;
     const struct sumac_fetch fetch = {.variable = create(played, "w"), .into = over(&read)};
     struct sumac_pull *pull = NULL;
@@ -74,10 +72,8 @@ static void a_pull_is_waited_for_until_it_has_given_up(void **state)
 }
 
 /* It is over, and gRPC still reads its bytes. */
-static void a_push_whose_bytes_are_lent_is_still_under_way(void **state)
+PLAYED_TEST(a_push_whose_bytes_are_lent_is_still_under_way)
 {
-    struct played *const played = *state;
-
     client_lock(&played->client);
     struct transfer *const transfer = transfer_take(&played->client);
     client_unlock(&played->client);
@@ -97,9 +93,8 @@ static void lose_state(struct rpc_call *call, const struct wire_received *receiv
     rpc_call_finish(call, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "a ps was restarted");
 }
 
-static void a_leave_that_ends_the_session_says_why(void **state)
+PLAYED_TEST(a_leave_that_ends_the_session_says_why)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     played->sessions[WIRE_SESSIONS_LEAVE].message = lose_state;
@@ -125,9 +120,8 @@ static void end_session(struct rpc_call *call, const struct wire_received *recei
     rpc_call_finish(call, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "no");
 }
 
-static void a_call_that_fails_without_a_reason_has_that_of_the_sessions_end(void **state)
+PLAYED_TEST(a_call_that_fails_without_a_reason_has_that_of_the_sessions_end)
 {
-    struct played *const played = *state;
     struct sumac_error error = {0};
 
     played->variables[WIRE_VARIABLES_DELETE].message = end_session;
@@ -145,9 +139,8 @@ static void count_room(void *context, const char *line)
     *(uint32_t *)context += strstr(line, " MiB of staging on ps 0") != NULL;
 }
 
-static void a_variable_that_is_too_large_is_said_when_its_ps_has_greeted(void **state)
+PLAYED_TEST(a_variable_that_is_too_large_is_said_when_its_ps_has_greeted)
 {
-    struct played *const played = *state;
     struct sumac_client *const client = &played->client;
     struct sumac_delta delta = {.value = over(&value)};
     uint32_t lines = 0;
@@ -175,9 +168,8 @@ static void note_closed(struct rpc_call *call, const struct sumac_error *error)
 
 static bool is_set(void *context) { return *(bool *)context; }
 
-static void a_client_that_leaves_ends_its_streams(void **state)
+PLAYED_TEST(a_client_that_leaves_ends_its_streams)
 {
-    struct played *const played = *state;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = over(&value)};
     bool closed = false;
 
@@ -243,9 +235,8 @@ static void answer_values(struct rpc_call *call, const struct wire_received *rec
     say_values(call);
 }
 
-static void a_push_is_based_on_what_was_pulled(void **state)
+PLAYED_TEST(a_push_is_based_on_what_was_pulled)
 {
-    struct played *const played = *state;
     struct values values = {.version = 0};
     float read = 0;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = over(&value)};
@@ -355,7 +346,7 @@ static void push_and_close(struct program *program)
     sumac_client_close(client);
 }
 
-static void a_client_says_that_it_joined_and_may_be_closed_at_any_time(void **state)
+TEST(a_client_says_that_it_joined_and_may_be_closed_at_any_time)
 {
     struct played *played = play();
     wire_variable variable = WIRE_VARIABLE_INIT, *variables[] = {&variable};
@@ -400,7 +391,7 @@ static void fail_to_open(struct program *program)
 }
 
 /* Its open says why; there is no session that a later call could tell of. */
-static void a_client_that_could_not_join_says_nothing_of_its_session(void **state)
+TEST(a_client_that_could_not_join_says_nothing_of_its_session)
 {
     struct played *played = play();
     struct program *const program = calloc(1, sizeof *program);
@@ -488,7 +479,7 @@ static int status_of_child(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static void a_child_of_its_process_is_told_to_open_its_own(void **state)
+TEST(a_child_of_its_process_is_told_to_open_its_own)
 {
     struct sumac_client_options options = {0};
     struct played *played = join_as(
@@ -529,7 +520,7 @@ _Noreturn void __wrap_exit(int code);
 /* A leak checker would take a child's copy of this process for leaks. */
 _Noreturn void __wrap_exit(int code) { _exit(code); }
 
-static void a_check_ends_the_program_with_what_went_wrong(void **state)
+TEST(a_check_ends_the_program_with_what_went_wrong)
 {
     static const struct sumac_error
         lost = {SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "a ps was restarted"},
@@ -570,24 +561,4 @@ static void a_check_ends_the_program_with_what_went_wrong(void **state)
         assert_says(said, rows[i].said);
         assert_int_equal(said[0] == '\0', rows[i].status == SUMAC_OK);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        played_test(a_wait_says_for_whom_its_ps_waits),
-        played_test(a_pull_is_waited_for_until_it_has_given_up),
-        played_test(a_push_whose_bytes_are_lent_is_still_under_way),
-        played_test(a_leave_that_ends_the_session_says_why),
-        played_test(a_call_that_fails_without_a_reason_has_that_of_the_sessions_end),
-        played_test(a_variable_that_is_too_large_is_said_when_its_ps_has_greeted),
-        played_test(a_client_that_leaves_ends_its_streams),
-        played_test(a_push_is_based_on_what_was_pulled),
-        cmocka_unit_test(a_client_says_that_it_joined_and_may_be_closed_at_any_time),
-        cmocka_unit_test(a_client_that_could_not_join_says_nothing_of_its_session),
-        cmocka_unit_test(a_child_of_its_process_is_told_to_open_its_own),
-        cmocka_unit_test(a_check_ends_the_program_with_what_went_wrong),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
 #ifndef CLIENT_KNOWN_H
 #define CLIENT_KNOWN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "client_state.h"
 #include "transfer.h"
 
@@ -66,7 +58,7 @@ static inline void forget(struct known *known)
 }
 
 /* A test whose *state knows the variable. */
-#define known_test(name) cmocka_unit_test_setup_teardown(name, known_setup, known_teardown)
+#define KNOWN_TEST(name) FIXTURE_TEST(name, struct known *const known, known_setup, known_teardown)
 
 static inline int known_setup(void **state)
 {

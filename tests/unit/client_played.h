@@ -4,16 +4,7 @@
 #ifndef CLIENT_PLAYED_H
 #define CLIENT_PLAYED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "check.h"
 #include "client_state.h"
 #include "transfer.h"
@@ -633,6 +624,6 @@ static inline struct sumac_client_variable *create(struct played *played, const 
     return variable;
 }
 
-#define played_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define PLAYED_TEST(name) FIXTURE_TEST(name, struct played *const played, begin, end)
 
 #endif

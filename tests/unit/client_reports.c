@@ -297,7 +297,7 @@ static void check_row(const struct row *row, struct script *script)
     close_streams(played);
 }
 
-static void a_wait_that_lasts_says_for_whom_and_for_how_much_longer(void **state)
+TEST(a_wait_that_lasts_says_for_whom_and_for_how_much_longer)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct script script = rows[i].script;
@@ -322,7 +322,7 @@ static void a_wait_that_lasts_says_for_whom_and_for_how_much_longer(void **state
 /* ---- rounds */
 
 /* Nine others take part. */
-static void a_round_that_lasts_names_the_others_and_its_own_end(void **state)
+TEST(a_round_that_lasts_names_the_others_and_its_own_end)
 {
     static const struct {
         const char *missing;
@@ -370,9 +370,8 @@ static void a_round_that_lasts_names_the_others_and_its_own_end(void **state)
 /* ---- ends */
 
 /* It goes on, and may be waited for again. */
-static void a_short_wait_for_a_long_pull_is_short(void **state)
+PLAYED_TEST(a_short_wait_for_a_long_pull_is_short)
 {
-    struct played *const played = *state;
     struct script script = {.pull = 0};
     struct sumac_client_variable *const variable = open_streams(played);
 
@@ -387,9 +386,8 @@ static void a_short_wait_for_a_long_pull_is_short(void **state)
 }
 
 /* It has been answered before its last bytes are given back. */
-static void a_push_is_waited_for_until_its_bytes_are_given_back(void **state)
+PLAYED_TEST(a_push_is_waited_for_until_its_bytes_are_given_back)
 {
-    struct played *const played = *state;
     struct sumac_push *const made = push(played, open_streams(played));
 
     lent = &made->transfer; /* given */
@@ -401,9 +399,8 @@ static void a_push_is_waited_for_until_its_bytes_are_given_back(void **state)
 }
 
 /* Nobody else polls. */
-static void a_push_that_is_only_asked_about_is_done_some_time(void **state)
+PLAYED_TEST(a_push_that_is_only_asked_about_is_done_some_time)
 {
-    struct played *const played = *state;
     struct sumac_push *const made = push(played, open_streams(played));
     unsigned looks = 0;
 
@@ -415,9 +412,8 @@ static void a_push_that_is_only_asked_about_is_done_some_time(void **state)
     atomic_store(&stopped_us, 0);
 }
 
-static void a_push_that_was_done_stays_so_when_the_session_ends(void **state)
+PLAYED_TEST(a_push_that_was_done_stays_so_when_the_session_ends)
 {
-    struct played *const played = *state;
     struct script script = {.closes = true};
     struct sumac_client_variable *const variable = open_streams(played);
     struct sumac_push *const done = push(played, variable);
@@ -443,9 +439,8 @@ static void take_nearly_all_of_its_time(const wire_create_request *request, stru
     atomic_fetch_add(&stopped_us, 60 * S_US - 500);
 }
 
-static void a_value_that_cannot_be_assigned_in_the_time_that_is_left_is_said(void **state)
+PLAYED_TEST(a_value_that_cannot_be_assigned_in_the_time_that_is_left_is_said)
 {
-    struct played *const played = *state;
     const struct sumac_tensor initial = over(&value);
     struct sumac_client_variable_options options = scalar("late");
     struct sumac_client_variable *made = NULL;
@@ -475,9 +470,8 @@ static void say_no_stats(struct rpc_call *call, const struct wire_received *rece
 }
 
 /* Only one that spoke once may have been lost. */
-static void a_ps_that_never_spoke_is_asked_again_and_a_silent_one_is_lost(void **state)
+PLAYED_TEST(a_ps_that_never_spoke_is_asked_again_and_a_silent_one_is_lost)
 {
-    struct played *const played = *state;
     struct sumac_ps_facts facts;
     struct sumac_error error = {0};
 
@@ -495,20 +489,4 @@ static void a_ps_that_never_spoke_is_asked_again_and_a_silent_one_is_lost(void *
     assert_non_null(
         strstr(error.text, "which was never heard from; call again, or allow the call more time"));
     atomic_store(&stopped_us, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_that_lasts_says_for_whom_and_for_how_much_longer),
-        cmocka_unit_test(a_round_that_lasts_names_the_others_and_its_own_end),
-        played_test(a_short_wait_for_a_long_pull_is_short),
-        played_test(a_push_is_waited_for_until_its_bytes_are_given_back),
-        played_test(a_push_that_is_only_asked_about_is_done_some_time),
-        played_test(a_push_that_was_done_stays_so_when_the_session_ends),
-        played_test(a_value_that_cannot_be_assigned_in_the_time_that_is_left_is_said),
-        played_test(a_ps_that_never_spoke_is_asked_again_and_a_silent_one_is_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

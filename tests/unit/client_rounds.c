@@ -280,10 +280,10 @@ sum_two(struct round *round, struct sumac_collective **collective, struct sumac_
         &round->played->client, &options, SUMAC_REDUCE_SUM, &given, collective, error);
 }
 
-static void a_contribution_says_what_its_options_say(void **state)
-{
-    struct round *const round = *state;
+#define ROUND_TEST(name) FIXTURE_TEST(name, struct round *const round, open_round, close_round)
 
+ROUND_TEST(a_contribution_says_what_its_options_say)
+{
     reduce(round, SUM, .name = "grads", .round = 7, .timeout_ms = 9000);
 
     assert_string_equal(round->name, "grads");
@@ -326,9 +326,8 @@ static void a_contribution_says_what_its_options_say(void **state)
 }
 
 /* Each name has its own count. A call that is refused at once counts no round. */
-static void the_client_counts_the_rounds_of_each_name(void **state)
+ROUND_TEST(the_client_counts_the_rounds_of_each_name)
 {
-    struct round *const round = *state;
     struct sumac_collective *collective = NULL;
 
     static const struct {
@@ -351,9 +350,8 @@ static void the_client_counts_the_rounds_of_each_name(void **state)
     }
 }
 
-static void a_broadcast_has_the_bytes_of_its_root(void **state)
+ROUND_TEST(a_broadcast_has_the_bytes_of_its_root)
 {
-    struct round *const round = *state;
     const char *const jobs[] = {"chief", "worker"};
     const struct sumac_collective_options options = {.name = "b"};
 
@@ -376,9 +374,8 @@ static void a_broadcast_has_the_bytes_of_its_root(void **state)
     }
 }
 
-static void a_round_of_certain_attempts_names_them(void **state)
+ROUND_TEST(a_round_of_certain_attempts_names_them)
 {
-    struct round *const round = *state;
     static const uint64_t attempts[] = {4, 0, 3};
     const struct sumac_collective_options options = {.name = "s", .round = 1};
     float into[2];
@@ -398,9 +395,8 @@ static void a_round_of_certain_attempts_names_them(void **state)
 
 /* ---- what comes back */
 
-static void what_is_gathered_has_its_own_shape(void **state)
+ROUND_TEST(what_is_gathered_has_its_own_shape)
 {
-    struct round *const round = *state;
     const struct sumac_collective_options options = {.name = "rows"};
     const struct sumac_tensor given = tensor_of(two);
     struct sumac_collective_result described = {.buffer = NULL};
@@ -425,9 +421,8 @@ static void what_is_gathered_has_its_own_shape(void **state)
     assert_null(round->played->client.live_transfers.first);
 }
 
-static void rows_that_are_concatenated_come_behind_their_indices(void **state)
+ROUND_TEST(rows_that_are_concatenated_come_behind_their_indices)
 {
-    struct round *const round = *state;
     static int64_t indices[] = {5, 9}, all[] = {5, 9, 1};
     const struct sumac_collective_options options = {.name = "rows"};
     const struct sumac_indexed_slices given = {
@@ -462,9 +457,8 @@ static void rows_that_are_concatenated_come_behind_their_indices(void **state)
 }
 
 /* Its bytes are lent to gRPC, and its result has a pull stream. */
-static void a_large_contribution_is_given_back_and_its_result_comes_by_itself(void **state)
+ROUND_TEST(a_large_contribution_is_given_back_and_its_result_comes_by_itself)
 {
-    struct round *const round = *state;
     static float value[LARGE], into[LARGE];
     const struct sumac_tensor sum = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE)),
                               given = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE));
@@ -489,9 +483,8 @@ static void a_large_contribution_is_given_back_and_its_result_comes_by_itself(vo
 
 /* ---- how it ends otherwise */
 
-static void a_contribution_that_is_refused_waits_for_no_result(void **state)
+ROUND_TEST(a_contribution_that_is_refused_waits_for_no_result)
 {
-    struct round *const round = *state;
     struct sumac_error error = {0};
 
     round->refuses = true;
@@ -505,10 +498,8 @@ static void a_contribution_that_is_refused_waits_for_no_result(void **state)
 }
 
 /* The ps decides when the round is over, however short the client's own time is. */
-static void a_round_that_is_waited_for_is_over_at_its_own_time(void **state)
+ROUND_TEST(a_round_that_is_waited_for_is_over_at_its_own_time)
 {
-    struct round *const round = *state;
-
     round->played->client.timeout_ms = 1;
     round->late_us = client_now_us() + 20000;
 
@@ -517,9 +508,8 @@ static void a_round_that_is_waited_for_is_over_at_its_own_time(void **state)
     assert_true(client_now_us() >= round->late_us);
 }
 
-static void a_round_that_fails_says_why(void **state)
+ROUND_TEST(a_round_that_fails_says_why)
 {
-    struct round *const round = *state;
     struct sumac_error error = {0};
 
     round->fails = true;
@@ -533,10 +523,8 @@ static void a_round_that_fails_says_why(void **state)
 }
 
 /* Both the contribution and its result are to be over. */
-static void a_wait_for_a_round_lasts_as_long_as_it_was_told_to(void **state)
+ROUND_TEST(a_wait_for_a_round_lasts_as_long_as_it_was_told_to)
 {
-    struct round *const round = *state;
-
     for (int i = 1; i < 4; i++) {
         struct sumac_collective *collective = NULL;
         round->says_nothing_of_push = (i & 1) != 0;
@@ -552,9 +540,8 @@ static void a_wait_for_a_round_lasts_as_long_as_it_was_told_to(void **state)
 }
 
 /* With every number of bytes for each of its transfers until there are enough. */
-static void what_cannot_begin_leaves_nothing_under_way(void **state)
+ROUND_TEST(what_cannot_begin_leaves_nothing_under_way)
 {
-    struct round *const round = *state;
     struct sumac_client *const client = &round->played->client;
     float into[2];
     int64_t indices[2] = {0};
@@ -623,7 +610,7 @@ static void assert_halves_come_back(struct sumac_client *client)
 }
 
 /* What is small, and what is not arithmetic, meets at its home. */
-static void a_large_contribution_is_split_over_all_ps(void **state)
+TEST(a_large_contribution_is_split_over_all_ps)
 {
     float *const value = large, *const into = large_into;
     const struct sumac_tensor given = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
@@ -688,26 +675,4 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
     client_forget_collectives(&client);
     round_numbers_deinit(&client.collective_rounds);
     drop_transfers(&client);
-}
-
-int main(void)
-{
-#define round_test(name) cmocka_unit_test_setup_teardown(name, open_round, close_round)
-    const struct CMUnitTest tests[] = {
-        round_test(a_contribution_says_what_its_options_say),
-        round_test(the_client_counts_the_rounds_of_each_name),
-        round_test(a_broadcast_has_the_bytes_of_its_root),
-        round_test(a_round_of_certain_attempts_names_them),
-        round_test(what_is_gathered_has_its_own_shape),
-        round_test(rows_that_are_concatenated_come_behind_their_indices),
-        round_test(a_large_contribution_is_given_back_and_its_result_comes_by_itself),
-        round_test(a_contribution_that_is_refused_waits_for_no_result),
-        round_test(a_round_that_fails_says_why),
-        round_test(a_round_that_is_waited_for_is_over_at_its_own_time),
-        round_test(a_wait_for_a_round_lasts_as_long_as_it_was_told_to),
-        round_test(what_cannot_begin_leaves_nothing_under_way),
-        cmocka_unit_test(a_large_contribution_is_split_over_all_ps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

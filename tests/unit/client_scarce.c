@@ -159,7 +159,7 @@ static enum sumac_status push_as_another(struct scarce *scarce, struct sumac_err
     return status != SUMAC_OK ? status : sumac_push_wait(made, 0, error);
 }
 
-static void a_call_without_memory_says_so_and_leaves_nothing(void **state)
+TEST(a_call_without_memory_says_so_and_leaves_nothing)
 {
     static const struct {
         const char *text;
@@ -186,7 +186,7 @@ static void a_call_without_memory_says_so_and_leaves_nothing(void **state)
 }
 
 /* The members are those of the configuration. */
-static void a_session_without_memory_is_not_made(void **state)
+TEST(a_session_without_memory_is_not_made)
 {
     struct played *played = play();
     struct sumac_cluster cluster;
@@ -218,9 +218,8 @@ static void a_session_without_memory_is_not_made(void **state)
 }
 
 /* Its stream ends, and the next one has the push. */
-static void a_message_that_there_was_no_memory_for_is_sent_again(void **state)
+PLAYED_TEST(a_message_that_there_was_no_memory_for_is_sent_again)
 {
-    struct played *const played = *state;
     struct scarce scarce = {.played = played, .variable = create(played, "w")};
 
     free(played->client.payload);
@@ -235,15 +234,4 @@ static void a_message_that_there_was_no_memory_for_is_sent_again(void **state)
 
     assert_true(grows);
     assert_int_equal(played->parts, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_without_memory_says_so_and_leaves_nothing),
-        cmocka_unit_test(a_session_without_memory_is_not_made),
-        played_test(a_message_that_there_was_no_memory_for_is_sent_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

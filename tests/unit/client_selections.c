@@ -24,7 +24,7 @@ static void assert_refused(
 /* ---- slots */
 
 /* A slot of a half type is float32, too. */
-static void a_slot_is_pulled_by_its_name(void **state)
+TEST(a_slot_is_pulled_by_its_name)
 {
     static const char *const slots[] = {"m", "v"};
     struct known known;
@@ -55,7 +55,7 @@ static void a_slot_is_pulled_by_its_name(void **state)
     forget(&known);
 }
 
-static void a_slot_that_the_function_does_not_have_is_refused(void **state)
+TEST(a_slot_that_the_function_does_not_have_is_refused)
 {
     static int64_t row = 3;
     struct known known;
@@ -89,7 +89,7 @@ static void a_slot_that_the_function_does_not_have_is_refused(void **state)
 
 /* ---- hyperparameters */
 
-static void what_sets_hyperparameters_has_a_function_and_nothing_else(void **state)
+TEST(what_sets_hyperparameters_has_a_function_and_nothing_else)
 {
     static int64_t row = 3;
     static float value[40];
@@ -138,7 +138,7 @@ static void what_sets_hyperparameters_has_a_function_and_nothing_else(void **sta
 static void drop_line(void *context, const char *line) { (void)context, (void)line; }
 
 /* t and a schedule count the pushes to each shard, and are to be the same on all. */
-static void a_push_of_some_rows_that_is_counted_names_every_shard(void **state)
+TEST(a_push_of_some_rows_that_is_counted_names_every_shard)
 {
     static const struct sumac_schedule decay = {
         .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 7, .decay_rate = 0.5};
@@ -201,7 +201,7 @@ static void count_line(void *context, const char *line)
 }
 
 /* It is said once, of one byte more. */
-static void a_variable_that_takes_the_largest_part_is_not_too_large(void **state)
+TEST(a_variable_that_takes_the_largest_part_is_not_too_large)
 {
     struct known known;
     struct talk talk;
@@ -233,7 +233,7 @@ static void a_variable_that_takes_the_largest_part_is_not_too_large(void **state
 
 /* ---- types */
 
-static void only_half_types_are_contributed_as_float32(void **state)
+TEST(only_half_types_are_contributed_as_float32)
 {
     static int32_t value[40];
     struct known known;
@@ -248,7 +248,7 @@ static void only_half_types_are_contributed_as_float32(void **state)
     forget(&known);
 }
 
-static void only_floats_are_scaled(void **state)
+TEST(only_floats_are_scaled)
 {
     static int32_t value[40];
     struct known known;
@@ -280,7 +280,7 @@ static void only_floats_are_scaled(void **state)
     forget(&known);
 }
 
-static void the_norm_of_no_elements_is_zero(void **state)
+TEST(the_norm_of_no_elements_is_zero)
 {
     static float three = 3;
     const struct sumac_delta deltas[] = {
@@ -294,7 +294,7 @@ static void the_norm_of_no_elements_is_zero(void **state)
 /* ---- versions */
 
 /* A ps may say fewer versions than there are pieces, and a wrong one more. */
-static void each_version_is_that_of_its_piece(void **state)
+TEST(each_version_is_that_of_its_piece)
 {
     static const uint64_t versions[] = {19, 14, 77};
     struct known known;
@@ -323,7 +323,7 @@ static void each_version_is_that_of_its_piece(void **state)
 }
 
 /* As after an epoch that began with fewer. */
-static void a_version_that_is_not_above_the_pulled_one_is_no_staleness(void **state)
+TEST(a_version_that_is_not_above_the_pulled_one_is_no_staleness)
 {
     struct known known;
 
@@ -340,22 +340,4 @@ static void a_version_that_is_not_above_the_pulled_one_is_no_staleness(void **st
     transfer_note_pushed(known.transfer, (const uint64_t[]){12, 99}, 1);
     assert_true(known.client.staleness_mean >= 3 && known.client.staleness_mean <= 3);
     forget(&known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slot_is_pulled_by_its_name),
-        cmocka_unit_test(a_slot_that_the_function_does_not_have_is_refused),
-        cmocka_unit_test(what_sets_hyperparameters_has_a_function_and_nothing_else),
-        cmocka_unit_test(a_push_of_some_rows_that_is_counted_names_every_shard),
-        cmocka_unit_test(a_variable_that_takes_the_largest_part_is_not_too_large),
-        cmocka_unit_test(only_half_types_are_contributed_as_float32),
-        cmocka_unit_test(only_floats_are_scaled),
-        cmocka_unit_test(the_norm_of_no_elements_is_zero),
-        cmocka_unit_test(each_version_is_that_of_its_piece),
-        cmocka_unit_test(a_version_that_is_not_above_the_pulled_one_is_no_staleness),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,8 @@
 
 /* ---- rows to pieces */
 
-static void a_whole_variable_has_a_piece_for_each_shard(void **state)
+KNOWN_TEST(a_whole_variable_has_a_piece_for_each_shard)
 {
-    struct known *const known = *state;
     const struct sumac_tensor whole = tensor(known, 10, SUMAC_FLOAT32);
 
     assert_int_equal(add(known, &whole, NULL, NULL), SUMAC_OK);
@@ -28,9 +27,8 @@ static void a_whole_variable_has_a_piece_for_each_shard(void **state)
     assert_ptr_equal(pieces[1].data, data + 96);
 }
 
-static void rows_are_split_where_the_shards_meet(void **state)
+KNOWN_TEST(rows_are_split_where_the_shards_meet)
 {
-    struct known *const known = *state;
     const struct sumac_tensor rows = tensor(known, 3, SUMAC_FLOAT32);
 
     assert_int_equal(
@@ -67,9 +65,8 @@ add_one_row(struct known *known, bool every_shard, bool by_range, uint32_t *piec
     return known->transfer->pieces + before;
 }
 
-static void some_rows_name_their_shards_alone(void **state)
+KNOWN_TEST(some_rows_name_their_shards_alone)
 {
-    struct known *const known = *state;
     uint32_t count;
 
     for (int by_range = 0; by_range < 2; by_range++) {
@@ -81,9 +78,8 @@ static void some_rows_name_their_shards_alone(void **state)
     }
 }
 
-static void some_rows_of_a_variable_that_counts_name_every_shard(void **state)
+KNOWN_TEST(some_rows_of_a_variable_that_counts_name_every_shard)
 {
-    struct known *const known = *state;
     uint32_t count;
 
     for (int by_range = 0; by_range < 2; by_range++) {
@@ -101,9 +97,8 @@ static void some_rows_of_a_variable_that_counts_name_every_shard(void **state)
     }
 }
 
-static void a_tensor_of_another_type_is_refused_by_the_variables_name(void **state)
+KNOWN_TEST(a_tensor_of_another_type_is_refused_by_the_variables_name)
 {
-    struct known *const known = *state;
     struct sumac_error error;
 
     const struct sumac_tensor wrong = tensor(known, 10, SUMAC_INT32);
@@ -114,9 +109,8 @@ static void a_tensor_of_another_type_is_refused_by_the_variables_name(void **sta
     assert_string_equal(error.text, "push of w: expected float32, given int32");
 }
 
-static void a_half_type_contributes_float32(void **state)
+KNOWN_TEST(a_half_type_contributes_float32)
 {
-    struct known *const known = *state;
     struct sumac_error error;
 
     const struct sumac_tensor wide = tensor(known, 10, SUMAC_FLOAT32);
@@ -136,9 +130,8 @@ static void a_half_type_contributes_float32(void **state)
     assert_int_equal(known->transfer->pieces[0].bytes, 96); /* six rows of float32 */
 }
 
-static void a_tensor_of_another_shape_is_refused_by_the_variables_name(void **state)
+KNOWN_TEST(a_tensor_of_another_shape_is_refused_by_the_variables_name)
 {
-    struct known *const known = *state;
     struct sumac_error error;
 
     const struct sumac_tensor wrong = tensor(known, 9, SUMAC_FLOAT32);
@@ -149,9 +142,8 @@ static void a_tensor_of_another_shape_is_refused_by_the_variables_name(void **st
     assert_string_equal(error.text, "push of w: expected shape [10, 4], given [9, 4]");
 }
 
-static void rows_past_the_end_are_refused(void **state)
+KNOWN_TEST(rows_past_the_end_are_refused)
 {
-    struct known *const known = *state;
     struct sumac_error error;
 
     const struct sumac_tensor rows = tensor(known, 3, SUMAC_FLOAT32);
@@ -166,9 +158,8 @@ static void rows_past_the_end_are_refused(void **state)
     assert_int_equal(known->transfer->piece_count, 0);
 }
 
-static void a_tensor_that_ends_past_its_buffer_is_refused(void **state)
+KNOWN_TEST(a_tensor_that_ends_past_its_buffer_is_refused)
 {
-    struct known *const known = *state;
     struct sumac_error error = {0};
     struct sumac_tensor values = tensor(known, 10, SUMAC_FLOAT32);
 
@@ -179,9 +170,8 @@ static void a_tensor_that_ends_past_its_buffer_is_refused(void **state)
     assert_non_null(strstr(error.text, "160 bytes begin at byte 16 of a buffer of 160"));
 }
 
-static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
+KNOWN_TEST(pulled_versions_are_what_the_next_push_is_based_on)
 {
-    struct known *const known = *state;
     const uint64_t versions[] = {9, 4};
 
     const struct sumac_tensor whole = tensor(known, 10, SUMAC_FLOAT32);
@@ -195,9 +185,8 @@ static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
     assert_int_equal(known->transfer->pieces[1].based_on, 4);
 }
 
-static void staleness_is_what_others_pushed_between_a_pull_and_a_push(void **state)
+KNOWN_TEST(staleness_is_what_others_pushed_between_a_pull_and_a_push)
 {
-    struct known *const known = *state;
     const uint64_t versions[] = {11, 21};
 
     struct sumac_error error;
@@ -214,9 +203,8 @@ static void staleness_is_what_others_pushed_between_a_pull_and_a_push(void **sta
 
 /* ---- versions, functions */
 
-static void a_push_may_be_based_on_the_pull_before_the_last(void **state)
+KNOWN_TEST(a_push_may_be_based_on_the_pull_before_the_last)
 {
-    struct known *const known = *state;
     const uint64_t first[] = {9, 4}, second[] = {12, 5};
 
     const struct sumac_tensor whole = tensor(known, 10, SUMAC_FLOAT32);
@@ -236,9 +224,8 @@ static void a_push_may_be_based_on_the_pull_before_the_last(void **state)
 static void drop_line(void *context, const char *line) { (void)context, (void)line; }
 
 /* A ps takes 256 of them with a part; a worker has more variables than that. */
-static void a_function_of_several_deltas_is_named_once(void **state)
+KNOWN_TEST(a_function_of_several_deltas_is_named_once)
 {
-    struct known *const known = *state;
     struct talk talk;
     struct sumac_push *push = NULL;
     static const struct sumac_function add_it = {.name = "assign_add"},
@@ -276,9 +263,8 @@ static void a_function_of_several_deltas_is_named_once(void **state)
 }
 
 /* A piece without bytes for each shard, whatever is pushed beside it; a norm is of values. */
-static void what_sets_hyperparameters_is_of_all_shards(void **state)
+KNOWN_TEST(what_sets_hyperparameters_is_of_all_shards)
 {
-    struct known *const known = *state;
     struct talk talk;
     struct sumac_push *push = NULL;
     struct sumac_error error = {0};
@@ -364,7 +350,7 @@ pull_rows_beside(uint64_t of_ps_0, uint64_t of_ps_1, const int64_t *rows, uint64
 }
 
 /* Rows 0 to 5 are on ps 1, the others on ps 0. */
-static void each_ps_is_asked_for_as_many_rows_as_it_takes_of_one_pull(void **state)
+TEST(each_ps_is_asked_for_as_many_rows_as_it_takes_of_one_pull)
 {
     const uint64_t most = WIRE_PULL_ROWS_MAX;
     static const int64_t rows[] = {1, 7, 8, 4, 9};
@@ -400,7 +386,7 @@ static void assert_not_believed(const wire_shard *shards, size_t count)
 }
 
 /* More than there can be, as of a ps of another release: nothing is written behind the shape. */
-static void a_shape_of_very_many_axes_is_not_believed(void **state)
+TEST(a_shape_of_very_many_axes_is_not_believed)
 {
     static uint64_t extents[4096];
     struct sumac_client client = {0};
@@ -421,7 +407,7 @@ static void a_shape_of_very_many_axes_is_not_believed(void **state)
     client_unlock(&client);
 }
 
-static void a_layout_with_a_gap_is_not_believed(void **state)
+TEST(a_layout_with_a_gap_is_not_believed)
 {
     wire_shard shard = WIRE_SHARD_INIT;
 
@@ -431,7 +417,7 @@ static void a_layout_with_a_gap_is_not_believed(void **state)
 
 /* The second shard ends before it begins, and the third has all rows again: the sum of all is
  * right. */
-static void a_layout_that_wraps_around_is_not_believed(void **state)
+TEST(a_layout_that_wraps_around_is_not_believed)
 {
     wire_shard shards[3] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT, WIRE_SHARD_INIT};
 
@@ -443,7 +429,7 @@ static void a_layout_that_wraps_around_is_not_believed(void **state)
 }
 
 /* Its bytes would wrap around: memory for it, and what is pulled into that, would be too small. */
-static void a_shape_of_more_bytes_than_there_are_is_not_believed(void **state)
+TEST(a_shape_of_more_bytes_than_there_are_is_not_believed)
 {
     struct sumac_client client = {0};
     uint64_t extents[] = {UINT64_C(1) << 40, UINT64_C(1) << 40};
@@ -466,7 +452,7 @@ static void a_shape_of_more_bytes_than_there_are_is_not_believed(void **state)
 }
 
 /* Two rows, and then those from the fourth on: there are as many as there should be. */
-static void a_layout_that_leaves_a_row_out_is_not_believed(void **state)
+TEST(a_layout_that_leaves_a_row_out_is_not_believed)
 {
     wire_shard shards[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
 
@@ -481,9 +467,8 @@ static void a_layout_that_leaves_a_row_out_is_not_believed(void **state)
     assert_not_believed(shards, 2);
 }
 
-static void a_variable_that_was_made_again_is_another(void **state)
+KNOWN_TEST(a_variable_that_was_made_again_is_another)
 {
-    struct known *const known = *state;
     wire_shard shard = WIRE_SHARD_INIT, *shards[] = {&shard};
     wire_variable wire = WIRE_VARIABLE_INIT;
 
@@ -519,9 +504,8 @@ static void assert_refused(struct known *known, const struct selection *selectio
     assert_int_equal(known->transfer->piece_count, 0);
 }
 
-static void memory_that_cannot_be_read_is_refused(void **state)
+KNOWN_TEST(memory_that_cannot_be_read_is_refused)
 {
-    struct known *const known = *state;
     struct sumac_buffer *far = NULL;
     static float memory[40];
 
@@ -551,9 +535,8 @@ static void memory_that_cannot_be_read_is_refused(void **state)
     assert_ptr_equal(known->transfer->pieces[1].data, &memory[24]);
 }
 
-static void a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused(void **state)
+KNOWN_TEST(a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused)
 {
-    struct known *const known = *state;
     const struct sumac_tensor values = tensor(known, 10, SUMAC_FLOAT32);
     struct selection selection = {.index = 3, .tensor = &values, .verb = "pull"};
 
@@ -572,9 +555,8 @@ static void a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused(void *
 
 /* ---- many pieces, many pushes */
 
-static void pieces_and_their_shards_are_kept_when_there_are_many(void **state)
+KNOWN_TEST(pieces_and_their_shards_are_kept_when_there_are_many)
 {
-    struct known *const known = *state;
     uint64_t versions[40];
 
     const struct sumac_tensor row = tensor(known, 1, SUMAC_FLOAT32);
@@ -594,9 +576,8 @@ static void pieces_and_their_shards_are_kept_when_there_are_many(void **state)
     assert_int_equal(known->variable->shards[1].version, 139);
 }
 
-static void a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled(void **state)
+KNOWN_TEST(a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled)
 {
-    struct known *const known = *state;
     const struct sumac_tensor values = tensor(known, 10, SUMAC_FLOAT32);
 
     assert_int_equal(add(known, &values, NULL, NULL), SUMAC_OK);
@@ -615,9 +596,8 @@ static void a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled(v
 /* ---- transfers that are taken again */
 
 /* A pull that had gathered rows, an end and an error gives its place to a push. */
-static void a_transfer_that_is_taken_again_is_as_a_new_one(void **state)
+KNOWN_TEST(a_transfer_that_is_taken_again_is_as_a_new_one)
 {
-    struct known *const known = *state;
     struct gathered_values rows;
     const struct sumac_error late = {.status = SUMAC_DEADLINE_EXCEEDED};
 
@@ -643,38 +623,4 @@ static void a_transfer_that_is_taken_again_is_as_a_new_one(void **state)
     assert_false(used->over || used->synchronous);
     assert_int_equal(used->ends_us, 0);
     assert_int_equal(used->error.status, SUMAC_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        known_test(a_whole_variable_has_a_piece_for_each_shard),
-        known_test(rows_are_split_where_the_shards_meet),
-        known_test(some_rows_name_their_shards_alone),
-        known_test(some_rows_of_a_variable_that_counts_name_every_shard),
-        known_test(a_tensor_of_another_type_is_refused_by_the_variables_name),
-        known_test(a_half_type_contributes_float32),
-        known_test(a_tensor_of_another_shape_is_refused_by_the_variables_name),
-        known_test(rows_past_the_end_are_refused),
-        known_test(a_tensor_that_ends_past_its_buffer_is_refused),
-        known_test(pulled_versions_are_what_the_next_push_is_based_on),
-        known_test(staleness_is_what_others_pushed_between_a_pull_and_a_push),
-        cmocka_unit_test(each_ps_is_asked_for_as_many_rows_as_it_takes_of_one_pull),
-        cmocka_unit_test(a_shape_of_very_many_axes_is_not_believed),
-        cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
-        cmocka_unit_test(a_layout_that_wraps_around_is_not_believed),
-        cmocka_unit_test(a_shape_of_more_bytes_than_there_are_is_not_believed),
-        cmocka_unit_test(a_layout_that_leaves_a_row_out_is_not_believed),
-        known_test(a_variable_that_was_made_again_is_another),
-        known_test(a_push_may_be_based_on_the_pull_before_the_last),
-        known_test(a_function_of_several_deltas_is_named_once),
-        known_test(what_sets_hyperparameters_is_of_all_shards),
-        known_test(memory_that_cannot_be_read_is_refused),
-        known_test(a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused),
-        known_test(pieces_and_their_shards_are_kept_when_there_are_many),
-        known_test(a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled),
-        known_test(a_transfer_that_is_taken_again_is_as_a_new_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

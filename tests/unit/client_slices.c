@@ -64,7 +64,7 @@ static void assert_piece(
 }
 
 /* Rows 0 to 5 are of shard 5, the others of shard 6. */
-static void rows_of_several_shards_are_copied_in_the_order_of_each(void **state)
+TEST(rows_of_several_shards_are_copied_in_the_order_of_each)
 {
     static const int64_t indices[] = {7, 2, 9, 5, 7};
     struct known known;
@@ -89,7 +89,7 @@ static void rows_of_several_shards_are_copied_in_the_order_of_each(void **state)
     forget(&known);
 }
 
-static void shards_may_have_any_number_of_rows(void **state)
+TEST(shards_may_have_any_number_of_rows)
 {
     static const int64_t indices[] = {9, 4, 5};
     struct known known;
@@ -109,7 +109,7 @@ static void shards_may_have_any_number_of_rows(void **state)
     forget(&known);
 }
 
-static void rows_of_one_shard_are_sent_from_where_they_are(void **state)
+TEST(rows_of_one_shard_are_sent_from_where_they_are)
 {
     static const int64_t rows[2][3] = {{5, 0, 5}, {9, 6, 6}},
                          in_shard[2][3] = {{5, 0, 5}, {3, 0, 0}};
@@ -131,7 +131,7 @@ static void rows_of_one_shard_are_sent_from_where_they_are(void **state)
     forget(&known);
 }
 
-static void a_push_of_no_rows_and_a_contribution_name_every_shard(void **state)
+TEST(a_push_of_no_rows_and_a_contribution_name_every_shard)
 {
     static const int64_t row = 7;
     struct known known;
@@ -165,7 +165,7 @@ static void assert_refused(
     assert_int_equal(known->transfer->piece_count, 0);
 }
 
-static void an_index_that_is_no_row_is_refused_with_those_that_there_are(void **state)
+TEST(an_index_that_is_no_row_is_refused_with_those_that_there_are)
 {
     static const int64_t beyond[] = {3, 10}, below[] = {-1};
     struct known known;
@@ -186,7 +186,7 @@ static void an_index_that_is_no_row_is_refused_with_those_that_there_are(void **
     forget(&known);
 }
 
-static void indices_are_a_vector_of_int64_in_place_of_a_range(void **state)
+TEST(indices_are_a_vector_of_int64_in_place_of_a_range)
 {
     static const int64_t row = 3;
     struct known known;
@@ -226,7 +226,7 @@ static void indices_are_a_vector_of_int64_in_place_of_a_range(void **state)
 }
 
 /* A ps keeps rows that come by index in blocks of whole rows. */
-static void a_row_by_index_has_1_mib_at_most(void **state)
+TEST(a_row_by_index_has_1_mib_at_most)
 {
     static const int64_t row = 3;
     static uint8_t values[1048576];
@@ -250,7 +250,7 @@ static void a_row_by_index_has_1_mib_at_most(void **state)
 }
 
 /* As a double their last row's number is their count: its shard would be one behind the last. */
-static void the_last_of_very_many_rows_without_bytes_is_of_the_last_shard(void **state)
+TEST(the_last_of_very_many_rows_without_bytes_is_of_the_last_shard)
 {
     static const int64_t last = (INT64_C(1) << 60) - 1;
     struct known known;
@@ -294,7 +294,7 @@ static void assert_rows(const struct slices *slices, const int64_t *indices, uin
             assert_int_equal((int64_t)slices->values[i][j], 100 * indices[i] + j);
 }
 
-static void each_row_is_pulled_once_and_goes_wherever_its_index_stands(void **state)
+TEST(each_row_is_pulled_once_and_goes_wherever_its_index_stands)
 {
     static const int64_t some[] = {7, 2, 9, 7, 5, 2, 7, 6}, others[] = {8, 0};
     struct known known;
@@ -330,7 +330,7 @@ static void each_row_is_pulled_once_and_goes_wherever_its_index_stands(void **st
 }
 
 /* Some of them may have come. */
-static void a_pull_that_fails_leaves_the_callers_rows_as_they_were(void **state)
+TEST(a_pull_that_fails_leaves_the_callers_rows_as_they_were)
 {
     static const int64_t some[] = {7, 2};
     const struct sumac_error deleted = {
@@ -357,7 +357,7 @@ static void a_pull_that_fails_leaves_the_callers_rows_as_they_were(void **state)
 }
 
 /* With every number of bytes until there are enough. */
-static void rows_for_which_there_is_no_memory_are_refused(void **state)
+TEST(rows_for_which_there_is_no_memory_are_refused)
 {
     static const int64_t indices[] = {7, 2, 9, 7};
     struct known known;
@@ -388,23 +388,4 @@ static void rows_for_which_there_is_no_memory_are_refused(void **state)
         assert_true(bytes > 256);
     }
     forget(&known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_several_shards_are_copied_in_the_order_of_each),
-        cmocka_unit_test(shards_may_have_any_number_of_rows),
-        cmocka_unit_test(rows_of_one_shard_are_sent_from_where_they_are),
-        cmocka_unit_test(a_push_of_no_rows_and_a_contribution_name_every_shard),
-        cmocka_unit_test(an_index_that_is_no_row_is_refused_with_those_that_there_are),
-        cmocka_unit_test(indices_are_a_vector_of_int64_in_place_of_a_range),
-        cmocka_unit_test(a_row_by_index_has_1_mib_at_most),
-        cmocka_unit_test(the_last_of_very_many_rows_without_bytes_is_of_the_last_shard),
-        cmocka_unit_test(each_row_is_pulled_once_and_goes_wherever_its_index_stands),
-        cmocka_unit_test(a_pull_that_fails_leaves_the_callers_rows_as_they_were),
-        cmocka_unit_test(rows_for_which_there_is_no_memory_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

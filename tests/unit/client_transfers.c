@@ -11,7 +11,7 @@
 
 /* ---- who it is */
 
-static void a_member_says_which_task_it_is_and_who_the_members_are(void **state)
+TEST(a_member_says_which_task_it_is_and_who_the_members_are)
 {
     struct sumac_client_options options = {.local_replicas = 4};
     struct played *played = join_as(
@@ -39,7 +39,7 @@ static void a_member_says_which_task_it_is_and_who_the_members_are(void **state)
     (void)end((void **)&played);
 }
 
-static void a_map_of_workers_need_not_name_all(void **state)
+TEST(a_map_of_workers_need_not_name_all)
 {
     struct sumac_client_options options = {0};
     struct played *played = join_as(
@@ -54,7 +54,7 @@ static void a_map_of_workers_need_not_name_all(void **state)
     (void)end((void **)&played);
 }
 
-static void an_observer_is_no_task(void **state)
+TEST(an_observer_is_no_task)
 {
     struct sumac_client_options options = {.observer = true};
     struct played *played = join_as(
@@ -86,10 +86,8 @@ static void push(struct played *played, const struct sumac_push_options *options
         fail_msg("%s", error.text);
 }
 
-static void a_push_says_what_its_options_say(void **state)
+PLAYED_TEST(a_push_says_what_its_options_say)
 {
-    struct played *const played = *state;
-
     push(played, NULL);
     assert_number_equal(played->weight, 1);
     assert_false(played->allow_non_finite);
@@ -105,10 +103,8 @@ static void a_push_says_what_its_options_say(void **state)
     assert_false(played->allow_non_finite);
 }
 
-static void a_push_has_a_scale(void **state)
+PLAYED_TEST(a_push_has_a_scale)
 {
-    struct played *const played = *state;
-
     push(played, NULL);
     assert_number_equal(played->scale, 0); /* which is none */
     push(played, &(struct sumac_push_options){.scale = 0.125});
@@ -117,10 +113,8 @@ static void a_push_has_a_scale(void **state)
 
 /* √(3² + 4²) = 5 over both deltas; what is sent is 3 and 4, and the scale makes it as long as
  * wanted. */
-static void a_push_is_clipped_by_the_norm_of_all_of_it(void **state)
+PLAYED_TEST(a_push_is_clipped_by_the_norm_of_all_of_it)
 {
-    struct played *const played = *state;
-
     static const struct {
         struct sumac_push_options options;
         double scale;
@@ -149,9 +143,8 @@ static void a_push_is_clipped_by_the_norm_of_all_of_it(void **state)
     }
 }
 
-static void scales_and_norms_that_make_no_sense_are_refused(void **state)
+PLAYED_TEST(scales_and_norms_that_make_no_sense_are_refused)
 {
-    struct played *const played = *state;
     static const struct sumac_push_options odd[] = {
         {.scale = NAN},    {.scale = -INFINITY}, {.scale = 0x1p128},
         {.clip_norm = -1}, {.clip_norm = NAN},   {.clip_norm = INFINITY},
@@ -186,7 +179,7 @@ static void scales_and_norms_that_make_no_sense_are_refused(void **state)
 }
 
 /* Of every float type, and of more elements than are added up at a time. */
-static void a_norm_is_that_of_every_float_type(void **state)
+PLAYED_TEST(a_norm_is_that_of_every_float_type)
 {
     static const float numbers[19] = {1,  -2,  3,  -4,  5,  -6,  7,  -8,  9, -10,
                                       11, -12, 13, -14, 15, -16, 17, -18, 19};
@@ -219,10 +212,8 @@ static void a_norm_is_that_of_every_float_type(void **state)
 static bool has_clock_2(void *context) { return ((const struct played *)context)->clock == 2; }
 
 /* The clock goes with the commit, which may come later than the push is over. */
-static void a_push_that_finishes_a_step_moves_the_clock(void **state)
+PLAYED_TEST(a_push_that_finishes_a_step_moves_the_clock)
 {
-    struct played *const played = *state;
-
     push(played, &(struct sumac_push_options){.finishes_step = true});
     push(played, NULL);
     push(played, &(struct sumac_push_options){.finishes_step = true});
@@ -237,10 +228,8 @@ static void a_push_that_finishes_a_step_moves_the_clock(void **state)
     assert_true(played->left_done);
 }
 
-static void who_leaves_unfinished_says_so(void **state)
+PLAYED_TEST(who_leaves_unfinished_says_so)
 {
-    struct played *const played = *state;
-
     assert_int_equal(sumac_client_leave(&played->client, SUMAC_LEAVING_UNFINISHED, NULL), SUMAC_OK);
 
     assert_int_equal(played->leaves, 1);
@@ -249,9 +238,8 @@ static void who_leaves_unfinished_says_so(void **state)
         sumac_client_leave(&played->client, (enum sumac_leaving)7, NULL), SUMAC_INVALID_ARGUMENT);
 }
 
-static void weights_and_counts_that_make_no_sense_are_refused(void **state)
+PLAYED_TEST(weights_and_counts_that_make_no_sense_are_refused)
 {
-    struct played *const played = *state;
     static const double odd[] = {-1, INFINITY, NAN};
     struct sumac_push *made = NULL;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
@@ -273,9 +261,8 @@ static void weights_and_counts_that_make_no_sense_are_refused(void **state)
 }
 
 /* The session would refuse one more; so the client waits for one to be over. */
-static void a_push_beyond_the_most_waits_for_one_to_be_over(void **state)
+PLAYED_TEST(a_push_beyond_the_most_waits_for_one_to_be_over)
 {
-    struct played *const played = *state;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
     struct sumac_push *made = NULL;
     struct sumac_error error = {0};
@@ -302,9 +289,8 @@ static void lose_state(struct rpc_call *call, const struct wire_received *receiv
     rpc_call_finish(call, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "a ps was restarted");
 }
 
-static void a_push_that_waits_for_room_fails_when_the_session_ends(void **state)
+PLAYED_TEST(a_push_that_waits_for_room_fails_when_the_session_ends)
 {
-    struct played *const played = *state;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
     struct sumac_push *made = NULL, *extra = NULL;
     struct sumac_error error = {0};
@@ -330,9 +316,8 @@ static uint64_t wall_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void a_push_says_when_it_was_made(void **state)
+PLAYED_TEST(a_push_says_when_it_was_made)
 {
-    struct played *const played = *state;
     const uint64_t before_us = wall_us();
 
     push(played, NULL);
@@ -340,9 +325,8 @@ static void a_push_says_when_it_was_made(void **state)
     assert_in_range(played->started_at_us, before_us, wall_us());
 }
 
-static void a_wait_for_a_push_lasts_as_long_as_it_was_told_to(void **state)
+PLAYED_TEST(a_wait_for_a_push_lasts_as_long_as_it_was_told_to)
 {
-    struct played *const played = *state;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
     struct sumac_push *made = NULL;
 
@@ -361,9 +345,8 @@ static void a_wait_for_a_push_lasts_as_long_as_it_was_told_to(void **state)
 
 /* Whatever a ps answers, it was heard from: of those that are waited for the silent one is named.
  */
-static void every_answer_is_heard(void **state)
+PLAYED_TEST(every_answer_is_heard)
 {
-    struct played *const played = *state;
     uint64_t *const heard_us = &played->client.peers[0].heard_us;
     float read = 0;
 
@@ -383,9 +366,8 @@ static void every_answer_is_heard(void **state)
 
 /* A ps that waits for other members names them when it is asked. If the ps does not answer, the
  * push waits for the ps itself. */
-static void a_ps_that_does_not_say_who_is_missing_is_named(void **state)
+PLAYED_TEST(a_ps_that_does_not_say_who_is_missing_is_named)
 {
-    struct played *const played = *state;
     float read = 0;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
     const struct sumac_fetch fetch = {
@@ -408,7 +390,7 @@ static void a_ps_that_does_not_say_who_is_missing_is_named(void **state)
     assert_null(strstr(error.text, "pull"));
 }
 
-static void a_round_that_waits_names_the_other_tasks(void **state)
+TEST(a_round_that_waits_names_the_other_tasks)
 {
     static const struct {
         const char *config, *others;
@@ -447,9 +429,8 @@ static void a_round_that_waits_names_the_other_tasks(void **state)
 }
 
 /* What it was to carry is given back, and the error says why. */
-static void what_is_refused_at_once_leaves_nothing_under_way(void **state)
+PLAYED_TEST(what_is_refused_at_once_leaves_nothing_under_way)
 {
-    struct played *const played = *state;
     float read = 0;
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
     const struct sumac_fetch fetch = {
@@ -482,9 +463,8 @@ static void assert_says(const struct sumac_error *error, const char *text)
 }
 
 /* Which of many it is, of as many as there may be, and that there may not be one more. */
-static void of_many_items_the_wrong_one_is_named(void **state)
+PLAYED_TEST(of_many_items_the_wrong_one_is_named)
 {
-    struct played *const played = *state;
     struct sumac_delta *const deltas = calloc(SUMAC_TRANSFER_VARIABLES_MAX + 1, sizeof *deltas);
     struct sumac_fetch *const fetches = calloc(SUMAC_TRANSFER_VARIABLES_MAX + 1, sizeof *fetches);
     float read = 0;
@@ -518,9 +498,8 @@ static void of_many_items_the_wrong_one_is_named(void **state)
     free(fetches);
 }
 
-static void nothing_is_waited_for_that_was_never_begun(void **state)
+PLAYED_TEST(nothing_is_waited_for_that_was_never_begun)
 {
-    struct played *const played = *state;
     struct sumac_push *made = NULL;
     struct sumac_pull *begun = NULL;
     struct sumac_error error = {0};
@@ -567,9 +546,8 @@ static void pull(struct played *played, const struct sumac_pull_options *options
     assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_VARIABLE);
 }
 
-static void only_a_contribution_may_weigh_nothing(void **state)
+PLAYED_TEST(only_a_contribution_may_weigh_nothing)
 {
-    struct played *const played = *state;
     static const struct sumac_push_options wrong[] = {
         {.zero_weight = true}, {.zero_weight = true, .synchronous = true, .weight = 2}};
     const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
@@ -590,10 +568,8 @@ static void only_a_contribution_may_weigh_nothing(void **state)
     assert_true(played->weight >= 0 && played->weight <= 0);
 }
 
-static void a_pull_says_how_long_it_waits_and_behind_which_push(void **state)
+PLAYED_TEST(a_pull_says_how_long_it_waits_and_behind_which_push)
 {
-    struct played *const played = *state;
-
     push(played, NULL);
     push(played, NULL);
 
@@ -606,10 +582,8 @@ static void a_pull_says_how_long_it_waits_and_behind_which_push(void **state)
     assert_int_equal(played->after_sequence, 0);
 }
 
-static void a_pull_says_how_far_others_may_be_behind(void **state)
+PLAYED_TEST(a_pull_says_how_far_others_may_be_behind)
 {
-    struct played *const played = *state;
-
     push(played, &(struct sumac_push_options){.finishes_step = true});
     push(played, &(struct sumac_push_options){.finishes_step = true});
 
@@ -622,9 +596,8 @@ static void a_pull_says_how_far_others_may_be_behind(void **state)
     assert_int_equal(played->pull_clock, 2);
 }
 
-static void a_pull_says_at_which_step_and_the_facts_which_is_the_newest(void **state)
+PLAYED_TEST(a_pull_says_at_which_step_and_the_facts_which_is_the_newest)
 {
-    struct played *const played = *state;
     struct sumac_client_facts facts;
 
     pull(played, NULL);
@@ -640,9 +613,8 @@ static void a_pull_says_at_which_step_and_the_facts_which_is_the_newest(void **s
     assert_int_equal(facts.contributed_step, 1);
 }
 
-static void a_lag_that_says_nothing_is_refused(void **state)
+PLAYED_TEST(a_lag_that_says_nothing_is_refused)
 {
-    struct played *const played = *state;
     float read = 0;
     const struct sumac_fetch fetch = {
         .variable = create(played, "w"), .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
@@ -669,9 +641,8 @@ static void a_lag_that_says_nothing_is_refused(void **state)
 }
 
 /* However short the client's own time is: it looks again until the pull's is over. */
-static void a_pull_that_is_waited_for_is_over_at_its_own_time(void **state)
+PLAYED_TEST(a_pull_that_is_waited_for_is_over_at_its_own_time)
 {
-    struct played *const played = *state;
     float read = 0;
     const struct sumac_fetch fetch = {
         .variable = create(played, "w"), .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
@@ -692,7 +663,7 @@ static void a_pull_that_is_waited_for_is_over_at_its_own_time(void **state)
     assert_null(played->client.live_transfers.first);
 }
 
-static void as_many_ps_as_are_the_most_are_taken(void **state)
+TEST(as_many_ps_as_are_the_most_are_taken)
 {
     static char names[SESSION_PS_MAX + 1][16];
     static const char *addresses[SESSION_PS_MAX + 1];
@@ -718,7 +689,7 @@ static void as_many_ps_as_are_the_most_are_taken(void **state)
 }
 
 /* It knows neither how many there are. */
-static void who_was_told_only_itself_does_not_name_all(void **state)
+TEST(who_was_told_only_itself_does_not_name_all)
 {
     struct played *played = play();
     struct sumac_cluster cluster;
@@ -743,41 +714,4 @@ static void who_was_told_only_itself_does_not_name_all(void **state)
     assert_int_equal(facts.member_count, 0);
     assert_true(facts.staleness_mean >= 0);
     (void)end((void **)&played);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_member_says_which_task_it_is_and_who_the_members_are),
-        cmocka_unit_test(a_map_of_workers_need_not_name_all),
-        cmocka_unit_test(an_observer_is_no_task),
-        played_test(a_push_says_what_its_options_say),
-        played_test(a_push_that_finishes_a_step_moves_the_clock),
-        played_test(who_leaves_unfinished_says_so),
-        played_test(weights_and_counts_that_make_no_sense_are_refused),
-        played_test(a_push_has_a_scale),
-        played_test(a_push_is_clipped_by_the_norm_of_all_of_it),
-        played_test(scales_and_norms_that_make_no_sense_are_refused),
-        played_test(a_norm_is_that_of_every_float_type),
-        played_test(a_push_beyond_the_most_waits_for_one_to_be_over),
-        played_test(a_push_that_waits_for_room_fails_when_the_session_ends),
-        played_test(a_push_says_when_it_was_made),
-        played_test(every_answer_is_heard),
-        played_test(a_ps_that_does_not_say_who_is_missing_is_named),
-        cmocka_unit_test(a_round_that_waits_names_the_other_tasks),
-        played_test(a_wait_for_a_push_lasts_as_long_as_it_was_told_to),
-        played_test(what_is_refused_at_once_leaves_nothing_under_way),
-        played_test(of_many_items_the_wrong_one_is_named),
-        played_test(nothing_is_waited_for_that_was_never_begun),
-        played_test(a_pull_that_is_waited_for_is_over_at_its_own_time),
-        cmocka_unit_test(as_many_ps_as_are_the_most_are_taken),
-        cmocka_unit_test(who_was_told_only_itself_does_not_name_all),
-        played_test(a_pull_says_how_long_it_waits_and_behind_which_push),
-        played_test(only_a_contribution_may_weigh_nothing),
-        played_test(a_pull_says_how_far_others_may_be_behind),
-        played_test(a_pull_says_at_which_step_and_the_facts_which_is_the_newest),
-        played_test(a_lag_that_says_nothing_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,7 @@ static void wait_for_background(struct sumac_client *client)
     }
 }
 
-static void every_wait_is_woken(void **state)
+STATE_TEST(every_wait_is_woken, NULL, NULL)
 {
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         const struct wait *wait = &waits[i];
@@ -166,9 +166,10 @@ static void *look_once(void *context)
 }
 
 /* It would sleep to its own end. */
-static void a_thread_that_only_looks_wakes_those_that_wait(void **state)
+FIXTURE_TEST(
+    a_thread_that_only_looks_wakes_those_that_wait, struct fixture *const fixture, set_up,
+    tear_down)
 {
-    struct fixture *const fixture = *state;
     struct sumac_client *const client = fixture->client;
     pthread_t other;
 
@@ -194,7 +195,7 @@ static void note_interrupt(int number)
 }
 
 /* No other thread of this program takes it: they were begun while it was blocked. */
-static void the_background_thread_takes_no_signal_of_the_programs(void **state)
+STATE_TEST(the_background_thread_takes_no_signal_of_the_programs, NULL, NULL)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
     const struct sigaction noting = {.sa_handler = note_interrupt};
@@ -226,16 +227,4 @@ static void the_background_thread_takes_no_signal_of_the_programs(void **state)
     assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &both, NULL), 0);
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(sigaction(numbers[i], &before[i], NULL), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wait_is_woken),
-        cmocka_unit_test_setup_teardown(
-            a_thread_that_only_looks_wakes_those_that_wait, set_up, tear_down),
-        cmocka_unit_test(the_background_thread_takes_no_signal_of_the_programs),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.c -- TF_CONFIG and questions to a cluster, beyond the conformance cases: what messages
  * say, order, environment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "address.h"
 #include "member_jobs.h"
 #include "sumac/cluster.h"
@@ -54,7 +46,7 @@ static void assert_check(const char *text, const char *mention)
     sumac_cluster_deinit(&cluster);
 }
 
-static void text_that_is_no_json_is_refused_with_line_and_column(void **state)
+TEST(text_that_is_no_json_is_refused_with_line_and_column)
 {
     assert_refused("{\"cluster\":\n  {worker: []}}", "line 2, column 9");
     assert_refused("{\"cluster\": {}, \"cluster\": {}}", "\"cluster\"");
@@ -64,7 +56,7 @@ static void text_that_is_no_json_is_refused_with_line_and_column(void **state)
 }
 
 /* The object itself is the first level. */
-static void a_hundred_levels_are_read_and_one_more_is_refused_with_its_key(void **state)
+TEST(a_hundred_levels_are_read_and_one_more_is_refused_with_its_key)
 {
     char text[512] = "{\"deep\": ";
     size_t end = strlen(text);
@@ -81,7 +73,7 @@ static void a_hundred_levels_are_read_and_one_more_is_refused_with_its_key(void 
     assert_refused(text, "\"deep\"");
 }
 
-static void an_address_given_twice_is_told_with_both_its_tasks(void **state)
+TEST(an_address_given_twice_is_told_with_both_its_tasks)
 {
     assert_refused(
         "{\"cluster\": {\"ps\": [\"a:1\"], \"worker\": [\"b:1\", \"a:1\"]}}",
@@ -91,12 +83,12 @@ static void an_address_given_twice_is_told_with_both_its_tasks(void **state)
         "b:1 twice, for master 0 and worker 0: do not list a master among the workers as well");
 }
 
-static void an_index_given_twice_in_other_digits_is_refused(void **state)
+TEST(an_index_given_twice_in_other_digits_is_refused)
 {
     assert_refused("{\"cluster\": {\"ps\": {\"1\": \"a:1\", \"01\": \"b:1\"}}}", "index 1 twice");
 }
 
-static void a_zero_byte_in_a_text_is_refused(void **state)
+TEST(a_zero_byte_in_a_text_is_refused)
 {
     assert_refused("{\"cluster\": {\"ps\": [\"a\\u0000:1\"]}}", "host:port");
     assert_refused("{\"task\": {\"type\": \"ps\\u0000\"}}", "type");
@@ -104,7 +96,7 @@ static void a_zero_byte_in_a_text_is_refused(void **state)
     assert_refused("{\"rpc_layer\": \"grpc\\u0000\"}", "rpc_layer");
 }
 
-static void tasks_of_a_map_come_in_the_order_of_their_index(void **state)
+TEST(tasks_of_a_map_come_in_the_order_of_their_index)
 {
     struct sumac_cluster cluster =
         parse("{\"cluster\": {\"worker\": {\"10\": \"a:1\", \"2\": \"b:1\", \"0\": \"c:1\"}}}");
@@ -122,7 +114,7 @@ static void tasks_of_a_map_come_in_the_order_of_their_index(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
-static void jobs_come_in_the_order_they_were_given(void **state)
+TEST(jobs_come_in_the_order_they_were_given)
 {
     struct sumac_cluster cluster =
         parse("{\"cluster\": {\"worker\": [\"a:1\"], \"master\": [\"b:1\"], \"ps\": [], \"aux\": "
@@ -135,7 +127,7 @@ static void jobs_come_in_the_order_they_were_given(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
-static void the_environment_is_where_tf_config_comes_from(void **state)
+TEST(the_environment_is_where_tf_config_comes_from)
 {
     struct sumac_cluster cluster = {0};
 
@@ -154,7 +146,7 @@ static void the_environment_is_where_tf_config_comes_from(void **state)
 
 /* Kubeflow's dynamic form tells a ps only of itself; other jobs' lists of one keep their index 0.
  */
-static void a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index(void **state)
+TEST(a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index)
 {
     struct sumac_cluster ps =
         parse("{\"cluster\": {\"worker\": {}, \"ps\": [\"p1:1\"]}, \"task\": {\"type\": \"ps\", "
@@ -173,7 +165,7 @@ static void a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index(void **sta
     sumac_cluster_deinit(&worker);
 }
 
-static void an_evaluator_need_not_be_one_of_the_listed(void **state)
+TEST(an_evaluator_need_not_be_one_of_the_listed)
 {
     struct sumac_cluster cluster =
         parse("{\"cluster\": {\"ps\": [\"a:1\"], \"evaluator\": [\"b:1\"]}, \"task\": {\"type\": "
@@ -183,7 +175,7 @@ static void an_evaluator_need_not_be_one_of_the_listed(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
-static void an_override_may_name_another_task(void **state)
+TEST(an_override_may_name_another_task)
 {
     const struct sumac_cluster_overrides overrides = {
         .task_type = "worker", .has_task_index = true, .task_index = 0};
@@ -200,7 +192,7 @@ static void an_override_may_name_another_task(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
-static void the_master_of_one_task_needs_no_task_and_of_more_does(void **state)
+TEST(the_master_of_one_task_needs_no_task_and_of_more_does)
 {
     struct sumac_cluster one = parse("{\"cluster\": {\"ps\": [\"a:1\"]}, \"rpc_layer\": \"grpc\"}");
     char *master = NULL;
@@ -225,7 +217,7 @@ static void the_master_of_one_task_needs_no_task_and_of_more_does(void **state)
     sumac_cluster_deinit(&typed);
 }
 
-static void a_task_of_a_cluster_with_both_jobs_may_run(void **state)
+TEST(a_task_of_a_cluster_with_both_jobs_may_run)
 {
     assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\", \"index\": 1}}", NULL);
     assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"worker\", \"index\": 0}}", NULL);
@@ -235,7 +227,7 @@ static void a_task_of_a_cluster_with_both_jobs_may_run(void **state)
         NULL);
 }
 
-static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void **state)
+TEST(a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add)
 {
     assert_check(NULL, "set TF_CONFIG");
     assert_check(
@@ -279,7 +271,7 @@ static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void 
         "a job chief and a job master");
 }
 
-static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state)
+TEST(a_process_that_is_not_told_its_task_is_told_what_to_add)
 {
     assert_check("{" TWO_OF_EACH "}", "add \"task\"");
     assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\"}}", "add \"index\"");
@@ -289,7 +281,7 @@ static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state
     assert_refused("{\"task\": {\"index\": \"$RANK\"}}", "2147483647: \"$RANK\"");
 }
 
-static void an_address_is_a_host_and_a_port(void **state)
+TEST(an_address_is_a_host_and_a_port)
 {
     const char *const valid[] = {
         "a:1",
@@ -320,7 +312,7 @@ struct flawed {
     const char *addresses[16]; /* up to NULL */
 };
 
-static void what_no_host_has_is_no_address(void **state)
+TEST(what_no_host_has_is_no_address)
 {
     static const struct flawed flawed[] = {
         {"it has no port", {"", "a", "localhost"}},
@@ -352,7 +344,7 @@ static void what_no_host_has_is_no_address(void **state)
 }
 
 /* RFC 1123: 63 characters between two dots, 253 in all. */
-static void a_hosts_name_is_as_long_as_dns_has_it(void **state)
+TEST(a_hosts_name_is_as_long_as_dns_has_it)
 {
     char address[320];
 
@@ -372,7 +364,7 @@ static void a_hosts_name_is_as_long_as_dns_has_it(void **state)
     assert_non_null(address_flaw(address, 66));
 }
 
-static void the_end_of_a_zeroed_description_does_nothing(void **state)
+TEST(the_end_of_a_zeroed_description_does_nothing)
 {
     struct sumac_cluster cluster = {0};
 
@@ -380,7 +372,7 @@ static void the_end_of_a_zeroed_description_does_nothing(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
-static void an_index_is_at_most_2_31_less_1(void **state)
+TEST(an_index_is_at_most_2_31_less_1)
 {
     static const char *const refused[] = {"2147483648", "2147483649", "4294967296"};
     char text[128];
@@ -399,7 +391,7 @@ static void an_index_is_at_most_2_31_less_1(void **state)
 }
 
 /* Whoever is told of others of its job knows their indices by their places. */
-static void a_list_of_two_beside_a_map_is_not_only_of_itself(void **state)
+TEST(a_list_of_two_beside_a_map_is_not_only_of_itself)
 {
     struct sumac_cluster ps =
         parse("{\"cluster\": {\"worker\": {}, \"ps\": [\"p0:1\", \"p1:1\"]}, \"task\": {\"type\": "
@@ -411,7 +403,7 @@ static void a_list_of_two_beside_a_map_is_not_only_of_itself(void **state)
     sumac_cluster_deinit(&ps);
 }
 
-static void a_text_that_is_null_is_none(void **state)
+TEST(a_text_that_is_null_is_none)
 {
     struct sumac_cluster cluster = parse("{\"session_master\": null, \"rpc_layer\": null}");
 
@@ -420,7 +412,7 @@ static void a_text_that_is_null_is_none(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
-static void an_index_of_the_command_line_counts_as_given(void **state)
+TEST(an_index_of_the_command_line_counts_as_given)
 {
     const struct sumac_cluster_overrides overrides = {.has_task_index = true, .task_index = 1};
     struct sumac_cluster cluster = {0};
@@ -446,7 +438,7 @@ static void assert_master(const char *text, const char *expected)
     sumac_cluster_deinit(&cluster);
 }
 
-static void the_master_has_a_scheme_where_a_layer_is_given(void **state)
+TEST(the_master_has_a_scheme_where_a_layer_is_given)
 {
     assert_master("{\"cluster\": {\"ps\": [\"a:1\"]}}", "a:1");
     assert_master("{\"cluster\": {\"ps\": [\"a:1\"]}, \"rpc_layer\": \"\"}", "a:1");
@@ -471,7 +463,7 @@ static void assert_of_a_strategy(const char *text, const char *mention)
     sumac_cluster_deinit(&cluster);
 }
 
-static void a_text_that_no_strategy_understands_is_refused_with_its_key(void **state)
+TEST(a_text_that_no_strategy_understands_is_refused_with_its_key)
 {
     static const struct {
         const char *text, *mention;
@@ -518,7 +510,7 @@ static void a_text_that_no_strategy_understands_is_refused_with_its_key(void **s
         assert_of_a_strategy(rows[i].text, rows[i].mention);
 }
 
-static void a_master_is_a_chief_among_the_members(void **state)
+TEST(a_master_is_a_chief_among_the_members)
 {
     struct sumac_cluster cluster = parse(
         "{\"cluster\": {\"master\": [\"a:1\"], \"worker\": [\"b:1\", \"c:1\"], \"ps\": [\"d:1\"]}, "
@@ -539,7 +531,7 @@ static void a_master_is_a_chief_among_the_members(void **state)
     sumac_cluster_deinit(&alone);
 }
 
-static void text_that_is_no_object_is_told_what_it_is(void **state)
+TEST(text_that_is_no_object_is_told_what_it_is)
 {
     assert_refused("null", "TF_CONFIG is null");
     assert_refused("\"{\\\"cluster\\\": {}}\"", "a JSON string, not an object: it is quoted twice");
@@ -560,7 +552,7 @@ static void text_that_is_no_object_is_told_what_it_is(void **state)
     assert_refused("7", "a number");
 }
 
-static void an_index_that_is_no_number_is_shown(void **state)
+TEST(an_index_that_is_no_number_is_shown)
 {
     assert_refused("{\"task\": {\"index\": -1}}", "from 0 to 2147483647: -1");
     assert_refused("{\"task\": {\"index\": 1.5}}", "from 0 to 2147483647: 1.5");
@@ -569,7 +561,7 @@ static void an_index_that_is_no_number_is_shown(void **state)
     assert_refused("{\"task\": {\"index\": null}}", "from 0 to 2147483647: null");
 }
 
-static void a_misspelt_task_is_told_so(void **state)
+TEST(a_misspelt_task_is_told_so)
 {
     assert_refused(
         "{" TWO_OF_EACH ", \"tasks\": {\"type\": \"ps\", \"index\": 1}}",
@@ -577,41 +569,4 @@ static void a_misspelt_task_is_told_so(void **state)
     assert_refused("{" TWO_OF_EACH ", \"Task\": {}}", "did you mean \"task\"?");
     struct sumac_cluster cluster = parse("{" TWO_OF_EACH ", \"environment\": \"cloud\"}");
     sumac_cluster_deinit(&cluster);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_index_that_is_no_number_is_shown),
-        cmocka_unit_test(a_misspelt_task_is_told_so),
-        cmocka_unit_test(a_text_that_no_strategy_understands_is_refused_with_its_key),
-        cmocka_unit_test(a_master_is_a_chief_among_the_members),
-        cmocka_unit_test(text_that_is_no_object_is_told_what_it_is),
-        cmocka_unit_test(text_that_is_no_json_is_refused_with_line_and_column),
-        cmocka_unit_test(a_hundred_levels_are_read_and_one_more_is_refused_with_its_key),
-        cmocka_unit_test(an_address_given_twice_is_told_with_both_its_tasks),
-        cmocka_unit_test(an_index_given_twice_in_other_digits_is_refused),
-        cmocka_unit_test(a_zero_byte_in_a_text_is_refused),
-        cmocka_unit_test(tasks_of_a_map_come_in_the_order_of_their_index),
-        cmocka_unit_test(jobs_come_in_the_order_they_were_given),
-        cmocka_unit_test(the_environment_is_where_tf_config_comes_from),
-        cmocka_unit_test(a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index),
-        cmocka_unit_test(an_evaluator_need_not_be_one_of_the_listed),
-        cmocka_unit_test(an_override_may_name_another_task),
-        cmocka_unit_test(the_master_of_one_task_needs_no_task_and_of_more_does),
-        cmocka_unit_test(a_task_of_a_cluster_with_both_jobs_may_run),
-        cmocka_unit_test(a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add),
-        cmocka_unit_test(a_process_that_is_not_told_its_task_is_told_what_to_add),
-        cmocka_unit_test(an_address_is_a_host_and_a_port),
-        cmocka_unit_test(what_no_host_has_is_no_address),
-        cmocka_unit_test(a_hosts_name_is_as_long_as_dns_has_it),
-        cmocka_unit_test(the_end_of_a_zeroed_description_does_nothing),
-        cmocka_unit_test(an_index_is_at_most_2_31_less_1),
-        cmocka_unit_test(a_list_of_two_beside_a_map_is_not_only_of_itself),
-        cmocka_unit_test(a_text_that_is_null_is_none),
-        cmocka_unit_test(an_index_of_the_command_line_counts_as_given),
-        cmocka_unit_test(the_master_has_a_scheme_where_a_layer_is_given),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collective.c -- what a contribution says of its round: read, compared, split, copied. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "collective.h"
 
 #define TASKS 4
@@ -71,7 +63,7 @@ static void assert_refused(struct desk *desk, enum sumac_reason reason, const ch
     assert_int_equal(desk->collective.round, 99); /* it is left alone */
 }
 
-static void all_that_is_said_is_read(void **state)
+TEST(all_that_is_said_is_read)
 {
     struct desk desk;
 
@@ -89,7 +81,7 @@ static void all_that_is_said_is_read(void **state)
     assert_int_equal(desk.collective.timeout_ms, COLLECTIVE_TIMEOUT_MS_DEFAULT);
 }
 
-static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
+TEST(a_name_is_a_printable_line_and_a_round_counts_from_one)
 {
     struct desk desk;
     char longest[COLLECTIVE_NAME_BYTES_MAX + 1];
@@ -113,7 +105,7 @@ static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
     assert_refused(&desk, SUMAC_REASON_MALFORMED, "no round 18446744073709551615");
 }
 
-static void tasks_are_named_in_their_order_each_once_and_the_own_among_them(void **state)
+TEST(tasks_are_named_in_their_order_each_once_and_the_own_among_them)
 {
     struct desk desk;
 
@@ -133,7 +125,7 @@ static void tasks_are_named_in_their_order_each_once_and_the_own_among_them(void
     assert_refused(&desk, SUMAC_REASON_MALFORMED, "names 1000000 tasks");
 }
 
-static void an_operation_takes_the_types_that_it_has_a_meaning_for(void **state)
+TEST(an_operation_takes_the_types_that_it_has_a_meaning_for)
 {
     struct desk desk;
 
@@ -153,7 +145,7 @@ static void an_operation_takes_the_types_that_it_has_a_meaning_for(void **state)
     assert_int_equal(read(&desk), SUMAC_OK);
 }
 
-static void a_shape_that_no_memory_has_is_refused(void **state)
+TEST(a_shape_that_no_memory_has_is_refused)
 {
     struct desk desk;
 
@@ -170,7 +162,7 @@ static void a_shape_that_no_memory_has_is_refused(void **state)
     assert_refused(&desk, SUMAC_REASON_BAD_SHAPE, "a concatenate of scalars");
 }
 
-static void an_axis_and_a_root_belong_to_their_operations(void **state)
+TEST(an_axis_and_a_root_belong_to_their_operations)
 {
     struct desk desk;
 
@@ -188,7 +180,7 @@ static void an_axis_and_a_root_belong_to_their_operations(void **state)
     assert_refused(&desk, SUMAC_REASON_MALFORMED, "the task at place 3, of 0 to 2");
 }
 
-static void what_is_large_is_split_and_what_is_joined_is_not(void **state)
+TEST(what_is_large_is_split_and_what_is_joined_is_not)
 {
     struct desk desk;
 
@@ -201,7 +193,7 @@ static void what_is_large_is_split_and_what_is_joined_is_not(void **state)
     assert_int_equal(read(&desk), SUMAC_OK);
 }
 
-static void the_shares_of_all_ps_are_the_whole(void **state)
+TEST(the_shares_of_all_ps_are_the_whole)
 {
     static const uint64_t counts[] = {0, 1, 2, 7, 1000, UINT64_C(1) << 61, (UINT64_C(1) << 61) - 1};
     struct desk desk;
@@ -226,7 +218,7 @@ static void the_shares_of_all_ps_are_the_whole(void **state)
     }
 }
 
-static void what_is_added_of_a_half_type_comes_in_float32(void **state)
+TEST(what_is_added_of_a_half_type_comes_in_float32)
 {
     struct desk desk;
 
@@ -240,7 +232,7 @@ static void what_is_added_of_a_half_type_comes_in_float32(void **state)
     assert_int_equal(collective_share(&desk.collective, 0, 1).bytes, 12);
 }
 
-static void a_broadcast_has_the_bytes_of_its_root_alone(void **state)
+TEST(a_broadcast_has_the_bytes_of_its_root_alone)
 {
     struct desk desk;
 
@@ -274,7 +266,7 @@ static void assert_differs(struct desk *first, struct desk *other, const char *h
         fail_msg("got \"%s\", expected \"%s\"", error.text, how);
 }
 
-static void who_differs_is_named_with_what_both_say(void **state)
+TEST(who_differs_is_named_with_what_both_say)
 {
     struct desk a, b;
 
@@ -295,7 +287,7 @@ static void who_differs_is_named_with_what_both_say(void **state)
     assert_differs(begin(&a), &b, "4 tasks, chief 0 to worker 9, and worker 1 said 3 tasks");
 }
 
-static void the_same_number_of_other_tasks_differs_too(void **state)
+TEST(the_same_number_of_other_tasks_differs_too)
 {
     struct desk a, b;
 
@@ -304,7 +296,7 @@ static void the_same_number_of_other_tasks_differs_too(void **state)
 }
 
 /* The ends of the lists are equal, so they would not show the difference. */
-static void of_lists_that_differ_in_the_middle_the_first_such_task_is_named(void **state)
+TEST(of_lists_that_differ_in_the_middle_the_first_such_task_is_named)
 {
     struct desk a, b;
 
@@ -316,7 +308,7 @@ static void of_lists_that_differ_in_the_middle_the_first_such_task_is_named(void
         "2, and worker 1 said 4 tasks, chief 0 to worker 9, worker 5 at place 2; all say the same");
 }
 
-static void roots_and_axes_are_compared(void **state)
+TEST(roots_and_axes_are_compared)
 {
     struct desk a, b;
 
@@ -330,7 +322,7 @@ static void roots_and_axes_are_compared(void **state)
     assert_differs(&a, &b, "it goes along axis 1, and worker 1 said axis 0");
 }
 
-static void what_is_joined_may_differ_along_its_axis_alone(void **state)
+TEST(what_is_joined_may_differ_along_its_axis_alone)
 {
     struct desk a, b;
 
@@ -349,9 +341,8 @@ static void what_is_joined_may_differ_along_its_axis_alone(void **state)
 }
 
 /* Everything that a session may say, and nothing of what it did not. */
-static void what_is_written_is_read_as_the_same(void **state)
+TEST(what_is_written_is_read_as_the_same)
 {
-
     for (int of_attempts = 0; of_attempts < 2; of_attempts++) {
         static uint64_t attempts[TASKS] = {4, 5, 6};
         struct desk desk, again;
@@ -382,7 +373,7 @@ static void what_is_written_is_read_as_the_same(void **state)
     }
 }
 
-static void what_lies_just_beyond_a_bound_is_refused_or_cut(void **state)
+TEST(what_lies_just_beyond_a_bound_is_refused_or_cut)
 {
     static uint64_t many[COLLECTIVE_TASKS_MAX + 1];
     struct desk desk;
@@ -407,7 +398,7 @@ static void what_lies_just_beyond_a_bound_is_refused_or_cut(void **state)
     assert_string_equal(desk.collective.name, "ab");
 }
 
-static void a_share_begins_where_the_one_before_it_ends(void **state)
+TEST(a_share_begins_where_the_one_before_it_ends)
 {
     struct desk desk;
 
@@ -425,7 +416,7 @@ static void a_share_begins_where_the_one_before_it_ends(void **state)
 
 /* An attempt for each task, and the session's own for its own. A ps that reads an order has none.
  */
-static void attempts_are_those_of_all_tasks(void **state)
+TEST(attempts_are_those_of_all_tasks)
 {
     static uint64_t attempts[TASKS] = {4, 5, 6, 7};
     struct desk desk;
@@ -444,7 +435,7 @@ static void attempts_are_those_of_all_tasks(void **state)
     assert_int_equal(read(&desk), SUMAC_OK);
 }
 
-static void a_copy_outlives_what_was_read(void **state)
+TEST(a_copy_outlives_what_was_read)
 {
     struct desk desk;
 
@@ -463,7 +454,7 @@ static void a_copy_outlives_what_was_read(void **state)
 }
 
 /* PROTOCOL.md gives these numbers to the authors of clients. */
-static void a_name_is_at_home_where_the_protocol_says(void **state)
+TEST(a_name_is_at_home_where_the_protocol_says)
 {
     const uint32_t prime = UINT32_C(4294967291);
 
@@ -471,33 +462,4 @@ static void a_name_is_at_home_where_the_protocol_says(void **state)
     assert_int_equal(wire_collective_home("A", 1, prime), UINT64_C(0xaf63fc4c860222ec) % prime);
     assert_int_equal(wire_collective_home("grads", 5, 3), 2);
     assert_int_equal(wire_collective_home("grads", 5, prime), UINT64_C(0x32a8892977c46c3e) % prime);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_is_at_home_where_the_protocol_says),
-        cmocka_unit_test(all_that_is_said_is_read),
-        cmocka_unit_test(a_name_is_a_printable_line_and_a_round_counts_from_one),
-        cmocka_unit_test(tasks_are_named_in_their_order_each_once_and_the_own_among_them),
-        cmocka_unit_test(an_operation_takes_the_types_that_it_has_a_meaning_for),
-        cmocka_unit_test(a_shape_that_no_memory_has_is_refused),
-        cmocka_unit_test(an_axis_and_a_root_belong_to_their_operations),
-        cmocka_unit_test(what_is_large_is_split_and_what_is_joined_is_not),
-        cmocka_unit_test(the_shares_of_all_ps_are_the_whole),
-        cmocka_unit_test(what_is_added_of_a_half_type_comes_in_float32),
-        cmocka_unit_test(a_broadcast_has_the_bytes_of_its_root_alone),
-        cmocka_unit_test(who_differs_is_named_with_what_both_say),
-        cmocka_unit_test(the_same_number_of_other_tasks_differs_too),
-        cmocka_unit_test(of_lists_that_differ_in_the_middle_the_first_such_task_is_named),
-        cmocka_unit_test(roots_and_axes_are_compared),
-        cmocka_unit_test(what_is_joined_may_differ_along_its_axis_alone),
-        cmocka_unit_test(what_is_written_is_read_as_the_same),
-        cmocka_unit_test(what_lies_just_beyond_a_bound_is_refused_or_cut),
-        cmocka_unit_test(a_share_begins_where_the_one_before_it_ends),
-        cmocka_unit_test(attempts_are_those_of_all_tasks),
-        cmocka_unit_test(a_copy_outlives_what_was_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

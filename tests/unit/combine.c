@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* combine.c -- contributions become one tensor: in their order, the same bits however it is cut. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "combine.h"
 #include "half.h"
 
@@ -89,9 +83,8 @@ static float given(uint32_t source, uint32_t i)
 
 static float made(const uint8_t *out, uint32_t i) { return ((const float *)(const void *)out)[i]; }
 
-static void a_sum_goes_in_the_order_of_the_participants(void **state)
+TEST(a_sum_goes_in_the_order_of_the_participants)
 {
-
     begin(COLLECTIVE_SUM, SUMAC_FLOAT32, SOURCES);
     fill_floats();
     run(COUNT, 0, desk.out);
@@ -104,9 +97,8 @@ static void a_sum_goes_in_the_order_of_the_participants(void **state)
     }
 }
 
-static void a_mean_is_the_sum_by_all_weights(void **state)
+TEST(a_mean_is_the_sum_by_all_weights)
 {
-
     begin(COLLECTIVE_MEAN, SUMAC_FLOAT32, 3);
     fill_floats();
     run(COUNT, 12, desk.out);
@@ -117,9 +109,8 @@ static void a_mean_is_the_sum_by_all_weights(void **state)
     }
 }
 
-static void the_least_and_the_largest_are_found(void **state)
+TEST(the_least_and_the_largest_are_found)
 {
-
     for (int largest = 0; largest < 2; largest++) {
         begin(largest ? COLLECTIVE_MAX : COLLECTIVE_MIN, SUMAC_FLOAT32, SOURCES);
         fill_floats();
@@ -133,9 +124,8 @@ static void the_least_and_the_largest_are_found(void **state)
     }
 }
 
-static void integers_wrap_around(void **state)
+TEST(integers_wrap_around)
 {
-
     begin(COLLECTIVE_SUM, SUMAC_UINT8, SOURCES);
     for (uint32_t s = 0; s < SOURCES; s++)
         memset(desk.data[s], 100 + (int)s, COUNT);
@@ -145,9 +135,8 @@ static void integers_wrap_around(void **state)
         assert_int_equal(desk.out[i], (100 + 101 + 102 + 103 + 104) % 256);
 }
 
-static void a_half_type_is_rounded_once(void **state)
+TEST(a_half_type_is_rounded_once)
 {
-
     begin(COLLECTIVE_SUM, SUMAC_BFLOAT16, 3);
     for (uint32_t i = 0; i < COUNT; i++) {
         ((float *)(void *)desk.data[0])[i] = 256; /* 257 is between two of bfloat16 */
@@ -163,9 +152,8 @@ static void a_half_type_is_rounded_once(void **state)
     }
 }
 
-static void one_alone_is_itself(void **state)
+TEST(one_alone_is_itself)
 {
-
     for (enum collective_operation operation = COLLECTIVE_SUM; operation <= COLLECTIVE_MAX;
          operation++) {
         begin(operation, SUMAC_FLOAT32, 1);
@@ -175,7 +163,7 @@ static void one_alone_is_itself(void **state)
     }
 }
 
-static void every_cut_has_the_same_bits(void **state)
+TEST(every_cut_has_the_same_bits)
 {
     static const uint64_t steps[] = {1, 3, 64, 1000, 2049};
 
@@ -190,19 +178,4 @@ static void every_cut_has_the_same_bits(void **state)
             assert_memory_equal(desk.out, desk.other, COUNT * sizeof(float));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sum_goes_in_the_order_of_the_participants),
-        cmocka_unit_test(a_mean_is_the_sum_by_all_weights),
-        cmocka_unit_test(the_least_and_the_largest_are_found),
-        cmocka_unit_test(integers_wrap_around),
-        cmocka_unit_test(a_half_type_is_rounded_once),
-        cmocka_unit_test(one_alone_is_itself),
-        cmocka_unit_test(every_cut_has_the_same_bits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command.c (test) -- the exit code of a command that failed, and its line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "command.h"
 #include "sumac/client.h"
 
@@ -29,7 +23,7 @@ static int fail_with(const struct sumac_error *error, char said[static 256])
     return code;
 }
 
-static void a_command_that_the_runs_end_cuts_short_may_be_tried_again(void **state)
+TEST(a_command_that_the_runs_end_cuts_short_may_be_tried_again)
 {
     char said[256];
     const struct sumac_error error = {
@@ -44,7 +38,7 @@ static void a_command_that_the_runs_end_cuts_short_may_be_tried_again(void **sta
     assert_string_equal(said, "sumac ls: the run has ended: ps 0 has ended\n");
 }
 
-static void an_unknown_variable_names_the_command_that_lists_them(void **state)
+TEST(an_unknown_variable_names_the_command_that_lists_them)
 {
     char said[256];
     const struct sumac_error unknown = {
@@ -60,7 +54,7 @@ static void an_unknown_variable_names_the_command_that_lists_them(void **state)
     assert_string_equal(said, "sumac ls: no ps 1\n");
 }
 
-static void a_command_is_found_by_its_whole_name(void **state)
+TEST(a_command_is_found_by_its_whole_name)
 {
     size_t count = 0;
 
@@ -70,15 +64,4 @@ static void a_command_is_found_by_its_whole_name(void **state)
     assert_null(command_at(count + 1));
     assert_null(command_find("l"));
     assert_null(command_find("ls2"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_command_that_the_runs_end_cuts_short_may_be_tried_again),
-        cmocka_unit_test(an_unknown_variable_names_the_command_that_lists_them),
-        cmocka_unit_test(a_command_is_found_by_its_whole_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

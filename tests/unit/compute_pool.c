@@ -4,17 +4,9 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "compute_pool.h"
 
 static bool is_scarce;
@@ -94,7 +86,7 @@ static uint64_t finish_one(struct compute_pool *pool)
     return job;
 }
 
-static void without_threads_the_owner_runs_every_slice(void **state)
+TEST(without_threads_the_owner_runs_every_slice)
 {
     struct compute_pool *const pool = make_pool(0);
     struct increments increments;
@@ -132,7 +124,7 @@ void __wrap_update_run(const struct update_slice *slice)
     __real_update_run(slice);
 }
 
-static void a_job_is_not_finished_while_its_last_slice_runs(void **state)
+TEST(a_job_is_not_finished_while_its_last_slice_runs)
 {
     struct compute_pool *const pool = make_pool(0);
     struct increments increments;
@@ -151,7 +143,7 @@ static void a_job_is_not_finished_while_its_last_slice_runs(void **state)
     compute_pool_destroy(pool);
 }
 
-static void jobs_are_given_back_in_the_order_they_were_submitted(void **state)
+TEST(jobs_are_given_back_in_the_order_they_were_submitted)
 {
     struct compute_pool *const pool = make_pool(2);
     struct increments increments[5];
@@ -170,7 +162,7 @@ static void jobs_are_given_back_in_the_order_they_were_submitted(void **state)
     compute_pool_destroy(pool);
 }
 
-static void a_job_without_slices_is_finished_at_once(void **state)
+TEST(a_job_without_slices_is_finished_at_once)
 {
     struct compute_pool *const pool = make_pool(1);
 
@@ -182,7 +174,7 @@ static void a_job_without_slices_is_finished_at_once(void **state)
 
 /* More jobs than the ring starts with, submitted while others finish: it grows, and each slice runs
  * exactly once. */
-static void thousands_of_jobs_run_each_slice_once(void **state)
+TEST(thousands_of_jobs_run_each_slice_once)
 {
     enum { JOBS = 3000, FINISHED_FIRST = 40, AT_ONCE = 300, SLICES = 4 };
     struct compute_pool *const pool = make_pool(3);
@@ -207,7 +199,7 @@ static void thousands_of_jobs_run_each_slice_once(void **state)
 
 /* The threads run all of a job while the owner only asks; they fall asleep between two, and are
  * woken. */
-static void threads_work_without_the_owners_help(void **state)
+TEST(threads_work_without_the_owners_help)
 {
     enum { TIMES = 500 };
     struct compute_pool *const pool = make_pool(1);
@@ -265,7 +257,7 @@ static uint32_t count_blocking(void)
 }
 
 /* The first of the tests: the threads of one that has failed stay. */
-static void no_thread_of_the_pool_takes_a_signal(void **state)
+TEST(no_thread_of_the_pool_takes_a_signal)
 {
     struct compute_pool *const pool = make_pool(3);
 
@@ -276,7 +268,7 @@ static void no_thread_of_the_pool_takes_a_signal(void **state)
 }
 
 /* The jobs before it are done. */
-static void a_job_for_which_there_is_no_memory_is_not_taken(void **state)
+TEST(a_job_for_which_there_is_no_memory_is_not_taken)
 {
     struct compute_pool *const pool = make_pool(1);
     uint64_t taken = 0, finished = 0, last = 0;
@@ -295,20 +287,4 @@ static void a_job_for_which_there_is_no_memory_is_not_taken(void **state)
     assert_true(compute_pool_submit(pool, 1, NULL, 0));
     assert_int_equal(compute_pool_finished(pool), 1);
     compute_pool_destroy(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_for_which_there_is_no_memory_is_not_taken),
-        cmocka_unit_test(no_thread_of_the_pool_takes_a_signal),
-        cmocka_unit_test(without_threads_the_owner_runs_every_slice),
-        cmocka_unit_test(a_job_is_not_finished_while_its_last_slice_runs),
-        cmocka_unit_test(jobs_are_given_back_in_the_order_they_were_submitted),
-        cmocka_unit_test(a_job_without_slices_is_finished_at_once),
-        cmocka_unit_test(thousands_of_jobs_run_each_slice_once),
-        cmocka_unit_test(threads_work_without_the_owners_help),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 add_library(controller_written STATIC ${CMAKE_CURRENT_LIST_DIR}/controller_written.c)
 target_include_directories(controller_written PUBLIC ${CMAKE_CURRENT_LIST_DIR})
 target_compile_options(controller_written PRIVATE ${SUMAC_WARNINGS})
-target_link_libraries(controller_written PUBLIC sumac::controller sumac::controller_check PkgConfig::CMOCKA)
+target_link_libraries(controller_written PUBLIC sumac::controller sumac::controller_check unit)
 add_library(controller_world STATIC ${CMAKE_CURRENT_LIST_DIR}/controller_world.c
   ${CMAKE_CURRENT_LIST_DIR}/controller_told.c ${CMAKE_CURRENT_LIST_DIR}/controller_transcript.c)
 target_compile_options(controller_world PRIVATE ${SUMAC_WARNINGS})

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_admit.c -- who may join: refusals, and what they say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
-static void a_join_of_another_protocol_version_is_refused(void **state)
+TEST(a_join_of_another_protocol_version_is_refused)
 {
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
@@ -27,7 +21,7 @@ static void a_join_of_another_protocol_version_is_refused(void **state)
     world_free(world);
 }
 
-static void a_join_meant_for_another_cluster_is_refused(void **state)
+TEST(a_join_meant_for_another_cluster_is_refused)
 {
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
@@ -54,7 +48,7 @@ static void a_join_meant_for_another_cluster_is_refused(void **state)
     world_free(world);
 }
 
-static void a_join_without_a_whole_nonce_is_refused(void **state)
+TEST(a_join_without_a_whole_nonce_is_refused)
 {
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
@@ -71,7 +65,7 @@ static void a_join_without_a_whole_nonce_is_refused(void **state)
     world_free(world);
 }
 
-static void more_sessions_than_the_option_allows_are_refused_and_the_option_is_named(void **state)
+TEST(more_sessions_than_the_option_allows_are_refused_and_the_option_is_named)
 {
     struct world *world = world_prepare(1, 0);
 
@@ -89,7 +83,7 @@ static void more_sessions_than_the_option_allows_are_refused_and_the_option_is_n
     world_free(world);
 }
 
-static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
+TEST(a_task_may_come_back_when_all_sessions_are_taken)
 {
     struct world *world = world_prepare(1, 0);
 
@@ -108,7 +102,7 @@ static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
     world_free(world);
 }
 
-static void a_task_that_the_configuration_does_not_list_is_refused_with_the_list(void **state)
+TEST(a_task_that_the_configuration_does_not_list_is_refused_with_the_list)
 {
     struct world *world = world_new(1, 2);
 
@@ -124,7 +118,7 @@ static void a_task_that_the_configuration_does_not_list_is_refused_with_the_list
     world_free(world);
 }
 
-static void a_long_list_of_members_is_cut_and_says_how_many_there_are(void **state)
+TEST(a_long_list_of_members_is_cut_and_says_how_many_there_are)
 {
     static const char *jobs[300];
     static uint32_t indices[300];
@@ -150,7 +144,7 @@ static void a_long_list_of_members_is_cut_and_says_how_many_there_are(void **sta
     world_free(world);
 }
 
-static void only_chief_and_workers_are_members(void **state)
+TEST(only_chief_and_workers_are_members)
 {
     struct world *world = world_new(1, 0);
 
@@ -169,7 +163,7 @@ static void only_chief_and_workers_are_members(void **state)
 }
 
 /* Barriers and the end of the run would wait for it. */
-static void only_chief_and_workers_are_listed_as_members(void **state)
+TEST(only_chief_and_workers_are_listed_as_members)
 {
     static const char *const jobs[] = {"", "ps", "b0", "w\xc3\xb6rker"};
     struct world *world = world_new(1, 0);
@@ -197,7 +191,7 @@ static void only_chief_and_workers_are_listed_as_members(void **state)
     world_free(world);
 }
 
-static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
+TEST(a_nonce_of_another_task_is_refused_and_both_are_named)
 {
     struct world *world = world_new(1, 2);
 
@@ -220,7 +214,7 @@ static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
 }
 
 /* An observer may name its task; it is another client all the same. */
-static void the_same_task_in_another_role_has_another_nonce(void **state)
+TEST(the_same_task_in_another_role_has_another_nonce)
 {
     struct world *world = world_new(1, 1);
     uint8_t nonce[16] = {1, 0, 1};
@@ -273,7 +267,7 @@ static struct world *refuse_third_observer(uint32_t listed)
     return world;
 }
 
-static void observers_do_not_take_the_places_of_members(void **state)
+TEST(observers_do_not_take_the_places_of_members)
 {
     struct world *world = refuse_third_observer(2);
 
@@ -283,7 +277,7 @@ static void observers_do_not_take_the_places_of_members(void **state)
     world_free(world);
 }
 
-static void without_a_list_half_of_the_places_are_the_members(void **state)
+TEST(without_a_list_half_of_the_places_are_the_members)
 {
     struct world *world = refuse_third_observer(0);
 
@@ -324,7 +318,7 @@ static void join_naming(struct world *world, uint32_t count)
     join_with_list(world, count, count);
 }
 
-static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **state)
+TEST(a_join_whose_list_is_too_long_is_refused_whatever_it_names)
 {
     struct world *world = world_new(1, 0); /* given */
 
@@ -350,7 +344,7 @@ static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **st
     world_free(world);
 }
 
-static void a_join_that_is_refused_leaves_nothing_behind(void **state)
+TEST(a_join_that_is_refused_leaves_nothing_behind)
 {
     struct world *world = world_prepare(1, 0);
 
@@ -387,7 +381,7 @@ static void a_join_that_is_refused_leaves_nothing_behind(void **state)
     world_free(world);
 }
 
-static void jobs_that_cannot_be_printed_are_refused(void **state)
+TEST(jobs_that_cannot_be_printed_are_refused)
 {
     struct world *world = world_new(1, 0);
     const char *const jobs[] = {"wor\nker", "\x1b]0;a\a", "w\x7f", "w\xc2\x80"};
@@ -458,7 +452,7 @@ static void join_told(struct world *world, const struct told *told)
 
 #define OF_64_BYTES "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void a_join_that_no_client_makes_is_refused_with_what_is_wrong(void **state)
+TEST(a_join_that_no_client_makes_is_refused_with_what_is_wrong)
 {
     static const struct told rows[] = {
         {"worker", 2, 0, 0, "…MALFORMED join of …: its role is 2; give member or observer"},
@@ -497,7 +491,7 @@ static void a_join_that_no_client_makes_is_refused_with_what_is_wrong(void **sta
 }
 
 /* It does not know the others itself: who joins first names them. */
-static void a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps(void **state)
+TEST(a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps)
 {
     static const struct told rows[] = {
         {NULL, WIRE_ROLE_OBSERVER, 0, 0,
@@ -526,7 +520,7 @@ static void a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps(void **
 }
 
 /* Each names other members: 1000 of them are known by the first. */
-static void members_that_several_joins_name_are_counted_together(void **state)
+TEST(members_that_several_joins_name_are_counted_together)
 {
     struct world *world = world_new(1, 0);
 
@@ -545,7 +539,7 @@ static void members_that_several_joins_name_are_counted_together(void **state)
     world_free(world);
 }
 
-static void who_goes_by_other_rules_of_steps_is_refused_with_both(void **state)
+TEST(who_goes_by_other_rules_of_steps_is_refused_with_both)
 {
     static const struct {
         uint32_t members, quorum, on_loss;
@@ -584,7 +578,7 @@ static void who_goes_by_other_rules_of_steps_is_refused_with_both(void **state)
 }
 
 /* Both would wait for steps of other members. */
-static void a_list_of_another_length_than_ps_0_was_told_is_refused_with_both(void **state)
+TEST(a_list_of_another_length_than_ps_0_was_told_is_refused_with_both)
 {
     static const struct {
         uint32_t named;
@@ -617,7 +611,7 @@ static void a_list_of_another_length_than_ps_0_was_told_is_refused_with_both(voi
 }
 
 /* The members of the first steps have joined: a later member counts in a later step. */
-static void a_list_that_comes_after_the_first_members_may_be_of_another_length(void **state)
+TEST(a_list_that_comes_after_the_first_members_may_be_of_another_length)
 {
     struct world *world = world_prepare(1, 0);
 
@@ -634,7 +628,7 @@ static void a_list_that_comes_after_the_first_members_may_be_of_another_length(v
 }
 
 /* That many are the most that a join may name where ps 0 lists none. */
-static void a_list_that_ps_0_has_too_may_name_more_than_1024_members(void **state)
+TEST(a_list_that_ps_0_has_too_may_name_more_than_1024_members)
 {
     enum { MANY = 1025 };
     static const char *jobs[MANY];
@@ -671,7 +665,7 @@ static void a_list_that_ps_0_has_too_may_name_more_than_1024_members(void **stat
 }
 
 /* Of members that it names there is no room for any, nor for itself. */
-static void a_join_that_there_is_no_memory_for_is_refused_and_then_is_not(void **state)
+TEST(a_join_that_there_is_no_memory_for_is_refused_and_then_is_not)
 {
     uint8_t nonce[16] = {1, 7};
     wire_task_name task = WIRE_TASK_NAME_INIT, *members[] = {&task};
@@ -699,36 +693,4 @@ static void a_join_that_there_is_no_memory_for_is_refused_and_then_is_not(void *
 
     assert_int_equal(world_answer(world, join)->status, SUMAC_OK);
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_join_of_another_protocol_version_is_refused),
-        cmocka_unit_test(a_join_meant_for_another_cluster_is_refused),
-        cmocka_unit_test(a_join_without_a_whole_nonce_is_refused),
-        cmocka_unit_test(more_sessions_than_the_option_allows_are_refused_and_the_option_is_named),
-        cmocka_unit_test(a_task_may_come_back_when_all_sessions_are_taken),
-        cmocka_unit_test(a_task_that_the_configuration_does_not_list_is_refused_with_the_list),
-        cmocka_unit_test(a_long_list_of_members_is_cut_and_says_how_many_there_are),
-        cmocka_unit_test(only_chief_and_workers_are_members),
-        cmocka_unit_test(only_chief_and_workers_are_listed_as_members),
-        cmocka_unit_test(a_nonce_of_another_task_is_refused_and_both_are_named),
-        cmocka_unit_test(the_same_task_in_another_role_has_another_nonce),
-        cmocka_unit_test(observers_do_not_take_the_places_of_members),
-        cmocka_unit_test(without_a_list_half_of_the_places_are_the_members),
-        cmocka_unit_test(a_join_whose_list_is_too_long_is_refused_whatever_it_names),
-        cmocka_unit_test(a_join_that_is_refused_leaves_nothing_behind),
-        cmocka_unit_test(jobs_that_cannot_be_printed_are_refused),
-        cmocka_unit_test(a_join_that_no_client_makes_is_refused_with_what_is_wrong),
-        cmocka_unit_test(a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps),
-        cmocka_unit_test(members_that_several_joins_name_are_counted_together),
-        cmocka_unit_test(a_list_of_another_length_than_ps_0_was_told_is_refused_with_both),
-        cmocka_unit_test(a_list_that_comes_after_the_first_members_may_be_of_another_length),
-        cmocka_unit_test(who_goes_by_other_rules_of_steps_is_refused_with_both),
-        cmocka_unit_test(a_list_that_ps_0_has_too_may_name_more_than_1024_members),
-        cmocka_unit_test(a_join_that_there_is_no_memory_for_is_refused_and_then_is_not),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_again.c -- ps 0 ends after each act in turn, and begins again with its records: a
  * client that waits for an answer calls again, and the call is done. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_desk.h"
 
 static void join(struct desk *desk) { desk_join(desk, 1); }
@@ -86,7 +80,7 @@ static bool work_and_end_after(uint64_t acts)
     return desk_teardown(&state) == 0 && ended;
 }
 
-static void whenever_ps_0_begins_again_all_that_is_called_again_is_done(void **state)
+TEST(whenever_ps_0_begins_again_all_that_is_called_again_is_done)
 {
     uint64_t acts = 0;
 
@@ -96,10 +90,8 @@ static void whenever_ps_0_begins_again_all_that_is_called_again_is_done(void **s
     assert_in_range(acts, 30, 1000);
 }
 
-static void of_a_run_that_is_being_ended_no_round_is_ordered_again(void **state)
+DESK_TEST(of_a_run_that_is_being_ended_no_round_is_ordered_again)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_propose(desk, "grads", 3, SUMAC_OK);
@@ -111,14 +103,4 @@ static void of_a_run_that_is_being_ended_no_round_is_ordered_again(void **state)
 
     assert_non_null(strstr(desk->text, "end\n"));
     assert_null(strstr(desk->text, "collective"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whenever_ps_0_begins_again_all_that_is_called_again_is_done),
-        desk_test(of_a_run_that_is_being_ended_no_round_is_ordered_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

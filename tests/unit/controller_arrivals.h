@@ -3,13 +3,7 @@
 #ifndef TESTS_CONTROLLER_ARRIVALS_H
 #define TESTS_CONTROLLER_ARRIVALS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
 #define END UINT32_MAX

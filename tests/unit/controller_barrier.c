@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_barrier.c -- members that wait for each other: who may come, and to which round. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "barrier.h"
 #include "controller_arrivals.h"
 
 /* ---- rounds ---- */
 
-static void a_round_passes_for_all_when_the_last_has_come(void **state)
+TEST(a_round_passes_for_all_when_the_last_has_come)
 {
     struct world *world = of_two_joined(); /* given */
 
@@ -29,7 +22,7 @@ static void a_round_passes_for_all_when_the_last_has_come(void **state)
     world_free(world);
 }
 
-static void who_comes_again_takes_the_place_of_its_first_call(void **state)
+TEST(who_comes_again_takes_the_place_of_its_first_call)
 {
     struct world *world = of_two_joined();
 
@@ -47,7 +40,7 @@ static void who_comes_again_takes_the_place_of_its_first_call(void **state)
 
 /* Its answer was lost: it says what it said before, and nobody waits for a second arrival. Of round
  * 0 ps 0 cannot know which was lost: a client that always says 0 would pass each barrier alone. */
-static void who_says_an_arrival_again_is_told_how_that_round_ended(void **state)
+TEST(who_says_an_arrival_again_is_told_how_that_round_ended)
 {
     struct world *world = of_two_joined();
 
@@ -77,7 +70,7 @@ static void who_says_an_arrival_again_is_told_how_that_round_ended(void **state)
     world_free(world);
 }
 
-static void without_the_rule_arrival_counts_once_it_waits_for_another_round(void **state)
+TEST(without_the_rule_arrival_counts_once_it_waits_for_another_round)
 {
     struct world *world = world_prepare(1, 2);
 
@@ -94,7 +87,7 @@ static void without_the_rule_arrival_counts_once_it_waits_for_another_round(void
     world_free(world);
 }
 
-static void a_round_that_is_over_for_long_is_not_known_and_the_next_is_said(void **state)
+TEST(a_round_that_is_over_for_long_is_not_known_and_the_next_is_said)
 {
     struct world *world = of_two_joined();
 
@@ -116,7 +109,7 @@ static void a_round_that_is_over_for_long_is_not_known_and_the_next_is_said(void
     world_free(world);
 }
 
-static void a_round_beyond_the_next_is_refused(void **state)
+TEST(a_round_beyond_the_next_is_refused)
 {
     struct world *world = of_two_joined();
 
@@ -138,7 +131,7 @@ static void a_round_beyond_the_next_is_refused(void **state)
 }
 
 /* One that had come to the round before, and has left, does not come to that one. */
-static void a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone(void **state)
+TEST(a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone)
 {
     struct world *world = world_new(1, 3);
 
@@ -161,7 +154,7 @@ static void a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone(void *
 }
 
 /* It is gone from the table, or ps 0 is another: those who know go on counting. */
-static void a_name_that_is_not_known_begins_with_the_round_that_is_named(void **state)
+TEST(a_name_that_is_not_known_begins_with_the_round_that_is_named)
 {
     struct world *world = of_two_joined();
 
@@ -175,7 +168,7 @@ static void a_name_that_is_not_known_begins_with_the_round_that_is_named(void **
 }
 
 /* The first to come is an attempt that has heard of none. */
-static void who_knows_more_rounds_of_a_forgotten_name_is_believed(void **state)
+TEST(who_knows_more_rounds_of_a_forgotten_name_is_believed)
 {
     struct world *world = of_two_joined();
 
@@ -193,7 +186,7 @@ static void who_knows_more_rounds_of_a_forgotten_name_is_believed(void **state)
 }
 
 /* Its round is over for the others: it does not count for theirs. */
-static void a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alone(void **state)
+TEST(a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alone)
 {
     struct world *world = of_two_joined();
 
@@ -209,7 +202,7 @@ static void a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alo
     world_free(world);
 }
 
-static void how_the_round_before_the_first_ended_is_not_known(void **state)
+TEST(how_the_round_before_the_first_ended_is_not_known)
 {
     struct world *world = of_two_joined();
 
@@ -223,7 +216,7 @@ static void how_the_round_before_the_first_ended_is_not_known(void **state)
 
 /* ---- who takes part ---- */
 
-static void a_list_of_tasks_waits_for_these_alone(void **state)
+TEST(a_list_of_tasks_waits_for_these_alone)
 {
     const uint32_t outer[] = {0, 2, END};
     struct world *world = world_new(1, 3);
@@ -239,7 +232,7 @@ static void a_list_of_tasks_waits_for_these_alone(void **state)
     world_free(world);
 }
 
-static void as_many_other_tasks_are_another_list(void **state)
+TEST(as_many_other_tasks_are_another_list)
 {
     const uint32_t outer[] = {0, 2, END};
     struct world *world = world_new(1, 3);
@@ -255,7 +248,7 @@ static void as_many_other_tasks_are_another_list(void **state)
     world_free(world);
 }
 
-static void who_names_other_tasks_is_refused_with_both_lists(void **state)
+TEST(who_names_other_tasks_is_refused_with_both_lists)
 {
     const uint32_t one[] = {1, END}, more[] = {0, 1, 2, END};
     struct world *world = world_new(1, 3);
@@ -282,7 +275,7 @@ static void who_names_other_tasks_is_refused_with_both_lists(void **state)
 }
 
 /* That they are the same tasks now is no reason: others may be listed later. */
-static void who_names_all_tasks_of_a_barrier_of_all_is_refused(void **state)
+TEST(who_names_all_tasks_of_a_barrier_of_all_is_refused)
 {
     struct world *world = of_two_joined();
 
@@ -296,7 +289,7 @@ static void who_names_all_tasks_of_a_barrier_of_all_is_refused(void **state)
     world_free(world);
 }
 
-static void an_observer_is_refused(void **state)
+TEST(an_observer_is_refused)
 {
     struct world *world = of_two_joined();
     const uint32_t observer = world_joined(world, NULL, 0, 3);
@@ -310,7 +303,7 @@ static void an_observer_is_refused(void **state)
     world_free(world);
 }
 
-static void tasks_that_cannot_come_or_are_out_of_order_are_refused(void **state)
+TEST(tasks_that_cannot_come_or_are_out_of_order_are_refused)
 {
     const uint32_t other[] = {1, END}, twice[] = {0, 0, END}, back[] = {1, 0, END};
     const uint32_t stranger[] = {0, 9, END};
@@ -337,7 +330,7 @@ static void tasks_that_cannot_come_or_are_out_of_order_are_refused(void **state)
     world_free(world);
 }
 
-static void a_task_of_another_job_is_refused_and_the_chief_comes_first(void **state)
+TEST(a_task_of_another_job_is_refused_and_the_chief_comes_first)
 {
     wire_task_name names[] = {WIRE_TASK_NAME_INIT, WIRE_TASK_NAME_INIT};
     wire_task_name *tasks[] = {&names[0], &names[1]};
@@ -395,7 +388,7 @@ static void a_task_of_another_job_is_refused_and_the_chief_comes_first(void **st
 }
 
 /* Whoever began with the records of this moment would wait for the same, as long. */
-static void who_has_come_and_until_when_the_others_are_waited_for_is_kept(void **state)
+TEST(who_has_come_and_until_when_the_others_are_waited_for_is_kept)
 {
     static const uint32_t workers[] = {0, 1, 2, UINT32_MAX};
     struct world_arrival arrival = {.name = "epoch", .round = 1, .workers = workers};
@@ -415,7 +408,7 @@ static void who_has_come_and_until_when_the_others_are_waited_for_is_kept(void *
     world_free(world);
 }
 
-static void all_barriers_that_a_session_waits_at_end_for_it_with_the_session(void **state)
+TEST(all_barriers_that_a_session_waits_at_end_for_it_with_the_session)
 {
     static const uint32_t workers[] = {0, 1, UINT32_MAX};
     static const char *const names[] = {"first", "second"};
@@ -434,7 +427,7 @@ static void all_barriers_that_a_session_waits_at_end_for_it_with_the_session(voi
     world_free(world);
 }
 
-static void after_sigterm_who_comes_is_refused(void **state)
+TEST(after_sigterm_who_comes_is_refused)
 {
     struct world *world = of_two_joined();
 
@@ -449,7 +442,7 @@ static void after_sigterm_who_comes_is_refused(void **state)
     world_free(world);
 }
 
-static void a_name_that_is_none_is_refused(void **state)
+TEST(a_name_that_is_none_is_refused)
 {
     char longest[CONTROLLER_BARRIER_NAME_BYTES_MAX + 2];
     struct world *world = of_two_joined();
@@ -472,7 +465,7 @@ static void a_name_that_is_none_is_refused(void **state)
     world_free(world);
 }
 
-static void a_session_that_is_not_known_or_closed_is_told_so(void **state)
+TEST(a_session_that_is_not_known_or_closed_is_told_so)
 {
     struct world *world = of_two_joined();
 
@@ -513,7 +506,7 @@ static uint64_t join_naming(struct world *world, uint32_t worker, uint32_t membe
     return world_join_as(world, &request);
 }
 
-static void where_nobody_lists_the_members_a_barrier_of_all_is_refused(void **state)
+TEST(where_nobody_lists_the_members_a_barrier_of_all_is_refused)
 {
     struct world *world = world_new(1, 0);
 
@@ -531,7 +524,7 @@ static void where_nobody_lists_the_members_a_barrier_of_all_is_refused(void **st
     world_free(world);
 }
 
-static void the_whole_list_of_a_join_is_that_of_all_members(void **state)
+TEST(the_whole_list_of_a_join_is_that_of_all_members)
 {
     struct world *world = world_new(1, 0);
 
@@ -550,7 +543,7 @@ static void the_whole_list_of_a_join_is_that_of_all_members(void **state)
     world_free(world);
 }
 
-static void members_that_are_listed_later_count_from_the_next_round_on(void **state)
+TEST(members_that_are_listed_later_count_from_the_next_round_on)
 {
     struct world *world = world_new(1, 0);
 
@@ -582,7 +575,7 @@ static void members_that_are_listed_later_count_from_the_next_round_on(void **st
     world_free(world);
 }
 
-static void who_is_not_on_the_list_is_refused(void **state)
+TEST(who_is_not_on_the_list_is_refused)
 {
     struct world *world = world_new(1, 0);
 
@@ -601,7 +594,7 @@ static void who_is_not_on_the_list_is_refused(void **state)
 }
 
 /* Worker 5 is known, and on no list. */
-static void a_barrier_of_all_is_of_the_chief_too_and_of_none_who_is_not_listed(void **state)
+TEST(a_barrier_of_all_is_of_the_chief_too_and_of_none_who_is_not_listed)
 {
     uint8_t nonce[16] = {1, 8};
     wire_task_name names[] = {WIRE_TASK_NAME_INIT, WIRE_TASK_NAME_INIT};
@@ -634,7 +627,7 @@ static void a_barrier_of_all_is_of_the_chief_too_and_of_none_who_is_not_listed(v
 }
 
 /* It has its places still, and comes again. */
-static void a_list_that_there_is_no_memory_to_renew_for_is_refused_and_renewed_later(void **state)
+TEST(a_list_that_there_is_no_memory_to_renew_for_is_refused_and_renewed_later)
 {
     struct world *world = world_new(1, 0);
 
@@ -661,41 +654,4 @@ static void a_list_that_there_is_no_memory_to_renew_for_is_refused_and_renewed_l
 
     world_expect(world, "8: round 2 passes\n9: round 2 passes\n10: round 2 passes\n");
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_round_passes_for_all_when_the_last_has_come),
-        cmocka_unit_test(who_comes_again_takes_the_place_of_its_first_call),
-        cmocka_unit_test(who_says_an_arrival_again_is_told_how_that_round_ended),
-        cmocka_unit_test(without_the_rule_arrival_counts_once_it_waits_for_another_round),
-        cmocka_unit_test(a_round_that_is_over_for_long_is_not_known_and_the_next_is_said),
-        cmocka_unit_test(a_round_beyond_the_next_is_refused),
-        cmocka_unit_test(a_name_that_is_not_known_begins_with_the_round_that_is_named),
-        cmocka_unit_test(a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone),
-        cmocka_unit_test(who_knows_more_rounds_of_a_forgotten_name_is_believed),
-        cmocka_unit_test(a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alone),
-        cmocka_unit_test(how_the_round_before_the_first_ended_is_not_known),
-        cmocka_unit_test(a_list_of_tasks_waits_for_these_alone),
-        cmocka_unit_test(as_many_other_tasks_are_another_list),
-        cmocka_unit_test(who_names_other_tasks_is_refused_with_both_lists),
-        cmocka_unit_test(who_names_all_tasks_of_a_barrier_of_all_is_refused),
-        cmocka_unit_test(an_observer_is_refused),
-        cmocka_unit_test(tasks_that_cannot_come_or_are_out_of_order_are_refused),
-        cmocka_unit_test(a_task_of_another_job_is_refused_and_the_chief_comes_first),
-        cmocka_unit_test(who_has_come_and_until_when_the_others_are_waited_for_is_kept),
-        cmocka_unit_test(all_barriers_that_a_session_waits_at_end_for_it_with_the_session),
-        cmocka_unit_test(after_sigterm_who_comes_is_refused),
-        cmocka_unit_test(a_name_that_is_none_is_refused),
-        cmocka_unit_test(a_session_that_is_not_known_or_closed_is_told_so),
-        cmocka_unit_test(where_nobody_lists_the_members_a_barrier_of_all_is_refused),
-        cmocka_unit_test(the_whole_list_of_a_join_is_that_of_all_members),
-        cmocka_unit_test(members_that_are_listed_later_count_from_the_next_round_on),
-        cmocka_unit_test(who_is_not_on_the_list_is_refused),
-        cmocka_unit_test(a_barrier_of_all_is_of_the_chief_too_and_of_none_who_is_not_listed),
-        cmocka_unit_test(a_list_that_there_is_no_memory_to_renew_for_is_refused_and_renewed_later),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_barrier_ends.c -- how a round of a barrier ends when not all come, and what ps 0 keeps
  * of barriers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "barrier.h"
 #include "controller_arrivals.h"
 
 /* ---- how a round ends otherwise ---- */
 
-static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(void **state)
+TEST(the_first_deadline_ends_the_round_for_all_and_names_who_is_missing)
 {
     struct world *world = world_new(1, 3); /* given */
 
@@ -45,7 +38,7 @@ static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(v
     world_free(world);
 }
 
-static void a_deadline_names_each_task_with_its_state(void **state)
+TEST(a_deadline_names_each_task_with_its_state)
 {
     struct world *world = world_new(1, 6);
 
@@ -64,7 +57,7 @@ static void a_deadline_names_each_task_with_its_state(void **state)
     world_free(world);
 }
 
-static void without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call(void **state)
+TEST(without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call)
 {
     struct world *world = world_prepare(1, 3);
 
@@ -83,7 +76,7 @@ static void without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call(void 
     world_free(world);
 }
 
-static void a_call_without_a_time_waits_a_minute(void **state)
+TEST(a_call_without_a_time_waits_a_minute)
 {
     struct world *world = of_two_joined();
 
@@ -97,7 +90,7 @@ static void a_call_without_a_time_waits_a_minute(void **state)
     world_free(world);
 }
 
-static void a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to(void **state)
+TEST(a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to)
 {
     struct world *world = of_two_joined();
 
@@ -118,8 +111,7 @@ static void a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to
     world_free(world);
 }
 
-static void
-a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next(void **state)
+TEST(a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next)
 {
     struct world *world = of_two_joined();
 
@@ -143,7 +135,7 @@ a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next(void
     world_free(world);
 }
 
-static void without_the_rule_barrier_without_the_settled_it_waits_for_the_lost(void **state)
+TEST(without_the_rule_barrier_without_the_settled_it_waits_for_the_lost)
 {
     struct world *world = world_prepare(1, 2);
 
@@ -163,7 +155,7 @@ static void without_the_rule_barrier_without_the_settled_it_waits_for_the_lost(v
 }
 
 /* Nobody takes part twice, and nobody waits for one who has come. */
-static void the_next_attempt_of_a_task_takes_its_place_in_the_open_round(void **state)
+TEST(the_next_attempt_of_a_task_takes_its_place_in_the_open_round)
 {
     struct world *world = of_two_joined();
 
@@ -189,7 +181,7 @@ static void the_next_attempt_of_a_task_takes_its_place_in_the_open_round(void **
 }
 
 /* What the attempt before it has heard of, it has not. */
-static void the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round(void **state)
+TEST(the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round)
 {
     struct world *world = of_two_joined();
 
@@ -206,7 +198,7 @@ static void the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round(voi
     world_free(world);
 }
 
-static void an_attempt_that_joins_in_time_is_waited_for(void **state)
+TEST(an_attempt_that_joins_in_time_is_waited_for)
 {
     struct world *world = of_two_joined();
 
@@ -221,7 +213,7 @@ static void an_attempt_that_joins_in_time_is_waited_for(void **state)
     world_free(world);
 }
 
-static void an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends(void **state)
+TEST(an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends)
 {
     static const uint32_t first_three[] = {0, 1, 2, END};
     struct world *world = world_new(1, 3);
@@ -248,7 +240,7 @@ static void an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends(void
 }
 
 /* Else its name would be taken until the time that they named is over. */
-static void a_round_ends_when_all_who_came_have_left(void **state)
+TEST(a_round_ends_when_all_who_came_have_left)
 {
     struct world *world = world_new(1, 3);
 
@@ -273,7 +265,7 @@ static void a_round_ends_when_all_who_came_have_left(void **state)
 }
 
 /* Another attempt of it may say that it has come. */
-static void a_round_waits_while_one_who_came_joins_anew(void **state)
+TEST(a_round_waits_while_one_who_came_joins_anew)
 {
     struct world *world = world_new(1, 2);
 
@@ -289,7 +281,7 @@ static void a_round_waits_while_one_who_came_joins_anew(void **state)
     world_free(world);
 }
 
-static void a_round_waits_a_day_at_most(void **state)
+TEST(a_round_waits_a_day_at_most)
 {
     struct world *world = of_two_joined();
 
@@ -299,7 +291,7 @@ static void a_round_waits_a_day_at_most(void **state)
     world_free(world);
 }
 
-static void the_end_of_the_run_ends_every_wait(void **state)
+TEST(the_end_of_the_run_ends_every_wait)
 {
     struct world *world = of_two_joined();
 
@@ -313,7 +305,7 @@ static void the_end_of_the_run_ends_every_wait(void **state)
     world_free(world);
 }
 
-static void a_ps_that_is_lost_ends_every_wait(void **state)
+TEST(a_ps_that_is_lost_ends_every_wait)
 {
     struct world *world = world_of_two();
     const uint32_t zero = world_joined(world, "worker", 0, 1);
@@ -329,7 +321,7 @@ static void a_ps_that_is_lost_ends_every_wait(void **state)
 
 /* ---- what it waits for, bounds, memory ---- */
 
-static void a_wait_says_where_a_task_that_is_missing_waits(void **state)
+TEST(a_wait_says_where_a_task_that_is_missing_waits)
 {
     struct world *world = of_two_joined();
 
@@ -346,7 +338,7 @@ static void a_wait_says_where_a_task_that_is_missing_waits(void **state)
     world_free(world);
 }
 
-static void a_wait_is_a_sentence_of_the_statistics(void **state)
+TEST(a_wait_is_a_sentence_of_the_statistics)
 {
     struct world *world = of_two_joined();
 
@@ -362,7 +354,7 @@ static void a_wait_is_a_sentence_of_the_statistics(void **state)
 }
 
 /* The session before it has yet to be settled. */
-static void a_wait_says_when_the_newest_attempt_was_heard(void **state)
+TEST(a_wait_says_when_the_newest_attempt_was_heard)
 {
     struct world *world = of_two_joined();
 
@@ -377,7 +369,7 @@ static void a_wait_says_when_the_newest_attempt_was_heard(void **state)
     world_free(world);
 }
 
-static void more_tasks_than_may_wait_are_refused_with_both_figures(void **state)
+TEST(more_tasks_than_may_wait_are_refused_with_both_figures)
 {
     uint32_t many[4 + 1] = {0, 1, 2, 3, END};
     struct world *world = world_prepare(1, 4);
@@ -402,7 +394,7 @@ static void more_tasks_than_may_wait_are_refused_with_both_figures(void **state)
     world_free(world);
 }
 
-static void as_many_tasks_as_may_wait_pass_together(void **state)
+TEST(as_many_tasks_as_may_wait_pass_together)
 {
     uint32_t all[WIRE_BARRIER_TASKS_MAX + 1];
     struct world *world = world_prepare(1, 0);
@@ -429,7 +421,7 @@ static void as_many_tasks_as_may_wait_pass_together(void **state)
 }
 
 /* Or the others could never come: each waits in a call, and so many may be open. */
-static void who_has_waited_longest_gives_its_place_to_the_next(void **state)
+TEST(who_has_waited_longest_gives_its_place_to_the_next)
 {
     struct world *world = world_prepare(1, 8);
 
@@ -460,7 +452,7 @@ static void who_has_waited_longest_gives_its_place_to_the_next(void **state)
     world_free(world);
 }
 
-static void of_many_rounds_that_end_so_one_a_second_is_logged(void **state)
+TEST(of_many_rounds_that_end_so_one_a_second_is_logged)
 {
     struct world *world = of_two_joined();
 
@@ -490,7 +482,7 @@ static uint64_t come_to_number(struct world *world, uint32_t session, uint32_t n
     return world_come(world, session, &(struct world_arrival){.name = name, .timeout_ms = ALL_MS});
 }
 
-static void the_barrier_used_least_lately_gives_way_and_open_ones_do_not(void **state)
+TEST(the_barrier_used_least_lately_gives_way_and_open_ones_do_not)
 {
     struct world *world = of_two_joined();
 
@@ -510,7 +502,7 @@ static void the_barrier_used_least_lately_gives_way_and_open_ones_do_not(void **
     world_free(world);
 }
 
-static void one_task_comes_to_so_many_open_rounds_and_no_more(void **state)
+TEST(one_task_comes_to_so_many_open_rounds_and_no_more)
 {
     struct world *world = of_two_joined();
 
@@ -564,7 +556,7 @@ static void come_to_all(struct world *world, const uint32_t *workers)
     }
 }
 
-static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **state)
+TEST(beyond_so_many_open_rounds_one_is_refused_with_the_figure)
 {
     uint32_t all[CROWD + 2];
     struct world *world = crowd_joined();
@@ -585,7 +577,7 @@ static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **sta
 }
 
 /* What a barrier takes is in the bound of what ps 0 keeps. */
-static void what_barriers_take_is_within_their_bound(void **state)
+TEST(what_barriers_take_is_within_their_bound)
 {
     uint32_t all[WIRE_BARRIER_TASKS_MAX + 1];
     struct world *world = crowd_joined();
@@ -606,9 +598,8 @@ static void what_barriers_take_is_within_their_bound(void **state)
 
 /* At whichever request the memory fails: the arrival is not counted, and counts when it is said
  * again. */
-static void an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing(void **state)
+TEST(an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing)
 {
-
     for (uint32_t bad = 1; bad <= 4; bad++) {
         struct world *world = of_two_joined();
         world->bad_take = world->takes + bad;
@@ -629,7 +620,7 @@ static void an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing
 }
 
 /* The table of names grows with them, and there is no memory for that either. */
-static void a_barrier_whose_name_there_is_no_memory_for_is_not_kept(void **state)
+TEST(a_barrier_whose_name_there_is_no_memory_for_is_not_kept)
 {
     struct world *world = of_two_joined();
     bool is_refused = false;
@@ -652,42 +643,4 @@ static void a_barrier_whose_name_there_is_no_memory_for_is_not_kept(void **state
     come_to_number(world, 1, count);
     assert_int_equal(world->controller->barriers_by_name.count, count + 1);
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_deadline_ends_the_round_for_all_and_names_who_is_missing),
-        cmocka_unit_test(a_deadline_names_each_task_with_its_state),
-        cmocka_unit_test(without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call),
-        cmocka_unit_test(a_call_without_a_time_waits_a_minute),
-        cmocka_unit_test(a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to),
-        cmocka_unit_test(
-            a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next),
-        cmocka_unit_test(without_the_rule_barrier_without_the_settled_it_waits_for_the_lost),
-        cmocka_unit_test(the_next_attempt_of_a_task_takes_its_place_in_the_open_round),
-        cmocka_unit_test(the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round),
-        cmocka_unit_test(an_attempt_that_joins_in_time_is_waited_for),
-        cmocka_unit_test(an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends),
-        cmocka_unit_test(a_round_ends_when_all_who_came_have_left),
-        cmocka_unit_test(a_round_waits_while_one_who_came_joins_anew),
-        cmocka_unit_test(a_round_waits_a_day_at_most),
-        cmocka_unit_test(the_end_of_the_run_ends_every_wait),
-        cmocka_unit_test(a_ps_that_is_lost_ends_every_wait),
-        cmocka_unit_test(a_wait_says_where_a_task_that_is_missing_waits),
-        cmocka_unit_test(a_wait_is_a_sentence_of_the_statistics),
-        cmocka_unit_test(a_wait_says_when_the_newest_attempt_was_heard),
-        cmocka_unit_test(more_tasks_than_may_wait_are_refused_with_both_figures),
-        cmocka_unit_test(as_many_tasks_as_may_wait_pass_together),
-        cmocka_unit_test(who_has_waited_longest_gives_its_place_to_the_next),
-        cmocka_unit_test(of_many_rounds_that_end_so_one_a_second_is_logged),
-        cmocka_unit_test(the_barrier_used_least_lately_gives_way_and_open_ones_do_not),
-        cmocka_unit_test(one_task_comes_to_so_many_open_rounds_and_no_more),
-        cmocka_unit_test(beyond_so_many_open_rounds_one_is_refused_with_the_figure),
-        cmocka_unit_test(what_barriers_take_is_within_their_bound),
-        cmocka_unit_test(an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing),
-        cmocka_unit_test(a_barrier_whose_name_there_is_no_memory_for_is_not_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

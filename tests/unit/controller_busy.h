@@ -4,15 +4,7 @@
 #ifndef TESTS_CONTROLLER_BUSY_H
 #define TESTS_CONTROLLER_BUSY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "barrier.h"
 #include "catalogue.h"
 #include "corrupt.h"

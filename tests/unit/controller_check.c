@@ -13,9 +13,9 @@ static void expect_right(const struct controller *controller)
     assert_string_equal(check.text, "");
 }
 
-static void a_wrong_task_is_found(void **state)
+DESK_TEST(a_wrong_task_is_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_task *task = controller->tasks.first;
 
     expect_right(controller);
@@ -29,9 +29,9 @@ static void a_wrong_task_is_found(void **state)
     expect_right(controller);
 }
 
-static void a_wrong_session_is_found(void **state)
+DESK_TEST(a_wrong_session_is_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_session *settled = controller->sessions.first;
     struct controller_session *open = settled->in_controller.next,
                               *opening = open->in_controller.next;
@@ -60,9 +60,9 @@ static void a_wrong_session_is_found(void **state)
     expect_right(controller);
 }
 
-static void two_sessions_with_one_id_or_nonce_are_found(void **state)
+DESK_TEST(two_sessions_with_one_id_or_nonce_are_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_session *settled = controller->sessions.first,
                               *open = settled->in_controller.next;
     const struct controller_session before = *open;
@@ -78,9 +78,8 @@ static void two_sessions_with_one_id_or_nonce_are_found(void **state)
     expect_right(controller);
 }
 
-static void more_sessions_than_the_controller_keeps_are_found(void **state)
+DESK_TEST(more_sessions_than_the_controller_keeps_are_found)
 {
-    struct desk *desk = *state;
     struct controller *controller = busy(desk);
     struct lane_config config = *controller->config;
 
@@ -92,9 +91,9 @@ static void more_sessions_than_the_controller_keeps_are_found(void **state)
     expect_right(controller);
 }
 
-static void a_wrong_order_is_found(void **state)
+DESK_TEST(a_wrong_order_is_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_order *first = controller->orders.first, *last = controller->orders.last;
     struct controller_collective *collective = controller->collectives.first;
     struct controller_session session = *controller->sessions.first;
@@ -114,9 +113,9 @@ static void a_wrong_order_is_found(void **state)
     expect_right(controller);
 }
 
-static void a_wrong_ps_is_found(void **state)
+DESK_TEST(a_wrong_ps_is_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_order order = *controller->orders.first;
     struct controller_peer *peer = &controller->peers[0];
 
@@ -134,9 +133,9 @@ static void a_wrong_ps_is_found(void **state)
     wrong(peer->up, false, "ps 0 is writable or greeted without a stream");
 }
 
-static void a_wrong_variable_is_found(void **state)
+DESK_TEST(a_wrong_variable_is_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_variable *deleted = controller->variables.first;
     struct controller_variable *assigned = deleted->in_controller.next;
     struct controller_session session = *controller->sessions.first;
@@ -160,9 +159,9 @@ static void a_wrong_variable_is_found(void **state)
     expect_right(controller);
 }
 
-static void a_wrong_call_is_found(void **state)
+DESK_TEST(a_wrong_call_is_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_call *define = controller->calls.first, *create = define->in_controller.next;
     struct controller_variable variable = *controller->variables.first;
     struct controller_session session = *controller->sessions.first;
@@ -179,9 +178,9 @@ static void a_wrong_call_is_found(void **state)
     expect_right(controller);
 }
 
-static void a_wrong_barrier_is_found(void **state)
+DESK_TEST(a_wrong_barrier_is_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_barrier *barrier = controller->barriers.first;
     struct controller_waiting *waiting = barrier->waiting.first;
     struct controller_session session = *controller->sessions.last;
@@ -207,9 +206,8 @@ static void a_wrong_barrier_is_found(void **state)
     expect_right(controller);
 }
 
-static void a_barrier_that_waits_for_a_settled_task_is_found(void **state)
+DESK_TEST(a_barrier_that_waits_for_a_settled_task_is_found)
 {
-    struct desk *desk = *state;
     struct controller *controller = busy(desk);
     struct controller_barrier *barrier = controller->barriers.first;
 
@@ -225,9 +223,9 @@ static void a_barrier_that_waits_for_a_settled_task_is_found(void **state)
     expect_right(controller);
 }
 
-static void a_wrong_end_of_a_round_is_found(void **state)
+DESK_TEST(a_wrong_end_of_a_round_is_found)
 {
-    struct controller *controller = busy(*state);
+    struct controller *controller = busy(desk);
     struct controller_collective *first = controller->collectives.first;
 
     expect_right(controller);
@@ -245,9 +243,8 @@ static void a_wrong_end_of_a_round_is_found(void **state)
     expect_right(controller);
 }
 
-static void a_wrong_answer_that_waits_is_found(void **state)
+DESK_TEST(a_wrong_answer_that_waits_is_found)
 {
-    struct desk *desk = *state;
     struct controller *controller = busy(desk);
 
     desk_join(desk, 101);
@@ -266,24 +263,4 @@ static void a_wrong_answer_that_waits_is_found(void **state)
     wrong(controller->held_bytes, 1, "bytes of answers that wait of the controller");
     wrong(controller->row_count, 1, "1 rows have changed, and no record says so");
     expect_right(controller);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        desk_test(a_wrong_task_is_found),
-        desk_test(a_wrong_session_is_found),
-        desk_test(two_sessions_with_one_id_or_nonce_are_found),
-        desk_test(more_sessions_than_the_controller_keeps_are_found),
-        desk_test(a_wrong_order_is_found),
-        desk_test(a_wrong_ps_is_found),
-        desk_test(a_wrong_variable_is_found),
-        desk_test(a_wrong_call_is_found),
-        desk_test(a_wrong_barrier_is_found),
-        desk_test(a_barrier_that_waits_for_a_settled_task_is_found),
-        desk_test(a_wrong_end_of_a_round_is_found),
-        desk_test(a_wrong_answer_that_waits_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

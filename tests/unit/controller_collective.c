@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_collective.c (test) -- split rounds of collectives: the first proposal is the end,
  * for every ps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_proposal.h"
 #include "controller_two.h"
 
 #define UNDER_WAY_MAX 256u
 
-static void the_first_proposal_is_ordered_to_every_ps(void **state)
+TEST(the_first_proposal_is_ordered_to_every_ps)
 {
     struct two two = two_workers();
 
@@ -31,7 +24,7 @@ static void the_first_proposal_is_ordered_to_every_ps(void **state)
     world_free(two.world);
 }
 
-static void it_is_forgotten_when_every_ps_has_answered(void **state)
+TEST(it_is_forgotten_when_every_ps_has_answered)
 {
     struct two two = two_workers();
 
@@ -52,7 +45,7 @@ static void it_is_forgotten_when_every_ps_has_answered(void **state)
 }
 
 /* What finds no place is proposed again, and then it is ordered. */
-static void so_many_are_under_way_at_a_time(void **state)
+TEST(so_many_are_under_way_at_a_time)
 {
     struct two two = two_workers();
     char name[16];
@@ -74,7 +67,7 @@ static void so_many_are_under_way_at_a_time(void **state)
     world_free(two.world);
 }
 
-static void what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again(void **state)
+TEST(what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again)
 {
     struct two two = two_workers();
 
@@ -92,7 +85,7 @@ static void what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again(voi
     world_free(two.world);
 }
 
-static void what_is_no_round_is_not_ordered(void **state)
+TEST(what_is_no_round_is_not_ordered)
 {
     struct two two = two_workers();
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
@@ -118,7 +111,7 @@ static void what_is_no_round_is_not_ordered(void **state)
 }
 
 /* Another attempt of a participant begins the round anew: how the former ended says nothing. */
-static void the_same_round_of_other_attempts_is_another_round(void **state)
+TEST(the_same_round_of_other_attempts_is_another_round)
 {
     struct two two = two_workers();
     struct proposal proposal;
@@ -141,7 +134,7 @@ static void the_same_round_of_other_attempts_is_another_round(void **state)
     world_free(two.world);
 }
 
-static void each_round_that_a_report_proposes_is_ordered(void **state)
+TEST(each_round_that_a_report_proposes_is_ordered)
 {
     struct two two = two_workers();
     struct proposal first, second;
@@ -160,7 +153,7 @@ static void each_round_that_a_report_proposes_is_ordered(void **state)
     world_free(two.world);
 }
 
-static void after_the_run_no_round_is_ordered(void **state)
+TEST(after_the_run_no_round_is_ordered)
 {
     struct two two = two_workers();
 
@@ -170,20 +163,4 @@ static void after_the_run_no_round_is_ordered(void **state)
 
     assert_null(world_told(two.world, 0, ORDER_COLLECTIVE));
     world_free(two.world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_proposal_is_ordered_to_every_ps),
-        cmocka_unit_test(it_is_forgotten_when_every_ps_has_answered),
-        cmocka_unit_test(so_many_are_under_way_at_a_time),
-        cmocka_unit_test(what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again),
-        cmocka_unit_test(what_is_no_round_is_not_ordered),
-        cmocka_unit_test(the_same_round_of_other_attempts_is_another_round),
-        cmocka_unit_test(each_round_that_a_report_proposes_is_ordered),
-        cmocka_unit_test(after_the_run_no_round_is_ordered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

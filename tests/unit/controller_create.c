@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_create.c -- creating variables: on all ps or on none, one creator, one definition. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_two.h"
 
-static void a_variable_is_added_everywhere_then_published_everywhere_then_answered(void **state)
+TEST(a_variable_is_added_everywhere_then_published_everywhere_then_answered)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
@@ -30,7 +24,7 @@ static void a_variable_is_added_everywhere_then_published_everywhere_then_answer
     world_free(two.world);
 }
 
-static void hyperparameters_that_are_left_out_are_filled_in(void **state)
+TEST(hyperparameters_that_are_left_out_are_filled_in)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -43,7 +37,7 @@ static void hyperparameters_that_are_left_out_are_filled_in(void **state)
     world_free(two.world);
 }
 
-static void an_equal_create_is_answered_with_the_variable_that_is_there(void **state)
+TEST(an_equal_create_is_answered_with_the_variable_that_is_there)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -60,7 +54,7 @@ static void an_equal_create_is_answered_with_the_variable_that_is_there(void **s
     world_free(two.world);
 }
 
-static void an_equal_create_waits_while_the_variable_is_being_made(void **state)
+TEST(an_equal_create_waits_while_the_variable_is_being_made)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -77,7 +71,7 @@ static void an_equal_create_waits_while_the_variable_is_being_made(void **state)
     world_free(two.world);
 }
 
-static void a_differing_create_is_told_the_first_field_that_differs_with_both_values(void **state)
+TEST(a_differing_create_is_told_the_first_field_that_differs_with_both_values)
 {
     struct two two = two_workers(); /* given */
     struct definition definition;
@@ -138,7 +132,7 @@ static void define_random(struct definition *definition, const struct numbers *n
     definition->partitioner.max_shards = numbers->max_shards;
 }
 
-static void every_number_of_a_definition_tells_two_creates_apart(void **state)
+TEST(every_number_of_a_definition_tells_two_creates_apart)
 {
     static const struct numbers first = {-1, 1, 7, 16, 2};
 
@@ -184,7 +178,7 @@ static void every_number_of_a_definition_tells_two_creates_apart(void **state)
     world_free(two.world);
 }
 
-static void names_that_are_none_are_refused(void **state)
+TEST(names_that_are_none_are_refused)
 {
     struct two two = two_workers();
     struct definition definition;
@@ -227,7 +221,7 @@ static void names_that_are_none_are_refused(void **state)
     world_free(two.world);
 }
 
-static void shapes_that_are_none_are_refused_and_printed(void **state)
+TEST(shapes_that_are_none_are_refused_and_printed)
 {
     struct two two = two_workers();
     struct definition definition;
@@ -247,7 +241,7 @@ static void shapes_that_are_none_are_refused_and_printed(void **state)
     world_free(two.world);
 }
 
-static void what_a_variable_cannot_be_is_refused(void **state)
+TEST(what_a_variable_cannot_be_is_refused)
 {
     struct two two = two_workers();
     struct definition definition;
@@ -286,7 +280,7 @@ static void what_a_variable_cannot_be_is_refused(void **state)
     world_free(two.world);
 }
 
-static void a_create_without_a_session_is_refused(void **state)
+TEST(a_create_without_a_session_is_refused)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -300,7 +294,7 @@ static void a_create_without_a_session_is_refused(void **state)
     world_free(two.world);
 }
 
-static void a_create_that_fails_on_one_ps_is_taken_back_on_all(void **state)
+TEST(a_create_that_fails_on_one_ps_is_taken_back_on_all)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
@@ -325,7 +319,7 @@ static void a_create_that_fails_on_one_ps_is_taken_back_on_all(void **state)
     world_free(two.world);
 }
 
-static void only_the_first_creator_of_an_assigned_variable_is_to_assign_it(void **state)
+TEST(only_the_first_creator_of_an_assigned_variable_is_to_assign_it)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
@@ -349,7 +343,7 @@ static void only_the_first_creator_of_an_assigned_variable_is_to_assign_it(void 
     world_free(two.world);
 }
 
-static void a_retried_create_of_the_creator_is_told_again_to_assign(void **state)
+TEST(a_retried_create_of_the_creator_is_told_again_to_assign)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -366,7 +360,7 @@ static void a_retried_create_of_the_creator_is_told_again_to_assign(void **state
     world_free(two.world);
 }
 
-static void when_the_creator_is_settled_the_one_that_waited_longest_takes_its_place(void **state)
+TEST(when_the_creator_is_settled_the_one_that_waited_longest_takes_its_place)
 {
     struct two two = two_workers(); /* given */
     struct definition definition;
@@ -393,7 +387,7 @@ static void when_the_creator_is_settled_the_one_that_waited_longest_takes_its_pl
     world_free(two.world);
 }
 
-static void when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_place(void **state)
+TEST(when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_place)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -416,7 +410,7 @@ static void when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_pl
     world_free(two.world);
 }
 
-static void a_create_that_waits_too_long_says_for_whom(void **state)
+TEST(a_create_that_waits_too_long_says_for_whom)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
@@ -445,7 +439,7 @@ static void a_create_that_waits_too_long_says_for_whom(void **state)
 }
 
 /* Before the run ends for it. */
-static void a_create_that_ends_while_a_ps_is_missing_says_what_to_do_about_the_ps(void **state)
+TEST(a_create_that_ends_while_a_ps_is_missing_says_what_to_do_about_the_ps)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
@@ -464,7 +458,7 @@ static void a_create_that_ends_while_a_ps_is_missing_says_what_to_do_about_the_p
     world_free(two.world);
 }
 
-static void a_settled_session_waits_for_no_create(void **state)
+TEST(a_settled_session_waits_for_no_create)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -485,7 +479,7 @@ static void a_settled_session_waits_for_no_create(void **state)
     world_free(two.world);
 }
 
-static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
+TEST(a_variable_without_rows_needs_nobody_to_assign_it)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -501,7 +495,7 @@ static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
     world_free(two.world);
 }
 
-static void a_variable_whose_rows_have_no_bytes_needs_nobody_either(void **state)
+TEST(a_variable_whose_rows_have_no_bytes_needs_nobody_either)
 {
     uint64_t shape[] = {10, 0};
     struct definition definition;
@@ -518,7 +512,7 @@ static void a_variable_whose_rows_have_no_bytes_needs_nobody_either(void **state
     world_free(two.world);
 }
 
-static void a_create_that_there_is_no_memory_to_let_wait_says_so(void **state)
+TEST(a_create_that_there_is_no_memory_to_let_wait_says_so)
 {
     struct two two = two_workers(); /* given: no call has waited yet, and no pool grows */
     struct definition definition;
@@ -541,7 +535,7 @@ static void a_create_that_there_is_no_memory_to_let_wait_says_so(void **state)
     world_free(two.world);
 }
 
-static void one_create_too_many_is_told_how_many_wait(void **state)
+TEST(one_create_too_many_is_told_how_many_wait)
 {
     struct two two = two_workers();
     struct definition definition;
@@ -562,7 +556,7 @@ static void one_create_too_many_is_told_how_many_wait(void **state)
     world_free(two.world);
 }
 
-static void a_create_of_nothing_is_refused(void **state)
+TEST(a_create_of_nothing_is_refused)
 {
     struct two two = two_workers();
 
@@ -575,7 +569,7 @@ static void a_create_of_nothing_is_refused(void **state)
 }
 
 /* Whoever waits for others alone is not told. */
-static void what_a_ps_cannot_make_fails_all_that_wait_for_it_and_nobody_else(void **state)
+TEST(what_a_ps_cannot_make_fails_all_that_wait_for_it_and_nobody_else)
 {
     enum { A, B, V, W };
     static const char *const names[] = {"a", "b", "v", "w"};
@@ -603,7 +597,7 @@ static void what_a_ps_cannot_make_fails_all_that_wait_for_it_and_nobody_else(voi
     world_free(two.world);
 }
 
-static void of_two_ps_that_cannot_make_their_parts_the_first_is_named(void **state)
+TEST(of_two_ps_that_cannot_make_their_parts_the_first_is_named)
 {
     struct two two = two_workers();
     struct definition definition;
@@ -622,7 +616,7 @@ static void of_two_ps_that_cannot_make_their_parts_the_first_is_named(void **sta
     world_free(two.world);
 }
 
-static void waits_that_one_answer_has_no_room_for_are_counted(void **state)
+TEST(waits_that_one_answer_has_no_room_for_are_counted)
 {
     struct two two = two_workers();
     struct definition definition;
@@ -638,38 +632,4 @@ static void waits_that_one_answer_has_no_room_for_are_counted(void **state)
     assert_int_equal(waits.count, 256);
     assert_int_equal(waits.left_out, 300 - 256);
     world_free(two.world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_variable_is_added_everywhere_then_published_everywhere_then_answered),
-        cmocka_unit_test(hyperparameters_that_are_left_out_are_filled_in),
-        cmocka_unit_test(an_equal_create_is_answered_with_the_variable_that_is_there),
-        cmocka_unit_test(an_equal_create_waits_while_the_variable_is_being_made),
-        cmocka_unit_test(a_differing_create_is_told_the_first_field_that_differs_with_both_values),
-        cmocka_unit_test(every_number_of_a_definition_tells_two_creates_apart),
-        cmocka_unit_test(names_that_are_none_are_refused),
-        cmocka_unit_test(shapes_that_are_none_are_refused_and_printed),
-        cmocka_unit_test(what_a_variable_cannot_be_is_refused),
-        cmocka_unit_test(a_create_without_a_session_is_refused),
-        cmocka_unit_test(a_create_that_fails_on_one_ps_is_taken_back_on_all),
-        cmocka_unit_test(only_the_first_creator_of_an_assigned_variable_is_to_assign_it),
-        cmocka_unit_test(a_retried_create_of_the_creator_is_told_again_to_assign),
-        cmocka_unit_test(when_the_creator_is_settled_the_one_that_waited_longest_takes_its_place),
-        cmocka_unit_test(when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_place),
-        cmocka_unit_test(a_create_that_waits_too_long_says_for_whom),
-        cmocka_unit_test(a_create_that_ends_while_a_ps_is_missing_says_what_to_do_about_the_ps),
-        cmocka_unit_test(a_settled_session_waits_for_no_create),
-        cmocka_unit_test(a_variable_without_rows_needs_nobody_to_assign_it),
-        cmocka_unit_test(a_variable_whose_rows_have_no_bytes_needs_nobody_either),
-        cmocka_unit_test(a_create_that_there_is_no_memory_to_let_wait_says_so),
-        cmocka_unit_test(one_create_too_many_is_told_how_many_wait),
-        cmocka_unit_test(a_create_of_nothing_is_refused),
-        cmocka_unit_test(what_a_ps_cannot_make_fails_all_that_wait_for_it_and_nobody_else),
-        cmocka_unit_test(of_two_ps_that_cannot_make_their_parts_the_first_is_named),
-        cmocka_unit_test(waits_that_one_answer_has_no_room_for_are_counted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,12 @@
 /* controller_define.c (test) -- a text becomes a function of the cluster: of one number, once every
  * ps has it. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_two.h"
 #include "plugins.h"
 
-static void a_define_is_answered_when_every_ps_has_it(void **state)
+TEST(a_define_is_answered_when_every_ps_has_it)
 {
     struct two two = two_workers(); /* given */
 
@@ -37,7 +30,7 @@ static void a_define_is_answered_when_every_ps_has_it(void **state)
     world_free(two.world);
 }
 
-static void one_name_has_one_text_and_one_number(void **state)
+TEST(one_name_has_one_text_and_one_number)
 {
     struct two two = two_workers();
 
@@ -68,7 +61,7 @@ static void one_name_has_one_text_and_one_number(void **state)
     world_free(two.world);
 }
 
-static void a_define_that_waits_too_long_says_for_whom_and_goes_on(void **state)
+TEST(a_define_that_waits_too_long_says_for_whom_and_goes_on)
 {
     struct two two = two_workers();
 
@@ -96,7 +89,7 @@ static void a_define_that_waits_too_long_says_for_whom_and_goes_on(void **state)
     world_free(two.world);
 }
 
-static void a_ps_that_reads_the_text_otherwise_is_said(void **state)
+TEST(a_ps_that_reads_the_text_otherwise_is_said)
 {
     struct two two = two_workers();
 
@@ -120,7 +113,7 @@ static void a_ps_that_reads_the_text_otherwise_is_said(void **state)
     world_free(two.world);
 }
 
-static void a_variable_may_have_a_function_that_was_defined(void **state)
+TEST(a_variable_may_have_a_function_that_was_defined)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -184,7 +177,7 @@ static struct two two_with_plugins(struct plugins *plugins)
     return two;
 }
 
-static void a_plug_ins_function_is_listed_behind_those_that_are_defined(void **state)
+TEST(a_plug_ins_function_is_listed_behind_those_that_are_defined)
 {
     struct plugins plugins;
 
@@ -203,7 +196,7 @@ static void a_plug_ins_function_is_listed_behind_those_that_are_defined(void **s
     plugins_deinit(&plugins);
 }
 
-static void a_plug_ins_name_is_taken(void **state)
+TEST(a_plug_ins_name_is_taken)
 {
     struct plugins plugins;
 
@@ -219,7 +212,7 @@ static void a_plug_ins_name_is_taken(void **state)
     plugins_deinit(&plugins);
 }
 
-static void a_variable_may_have_a_function_of_a_plug_in(void **state)
+TEST(a_variable_may_have_a_function_of_a_plug_in)
 {
     struct definition definition;
     struct plugins plugins;
@@ -240,7 +233,7 @@ static void a_variable_may_have_a_function_of_a_plug_in(void **state)
     plugins_deinit(&plugins);
 }
 
-static void a_hello_says_which_functions_of_plug_ins_there_are(void **state)
+TEST(a_hello_says_which_functions_of_plug_ins_there_are)
 {
     struct plugins plugins;
 
@@ -265,7 +258,7 @@ static void define_numbered(struct world *world, uint32_t session, uint32_t numb
     world_settle_down(world);
 }
 
-static void observers_leave_half_of_the_functions_to_members(void **state)
+TEST(observers_leave_half_of_the_functions_to_members)
 {
     struct two two = two_workers();
     const uint32_t observer = world_joined(two.world, NULL, 0, 90);
@@ -287,8 +280,7 @@ static void observers_leave_half_of_the_functions_to_members(void **state)
     world_free(two.world);
 }
 
-static void
-without_the_rule_one_text_for_a_name_another_text_gets_the_first_ones_number(void **state)
+TEST(without_the_rule_one_text_for_a_name_another_text_gets_the_first_ones_number)
 {
     struct world *world = world_prepare(1, 1);
 
@@ -303,24 +295,4 @@ without_the_rule_one_text_for_a_name_another_text_gets_the_first_ones_number(voi
 
     world_expect_answer(world, "function 64");
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_define_is_answered_when_every_ps_has_it),
-        cmocka_unit_test(one_name_has_one_text_and_one_number),
-        cmocka_unit_test(a_define_that_waits_too_long_says_for_whom_and_goes_on),
-        cmocka_unit_test(a_ps_that_reads_the_text_otherwise_is_said),
-        cmocka_unit_test(a_variable_may_have_a_function_that_was_defined),
-        cmocka_unit_test(a_plug_ins_function_is_listed_behind_those_that_are_defined),
-        cmocka_unit_test(a_plug_ins_name_is_taken),
-        cmocka_unit_test(a_variable_may_have_a_function_of_a_plug_in),
-        cmocka_unit_test(a_hello_says_which_functions_of_plug_ins_there_are),
-        cmocka_unit_test(observers_leave_half_of_the_functions_to_members),
-        cmocka_unit_test(
-            without_the_rule_one_text_for_a_name_another_text_gets_the_first_ones_number),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_delete.c -- deleting variables, and creating them when memory is short. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_two.h"
 
-static void a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free(void **state)
+TEST(a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
@@ -39,7 +33,7 @@ static void a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free(void **s
 }
 
 /* A worker that has not heard of the delete pushes to the shards that it knows. */
-static void the_numbers_of_a_deleted_variable_are_never_given_again(void **state)
+TEST(the_numbers_of_a_deleted_variable_are_never_given_again)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -62,7 +56,7 @@ static void the_numbers_of_a_deleted_variable_are_never_given_again(void **state
     world_free(two.world);
 }
 
-static void deleting_what_is_not_there_names_it(void **state)
+TEST(deleting_what_is_not_there_names_it)
 {
     struct two two = two_workers();
 
@@ -76,7 +70,7 @@ static void deleting_what_is_not_there_names_it(void **state)
     world_free(two.world);
 }
 
-static void what_is_being_created_is_not_deleted_yet(void **state)
+TEST(what_is_being_created_is_not_deleted_yet)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -98,7 +92,7 @@ static void what_is_being_created_is_not_deleted_yet(void **state)
     world_free(two.world);
 }
 
-static void while_ps_0_ends_it_says_so_to_a_create_and_a_delete(void **state)
+TEST(while_ps_0_ends_it_says_so_to_a_create_and_a_delete)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition); /* given */
@@ -141,7 +135,7 @@ static struct two two_workers_without_orders(void)
     return two;
 }
 
-static void a_delete_that_memory_is_short_for_is_done_when_there_is_some(void **state)
+TEST(a_delete_that_memory_is_short_for_is_done_when_there_is_some)
 {
     struct two two = two_workers_without_orders(); /* given */
 
@@ -159,7 +153,7 @@ static void a_delete_that_memory_is_short_for_is_done_when_there_is_some(void **
     world_free(two.world);
 }
 
-static void a_create_that_memory_is_short_for_is_done_when_there_is_some(void **state)
+TEST(a_create_that_memory_is_short_for_is_done_when_there_is_some)
 {
     struct two two = two_workers_without_orders(); /* given */
     struct definition definition;
@@ -177,19 +171,4 @@ static void a_create_that_memory_is_short_for_is_done_when_there_is_some(void **
                    "ps 0, 1: publish 2\n"
                    "68: created 2 shard 3 on ps 0 shard 4 on ps 1 rate 0.01 published\n");
     world_free(two.world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free),
-        cmocka_unit_test(the_numbers_of_a_deleted_variable_are_never_given_again),
-        cmocka_unit_test(deleting_what_is_not_there_names_it),
-        cmocka_unit_test(what_is_being_created_is_not_deleted_yet),
-        cmocka_unit_test(while_ps_0_ends_it_says_so_to_a_create_and_a_delete),
-        cmocka_unit_test(a_delete_that_memory_is_short_for_is_done_when_there_is_some),
-        cmocka_unit_test(a_create_that_memory_is_short_for_is_done_when_there_is_some),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,6 @@ void desk_propose(struct desk *desk, const char *name, uint64_t round, enum suma
 
 int desk_setup(void **state);
 int desk_teardown(void **state);
-#define desk_test(name) cmocka_unit_test_setup_teardown(name, desk_setup, desk_teardown)
+#define DESK_TEST(name) FIXTURE_TEST(name, struct desk *const desk, desk_setup, desk_teardown)
 
 #endif

@@ -19,7 +19,7 @@ static void disobey(struct world *world, enum world_order_kind kind)
     world_settle_down(world);
 }
 
-static void a_settle_goes_on_without_the_ps_that_does_not_obey(void **state)
+TEST(a_settle_goes_on_without_the_ps_that_does_not_obey)
 {
     struct two two = two_workers();
     struct world *const world = two.world;
@@ -44,7 +44,7 @@ static void a_settle_goes_on_without_the_ps_that_does_not_obey(void **state)
     world_free(world);
 }
 
-static void a_create_and_a_delete_go_on_without_the_ps_that_does_not_obey(void **state)
+TEST(a_create_and_a_delete_go_on_without_the_ps_that_does_not_obey)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -67,14 +67,4 @@ static void a_create_and_a_delete_go_on_without_the_ps_that_does_not_obey(void *
     assert_true(world_logged(world, "ps 1 did not obey the order to delete w: " REPORT_TEXT));
     world_expect(world, "ps 0, 1: delete 1\n4: DeleteReply\n");
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_settle_goes_on_without_the_ps_that_does_not_obey),
-        cmocka_unit_test(a_create_and_a_delete_go_on_without_the_ps_that_does_not_obey),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

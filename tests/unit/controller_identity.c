@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_identity.c -- whose run a member is of, and which process has a task's place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
 #define REPLACED_WITHIN (60 * SECOND)
@@ -63,7 +56,7 @@ join(struct world *world, bool member, uint32_t source, const char *run, uint32_
     return join_as(world, member, source, run, pid)->status;
 }
 
-static void a_member_of_another_run_is_refused_and_both_runs_are_named(void **state)
+TEST(a_member_of_another_run_is_refused_and_both_runs_are_named)
 {
     struct world *world = world_of(RUN_SOURCE_ENVIRONMENT, "red"); /* given */
 
@@ -77,7 +70,7 @@ static void a_member_of_another_run_is_refused_and_both_runs_are_named(void **st
     world_free(world);
 }
 
-static void runs_are_compared_only_when_both_are_named_by_one_source(void **state)
+TEST(runs_are_compared_only_when_both_are_named_by_one_source)
 {
     const struct {
         uint32_t source;
@@ -99,7 +92,7 @@ static void runs_are_compared_only_when_both_are_named_by_one_source(void **stat
     world_free(world);
 }
 
-static void an_identity_that_is_too_long_is_malformed_and_leaves_nothing(void **state)
+TEST(an_identity_that_is_too_long_is_malformed_and_leaves_nothing)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
     char longest[RUN_NAME_BYTES_MAX + 2];
@@ -120,7 +113,7 @@ static void an_identity_that_is_too_long_is_malformed_and_leaves_nothing(void **
     world_free(world);
 }
 
-static void so_is_that_of_an_observer_that_names_a_task(void **state)
+TEST(so_is_that_of_an_observer_that_names_a_task)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
     char longest[RUN_NAME_BYTES_MAX + 2];
@@ -145,7 +138,7 @@ static void so_is_that_of_an_observer_that_names_a_task(void **state)
     world_free(world);
 }
 
-static void the_replaced_client_is_told_who_took_its_place(void **state)
+TEST(the_replaced_client_is_told_who_took_its_place)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -163,7 +156,7 @@ static void the_replaced_client_is_told_who_took_its_place(void **state)
 }
 
 /* Some ps has a push stream of it. */
-static void a_join_says_which_living_process_it_replaced(void **state)
+TEST(a_join_says_which_living_process_it_replaced)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -185,7 +178,7 @@ static void a_join_says_which_living_process_it_replaced(void **state)
     world_free(world);
 }
 
-static void a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead(void **state)
+TEST(a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -197,7 +190,7 @@ static void a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead(v
 }
 
 /* Its lease ran out, or it has left: there was no place to take. */
-static void a_join_replaces_no_process_that_has_left(void **state)
+TEST(a_join_replaces_no_process_that_has_left)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -230,7 +223,7 @@ static uint32_t replace_living(struct world *world, uint32_t first_pid, uint64_t
     return admitted;
 }
 
-static void after_three_replacements_of_living_processes_the_present_one_stays(void **state)
+TEST(after_three_replacements_of_living_processes_the_present_one_stays)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, ""); /* given */
 
@@ -242,7 +235,7 @@ static void after_three_replacements_of_living_processes_the_present_one_stays(v
     world_free(world);
 }
 
-static void that_the_present_one_stays_is_said_once(void **state)
+TEST(that_the_present_one_stays_is_said_once)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -257,7 +250,7 @@ static void that_the_present_one_stays_is_said_once(void **state)
     world_free(world);
 }
 
-static void the_present_one_stays_no_longer_than_its_lease(void **state)
+TEST(the_present_one_stays_no_longer_than_its_lease)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -269,7 +262,7 @@ static void the_present_one_stays_no_longer_than_its_lease(void **state)
     world_free(world);
 }
 
-static void replacements_that_are_far_apart_are_no_flapping(void **state)
+TEST(replacements_that_are_far_apart_are_no_flapping)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -278,7 +271,7 @@ static void replacements_that_are_far_apart_are_no_flapping(void **state)
     world_free(world);
 }
 
-static void a_process_that_is_killed_and_started_again_is_never_refused(void **state)
+TEST(a_process_that_is_killed_and_started_again_is_never_refused)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -287,7 +280,7 @@ static void a_process_that_is_killed_and_started_again_is_never_refused(void **s
     world_free(world);
 }
 
-static void a_join_that_is_said_again_replaces_nothing(void **state)
+TEST(a_join_that_is_said_again_replaces_nothing)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -299,7 +292,7 @@ static void a_join_that_is_said_again_replaces_nothing(void **state)
 }
 
 /* A leave said again is one sign of life. */
-static void a_client_that_says_twice_that_it_lives_counts_once(void **state)
+TEST(a_client_that_says_twice_that_it_lives_counts_once)
 {
     struct world *world = world_of(RUN_SOURCE_NONE, "");
 
@@ -334,7 +327,7 @@ static enum sumac_status join_with_addresses(struct world *world, char **address
     return world_answer(world, call)->status;
 }
 
-static void workers_in_another_order_are_refused(void **state)
+TEST(workers_in_another_order_are_refused)
 {
     static const char *const ours[] = {"h0:1", "h1:1"};
     char h0[] = "h0:1", h1[] = "h1:1", other[] = "10.0.0.7:1", empty[] = "", line[] = "h1:1\n";
@@ -367,28 +360,4 @@ static void workers_in_another_order_are_refused(void **state)
         assert_int_equal(join_with_addresses(world, addresses, cases[i].count), cases[i].status);
         world_free(world);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_member_of_another_run_is_refused_and_both_runs_are_named),
-        cmocka_unit_test(runs_are_compared_only_when_both_are_named_by_one_source),
-        cmocka_unit_test(an_identity_that_is_too_long_is_malformed_and_leaves_nothing),
-        cmocka_unit_test(so_is_that_of_an_observer_that_names_a_task),
-        cmocka_unit_test(the_replaced_client_is_told_who_took_its_place),
-        cmocka_unit_test(a_join_says_which_living_process_it_replaced),
-        cmocka_unit_test(a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead),
-        cmocka_unit_test(a_join_replaces_no_process_that_has_left),
-        cmocka_unit_test(after_three_replacements_of_living_processes_the_present_one_stays),
-        cmocka_unit_test(that_the_present_one_stays_is_said_once),
-        cmocka_unit_test(the_present_one_stays_no_longer_than_its_lease),
-        cmocka_unit_test(replacements_that_are_far_apart_are_no_flapping),
-        cmocka_unit_test(a_process_that_is_killed_and_started_again_is_never_refused),
-        cmocka_unit_test(a_join_that_is_said_again_replaces_nothing),
-        cmocka_unit_test(a_client_that_says_twice_that_it_lives_counts_once),
-        cmocka_unit_test(workers_in_another_order_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_join.c -- joining: what it waits for, and that a retry is the same join. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 #include "silence.h"
 
-static void a_join_is_answered_once_every_ps_has_opened_the_session(void **state)
+TEST(a_join_is_answered_once_every_ps_has_opened_the_session)
 {
     struct world *world = world_new(2, 1); /* given */
 
@@ -36,7 +29,7 @@ static void a_join_is_answered_once_every_ps_has_opened_the_session(void **state
     world_free(world);
 }
 
-static void a_cluster_of_one_ps_joins_without_any_stream(void **state)
+TEST(a_cluster_of_one_ps_joins_without_any_stream)
 {
     struct world *world = world_new(1, 1);
 
@@ -51,7 +44,7 @@ static void a_cluster_of_one_ps_joins_without_any_stream(void **state)
     world_free(world);
 }
 
-static void a_retry_with_the_same_nonce_gives_the_same_session(void **state)
+TEST(a_retry_with_the_same_nonce_gives_the_same_session)
 {
     struct world *world = world_new(2, 1);
 
@@ -67,7 +60,7 @@ static void a_retry_with_the_same_nonce_gives_the_same_session(void **state)
     world_free(world);
 }
 
-static void a_retry_takes_the_place_of_a_join_that_still_waits(void **state)
+TEST(a_retry_takes_the_place_of_a_join_that_still_waits)
 {
     struct world *world = world_new(2, 1);
 
@@ -86,7 +79,7 @@ static void a_retry_takes_the_place_of_a_join_that_still_waits(void **state)
     world_free(world);
 }
 
-static void a_retry_of_a_join_whose_session_was_closed_is_told_so(void **state)
+TEST(a_retry_of_a_join_whose_session_was_closed_is_told_so)
 {
     struct world *world = world_new(1, 1);
 
@@ -105,7 +98,7 @@ static void a_retry_of_a_join_whose_session_was_closed_is_told_so(void **state)
 }
 
 /* Its program has given up: nobody would use the session, or leave it. */
-static void a_join_that_was_given_up_opens_no_session_once_its_lease_is_over(void **state)
+TEST(a_join_that_was_given_up_opens_no_session_once_its_lease_is_over)
 {
     struct world *world = world_new(2, 2);
 
@@ -126,7 +119,7 @@ static void a_join_that_was_given_up_opens_no_session_once_its_lease_is_over(voi
     world_free(world);
 }
 
-static void without_the_rule_join_nonce_a_retry_opens_another_session(void **state)
+TEST(without_the_rule_join_nonce_a_retry_opens_another_session)
 {
     struct world *world = world_prepare(1, 1);
 
@@ -140,7 +133,7 @@ static void without_the_rule_join_nonce_a_retry_opens_another_session(void **sta
     world_free(world);
 }
 
-static void a_join_waits_for_a_ps_and_a_line_names_it(void **state)
+TEST(a_join_waits_for_a_ps_and_a_line_names_it)
 {
     struct world *world = world_new(2, 1);
 
@@ -154,7 +147,7 @@ static void a_join_waits_for_a_ps_and_a_line_names_it(void **state)
     world_free(world);
 }
 
-static void before_the_first_join_a_ps_waits_without_limit_and_names_the_members(void **state)
+TEST(before_the_first_join_a_ps_waits_without_limit_and_names_the_members)
 {
     struct world *world = world_new(2, 3);
 
@@ -178,7 +171,7 @@ static void before_the_first_join_a_ps_waits_without_limit_and_names_the_members
     world_free(world);
 }
 
-static void a_ps_that_lists_nobody_waits_for_anybody(void **state)
+TEST(a_ps_that_lists_nobody_waits_for_anybody)
 {
     struct world *world = world_new(1, 0);
 
@@ -199,7 +192,7 @@ static unsigned lines_with(const struct world *world, const char *text)
     return lines;
 }
 
-static void a_wait_without_limit_says_so_less_and_less_often(void **state)
+TEST(a_wait_without_limit_says_so_less_and_less_often)
 {
     struct world *world = world_new(1, 1);
 
@@ -216,7 +209,7 @@ static void a_wait_without_limit_says_so_less_and_less_often(void **state)
     world_free(world);
 }
 
-static void a_wait_for_a_ps_has_a_limit_once_somebody_has_joined(void **state)
+TEST(a_wait_for_a_ps_has_a_limit_once_somebody_has_joined)
 {
     struct world *world = world_new(2, 1);
 
@@ -235,7 +228,7 @@ static void a_wait_for_a_ps_has_a_limit_once_somebody_has_joined(void **state)
 }
 
 /* An observer begins no run, so it ends none; its own join has its limit all the same. */
-static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
+TEST(an_observer_that_waits_for_a_ps_ends_no_run)
 {
     struct world *world = world_new(2, 1);
 
@@ -257,7 +250,7 @@ static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
 }
 
 /* No start of ps 1 mends a ps 0 without memory, or a ps 1 that is there and suspended. */
-static void a_join_that_waited_for_a_ps_has_a_remedy_that_fits_why(void **state)
+TEST(a_join_that_waited_for_a_ps_has_a_remedy_that_fits_why)
 {
     static const char *const whys[] = {SILENCE_NO_MEMORY, SILENCE_MUTE};
     static const char *const ends[] = {
@@ -281,7 +274,7 @@ static void a_join_that_waited_for_a_ps_has_a_remedy_that_fits_why(void **state)
     }
 }
 
-static void a_ps_that_never_appears_ends_those_who_wait_for_it(void **state)
+TEST(a_ps_that_never_appears_ends_those_who_wait_for_it)
 {
     struct world *world = world_new(2, 1);
 
@@ -301,7 +294,7 @@ static void a_ps_that_never_appears_ends_those_who_wait_for_it(void **state)
     world_free(world);
 }
 
-static void the_reason_why_a_ps_is_not_reached_is_said(void **state)
+TEST(the_reason_why_a_ps_is_not_reached_is_said)
 {
     struct world *world = world_new(2, 1);
 
@@ -313,7 +306,7 @@ static void the_reason_why_a_ps_is_not_reached_is_said(void **state)
     world_free(world);
 }
 
-static void a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join(void **state)
+TEST(a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join)
 {
     struct world *world = world_prepare(0, 0); /* given */
     char *addresses[] = {(char *)"h0:1", (char *)"h1:1"};
@@ -352,7 +345,7 @@ static void a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join
 }
 
 /* A map of ps from index to address may leave some out. */
-static void a_ps_whose_address_ps_0_lacks_is_learnt_from_the_first_join_that_names_all(void **state)
+TEST(a_ps_whose_address_ps_0_lacks_is_learnt_from_the_first_join_that_names_all)
 {
     static const char *const told[] = {"h0:1", NULL, "h2:1"};
     struct world *world = world_prepare(3, 0); /* given */
@@ -391,7 +384,7 @@ static void a_ps_whose_address_ps_0_lacks_is_learnt_from_the_first_join_that_nam
     world_free(world);
 }
 
-static void a_joiner_starts_at_the_largest_of_the_slowest_clocks(void **state)
+TEST(a_joiner_starts_at_the_largest_of_the_slowest_clocks)
 {
     struct world *world = world_new(2, 2);
 
@@ -408,7 +401,7 @@ static void a_joiner_starts_at_the_largest_of_the_slowest_clocks(void **state)
     world_free(world);
 }
 
-static void an_observer_joins_without_a_task_and_settles_nobody(void **state)
+TEST(an_observer_joins_without_a_task_and_settles_nobody)
 {
     struct world *world = world_new(1, 1);
 
@@ -427,7 +420,7 @@ static void an_observer_joins_without_a_task_and_settles_nobody(void **state)
     world_free(world);
 }
 
-static void without_a_list_a_task_that_was_not_known_is_a_new_membership(void **state)
+TEST(without_a_list_a_task_that_was_not_known_is_a_new_membership)
 {
     struct world *world = world_new(1, 0);
 
@@ -448,7 +441,7 @@ static void without_a_list_a_task_that_was_not_known_is_a_new_membership(void **
     world_free(world);
 }
 
-static void a_join_after_sigterm_is_refused(void **state)
+TEST(a_join_after_sigterm_is_refused)
 {
     struct world *world = world_new(2, 1);
 
@@ -471,7 +464,7 @@ static void a_join_after_sigterm_is_refused(void **state)
 }
 
 /* Before ps 0 has ended: it waits for a settle that is under way. */
-static void so_is_one_while_sigterm_waits_for_a_settle(void **state)
+TEST(so_is_one_while_sigterm_waits_for_a_settle)
 {
     struct world *world = world_new(2, 2);
 
@@ -492,7 +485,7 @@ static void so_is_one_while_sigterm_waits_for_a_settle(void **state)
     world_free(world);
 }
 
-static void the_statistics_say_what_is_waited_for(void **state)
+TEST(the_statistics_say_what_is_waited_for)
 {
     struct world *world = world_new(2, 2);
     struct controller_waits waits;
@@ -511,7 +504,7 @@ static void the_statistics_say_what_is_waited_for(void **state)
     world_free(world);
 }
 
-static void joins_that_wait_for_one_ps_are_one_sentence(void **state)
+TEST(joins_that_wait_for_one_ps_are_one_sentence)
 {
     struct world *world = world_new(2, 3); /* given */
     struct controller_waits waits;
@@ -529,7 +522,7 @@ static void joins_that_wait_for_one_ps_are_one_sentence(void **state)
     world_free(world);
 }
 
-static void a_join_and_a_settle_say_how_long_they_have_waited(void **state)
+TEST(a_join_and_a_settle_say_how_long_they_have_waited)
 {
     struct world *world = world_new(2, 3); /* given */
 
@@ -550,7 +543,7 @@ static void a_join_and_a_settle_say_how_long_they_have_waited(void **state)
     world_free(world);
 }
 
-static void settles_that_wait_for_one_ps_are_one_sentence(void **state)
+TEST(settles_that_wait_for_one_ps_are_one_sentence)
 {
     struct world *world = world_new(2, 3); /* given */
     struct controller_waits waits;
@@ -571,8 +564,7 @@ static void settles_that_wait_for_one_ps_are_one_sentence(void **state)
     world_free(world);
 }
 
-static void
-a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it(void **state)
+TEST(a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it)
 {
     struct world *world = world_prepare(2, 0); /* given */
 
@@ -597,7 +589,7 @@ a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_
     world_free(world);
 }
 
-static void who_opens_a_session_is_told_whose_it_is_and_which_members_there_are(void **state)
+TEST(who_opens_a_session_is_told_whose_it_is_and_which_members_there_are)
 {
     struct world *world = world_of_two();
 
@@ -623,7 +615,7 @@ static void who_opens_a_session_is_told_whose_it_is_and_which_members_there_are(
 }
 
 /* After 5, 15, 35 and 75 s, and then each minute. */
-static void a_wait_for_the_first_join_is_told_once_a_minute_at_least(void **state)
+TEST(a_wait_for_the_first_join_is_told_once_a_minute_at_least)
 {
     struct world *world = world_new(1, 1);
     size_t lines = 0;
@@ -637,7 +629,7 @@ static void a_wait_for_the_first_join_is_told_once_a_minute_at_least(void **stat
 }
 
 /* Of ps 0 itself, which never is missing. */
-static void a_wait_for_a_join_says_what_it_waits_for(void **state)
+TEST(a_wait_for_a_join_says_what_it_waits_for)
 {
     struct world *world = world_new(1, 1);
 
@@ -657,7 +649,7 @@ static void a_wait_for_a_join_says_what_it_waits_for(void **state)
 }
 
 /* The first member of the list is that of synchronous step 1: it is opened, not counted anew. */
-static void a_first_member_whose_order_lacked_memory_is_opened_when_there_is_some(void **state)
+TEST(a_first_member_whose_order_lacked_memory_is_opened_when_there_is_some)
 {
     struct world *world = world_prepare(2, 1);
 
@@ -680,7 +672,7 @@ static void a_first_member_whose_order_lacked_memory_is_opened_when_there_is_som
     world_free(world);
 }
 
-static void without_the_rule_tell_acked_through_the_next_attempt_is_not_told(void **state)
+TEST(without_the_rule_tell_acked_through_the_next_attempt_is_not_told)
 {
     struct world *world = world_prepare(1, 1);
 
@@ -694,47 +686,4 @@ static void without_the_rule_tell_acked_through_the_next_attempt_is_not_told(voi
 
     assert_non_null(strstr(world->text, "joined 2 attempt 2 of 1 ps after 9 epoch 1\n"));
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_join_is_answered_once_every_ps_has_opened_the_session),
-        cmocka_unit_test(a_cluster_of_one_ps_joins_without_any_stream),
-        cmocka_unit_test(a_retry_with_the_same_nonce_gives_the_same_session),
-        cmocka_unit_test(a_retry_takes_the_place_of_a_join_that_still_waits),
-        cmocka_unit_test(a_retry_of_a_join_whose_session_was_closed_is_told_so),
-        cmocka_unit_test(a_join_that_was_given_up_opens_no_session_once_its_lease_is_over),
-        cmocka_unit_test(without_the_rule_join_nonce_a_retry_opens_another_session),
-        cmocka_unit_test(a_join_waits_for_a_ps_and_a_line_names_it),
-        cmocka_unit_test(before_the_first_join_a_ps_waits_without_limit_and_names_the_members),
-        cmocka_unit_test(a_ps_that_lists_nobody_waits_for_anybody),
-        cmocka_unit_test(a_wait_without_limit_says_so_less_and_less_often),
-        cmocka_unit_test(a_wait_for_a_ps_has_a_limit_once_somebody_has_joined),
-        cmocka_unit_test(an_observer_that_waits_for_a_ps_ends_no_run),
-        cmocka_unit_test(a_join_that_waited_for_a_ps_has_a_remedy_that_fits_why),
-        cmocka_unit_test(a_ps_that_never_appears_ends_those_who_wait_for_it),
-        cmocka_unit_test(the_reason_why_a_ps_is_not_reached_is_said),
-        cmocka_unit_test(a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join),
-        cmocka_unit_test(
-            a_ps_whose_address_ps_0_lacks_is_learnt_from_the_first_join_that_names_all),
-        cmocka_unit_test(a_joiner_starts_at_the_largest_of_the_slowest_clocks),
-        cmocka_unit_test(an_observer_joins_without_a_task_and_settles_nobody),
-        cmocka_unit_test(without_a_list_a_task_that_was_not_known_is_a_new_membership),
-        cmocka_unit_test(a_join_after_sigterm_is_refused),
-        cmocka_unit_test(so_is_one_while_sigterm_waits_for_a_settle),
-        cmocka_unit_test(the_statistics_say_what_is_waited_for),
-        cmocka_unit_test(joins_that_wait_for_one_ps_are_one_sentence),
-        cmocka_unit_test(a_join_and_a_settle_say_how_long_they_have_waited),
-        cmocka_unit_test(settles_that_wait_for_one_ps_are_one_sentence),
-        cmocka_unit_test(
-            a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it),
-        cmocka_unit_test(who_opens_a_session_is_told_whose_it_is_and_which_members_there_are),
-        cmocka_unit_test(a_wait_for_the_first_join_is_told_once_a_minute_at_least),
-        cmocka_unit_test(a_wait_for_a_join_says_what_it_waits_for),
-        cmocka_unit_test(a_first_member_whose_order_lacked_memory_is_opened_when_there_is_some),
-        cmocka_unit_test(without_the_rule_tell_acked_through_the_next_attempt_is_not_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_late.c -- answers and calls that come late, or out of their order: no call is answered
  * twice, and no order is given again in vain. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_state.h"
 #include "controller_world.h"
 
 /* On a stream that is gone by then. The other ps has answered neither. */
-static void answers_that_come_in_another_order_after_a_new_stream_count(void **state)
+TEST(answers_that_come_in_another_order_after_a_new_stream_count)
 {
     struct world *world = world_of_two(); /* given */
 
@@ -40,7 +34,7 @@ static void answers_that_come_in_another_order_after_a_new_stream_count(void **s
 }
 
 /* The other one that wants its place has been told so. */
-static void a_ps_that_cannot_open_what_is_being_closed_refuses_nobody(void **state)
+TEST(a_ps_that_cannot_open_what_is_being_closed_refuses_nobody)
 {
     struct world *world = world_of_two(); /* given */
 
@@ -65,7 +59,7 @@ static void a_ps_that_cannot_open_what_is_being_closed_refuses_nobody(void **sta
 }
 
 /* Two observers leave as the run ends: one ps has closed their sessions by then. */
-static void a_settle_that_outlasts_the_run_answers_nobody_again(void **state)
+TEST(a_settle_that_outlasts_the_run_answers_nobody_again)
 {
     struct world *world = world_new(2, 1); /* given */
     uint64_t leaves[2], closes[2];
@@ -97,7 +91,7 @@ static void a_settle_that_outlasts_the_run_answers_nobody_again(void **state)
     world_free(world);
 }
 
-static void a_leave_said_again_after_the_run_is_answered_as_before(void **state)
+TEST(a_leave_said_again_after_the_run_is_answered_as_before)
 {
     struct world *world = world_new(1, 1);
     const uint32_t worker = world_joined(world, "worker", 0, 1);
@@ -114,7 +108,7 @@ static void a_leave_said_again_after_the_run_is_answered_as_before(void **state)
 }
 
 /* It has no session yet: the caller has guessed its id. */
-static void a_session_that_waits_for_a_ps_is_not_left(void **state)
+TEST(a_session_that_waits_for_a_ps_is_not_left)
 {
     struct world *world = world_new(2, 1);
     const uint64_t join = world_join(world, "worker", 0, 1);
@@ -129,7 +123,7 @@ static void a_session_that_waits_for_a_ps_is_not_left(void **state)
     world_free(world);
 }
 
-static void a_worker_that_often_leaves_is_nobody_who_was_replaced(void **state)
+TEST(a_worker_that_often_leaves_is_nobody_who_was_replaced)
 {
     struct world *world = world_new(1, 1);
 
@@ -144,7 +138,7 @@ static void a_worker_that_often_leaves_is_nobody_who_was_replaced(void **state)
 }
 
 /* Three of a task come before a ps is there. The first has a session that this ps was told of. */
-static void a_replaced_join_is_said_to_live_if_its_client_waits_and_else_not(void **state)
+TEST(a_replaced_join_is_said_to_live_if_its_client_waits_and_else_not)
 {
     for (int waits = 0; waits <= 1; waits++) {
         struct world *world = world_of_two();
@@ -168,7 +162,7 @@ static void a_replaced_join_is_said_to_live_if_its_client_waits_and_else_not(voi
 }
 
 /* The ps have yet to forget it. */
-static void a_session_that_is_being_closed_has_its_place_until_it_is_settled(void **state)
+TEST(a_session_that_is_being_closed_has_its_place_until_it_is_settled)
 {
     struct world *world = world_prepare(2, 0);
 
@@ -188,7 +182,7 @@ static void a_session_that_is_being_closed_has_its_place_until_it_is_settled(voi
 }
 
 /* Its records are of the same number of observers, whichever of them is written last. */
-static void observers_are_counted_on_though_an_earlier_one_leaves_later(void **state)
+TEST(observers_are_counted_on_though_an_earlier_one_leaves_later)
 {
     struct world *world = world_of_two();
     const uint32_t first = world_joined(world, NULL, 0, 1);
@@ -200,7 +194,7 @@ static void observers_are_counted_on_though_an_earlier_one_leaves_later(void **s
     world_free(world);
 }
 
-static void a_cancelled_leave_settles_all_the_same_and_is_not_answered(void **state)
+TEST(a_cancelled_leave_settles_all_the_same_and_is_not_answered)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -215,22 +209,4 @@ static void a_cancelled_leave_settles_all_the_same_and_is_not_answered(void **st
         world, "ps 0, 1: close 1: it has left\n"
                "ps 0, 1: decide 1 at 0\n");
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_that_come_in_another_order_after_a_new_stream_count),
-        cmocka_unit_test(a_ps_that_cannot_open_what_is_being_closed_refuses_nobody),
-        cmocka_unit_test(a_settle_that_outlasts_the_run_answers_nobody_again),
-        cmocka_unit_test(a_leave_said_again_after_the_run_is_answered_as_before),
-        cmocka_unit_test(a_session_that_waits_for_a_ps_is_not_left),
-        cmocka_unit_test(a_worker_that_often_leaves_is_nobody_who_was_replaced),
-        cmocka_unit_test(a_session_that_is_being_closed_has_its_place_until_it_is_settled),
-        cmocka_unit_test(observers_are_counted_on_though_an_earlier_one_leaves_later),
-        cmocka_unit_test(a_replaced_join_is_said_to_live_if_its_client_waits_and_else_not),
-        cmocka_unit_test(a_cancelled_leave_settles_all_the_same_and_is_not_answered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_lists.c -- configurations that contradict that of ps 0 are refused with both lists,
  * and what goes with it is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
 /* A join of worker 0 as this configuration makes it: so many workers, from `first` on, and these
@@ -60,7 +53,7 @@ static void refused_with(struct world *world, struct configured given, const cha
     world_expect_answer(world, answer);
 }
 
-static void a_member_whose_list_of_workers_is_another_one_is_refused_with_both(void **state)
+TEST(a_member_whose_list_of_workers_is_another_one_is_refused_with_both)
 {
     struct world *world = world_new(1, 2);
 
@@ -77,7 +70,7 @@ static void a_member_whose_list_of_workers_is_another_one_is_refused_with_both(v
 }
 
 /* As a TFJob's dynamic form writes it: each worker is told itself. */
-static void a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_out(void **state)
+TEST(a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_out)
 {
     struct world *world = world_new(1, 2);
 
@@ -105,7 +98,7 @@ static void a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_
     world_free(world);
 }
 
-static void who_says_no_list_is_asked_for_none(void **state)
+TEST(who_says_no_list_is_asked_for_none)
 {
     struct world *world = world_new(2, 2);
 
@@ -117,7 +110,7 @@ static void who_says_no_list_is_asked_for_none(void **state)
     world_free(world);
 }
 
-static void a_list_of_the_ps_in_another_order_or_length_is_refused_with_both(void **state)
+TEST(a_list_of_the_ps_in_another_order_or_length_is_refused_with_both)
 {
     struct world *world = world_new(2, 1);
 
@@ -145,7 +138,7 @@ static void a_list_of_the_ps_in_another_order_or_length_is_refused_with_both(voi
 }
 
 /* Whether ps 0 has a list of its own, or was told only itself. */
-static void a_list_that_has_one_address_under_two_indexes_is_refused(void **state)
+TEST(a_list_that_has_one_address_under_two_indexes_is_refused)
 {
     struct world *world = world_new(2, 1);
 
@@ -178,7 +171,7 @@ static void a_list_that_has_one_address_under_two_indexes_is_refused(void **stat
     world_free(world);
 }
 
-static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void **state)
+TEST(a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2)
 {
     struct world *world = world_new(2, 1);
 
@@ -198,7 +191,7 @@ static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void *
 
 /* ---- what the log says of them ---- */
 
-static void who_is_refused_has_a_line_with_both_lists(void **state)
+TEST(who_is_refused_has_a_line_with_both_lists)
 {
     struct world *world = world_new(1, 2);
 
@@ -219,7 +212,7 @@ static size_t count_lines(const struct world *world, const char *text)
     return count;
 }
 
-static void a_worker_that_tries_again_and_again_has_a_line_a_minute(void **state)
+TEST(a_worker_that_tries_again_and_again_has_a_line_a_minute)
 {
     struct world *world = world_new(1, 2);
     const char *refused = "ps 0 refused the join of worker 0: ";
@@ -243,7 +236,7 @@ static void a_worker_that_tries_again_and_again_has_a_line_a_minute(void **state
 }
 
 /* The reason is part of the line. */
-static void a_worker_that_is_refused_for_another_reason_has_another_line(void **state)
+TEST(a_worker_that_is_refused_for_another_reason_has_another_line)
 {
     struct world *world = world_new(1, 2);
 
@@ -254,7 +247,7 @@ static void a_worker_that_is_refused_for_another_reason_has_another_line(void **
     world_free(world);
 }
 
-static void one_that_tries_again_and_again_does_not_hide_another(void **state)
+TEST(one_that_tries_again_and_again_does_not_hide_another)
 {
     struct world *world = world_new(1, 2);
 
@@ -268,7 +261,7 @@ static void one_that_tries_again_and_again_does_not_hide_another(void **state)
 }
 
 /* Whoever makes up names makes no more of them. */
-static void there_are_at_most_16_different_lines_a_minute(void **state)
+TEST(there_are_at_most_16_different_lines_a_minute)
 {
     struct world *world = world_new(1, 2);
 
@@ -277,23 +270,4 @@ static void there_are_at_most_16_different_lines_a_minute(void **state)
 
     assert_int_equal(count_lines(world, "ps 0 refused the join of worker"), 16);
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_member_whose_list_of_workers_is_another_one_is_refused_with_both),
-        cmocka_unit_test(a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_out),
-        cmocka_unit_test(who_says_no_list_is_asked_for_none),
-        cmocka_unit_test(a_list_of_the_ps_in_another_order_or_length_is_refused_with_both),
-        cmocka_unit_test(a_list_that_has_one_address_under_two_indexes_is_refused),
-        cmocka_unit_test(a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2),
-        cmocka_unit_test(who_is_refused_has_a_line_with_both_lists),
-        cmocka_unit_test(a_worker_that_tries_again_and_again_has_a_line_a_minute),
-        cmocka_unit_test(a_worker_that_is_refused_for_another_reason_has_another_line),
-        cmocka_unit_test(one_that_tries_again_and_again_does_not_hide_another),
-        cmocka_unit_test(there_are_at_most_16_different_lines_a_minute),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

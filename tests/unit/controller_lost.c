@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_lost.c -- since when a ps is missing, lost, or refuses ps 0, whatever happens
  * meanwhile; and what is said of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
 static uint32_t times_logged(const struct world *world, const char *text)
@@ -20,7 +14,7 @@ static uint32_t times_logged(const struct world *world, const char *text)
     return count;
 }
 
-static void a_ps_that_never_came_is_missed_since_the_first_join_not_the_last(void **state)
+TEST(a_ps_that_never_came_is_missed_since_the_first_join_not_the_last)
 {
     struct world *world = world_new(2, 2);
 
@@ -35,7 +29,7 @@ static void a_ps_that_never_came_is_missed_since_the_first_join_not_the_last(voi
     world_free(world);
 }
 
-static void an_observer_that_asks_again_waits_for_a_ps_from_then_on(void **state)
+TEST(an_observer_that_asks_again_waits_for_a_ps_from_then_on)
 {
     struct world *world = world_new(2, 0);
 
@@ -52,7 +46,7 @@ static void an_observer_that_asks_again_waits_for_a_ps_from_then_on(void **state
 }
 
 /* It is given one now and then. */
-static void a_ps_that_answers_no_order_is_lost_since_the_first_of_them(void **state)
+TEST(a_ps_that_answers_no_order_is_lost_since_the_first_of_them)
 {
     struct world *world = world_new(2, 0);
 
@@ -70,7 +64,7 @@ static void a_ps_that_answers_no_order_is_lost_since_the_first_of_them(void **st
 }
 
 /* The refusal ends the run, and says what to correct. */
-static void a_ps_that_refuses_the_configuration_late_is_not_said_to_be_missing(void **state)
+TEST(a_ps_that_refuses_the_configuration_late_is_not_said_to_be_missing)
 {
     struct world *world = world_new(2, 1);
 
@@ -86,7 +80,7 @@ static void a_ps_that_refuses_the_configuration_late_is_not_said_to_be_missing(v
     world_free(world);
 }
 
-static void a_ps_that_refuses_ps_0_again_and_again_is_logged_once(void **state)
+TEST(a_ps_that_refuses_ps_0_again_and_again_is_logged_once)
 {
     struct world *world = world_new(2, 1);
 
@@ -101,7 +95,7 @@ static void a_ps_that_refuses_ps_0_again_and_again_is_logged_once(void **state)
     world_free(world);
 }
 
-static void a_stream_that_there_was_not_or_that_the_end_closes_is_not_lost(void **state)
+TEST(a_stream_that_there_was_not_or_that_the_end_closes_is_not_lost)
 {
     struct world *world = world_new(2, 1);
 
@@ -117,7 +111,7 @@ static void a_stream_that_there_was_not_or_that_the_end_closes_is_not_lost(void 
 }
 
 /* As one of another run, whose address it has now. */
-static void a_report_before_the_hello_greets_nobody(void **state)
+TEST(a_report_before_the_hello_greets_nobody)
 {
     struct world *world = world_new(2, 1);
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
@@ -129,7 +123,7 @@ static void a_report_before_the_hello_greets_nobody(void **state)
 }
 
 /* It was told that its run is over, and is of this one. */
-static void a_ps_that_ended_and_came_back_is_waited_for_at_the_end(void **state)
+TEST(a_ps_that_ended_and_came_back_is_waited_for_at_the_end)
 {
     struct world *world = world_new(2, 1);
 
@@ -152,8 +146,7 @@ static void a_ps_that_ended_and_came_back_is_waited_for_at_the_end(void **state)
 }
 
 /* However often it is not reached meanwhile. */
-static void
-a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke(void **state)
+TEST(a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke)
 {
     struct world *world = world_new(2, 1);
 
@@ -172,7 +165,7 @@ a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke(void
 }
 
 /* It has most likely ended, too. */
-static void where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for(void **state)
+TEST(where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for)
 {
     struct world *world = world_new(3, 1);
 
@@ -193,7 +186,7 @@ static void where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for(void **
     world_free(world);
 }
 
-static void every_ps_that_is_missing_is_named(void **state)
+TEST(every_ps_that_is_missing_is_named)
 {
     struct world *world = world_new(3, 1);
 
@@ -205,24 +198,4 @@ static void every_ps_that_is_missing_is_named(void **state)
     assert_true(world_logged(world, "ps 0 waits for ps 1 at h1:1"));
     assert_true(world_logged(world, "ps 0 waits for ps 2 at h2:1"));
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ps_that_never_came_is_missed_since_the_first_join_not_the_last),
-        cmocka_unit_test(an_observer_that_asks_again_waits_for_a_ps_from_then_on),
-        cmocka_unit_test(a_ps_that_answers_no_order_is_lost_since_the_first_of_them),
-        cmocka_unit_test(a_ps_that_refuses_the_configuration_late_is_not_said_to_be_missing),
-        cmocka_unit_test(a_ps_that_refuses_ps_0_again_and_again_is_logged_once),
-        cmocka_unit_test(a_stream_that_there_was_not_or_that_the_end_closes_is_not_lost),
-        cmocka_unit_test(a_report_before_the_hello_greets_nobody),
-        cmocka_unit_test(a_ps_that_ended_and_came_back_is_waited_for_at_the_end),
-        cmocka_unit_test(every_ps_that_is_missing_is_named),
-        cmocka_unit_test(where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for),
-        cmocka_unit_test(
-            a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

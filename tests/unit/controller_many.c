@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_many.c -- one create of many variables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_state.h"
 #include "controller_world.h"
 
@@ -84,10 +76,10 @@ static void assert_refused(struct many *many, size_t count, const char *text)
     world_expect_answer(many->world, answer);
 }
 
-static void many_are_answered_in_the_order_of_the_request_when_all_are_published(void **state)
-{
-    struct many *many = *state;
+#define MANY_TEST(name) FIXTURE_TEST(name, struct many *many, begin, end)
 
+MANY_TEST(many_are_answered_in_the_order_of_the_request_when_all_are_published)
+{
     many->world->ps[1].silent = true; /* given */
 
     world_create_many(many->world, many->session, many->list, 5); /* when */
@@ -123,10 +115,8 @@ static void many_are_answered_in_the_order_of_the_request_when_all_are_published
 
 /* Whether the first answer was lost or not, the same call gets the same variables, and none
  * twice. */
-static void a_retry_gets_the_same_variables(void **state)
+MANY_TEST(a_retry_gets_the_same_variables)
 {
-    struct many *many = *state;
-
     many->world->ps[1].silent = true;
     const uint64_t lost = world_create_many(many->world, many->session, many->list, 4);
     const uint64_t waiting_bytes = many->world->bytes_taken;
@@ -153,18 +143,14 @@ static void a_retry_gets_the_same_variables(void **state)
                      "shard 3 on ps 0 published 4 shard 4 on ps 1 published\n");
 }
 
-static void one_bad_definition_among_many_is_named_and_none_is_made(void **state)
+MANY_TEST(one_bad_definition_among_many_is_named_and_none_is_made)
 {
-    struct many *many = *state;
-
     many->variables[3].data_type = (Sumac__V1__DataType)99;
     assert_refused(many, 5, "INVALID_ARGUMENT …v3: data type 99");
 }
 
-static void one_that_exists_otherwise_is_named_and_none_is_made(void **state)
+MANY_TEST(one_that_exists_otherwise_is_named_and_none_is_made)
 {
-    struct many *many = *state;
-
     created(many, 1);
     world_expect(
         many->world, "ps 0, 1: add 1 v0\n"
@@ -179,10 +165,8 @@ static void one_that_exists_otherwise_is_named_and_none_is_made(void **state)
 }
 
 /* One that there is already: not another of the list. */
-static void one_beside_what_is_not_there_is_named_and_none_is_made(void **state)
+MANY_TEST(one_beside_what_is_not_there_is_named_and_none_is_made)
 {
-    struct many *many = *state;
-
     many->variables[2].colocate_with = many->names[0];
     assert_refused(many, 3, "NOT_FOUND …v2: it is to lie beside v0, and there is no such variable");
 
@@ -199,9 +183,8 @@ static void one_beside_what_is_not_there_is_named_and_none_is_made(void **state)
 }
 
 /* Each is compared with the variable of its name before any is made, wherever it stands. */
-static void one_that_exists_otherwise_is_named_behind_new_ones(void **state)
+MANY_TEST(one_that_exists_otherwise_is_named_behind_new_ones)
 {
-    struct many *many = *state;
     char text[64];
 
     created(many, 3);
@@ -218,18 +201,14 @@ static void one_that_exists_otherwise_is_named_behind_new_ones(void **state)
     }
 }
 
-static void a_name_that_is_there_twice_is_refused(void **state)
+MANY_TEST(a_name_that_is_there_twice_is_refused)
 {
-    struct many *many = *state;
-
     many->variables[2].name = many->names[1];
     assert_refused(many, 3, "INVALID_ARGUMENT …create names v1 twice in one call");
 }
 
-static void one_that_its_creator_assigns_is_refused_in_a_list(void **state)
+MANY_TEST(one_that_its_creator_assigns_is_refused_in_a_list)
 {
-    struct many *many = *state;
-
     many->initializer.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ASSIGNED;
     many->variables[1].initializer = &many->initializer;
     assert_refused(
@@ -237,19 +216,15 @@ static void one_that_its_creator_assigns_is_refused_in_a_list(void **state)
         "INVALID_ARGUMENT …v1 is to be assigned by its creator: create it in a call of its own");
 }
 
-static void a_list_that_is_too_long_is_refused_with_both_figures(void **state)
+MANY_TEST(a_list_that_is_too_long_is_refused_with_both_figures)
 {
-    struct many *many = *state;
-
     assert_refused(
         many, VARIABLES_MAX,
         "INVALID_ARGUMENT …create names 257 variables, and 256 are the most of one call");
 }
 
-static void one_beside_the_list_is_refused(void **state)
+MANY_TEST(one_beside_the_list_is_refused)
 {
-    struct many *many = *state;
-
     many->world->beside = &many->variables[9];
     assert_refused(
         many, 3,
@@ -259,9 +234,8 @@ static void one_beside_the_list_is_refused(void **state)
 }
 
 /* Each may wait by itself, and two more would be too many. */
-static void a_list_of_more_than_there_is_room_for_orders_is_told_to_come_again(void **state)
+MANY_TEST(a_list_of_more_than_there_is_room_for_orders_is_told_to_come_again)
 {
-    struct many *many = *state;
     struct pool *orders = &many->world->controller->orders_pool;
     void **taken = calloc(CONTROLLER_ORDERS_MAX, sizeof *taken);
     uint32_t count = 0;
@@ -284,10 +258,8 @@ static void a_list_of_more_than_there_is_room_for_orders_is_told_to_come_again(v
 }
 
 /* Of 1500 shards each: they are answered in two messages. */
-static void an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again(void **state)
+MANY_TEST(an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again)
 {
-    struct many *many = *state;
-
     many->shape[0] = 4000;
     many->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
     many->partitioner.num_shards = 1500;
@@ -312,10 +284,8 @@ static void an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again(void **
 
 /* Those that a ps could not make are deleted again; the others stay, and the same call finds
  * them. */
-static void what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next(void **state)
+MANY_TEST(what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next)
 {
-    struct many *many = *state;
-
     many->world->ps[1].out_of_memory = true;
 
     created(many, 3);
@@ -342,10 +312,8 @@ static void what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next(void **
 }
 
 /* Whichever of them is waited for when it fails. */
-static void one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands(void **state)
+MANY_TEST(one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands)
 {
-    struct many *many = *state;
-
     many->world->ps[1].silent = true;
     world_create_many(many->world, many->session, many->list, 3);
     many->world->ps[1].bad_add = 3;
@@ -369,10 +337,8 @@ static void one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands
 }
 
 /* It was there when the call came, and goes while another is made. */
-static void one_that_is_deleted_while_the_others_are_made_is_named(void **state)
+MANY_TEST(one_that_is_deleted_while_the_others_are_made_is_named)
 {
-    struct many *many = *state;
-
     created(many, 1);
     world_expect(
         many->world, "ps 0, 1: add 1 v0\n"
@@ -398,10 +364,8 @@ static void one_that_is_deleted_while_the_others_are_made_is_named(void **state)
                      "5: created 3 shard 3 on ps 0 published 2 shard 2 on ps 1 published\n");
 }
 
-static void without_memory_for_the_list_the_call_is_answered(void **state)
+MANY_TEST(without_memory_for_the_list_the_call_is_answered)
 {
-    struct many *many = *state;
-
     many->world->out_of_memory = true;
 
     world_create_many(many->world, many->session, many->list, 3);
@@ -423,9 +387,8 @@ static void without_memory_for_the_list_the_call_is_answered(void **state)
 }
 
 /* Not even those that there is room for. */
-static void several_that_there_is_no_room_for_together_are_refused_and_none_is_made(void **state)
+MANY_TEST(several_that_there_is_no_room_for_together_are_refused_and_none_is_made)
 {
-    struct many *many = *state;
     uint32_t *count = &many->world->controller->variable_count;
 
     many->world->holds_orders = true; /* given */
@@ -439,9 +402,8 @@ static void several_that_there_is_no_room_for_together_are_refused_and_none_is_m
 }
 
 /* It is worth another try: the client makes it by itself, as long as its caller waits. */
-static void beyond_the_orders_that_may_wait_a_create_is_told_to_come_again(void **state)
+MANY_TEST(beyond_the_orders_that_may_wait_a_create_is_told_to_come_again)
 {
-    struct many *many = *state;
     struct pool *orders = &many->world->controller->orders_pool;
     void **taken = calloc(CONTROLLER_ORDERS_MAX, sizeof *taken);
     uint32_t count = 0;
@@ -467,32 +429,4 @@ static void beyond_the_orders_that_may_wait_a_create_is_told_to_come_again(void 
         "3: RESOURCE_EXHAUSTED BUSY 8192 orders wait for the ps already, and 8192 are the most: "
         "create, delete or define later\n"); /* then */
     created(many, 3);
-}
-
-#define many_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        many_test(many_are_answered_in_the_order_of_the_request_when_all_are_published),
-        many_test(a_retry_gets_the_same_variables),
-        many_test(one_bad_definition_among_many_is_named_and_none_is_made),
-        many_test(one_that_exists_otherwise_is_named_and_none_is_made),
-        many_test(one_beside_what_is_not_there_is_named_and_none_is_made),
-        many_test(one_that_exists_otherwise_is_named_behind_new_ones),
-        many_test(a_name_that_is_there_twice_is_refused),
-        many_test(one_that_its_creator_assigns_is_refused_in_a_list),
-        many_test(a_list_that_is_too_long_is_refused_with_both_figures),
-        many_test(one_beside_the_list_is_refused),
-        many_test(a_list_of_more_than_there_is_room_for_orders_is_told_to_come_again),
-        many_test(an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again),
-        many_test(what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next),
-        many_test(one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands),
-        many_test(one_that_is_deleted_while_the_others_are_made_is_named),
-        many_test(several_that_there_is_no_room_for_together_are_refused_and_none_is_made),
-        many_test(beyond_the_orders_that_may_wait_a_create_is_told_to_come_again),
-        many_test(without_memory_for_the_list_the_call_is_answered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

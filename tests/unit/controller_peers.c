@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_peers.c -- the streams to the ps: greeting, orders in their order, reconnects, and a
  * ps that is lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
-static void every_ps_is_dialled_at_the_start(void **state)
+TEST(every_ps_is_dialled_at_the_start)
 {
     struct world *world = world_new(3, 1);
 
@@ -24,7 +17,7 @@ static void every_ps_is_dialled_at_the_start(void **state)
     world_free(world);
 }
 
-static void a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer(void **state)
+TEST(a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer)
 {
     struct world *world = world_new(2, 1); /* given */
 
@@ -49,7 +42,7 @@ static void a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer(v
     world_free(world);
 }
 
-static void a_stream_has_one_order_on_its_way_at_a_time(void **state)
+TEST(a_stream_has_one_order_on_its_way_at_a_time)
 {
     struct world *world = world_new(2, 2);
 
@@ -63,7 +56,7 @@ static void a_stream_has_one_order_on_its_way_at_a_time(void **state)
     world_free(world);
 }
 
-static void what_was_not_answered_is_given_again_after_a_reconnect(void **state)
+TEST(what_was_not_answered_is_given_again_after_a_reconnect)
 {
     struct world *world = world_new(2, 1); /* given */
 
@@ -90,7 +83,7 @@ static void what_was_not_answered_is_given_again_after_a_reconnect(void **state)
 
 /* Whatever numbers a ps answers, an order it was not given yet does not stay its next one once it
  * is gone. */
-static void an_answer_to_an_order_that_was_not_given_does_no_harm(void **state)
+TEST(an_answer_to_an_order_that_was_not_given_does_no_harm)
 {
     struct world *world = world_new(2, 1);
 
@@ -114,7 +107,7 @@ static void an_answer_to_an_order_that_was_not_given_does_no_harm(void **state)
 }
 
 /* It is said twice, and the order after it has not been answered. */
-static void nor_does_one_to_an_order_that_was_answered_before(void **state)
+TEST(nor_does_one_to_an_order_that_was_answered_before)
 {
     struct world *world = world_new(2, 2);
 
@@ -136,7 +129,7 @@ static void nor_does_one_to_an_order_that_was_answered_before(void **state)
     world_free(world);
 }
 
-static void orders_that_were_answered_are_not_given_again(void **state)
+TEST(orders_that_were_answered_are_not_given_again)
 {
     struct world *world = world_new(2, 1);
 
@@ -152,7 +145,7 @@ static void orders_that_were_answered_are_not_given_again(void **state)
     world_free(world);
 }
 
-static void a_ps_that_answered_all_again_after_a_reconnect_is_not_lost(void **state)
+TEST(a_ps_that_answered_all_again_after_a_reconnect_is_not_lost)
 {
     struct world *world = world_new(2, 1);
 
@@ -182,7 +175,7 @@ static void a_ps_that_answered_all_again_after_a_reconnect_is_not_lost(void **st
     world_free(world);
 }
 
-static void each_ps_hears_about_every_second_that_ps_0_lives(void **state)
+TEST(each_ps_hears_about_every_second_that_ps_0_lives)
 {
     struct world *world = world_new(2, 1);
 
@@ -194,7 +187,7 @@ static void each_ps_hears_about_every_second_that_ps_0_lives(void **state)
     world_free(world);
 }
 
-static void another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which(void **state)
+TEST(another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which)
 {
     struct world *world = world_new(3, 2); /* given */
 
@@ -221,7 +214,7 @@ static void another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which(v
     world_free(world);
 }
 
-static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
+TEST(a_ps_that_is_not_reached_for_too_long_ends_the_run)
 {
     struct world *world = world_new(3, 1);
 
@@ -247,7 +240,7 @@ static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
 }
 
 /* Its stream stays, nothing was ordered: only its own signs of life are missing. */
-static void a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over(void **state)
+TEST(a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over)
 {
     struct world *world = world_new(3, 1);
 
@@ -275,7 +268,7 @@ static void a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over(void **stat
 }
 
 /* As a suspended host's, whose connection only keepalive finds out about. */
-static void a_stream_that_breaks_late_does_not_begin_the_wait_anew(void **state)
+TEST(a_stream_that_breaks_late_does_not_begin_the_wait_anew)
 {
     struct world *world = world_new(2, 1);
 
@@ -308,7 +301,7 @@ static void a_stream_that_breaks_late_does_not_begin_the_wait_anew(void **state)
 }
 
 /* An order went out in the meantime, and the time since then is no measure of the silence. */
-static void a_stream_that_breaks_after_an_order_does_not_begin_the_wait_anew(void **state)
+TEST(a_stream_that_breaks_after_an_order_does_not_begin_the_wait_anew)
 {
     struct world *world = world_new(2, 1);
 
@@ -330,7 +323,7 @@ static void a_stream_that_breaks_after_an_order_does_not_begin_the_wait_anew(voi
     world_free(world);
 }
 
-static void a_healthy_ps_is_not_waited_for_however_often_a_line_is_due(void **state)
+TEST(a_healthy_ps_is_not_waited_for_however_often_a_line_is_due)
 {
     struct world *world = world_prepare(2, 1);
 
@@ -346,7 +339,7 @@ static void a_healthy_ps_is_not_waited_for_however_often_a_line_is_due(void **st
     world_free(world);
 }
 
-static void a_ps_that_was_terminated_ends_the_run_at_once(void **state)
+TEST(a_ps_that_was_terminated_ends_the_run_at_once)
 {
     struct world *world = world_new(3, 1);
 
@@ -368,7 +361,7 @@ static void a_ps_that_was_terminated_ends_the_run_at_once(void **state)
     world_free(world);
 }
 
-static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
+TEST(a_ps_that_refuses_ps_0_is_as_good_as_not_there)
 {
     struct world *world = world_new(2, 1);
 
@@ -398,7 +391,7 @@ static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
 }
 
 /* Of a ps 0 that obeyed another one the wait is over when it is not there any more. */
-static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
+TEST(a_wait_names_what_keeps_it_waiting_at_present)
 {
     struct world *world = world_new(2, 1);
 
@@ -420,7 +413,7 @@ static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
 }
 
 /* No worker has to ask first, and every ps that is reached hears of it. */
-static void a_ps_that_refuses_the_configuration_ends_the_run_soon(void **state)
+TEST(a_ps_that_refuses_the_configuration_ends_the_run_soon)
 {
     struct world *world = world_new(3, 1); /* given: no member has joined */
 
@@ -450,7 +443,7 @@ static void a_ps_that_refuses_the_configuration_ends_the_run_soon(void **state)
 }
 
 /* It was met: who has its address now is no matter of the configuration. */
-static void a_ps_that_was_met_refuses_no_configuration(void **state)
+TEST(a_ps_that_was_met_refuses_no_configuration)
 {
     struct world *world = world_new(2, 1);
 
@@ -466,7 +459,7 @@ static void a_ps_that_was_met_refuses_no_configuration(void **state)
 }
 
 /* A corrected one was started in its place. */
-static void a_ps_that_is_corrected_soon_ends_no_run(void **state)
+TEST(a_ps_that_is_corrected_soon_ends_no_run)
 {
     struct world *world = world_new(2, 1);
 
@@ -482,7 +475,7 @@ static void a_ps_that_is_corrected_soon_ends_no_run(void **state)
     world_free(world);
 }
 
-static void a_wait_for_a_ps_says_what_it_is_to_do(void **state)
+TEST(a_wait_for_a_ps_says_what_it_is_to_do)
 {
     struct world *world = world_new(2, 1);
 
@@ -498,7 +491,7 @@ static void a_wait_for_a_ps_says_what_it_is_to_do(void **state)
     world_free(world);
 }
 
-static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
+TEST(a_ps_that_takes_orders_and_answers_none_is_lost_too)
 {
     struct world *world = world_new(2, 1);
 
@@ -522,7 +515,7 @@ static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
     world_free(world);
 }
 
-static void a_ps_that_leaves_one_order_unanswered_is_lost_too(void **state)
+TEST(a_ps_that_leaves_one_order_unanswered_is_lost_too)
 {
     struct world *world = world_new(2, 1);
 
@@ -544,7 +537,7 @@ static void a_ps_that_leaves_one_order_unanswered_is_lost_too(void **state)
     world_free(world);
 }
 
-static void a_sleeping_ps_0_does_not_take_the_others_for_lost(void **state)
+TEST(a_sleeping_ps_0_does_not_take_the_others_for_lost)
 {
     struct world *world = world_new(2, 1);
 
@@ -559,7 +552,7 @@ static void a_sleeping_ps_0_does_not_take_the_others_for_lost(void **state)
     world_free(world);
 }
 
-static void a_session_that_one_ps_does_not_open_is_closed_on_the_others(void **state)
+TEST(a_session_that_one_ps_does_not_open_is_closed_on_the_others)
 {
     struct world *world = world_new(2, 1);
     wire_peer_report refused = WIRE_PEER_REPORT_INIT;
@@ -603,7 +596,7 @@ static uint64_t first_tick_us(const struct lane_config *config)
     return at_us - SECOND;
 }
 
-static void the_controller_looks_four_times_within_each_of_its_times_and_once_a_second(void **state)
+TEST(the_controller_looks_four_times_within_each_of_its_times_and_once_a_second)
 {
     struct world *world = world_prepare(1, 1);
 
@@ -620,7 +613,7 @@ static void the_controller_looks_four_times_within_each_of_its_times_and_once_a_
 }
 
 /* Signs of life come four times within it, and it is spoken of after half of it. */
-static void a_short_time_to_be_lost_in_is_looked_at_more_closely(void **state)
+TEST(a_short_time_to_be_lost_in_is_looked_at_more_closely)
 {
     struct world *world = world_prepare(2, 1);
 
@@ -645,7 +638,7 @@ static void a_short_time_to_be_lost_in_is_looked_at_more_closely(void **state)
 }
 
 /* By which it knows ps 0 again, and those that came back without their state. */
-static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
+TEST(a_hello_says_who_ps_0_is_and_which_ps_it_has_met)
 {
     struct world *world = world_prepare(3, 2);
 
@@ -675,7 +668,7 @@ static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
     world_free(world);
 }
 
-static void a_stream_that_comes_and_goes_has_a_line_with_the_cause(void **state)
+TEST(a_stream_that_comes_and_goes_has_a_line_with_the_cause)
 {
     struct world *world = world_new(2, 1);
 
@@ -699,7 +692,7 @@ static void a_stream_that_comes_and_goes_has_a_line_with_the_cause(void **state)
 }
 
 /* ps 2 has answered none of these yet, so that all of them are kept. */
-static void a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_answered(void **state)
+TEST(a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_answered)
 {
     struct world *world = world_new(3, 2);
 
@@ -719,44 +712,4 @@ static void a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_ans
 
     world_expect(world, "ps 1: hello 71 of 3 ps\nps 1: open 2\n");
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_ps_is_dialled_at_the_start),
-        cmocka_unit_test(a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer),
-        cmocka_unit_test(a_stream_has_one_order_on_its_way_at_a_time),
-        cmocka_unit_test(what_was_not_answered_is_given_again_after_a_reconnect),
-        cmocka_unit_test(an_answer_to_an_order_that_was_not_given_does_no_harm),
-        cmocka_unit_test(nor_does_one_to_an_order_that_was_answered_before),
-        cmocka_unit_test(orders_that_were_answered_are_not_given_again),
-        cmocka_unit_test(a_ps_that_answered_all_again_after_a_reconnect_is_not_lost),
-        cmocka_unit_test(each_ps_hears_about_every_second_that_ps_0_lives),
-        cmocka_unit_test(another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which),
-        cmocka_unit_test(a_ps_that_is_not_reached_for_too_long_ends_the_run),
-        cmocka_unit_test(a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over),
-        cmocka_unit_test(a_stream_that_breaks_late_does_not_begin_the_wait_anew),
-        cmocka_unit_test(a_stream_that_breaks_after_an_order_does_not_begin_the_wait_anew),
-        cmocka_unit_test(a_healthy_ps_is_not_waited_for_however_often_a_line_is_due),
-        cmocka_unit_test(a_ps_that_was_terminated_ends_the_run_at_once),
-        cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),
-        cmocka_unit_test(a_wait_names_what_keeps_it_waiting_at_present),
-        cmocka_unit_test(a_ps_that_refuses_the_configuration_ends_the_run_soon),
-        cmocka_unit_test(a_ps_that_was_met_refuses_no_configuration),
-        cmocka_unit_test(a_ps_that_is_corrected_soon_ends_no_run),
-        cmocka_unit_test(a_wait_for_a_ps_says_what_it_is_to_do),
-        cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
-        cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),
-        cmocka_unit_test(a_sleeping_ps_0_does_not_take_the_others_for_lost),
-        cmocka_unit_test(a_session_that_one_ps_does_not_open_is_closed_on_the_others),
-        cmocka_unit_test(
-            the_controller_looks_four_times_within_each_of_its_times_and_once_a_second),
-        cmocka_unit_test(a_short_time_to_be_lost_in_is_looked_at_more_closely),
-        cmocka_unit_test(a_hello_says_who_ps_0_is_and_which_ps_it_has_met),
-        cmocka_unit_test(a_stream_that_comes_and_goes_has_a_line_with_the_cause),
-        cmocka_unit_test(a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_answered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

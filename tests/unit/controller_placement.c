@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_placement.c -- on which ps the shards of new variables are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_two.h"
 
-static void shards_are_placed_round_robin_over_all_variables(void **state)
+TEST(shards_are_placed_round_robin_over_all_variables)
 {
     struct two two = two_workers();
     struct definition definition;
@@ -51,7 +45,7 @@ static uint32_t placed(struct two *two, const char *name, uint64_t rows, uint32_
     return (uint32_t)(place[strlen(" on ps ")] - '0');
 }
 
-static void by_bytes_a_shard_is_placed_where_there_are_the_fewest(void **state)
+TEST(by_bytes_a_shard_is_placed_where_there_are_the_fewest)
 {
     const uint32_t sgd = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
     struct two two = two_workers();
@@ -71,7 +65,7 @@ static void by_bytes_a_shard_is_placed_where_there_are_the_fewest(void **state)
 }
 
 /* And takes no turn. */
-static void a_variable_is_placed_beside_another_one_or_a_shard(void **state)
+TEST(a_variable_is_placed_beside_another_one_or_a_shard)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -107,7 +101,7 @@ static void a_variable_is_placed_beside_another_one_or_a_shard(void **state)
 
 /* What a worker that was started again asks for once more is there; what another asks for is not.
  */
-static void one_that_exists_elsewhere_is_not_where_it_is_asked_for(void **state)
+TEST(one_that_exists_elsewhere_is_not_where_it_is_asked_for)
 {
     struct definition definition;
     struct two two = two_workers_defining_w(&definition);
@@ -139,7 +133,7 @@ static void one_that_exists_elsewhere_is_not_where_it_is_asked_for(void **state)
     world_free(two.world);
 }
 
-static void beside_what_is_not_there_nothing_is_made(void **state)
+TEST(beside_what_is_not_there_nothing_is_made)
 {
     static const struct {
         const char *beside, *text;
@@ -167,17 +161,4 @@ static void beside_what_is_not_there_nothing_is_made(void **state)
         assert_refused(&two, &definition, rows[i].reason, rows[i].text);
     }
     world_free(two.world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shards_are_placed_round_robin_over_all_variables),
-        cmocka_unit_test(by_bytes_a_shard_is_placed_where_there_are_the_fewest),
-        cmocka_unit_test(a_variable_is_placed_beside_another_one_or_a_shard),
-        cmocka_unit_test(one_that_exists_elsewhere_is_not_where_it_is_asked_for),
-        cmocka_unit_test(beside_what_is_not_there_nothing_is_made),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

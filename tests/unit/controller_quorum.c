@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_quorum.c (test) -- synchronous steps of K of N: which contributions each is made of,
  * and when it is taken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
 /* Two ps and sessions 1, 2, 3 of three workers. */
@@ -41,7 +35,7 @@ static void over(struct world *world, uint64_t step)
     world_settle_down(world);
 }
 
-static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_over(void **state)
+TEST(a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_over)
 {
     struct world *world = begin(2, 1000);
 
@@ -73,7 +67,7 @@ static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_ove
 }
 
 /* A tick would take it later than it may be. */
-static void the_controller_wakes_when_the_deadline_of_a_step_is_over(void **state)
+TEST(the_controller_wakes_when_the_deadline_of_a_step_is_over)
 {
     struct world *world = begin(2, 10);
 
@@ -87,7 +81,7 @@ static void the_controller_wakes_when_the_deadline_of_a_step_is_over(void **stat
 }
 
 /* Its client has committed it on one ps alone: the step would wait for it on the other. */
-static void who_has_come_on_one_ps_has_not_come(void **state)
+TEST(who_has_come_on_one_ps_has_not_come)
 {
     struct world *world = begin(2, 0);
 
@@ -103,7 +97,7 @@ static void who_has_come_on_one_ps_has_not_come(void **state)
     world_free(world);
 }
 
-static void what_counts_for_nothing_is_not_enough(void **state)
+TEST(what_counts_for_nothing_is_not_enough)
 {
     struct world *world = begin(2, 0);
 
@@ -122,7 +116,7 @@ static void what_counts_for_nothing_is_not_enough(void **state)
 
 /* What the others do with it is not known yet: of one step alone they have to remember who is in
  * it. */
-static void the_next_step_is_taken_when_this_one_is_over_on_every_ps(void **state)
+TEST(the_next_step_is_taken_when_this_one_is_over_on_every_ps)
 {
     struct world *world = begin(1, 0);
 
@@ -149,7 +143,7 @@ static void the_next_step_is_taken_when_this_one_is_over_on_every_ps(void **stat
     world_free(world);
 }
 
-static void no_step_is_taken_before_all_that_begin_with_it_have_come(void **state)
+TEST(no_step_is_taken_before_all_that_begin_with_it_have_come)
 {
     struct world *world = world_prepare(1, 2);
 
@@ -167,7 +161,7 @@ static void no_step_is_taken_before_all_that_begin_with_it_have_come(void **stat
     world_free(world);
 }
 
-static void the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted(void **state)
+TEST(the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted)
 {
     struct world *world = begin(2, LANE_DEADLINE_AUTO);
 
@@ -195,7 +189,7 @@ static void the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted(voi
 }
 
 /* As workers do not start together. */
-static void a_slow_first_step_makes_no_other_wait(void **state)
+TEST(a_slow_first_step_makes_no_other_wait)
 {
     struct world *world = begin(2, LANE_DEADLINE_AUTO);
 
@@ -215,7 +209,7 @@ static void a_slow_first_step_makes_no_other_wait(void **state)
     world_free(world);
 }
 
-static void a_settled_session_counts_with_what_it_has_made_and_not_without(void **state)
+TEST(a_settled_session_counts_with_what_it_has_made_and_not_without)
 {
     for (uint64_t made = 0; made <= 1; made++) {
         struct world *world = begin(2, 0);
@@ -233,7 +227,7 @@ static void a_settled_session_counts_with_what_it_has_made_and_not_without(void 
     }
 }
 
-static void a_settled_session_is_remembered_while_a_step_needs_it(void **state)
+TEST(a_settled_session_is_remembered_while_a_step_needs_it)
 {
     struct world *world = world_prepare(1, 3);
 
@@ -260,7 +254,7 @@ static void a_settled_session_is_remembered_while_a_step_needs_it(void **state)
 }
 
 /* The list is the same, although other sessions have been settled since. */
-static void a_step_that_a_ps_is_told_again_is_of_the_same_sessions(void **state)
+TEST(a_step_that_a_ps_is_told_again_is_of_the_same_sessions)
 {
     struct world *world = world_prepare(2, 3);
 
@@ -293,7 +287,7 @@ static void a_step_that_a_ps_is_told_again_is_of_the_same_sessions(void **state)
 }
 
 /* Its task's next attempt is told that it counts for nothing. */
-static void what_a_settled_session_has_made_too_late_is_voided(void **state)
+TEST(what_a_settled_session_has_made_too_late_is_voided)
 {
     struct world *world = begin(1, 0);
 
@@ -319,7 +313,7 @@ static void what_a_settled_session_has_made_too_late_is_voided(void **state)
 }
 
 /* Such a report may come from a process that is no ps. */
-static void a_contribution_of_nobody_or_to_no_step_counts_for_nothing(void **state)
+TEST(a_contribution_of_nobody_or_to_no_step_counts_for_nothing)
 {
     struct world *world = begin(1, 0);
 
@@ -333,7 +327,7 @@ static void a_contribution_of_nobody_or_to_no_step_counts_for_nothing(void **sta
 }
 
 /* Those before them took ten times as long. */
-static void the_deadline_goes_by_the_last_16_steps_alone(void **state)
+TEST(the_deadline_goes_by_the_last_16_steps_alone)
 {
     struct world *world = begin(2, LANE_DEADLINE_AUTO);
 
@@ -359,7 +353,7 @@ static void the_deadline_goes_by_the_last_16_steps_alone(void **state)
 }
 
 /* It may turn out to have made a contribution. */
-static void no_step_is_taken_without_a_member_that_is_being_settled(void **state)
+TEST(no_step_is_taken_without_a_member_that_is_being_settled)
 {
     struct world *world = begin(1, 0);
 
@@ -377,7 +371,7 @@ static void no_step_is_taken_without_a_member_that_is_being_settled(void **state
     world_free(world);
 }
 
-static void a_step_waits_for_no_settle_of_a_member_that_has_come_to_it(void **state)
+TEST(a_step_waits_for_no_settle_of_a_member_that_has_come_to_it)
 {
     struct world *world = begin(1, 0);
 
@@ -395,7 +389,7 @@ static void a_step_waits_for_no_settle_of_a_member_that_has_come_to_it(void **st
 }
 
 /* It may have been refused there, or weigh nothing: the ps say so when it has its turn. */
-static void what_a_settled_session_has_made_counts_as_enough_once_it_has_come(void **state)
+TEST(what_a_settled_session_has_made_counts_as_enough_once_it_has_come)
 {
     struct world *world = begin(2, 0);
 
@@ -417,7 +411,7 @@ static void what_a_settled_session_has_made_counts_as_enough_once_it_has_come(vo
     world_free(world);
 }
 
-static void no_step_is_taken_after_the_run(void **state)
+TEST(no_step_is_taken_after_the_run)
 {
     struct world *world = begin(1, 0);
 
@@ -433,7 +427,7 @@ static void no_step_is_taken_after_the_run(void **state)
 }
 
 /* All left without one; who comes later begins after it. */
-static void steps_before_a_later_members_first_are_taken_with_nothing(void **state)
+TEST(steps_before_a_later_members_first_are_taken_with_nothing)
 {
     struct world *world = begin(2, 0);
 
@@ -461,7 +455,7 @@ static void steps_before_a_later_members_first_are_taken_with_nothing(void **sta
 }
 
 /* Without it the members would wait for ever. */
-static void a_step_whose_order_memory_was_short_for_is_ordered_once_there_is_some(void **state)
+TEST(a_step_whose_order_memory_was_short_for_is_ordered_once_there_is_some)
 {
     struct world *world = begin(3, 0);
 
@@ -479,7 +473,7 @@ static void a_step_whose_order_memory_was_short_for_is_ordered_once_there_is_som
     world_free(world);
 }
 
-static void without_a_quorum_nobody_is_told(void **state)
+TEST(without_a_quorum_nobody_is_told)
 {
     struct world *world = begin(0, 0);
 
@@ -489,33 +483,4 @@ static void without_a_quorum_nobody_is_told(void **state)
 
     world_expect(world, "");
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_over),
-        cmocka_unit_test(who_has_come_on_one_ps_has_not_come),
-        cmocka_unit_test(what_counts_for_nothing_is_not_enough),
-        cmocka_unit_test(the_next_step_is_taken_when_this_one_is_over_on_every_ps),
-        cmocka_unit_test(no_step_is_taken_before_all_that_begin_with_it_have_come),
-        cmocka_unit_test(the_controller_wakes_when_the_deadline_of_a_step_is_over),
-        cmocka_unit_test(the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted),
-        cmocka_unit_test(a_slow_first_step_makes_no_other_wait),
-        cmocka_unit_test(a_settled_session_counts_with_what_it_has_made_and_not_without),
-        cmocka_unit_test(a_settled_session_is_remembered_while_a_step_needs_it),
-        cmocka_unit_test(what_a_settled_session_has_made_too_late_is_voided),
-        cmocka_unit_test(a_contribution_of_nobody_or_to_no_step_counts_for_nothing),
-        cmocka_unit_test(the_deadline_goes_by_the_last_16_steps_alone),
-        cmocka_unit_test(no_step_is_taken_without_a_member_that_is_being_settled),
-        cmocka_unit_test(a_step_waits_for_no_settle_of_a_member_that_has_come_to_it),
-        cmocka_unit_test(what_a_settled_session_has_made_counts_as_enough_once_it_has_come),
-        cmocka_unit_test(no_step_is_taken_after_the_run),
-        cmocka_unit_test(a_step_that_a_ps_is_told_again_is_of_the_same_sessions),
-        cmocka_unit_test(steps_before_a_later_members_first_are_taken_with_nothing),
-        cmocka_unit_test(a_step_whose_order_memory_was_short_for_is_ordered_once_there_is_some),
-        cmocka_unit_test(without_a_quorum_nobody_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

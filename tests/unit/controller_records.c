@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_records.c -- what a controller writes down, and what waits until it is on disk. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_desk.h"
 #include "little_endian.h"
 #include "row_bytes.h"
 
 /* ---- what waits */
 
-static void nobody_hears_of_a_cluster_before_it_is_on_disk(void **state)
+DESK_TEST(nobody_hears_of_a_cluster_before_it_is_on_disk)
 {
-    struct desk *const desk = *state;
-
     desk_start(desk);
     desk_expect(desk, "record 1\n");
 
@@ -29,10 +19,8 @@ static void nobody_hears_of_a_cluster_before_it_is_on_disk(void **state)
 }
 
 /* What it changes at once is one record; that all ps have opened it another. */
-static void a_join_is_two_records_and_its_orders_and_its_answer_wait_for_them(void **state)
+DESK_TEST(a_join_is_two_records_and_its_orders_and_its_answer_wait_for_them)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_join(desk, 1);
     desk_expect(desk, "record 2\n");
@@ -46,10 +34,8 @@ static void a_join_is_two_records_and_its_orders_and_its_answer_wait_for_them(vo
     desk_expect(desk, "joined 1, before 0 voided 0\n");
 }
 
-static void a_create_is_three_records(void **state)
+DESK_TEST(a_create_is_three_records)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "w", false);
@@ -66,10 +52,8 @@ static void a_create_is_three_records(void **state)
     desk_expect(desk, "created 1 of 2 shards\n");
 }
 
-static void a_leave_is_three_records(void **state)
+DESK_TEST(a_leave_is_three_records)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_leave(desk);
@@ -87,10 +71,8 @@ static void a_leave_is_three_records(void **state)
 }
 
 /* Of what is on disk already, and of what is not: it might be another's by then. */
-static void an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal(void **state)
+DESK_TEST(an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
 
@@ -105,10 +87,8 @@ static void an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal(voi
     desk_expect(desk, "renewed\nfailed UNKNOWN_VARIABLE\nadd\n");
 }
 
-static void nobody_hears_that_the_run_is_over_before_that_is_on_disk(void **state)
+DESK_TEST(nobody_hears_that_the_run_is_over_before_that_is_on_disk)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TERMINATE});
@@ -123,10 +103,8 @@ static void nobody_hears_that_the_run_is_over_before_that_is_on_disk(void **stat
 }
 
 /* And that every ps has heard it another. */
-static void the_end_of_a_round_is_a_record_and_its_order_waits_for_it(void **state)
+DESK_TEST(the_end_of_a_round_is_a_record_and_its_order_waits_for_it)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_propose(desk, "grads", 3, SUMAC_OK);
@@ -146,10 +124,8 @@ static void the_end_of_a_round_is_a_record_and_its_order_waits_for_it(void **sta
 }
 
 /* A disk that has written the first of two records has not written the second. */
-static void each_answer_waits_for_its_own_record(void **state)
+DESK_TEST(each_answer_waits_for_its_own_record)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "w", false);
@@ -168,10 +144,8 @@ static void each_answer_waits_for_its_own_record(void **state)
 }
 
 /* What it says is what the session is by then. */
-static void an_order_waits_for_what_has_changed_since_it_was_made(void **state)
+DESK_TEST(an_order_waits_for_what_has_changed_since_it_was_made)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "w", false);
@@ -189,10 +163,8 @@ static void an_order_waits_for_what_has_changed_since_it_was_made(void **state)
     desk_expect(desk, "failed TIMED_OUT\nclose\n");
 }
 
-static void whoever_has_gone_is_not_answered_when_the_record_is_on_disk(void **state)
+DESK_TEST(whoever_has_gone_is_not_answered_when_the_record_is_on_disk)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "w", false);
@@ -209,10 +181,8 @@ static void whoever_has_gone_is_not_answered_when_the_record_is_on_disk(void **s
 
 /* ---- without memory */
 
-static void a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered(void **state)
+DESK_TEST(a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_leave(desk);
@@ -229,10 +199,8 @@ static void a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered(void
 }
 
 /* It is told so, when what it asked for is on disk: it may ask again. */
-static void an_answer_that_cannot_be_kept_fails_for_memory(void **state)
+DESK_TEST(an_answer_that_cannot_be_kept_fails_for_memory)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_renew(desk);
@@ -249,9 +217,8 @@ static void an_answer_that_cannot_be_kept_fails_for_memory(void **state)
 }
 
 /* With the last member the run ends, and what somebody else waits for fails. */
-static void an_answer_is_kept_when_its_step_fails_another_call_after_it(void **state)
+DESK_TEST(an_answer_is_kept_when_its_step_fails_another_call_after_it)
 {
-    struct desk *const desk = *state;
     uint8_t member[16];
     wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
 
@@ -285,10 +252,8 @@ static void an_answer_is_kept_when_its_step_fails_another_call_after_it(void **s
     assert_non_null(strstr(desk->text, "left at 7\nfailed "));
 }
 
-static void answers_that_wait_are_kept_within_a_bound(void **state)
+DESK_TEST(answers_that_wait_are_kept_within_a_bound)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk->shards = PLACEMENT_SHARDS_MAX;
@@ -312,7 +277,7 @@ static void answers_that_wait_are_kept_within_a_bound(void **state)
 
 /* ---- rows */
 
-static void a_text_that_does_not_fit_or_has_a_nul_is_none(void **state)
+TEST(a_text_that_does_not_fit_or_has_a_nul_is_none)
 {
     const struct {
         size_t bytes;
@@ -336,7 +301,7 @@ static void a_text_that_does_not_fit_or_has_a_nul_is_none(void **state)
     }
 }
 
-static void what_ends_before_its_bytes_do_is_none(void **state)
+TEST(what_ends_before_its_bytes_do_is_none)
 {
     const uint8_t written[16] = {1};
 
@@ -352,7 +317,7 @@ static void what_ends_before_its_bytes_do_is_none(void **state)
     }
 }
 
-static void a_number_that_does_not_fit_its_field_is_none(void **state)
+TEST(a_number_that_does_not_fit_its_field_is_none)
 {
     struct object {
         bool flag;
@@ -389,10 +354,8 @@ static void a_number_that_does_not_fit_its_field_is_none(void **state)
     }
 }
 
-static void an_arrival_that_is_said_again_is_no_record(void **state)
+DESK_TEST(an_arrival_that_is_said_again_is_no_record)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_join_as(desk, 0, 1);
     desk_come(desk, "both", 0, 1);
@@ -406,9 +369,8 @@ static void an_arrival_that_is_said_again_is_no_record(void **state)
 }
 
 /* Another controller is made of it at the end. */
-static void a_barrier_of_as_many_tasks_as_may_be_is_in_the_records(void **state)
+DESK_TEST(a_barrier_of_as_many_tasks_as_may_be_is_in_the_records)
 {
-    struct desk *const desk = *state;
     wire_task_name names[WIRE_BARRIER_TASKS_MAX], *tasks[WIRE_BARRIER_TASKS_MAX];
     wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
 
@@ -437,9 +399,8 @@ static void a_barrier_of_as_many_tasks_as_may_be_is_in_the_records(void **state)
 }
 
 /* ps 0 was told only itself, and will be when it begins again. */
-static void ps_that_a_join_has_named_are_in_the_records(void **state)
+DESK_TEST(ps_that_a_join_has_named_are_in_the_records)
 {
-    struct desk *const desk = *state;
     char *addresses[] = {(char *)"h0:1", (char *)"h1:1"};
     uint8_t nonce[16] = {1};
     wire_task_name task = WIRE_TASK_NAME_INIT;
@@ -484,10 +445,8 @@ static void report_assigned(struct desk *desk, uint64_t variable_id)
 }
 
 /* Those who wait for the value are answered, and a controller made again knows that it is there. */
-static void what_is_assigned_is_so_in_the_records(void **state)
+DESK_TEST(what_is_assigned_is_so_in_the_records)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "w", true);
@@ -505,33 +464,4 @@ static void what_is_assigned_is_so_in_the_records(void **state)
     desk_delete(desk, "w");
     report_assigned(desk, 1); /* while it goes */
     desk_settle_down(desk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        desk_test(nobody_hears_of_a_cluster_before_it_is_on_disk),
-        desk_test(a_join_is_two_records_and_its_orders_and_its_answer_wait_for_them),
-        desk_test(a_create_is_three_records),
-        desk_test(a_leave_is_three_records),
-        desk_test(an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal),
-        desk_test(nobody_hears_that_the_run_is_over_before_that_is_on_disk),
-        desk_test(the_end_of_a_round_is_a_record_and_its_order_waits_for_it),
-        desk_test(each_answer_waits_for_its_own_record),
-        desk_test(an_order_waits_for_what_has_changed_since_it_was_made),
-        desk_test(whoever_has_gone_is_not_answered_when_the_record_is_on_disk),
-        desk_test(a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered),
-        desk_test(an_answer_that_cannot_be_kept_fails_for_memory),
-        desk_test(an_answer_is_kept_when_its_step_fails_another_call_after_it),
-        desk_test(answers_that_wait_are_kept_within_a_bound),
-        cmocka_unit_test(a_text_that_does_not_fit_or_has_a_nul_is_none),
-        cmocka_unit_test(what_ends_before_its_bytes_do_is_none),
-        cmocka_unit_test(a_number_that_does_not_fit_its_field_is_none),
-        desk_test(an_arrival_that_is_said_again_is_no_record),
-        desk_test(a_barrier_of_as_many_tasks_as_may_be_is_in_the_records),
-        desk_test(ps_that_a_join_has_named_are_in_the_records),
-        desk_test(what_is_assigned_is_so_in_the_records),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_replay.c -- a controller that is made of what another one has written down; every
  * simulated run ends with one, too (tests/sim). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "barrier.h"
 #include "controller_desk.h"
 #include "controller_replay_check.h"
@@ -20,9 +12,8 @@
 
 /* ---- a controller that begins again */
 
-static void a_controller_made_again_answers_a_repeated_join_and_create_the_same(void **state)
+DESK_TEST(a_controller_made_again_answers_a_repeated_join_and_create_the_same)
 {
-    struct desk *const desk = *state;
     uint8_t session[16];
 
     desk_begin(desk);
@@ -51,9 +42,8 @@ static void a_controller_made_again_answers_a_repeated_join_and_create_the_same(
     assert_non_null(strstr(desk->text, "created 2 of 2 shards\n"));
 }
 
-static void a_controller_made_again_knows_how_many_bytes_are_placed(void **state)
+DESK_TEST(a_controller_made_again_knows_how_many_bytes_are_placed)
 {
-    struct desk *const desk = *state;
     uint64_t placed[LANE_PS_MAX];
 
     desk_begin(desk);
@@ -73,10 +63,8 @@ static void a_controller_made_again_knows_how_many_bytes_are_placed(void **state
 }
 
 /* And the next attempt is told how the last one ended. */
-static void a_controller_made_again_answers_a_repeated_leave_the_same(void **state)
+DESK_TEST(a_controller_made_again_answers_a_repeated_leave_the_same)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_leave(desk);
@@ -96,9 +84,8 @@ static void a_controller_made_again_answers_a_repeated_leave_the_same(void **sta
 }
 
 /* A ps may not have heard it; and what each session's contribution came to does not change. */
-static void a_step_that_was_taken_is_ordered_again(void **state)
+DESK_TEST(a_step_that_was_taken_is_ordered_again)
 {
-    struct desk *const desk = *state;
     wire_contributed one = WIRE_CONTRIBUTED_INIT;
     wire_contributed *all[] = {&one};
     wire_peer_report report = WIRE_PEER_REPORT_INIT;
@@ -128,10 +115,8 @@ static void a_step_that_was_taken_is_ordered_again(void **state)
 }
 
 /* In whichever state, with numbers that no order had before (keep_order looks). */
-static void what_was_under_way_is_ordered_again(void **state)
+DESK_TEST(what_was_under_way_is_ordered_again)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "added", true);
@@ -157,10 +142,8 @@ static void what_was_under_way_is_ordered_again(void **state)
 }
 
 /* Whoever was to assign it is asked for still, and another once that one has gone. */
-static void who_is_to_assign_a_variable_is_not_forgotten(void **state)
+DESK_TEST(who_is_to_assign_a_variable_is_not_forgotten)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "w", true);
@@ -180,10 +163,8 @@ static void who_is_to_assign_a_variable_is_not_forgotten(void **state)
     desk_expect(desk, "record 13\ncreated 1 of 2 shards, assign\n");
 }
 
-static void a_run_that_was_being_ended_is_ended_by_a_controller_made_again(void **state)
+DESK_TEST(a_run_that_was_being_ended_is_ended_by_a_controller_made_again)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TERMINATE});
@@ -203,9 +184,8 @@ static void a_run_that_was_being_ended_is_ended_by_a_controller_made_again(void 
 
 /* ---- barriers */
 
-static void who_has_come_to_a_barrier_is_not_forgotten(void **state)
+DESK_TEST(who_has_come_to_a_barrier_is_not_forgotten)
 {
-    struct desk *const desk = *state;
     uint8_t zero[16];
 
     desk_begin(desk);
@@ -233,10 +213,8 @@ static void who_has_come_to_a_barrier_is_not_forgotten(void **state)
     desk_expect(desk, "record 10\n");
 }
 
-static void which_attempt_has_come_is_not_forgotten(void **state)
+DESK_TEST(which_attempt_has_come_is_not_forgotten)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_join_as(desk, 0, 1);
     desk_come(desk, "both", 0, 1);
@@ -249,11 +227,8 @@ static void which_attempt_has_come_is_not_forgotten(void **state)
 }
 
 /* Its time begins anew, as those of all others do. */
-static void
-a_round_that_is_open_ends_at_its_deadline_though_the_controller_begins_again(void **state)
+DESK_TEST(a_round_that_is_open_ends_at_its_deadline_though_the_controller_begins_again)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_join_as(desk, 0, 1);
     desk_come(desk, "both", 0, 1);
@@ -275,9 +250,8 @@ a_round_that_is_open_ends_at_its_deadline_though_the_controller_begins_again(voi
     desk_expect(desk, "round 1 DEADLINE_EXCEEDED\n");
 }
 
-static void a_barrier_that_gave_way_is_gone_from_the_records_too(void **state)
+DESK_TEST(a_barrier_that_gave_way_is_gone_from_the_records_too)
 {
-    struct desk *const desk = *state;
     char name[16];
 
     desk_begin(desk);
@@ -299,10 +273,8 @@ static void a_barrier_that_gave_way_is_gone_from_the_records_too(void **state)
 /* ---- rounds of collectives */
 
 /* Some ps may have obeyed it, whose number says so, and others may have not. */
-static void a_controller_made_again_orders_the_end_of_a_round_again_and_takes_no_other(void **state)
+DESK_TEST(a_controller_made_again_orders_the_end_of_a_round_again_and_takes_no_other)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_propose(desk, "grads", 3, SUMAC_DEADLINE_EXCEEDED);
@@ -324,10 +296,8 @@ static void a_controller_made_again_orders_the_end_of_a_round_again_and_takes_no
 }
 
 /* In the order of their numbers, and before whatever else is ordered. */
-static void rounds_are_ordered_again_in_the_order_in_which_they_were_proposed(void **state)
+DESK_TEST(rounds_are_ordered_again_in_the_order_in_which_they_were_proposed)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "w", false);
@@ -349,10 +319,8 @@ static void rounds_are_ordered_again_in_the_order_in_which_they_were_proposed(vo
     assert_int_equal(desk->controller->collective_count, 0);
 }
 
-static void a_round_that_every_ps_has_heard_of_is_gone_from_the_records_too(void **state)
+DESK_TEST(a_round_that_every_ps_has_heard_of_is_gone_from_the_records_too)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_propose(desk, "grads", 3, SUMAC_OK);
@@ -391,10 +359,8 @@ static bool is_taken(const struct desk *desk, uint64_t others, uint64_t from, ui
     return taken;
 }
 
-static void a_round_that_does_not_follow_from_the_records_before_it_is_refused(void **state)
+DESK_TEST(a_round_that_does_not_follow_from_the_records_before_it_is_refused)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_propose(desk, "grads", 3, SUMAC_OK);
@@ -414,9 +380,8 @@ static void a_round_that_does_not_follow_from_the_records_before_it_is_refused(v
 /* ---- what is gone */
 
 /* A session is forgotten as it is settled, when others that joined later were before it. */
-static void what_is_forgotten_is_gone_from_the_records_too(void **state)
+DESK_TEST(what_is_forgotten_is_gone_from_the_records_too)
 {
-    struct desk *const desk = *state;
     uint8_t first[16];
 
     desk_begin(desk);
@@ -444,9 +409,8 @@ static void what_is_forgotten_is_gone_from_the_records_too(void **state)
 
 /* Of more tasks than are known the one that left longest ago makes room, and in a record that says
  * so it is gone before the next one is there. */
-static void a_task_that_gave_way_is_gone_from_the_records_too(void **state)
+DESK_TEST(a_task_that_gave_way_is_gone_from_the_records_too)
 {
-    struct desk *const desk = *state;
     wire_task_name name = WIRE_TASK_NAME_INIT;
 
     desk_begin(desk); /* given */
@@ -471,10 +435,8 @@ static void a_task_that_gave_way_is_gone_from_the_records_too(void **state)
 }
 
 /* No row says anything of them, but those that it was made of. */
-static void
-sessions_that_a_controller_made_again_forgets_are_gone_from_the_records_too(void **state)
+DESK_TEST(sessions_that_a_controller_made_again_forgets_are_gone_from_the_records_too)
 {
-    struct desk *const desk = *state;
     uint8_t first[16];
 
     desk_begin(desk);
@@ -497,9 +459,8 @@ sessions_that_a_controller_made_again_forgets_are_gone_from_the_records_too(void
     desk_compare(desk);
 }
 
-static void a_task_that_a_controller_made_again_forgets_is_gone_from_the_records_too(void **state)
+DESK_TEST(a_task_that_a_controller_made_again_forgets_is_gone_from_the_records_too)
 {
-    struct desk *const desk = *state;
     wire_task_name name = WIRE_TASK_NAME_INIT;
 
     desk_begin(desk);
@@ -521,10 +482,8 @@ static void a_task_that_a_controller_made_again_forgets_is_gone_from_the_records
     desk_compare(desk);
 }
 
-static void
-a_barrier_that_a_controller_made_again_forgets_is_gone_from_the_records_too(void **state)
+DESK_TEST(a_barrier_that_a_controller_made_again_forgets_is_gone_from_the_records_too)
 {
-    struct desk *const desk = *state;
     char name[16];
 
     desk_begin(desk);
@@ -543,9 +502,8 @@ a_barrier_that_a_controller_made_again_forgets_is_gone_from_the_records_too(void
 }
 
 /* Its client was silent, and the next one was replaced. The records are compared at the end. */
-static void how_a_session_ended_is_in_the_records(void **state)
+DESK_TEST(how_a_session_ended_is_in_the_records)
 {
-    struct desk *const desk = *state;
     uint8_t silent[16], replaced[16];
 
     desk_begin(desk);
@@ -592,9 +550,8 @@ static void contribute(struct desk *desk)
 }
 
 /* Bytes that another disk has put there: refused, or taken for what they say. */
-static void what_no_controller_wrote_does_no_harm(void **state)
+DESK_TEST(what_no_controller_wrote_does_no_harm)
 {
-    struct desk *const desk = *state;
     uint32_t refused = 0;
 
     desk->config.step_quorum = desk->config.step_members = 1;
@@ -633,10 +590,8 @@ static void what_no_controller_wrote_does_no_harm(void **state)
 }
 
 /* Its own time has gone on since their last word, and theirs to speak has not. */
-static void who_begins_again_takes_no_silence_before_that_from_anybody(void **state)
+DESK_TEST(who_begins_again_takes_no_silence_before_that_from_anybody)
 {
-    struct desk *const desk = *state;
-
     desk_begin(desk);
     desk_begin_again(desk);
     assert_int_equal(desk->controller->first_join_us, 0); /* no member has come */
@@ -688,10 +643,8 @@ static bool is_made_of_all(const struct desk *desk, struct controller *again)
 }
 
 /* What was voided, too: a push of these would count if it were lost. */
-static void
-a_controller_that_memory_is_short_for_is_made_of_all_records_or_refuses_one(void **state)
+DESK_TEST(a_controller_that_memory_is_short_for_is_made_of_all_records_or_refuses_one)
 {
-    struct desk *const desk = *state;
     struct short_memory short_memory = {.bad_take = 1};
     const struct memory memory = {
         .take = take_but_one, .give = give_back, .context = &short_memory};
@@ -722,9 +675,8 @@ a_controller_that_memory_is_short_for_is_made_of_all_records_or_refuses_one(void
 }
 
 /* What is gone cannot go again. */
-static void a_record_that_is_there_twice_is_refused_where_it_says_what_is_gone(void **state)
+DESK_TEST(a_record_that_is_there_twice_is_refused_where_it_says_what_is_gone)
 {
-    struct desk *const desk = *state;
     uint32_t gone = 0;
 
     desk_begin(desk);
@@ -752,37 +704,4 @@ static void a_record_that_is_there_twice_is_refused_where_it_says_what_is_gone(v
         gone += desk->written.records[at].data[1];
     }
     assert_int_equal(gone, 3); /* a round of a collective, a variable, a barrier */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        desk_test(a_controller_made_again_answers_a_repeated_join_and_create_the_same),
-        desk_test(a_controller_made_again_knows_how_many_bytes_are_placed),
-        desk_test(a_controller_made_again_answers_a_repeated_leave_the_same),
-        desk_test(a_step_that_was_taken_is_ordered_again),
-        desk_test(what_was_under_way_is_ordered_again),
-        desk_test(who_is_to_assign_a_variable_is_not_forgotten),
-        desk_test(a_run_that_was_being_ended_is_ended_by_a_controller_made_again),
-        desk_test(who_has_come_to_a_barrier_is_not_forgotten),
-        desk_test(which_attempt_has_come_is_not_forgotten),
-        desk_test(a_round_that_is_open_ends_at_its_deadline_though_the_controller_begins_again),
-        desk_test(a_barrier_that_gave_way_is_gone_from_the_records_too),
-        desk_test(a_controller_made_again_orders_the_end_of_a_round_again_and_takes_no_other),
-        desk_test(rounds_are_ordered_again_in_the_order_in_which_they_were_proposed),
-        desk_test(a_round_that_every_ps_has_heard_of_is_gone_from_the_records_too),
-        desk_test(a_round_that_does_not_follow_from_the_records_before_it_is_refused),
-        desk_test(what_is_forgotten_is_gone_from_the_records_too),
-        desk_test(a_task_that_gave_way_is_gone_from_the_records_too),
-        desk_test(sessions_that_a_controller_made_again_forgets_are_gone_from_the_records_too),
-        desk_test(a_task_that_a_controller_made_again_forgets_is_gone_from_the_records_too),
-        desk_test(a_barrier_that_a_controller_made_again_forgets_is_gone_from_the_records_too),
-        desk_test(how_a_session_ended_is_in_the_records),
-        desk_test(what_no_controller_wrote_does_no_harm),
-        desk_test(who_begins_again_takes_no_silence_before_that_from_anybody),
-        desk_test(a_controller_that_memory_is_short_for_is_made_of_all_records_or_refuses_one),
-        desk_test(a_record_that_is_there_twice_is_refused_where_it_says_what_is_gone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

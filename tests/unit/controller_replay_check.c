@@ -22,9 +22,8 @@ static void expect_right(const struct controller *controller, const struct contr
     assert_string_equal(check.text, "");
 }
 
-static void a_difference_of_the_cluster_is_found(void **state)
+DESK_TEST(a_difference_of_the_cluster_is_found)
 {
-    struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
 
@@ -56,9 +55,8 @@ static void a_difference_of_the_cluster_is_found(void **state)
     controller_destroy(again);
 }
 
-static void a_difference_of_a_task_is_found(void **state)
+DESK_TEST(a_difference_of_a_task_is_found)
 {
-    struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
     struct controller_task *task = again->tasks.first;
@@ -83,9 +81,8 @@ static void a_difference_of_a_task_is_found(void **state)
     controller_destroy(again);
 }
 
-static void a_difference_of_a_session_is_found(void **state)
+DESK_TEST(a_difference_of_a_session_is_found)
 {
-    struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
     struct controller_session *settled = again->sessions.first, *open = settled->in_controller.next;
@@ -132,9 +129,8 @@ static void a_difference_of_a_session_is_found(void **state)
     controller_destroy(again);
 }
 
-static void a_session_that_the_records_do_not_find_is_found(void **state)
+DESK_TEST(a_session_that_the_records_do_not_find_is_found)
 {
-    struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
 
@@ -147,9 +143,8 @@ static void a_session_that_the_records_do_not_find_is_found(void **state)
     controller_destroy(again);
 }
 
-static void a_difference_of_a_variable_is_found(void **state)
+DESK_TEST(a_difference_of_a_variable_is_found)
 {
-    struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
     struct controller_variable *variable = again->variables.first->in_controller.next;
@@ -175,9 +170,8 @@ static void a_difference_of_a_variable_is_found(void **state)
     controller_destroy(again);
 }
 
-static void a_difference_of_a_function_is_found(void **state)
+DESK_TEST(a_difference_of_a_function_is_found)
 {
-    struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
 
@@ -192,9 +186,8 @@ static void a_difference_of_a_function_is_found(void **state)
     controller_destroy(again);
 }
 
-static void a_difference_of_a_barrier_is_found(void **state)
+DESK_TEST(a_difference_of_a_barrier_is_found)
 {
-    struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
     struct controller_barrier *barrier = again->barriers.first;
@@ -223,9 +216,8 @@ static void a_difference_of_a_barrier_is_found(void **state)
     controller_destroy(again);
 }
 
-static void a_difference_of_the_end_of_a_round_is_found(void **state)
+DESK_TEST(a_difference_of_the_end_of_a_round_is_found)
 {
-    struct desk *desk = *state;
     const struct controller *controller = busy(desk);
     struct controller *again = desk_replayed(desk);
     struct controller_collective *collective = again->collectives.first;
@@ -244,20 +236,4 @@ static void a_difference_of_the_end_of_a_round_is_found(void **state)
     expect_right(controller, again);
 
     controller_destroy(again);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        desk_test(a_difference_of_the_cluster_is_found),
-        desk_test(a_difference_of_a_task_is_found),
-        desk_test(a_difference_of_a_session_is_found),
-        desk_test(a_session_that_the_records_do_not_find_is_found),
-        desk_test(a_difference_of_a_variable_is_found),
-        desk_test(a_difference_of_a_function_is_found),
-        desk_test(a_difference_of_a_barrier_is_found),
-        desk_test(a_difference_of_the_end_of_a_round_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

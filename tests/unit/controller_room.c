@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_room.c -- sessions that keep room in a pool and do nothing for it, while others wait.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "barrier.h"
 #include "controller_state.h"
 #include "controller_members.h"
@@ -30,7 +24,7 @@ static void report_room(struct world *world, uint32_t ps, uint32_t stalled, uint
     world_report(world, ps, &message);
 }
 
-static void a_session_that_keeps_room_from_another_one_is_closed(void **state)
+TEST(a_session_that_keeps_room_from_another_one_is_closed)
 {
     struct world *world = world_of_two(); /* given */
     const uint32_t keeps = world_joined(world, "worker", 0, 1);
@@ -51,7 +45,7 @@ static void a_session_that_keeps_room_from_another_one_is_closed(void **state)
     world_free(world);
 }
 
-static void while_no_other_one_waits_it_is_not_closed(void **state)
+TEST(while_no_other_one_waits_it_is_not_closed)
 {
     struct world *world = world_of_two(); /* given */
     const uint32_t keeps = world_joined(world, "worker", 0, 1);
@@ -72,7 +66,7 @@ static void while_no_other_one_waits_it_is_not_closed(void **state)
     world_free(world);
 }
 
-static void while_the_other_one_that_waited_is_closed_it_is_not_closed(void **state)
+TEST(while_the_other_one_that_waited_is_closed_it_is_not_closed)
 {
     struct world *world = world_of_two(); /* given */
     const uint32_t keeps = world_joined(world, "worker", 0, 1);
@@ -91,7 +85,7 @@ static void while_the_other_one_that_waited_is_closed_it_is_not_closed(void **st
 }
 
 /* What ps 0 publishes is the sum of what it keeps for each session, and for each task. */
-static void the_bound_of_sessions_counts_all_that_is_kept_for_them(void **state)
+TEST(the_bound_of_sessions_counts_all_that_is_kept_for_them)
 {
     const struct lane_config config = {.sessions_max = 8, .calls_max = 3, .records = true};
     struct controller controller = {.memory = &memory_heap, .config = &config, .ps_count = 2};
@@ -109,16 +103,4 @@ static void the_bound_of_sessions_counts_all_that_is_kept_for_them(void **state)
                       (sizeof(struct controller_session) + 2 * (uint64_t)ID_MAP_ENTRY_BYTES_MAX) +
                   9 * voided + beside);
     assert_int_equal(one - none, sizeof(struct controller_task) + ID_MAP_ENTRY_BYTES_MAX + voided);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_that_keeps_room_from_another_one_is_closed),
-        cmocka_unit_test(while_no_other_one_waits_it_is_not_closed),
-        cmocka_unit_test(while_the_other_one_that_waited_is_closed_it_is_not_closed),
-        cmocka_unit_test(the_bound_of_sessions_counts_all_that_is_kept_for_them),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_run_end.c -- when a run is over, with which code, and that every ps hears of it before
  * ps 0 exits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
 static void join_and_leave(struct world *world, const char *job, uint32_t index, bool done)
@@ -19,7 +13,7 @@ static void join_and_leave(struct world *world, const char *job, uint32_t index,
     world_settle_down(world);
 }
 
-static void a_run_ends_as_soon_as_every_listed_member_has_left_as_done(void **state)
+TEST(a_run_ends_as_soon_as_every_listed_member_has_left_as_done)
 {
     struct world *world = world_new(2, 2);
 
@@ -49,7 +43,7 @@ static void a_run_ends_as_soon_as_every_listed_member_has_left_as_done(void **st
 }
 
 /* Its join was failed with the end; what ps 1 answers later opens nothing. */
-static void after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on(void **state)
+TEST(after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on)
 {
     struct world *world = world_new(2, 1);
 
@@ -79,7 +73,7 @@ static void after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on(void 
     world_free(world);
 }
 
-static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
+TEST(ps_0_tells_itself_only_when_the_others_have_answered)
 {
     struct world *world = world_new(2, 1);
 
@@ -103,7 +97,7 @@ static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
     world_free(world);
 }
 
-static void a_run_waits_for_a_ps_that_has_not_heard_of_the_end(void **state)
+TEST(a_run_waits_for_a_ps_that_has_not_heard_of_the_end)
 {
     struct world *world = world_new(2, 1); /* given */
 
@@ -151,7 +145,7 @@ static struct world *world_of_a_lost_answer(void)
     return world;
 }
 
-static void a_ps_whose_stream_is_lost_with_the_end_is_told_again(void **state)
+TEST(a_ps_whose_stream_is_lost_with_the_end_is_told_again)
 {
     struct world *world = world_of_a_lost_answer();
 
@@ -170,7 +164,7 @@ static void a_ps_whose_stream_is_lost_with_the_end_is_told_again(void **state)
 }
 
 /* It said that it exits for the run's end: its answer was on the way. */
-static void a_ps_that_ended_with_the_run_is_not_waited_for(void **state)
+TEST(a_ps_that_ended_with_the_run_is_not_waited_for)
 {
     struct world *world = world_new(2, 1);
 
@@ -196,7 +190,7 @@ static void a_ps_that_ended_with_the_run_is_not_waited_for(void **state)
     world_free(world);
 }
 
-static void a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone(void **state)
+TEST(a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone)
 {
     struct world *world = world_of_a_lost_answer();
 
@@ -211,7 +205,7 @@ static void a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone(void **
     world_free(world);
 }
 
-static void a_member_that_gave_up_may_come_back_for_a_while(void **state)
+TEST(a_member_that_gave_up_may_come_back_for_a_while)
 {
     struct world *world = world_new(1, 1);
 
@@ -237,7 +231,7 @@ static void a_member_that_gave_up_may_come_back_for_a_while(void **state)
     world_free(world);
 }
 
-static void without_members_for_a_while_a_run_ends_with_143_when_none_was_done(void **state)
+TEST(without_members_for_a_while_a_run_ends_with_143_when_none_was_done)
 {
     struct world *world = world_new(1, 1);
 
@@ -260,7 +254,7 @@ static void without_members_for_a_while_a_run_ends_with_143_when_none_was_done(v
     world_free(world);
 }
 
-static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **state)
+TEST(while_a_listed_member_has_never_joined_the_wait_is_longer)
 {
     struct world *world = world_new(1, 2);
 
@@ -286,7 +280,7 @@ static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **sta
     world_free(world);
 }
 
-static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(void **state)
+TEST(who_never_joined_is_named_while_the_end_waits_and_in_the_last_line)
 {
     struct world *world = world_new(1, 3);
     const char *const waits = "no worker is left; the run ends in 48 s unless one of worker 1, "
@@ -320,7 +314,7 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
     world_free(world);
 }
 
-static void who_may_come_back_is_named_while_the_end_waits(void **state)
+TEST(who_may_come_back_is_named_while_the_end_waits)
 {
     struct world *world = world_new(1, 1);
 
@@ -333,7 +327,7 @@ static void who_may_come_back_is_named_while_the_end_waits(void **state)
     world_free(world);
 }
 
-static void who_never_joined_is_named_once_while_the_others_train(void **state)
+TEST(who_never_joined_is_named_once_while_the_others_train)
 {
     struct world *world = world_new(1, 2);
     const char *const line = "worker 1 never joined, 6";
@@ -356,7 +350,7 @@ static void who_never_joined_is_named_once_while_the_others_train(void **state)
     world_free(world);
 }
 
-static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **state)
+TEST(without_a_list_a_run_ends_when_no_member_is_open_for_a_while)
 {
     struct world *world = world_new(1, 0);
 
@@ -380,7 +374,7 @@ static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **
     world_free(world);
 }
 
-static void observers_hold_up_no_end_and_begin_no_run(void **state)
+TEST(observers_hold_up_no_end_and_begin_no_run)
 {
     struct world *world = world_new(1, 1);
 
@@ -407,7 +401,7 @@ static void observers_hold_up_no_end_and_begin_no_run(void **state)
     world_free(world);
 }
 
-static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void **state)
+TEST(a_worker_that_comes_back_after_it_was_done_is_not_done_any_more)
 {
     struct world *world = world_new(1, 2);
 
@@ -444,7 +438,7 @@ static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void
 }
 
 /* A task that was told only itself: the members are learnt from those who join. */
-static void without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end(void **state)
+TEST(without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end)
 {
     struct world *world = world_new(1, 0);
     const uint32_t late = world_joined(world, "worker", 5, 60);
@@ -476,7 +470,7 @@ static void without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end(voi
     world_free(world);
 }
 
-static void a_killed_member_counts_once_it_is_settled(void **state)
+TEST(a_killed_member_counts_once_it_is_settled)
 {
     struct world *world = world_new(1, 1);
 
@@ -497,7 +491,7 @@ static void a_killed_member_counts_once_it_is_settled(void **state)
     world_free(world);
 }
 
-static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
+TEST(a_worker_that_was_settled_and_then_says_done_is_done)
 {
     struct world *world = world_new(1, 1);
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -519,7 +513,7 @@ static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
 }
 
 /* Settled for its silence, it is heard again when its successor is at work; and that one dies. */
-static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(void **state)
+TEST(the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done)
 {
     struct world *world = world_new(1, 1);
 
@@ -558,7 +552,7 @@ static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(
     world_free(world);
 }
 
-static void a_join_after_the_end_is_told_that_the_run_is_over(void **state)
+TEST(a_join_after_the_end_is_told_that_the_run_is_over)
 {
     struct world *world = world_new(1, 1);
 
@@ -582,7 +576,7 @@ static void a_join_after_the_end_is_told_that_the_run_is_over(void **state)
     world_free(world);
 }
 
-static void a_run_ends_however_short_memory_is(void **state)
+TEST(a_run_ends_however_short_memory_is)
 {
     struct world *world = world_prepare(3, 1); /* given */
 
@@ -606,7 +600,7 @@ static void a_run_ends_however_short_memory_is(void **state)
 
 /* More joins wait than there are places for their answers: those that have one are answered, and
  * the controller says that it ends, in the place that is kept for that. */
-static void answers_without_a_place_end_the_ps(void **state)
+TEST(answers_without_a_place_end_the_ps)
 {
     struct world *world = world_prepare(2, 1); /* given */
 
@@ -676,7 +670,7 @@ static void ps_1_is_terminated(struct world *world)
 }
 
 /* Each other code is for a scheduler, which starts the run again. */
-static void clients_hear_run_ended_where_the_code_is_0_and_nowhere_else(void **state)
+TEST(clients_hear_run_ended_where_the_code_is_0_and_nowhere_else)
 {
     static const struct {
         void (*end)(struct world *world);
@@ -712,7 +706,7 @@ static void clients_hear_run_ended_where_the_code_is_0_and_nowhere_else(void **s
 }
 
 /* The other ps say to their clients what ps 0 tells them. */
-static void of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason(void **state)
+TEST(of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason)
 {
     struct world *world = world_new(2, 2);
 
@@ -736,37 +730,4 @@ static void of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason(v
                "lost: worker 0, worker 1\n"
                "exit 143 TERMINATED …\n");
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_ends_as_soon_as_every_listed_member_has_left_as_done),
-        cmocka_unit_test(after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on),
-        cmocka_unit_test(ps_0_tells_itself_only_when_the_others_have_answered),
-        cmocka_unit_test(a_run_waits_for_a_ps_that_has_not_heard_of_the_end),
-        cmocka_unit_test(a_ps_whose_stream_is_lost_with_the_end_is_told_again),
-        cmocka_unit_test(a_ps_that_ended_with_the_run_is_not_waited_for),
-        cmocka_unit_test(a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone),
-        cmocka_unit_test(a_member_that_gave_up_may_come_back_for_a_while),
-        cmocka_unit_test(without_members_for_a_while_a_run_ends_with_143_when_none_was_done),
-        cmocka_unit_test(while_a_listed_member_has_never_joined_the_wait_is_longer),
-        cmocka_unit_test(who_never_joined_is_named_while_the_end_waits_and_in_the_last_line),
-        cmocka_unit_test(who_may_come_back_is_named_while_the_end_waits),
-        cmocka_unit_test(who_never_joined_is_named_once_while_the_others_train),
-        cmocka_unit_test(without_a_list_a_run_ends_when_no_member_is_open_for_a_while),
-        cmocka_unit_test(observers_hold_up_no_end_and_begin_no_run),
-        cmocka_unit_test(a_worker_that_comes_back_after_it_was_done_is_not_done_any_more),
-        cmocka_unit_test(without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end),
-        cmocka_unit_test(a_killed_member_counts_once_it_is_settled),
-        cmocka_unit_test(a_worker_that_was_settled_and_then_says_done_is_done),
-        cmocka_unit_test(the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done),
-        cmocka_unit_test(a_join_after_the_end_is_told_that_the_run_is_over),
-        cmocka_unit_test(a_run_ends_however_short_memory_is),
-        cmocka_unit_test(answers_without_a_place_end_the_ps),
-        cmocka_unit_test(clients_hear_run_ended_where_the_code_is_0_and_nowhere_else),
-        cmocka_unit_test(of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

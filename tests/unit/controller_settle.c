@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_settle.c -- how a session ends: by leaving, by its lease, by its task's next attempt.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_state.h"
 #include "controller_members.h"
 #include "controller_world.h"
 
-static void a_session_ends_at_the_largest_commit_with_all_that_was_voided(void **state)
+TEST(a_session_ends_at_the_largest_commit_with_all_that_was_voided)
 {
     struct world *world = world_of_two(); /* given */
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -37,7 +31,7 @@ static void a_session_ends_at_the_largest_commit_with_all_that_was_voided(void *
     world_free(world);
 }
 
-static void nothing_is_decided_before_every_ps_has_reported(void **state)
+TEST(nothing_is_decided_before_every_ps_has_reported)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -53,7 +47,7 @@ static void nothing_is_decided_before_every_ps_has_reported(void **state)
     world_free(world);
 }
 
-static void without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_pushes(void **state)
+TEST(without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_pushes)
 {
     struct world *world = world_prepare(1, 1);
 
@@ -77,7 +71,7 @@ static void without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_push
     world_free(world);
 }
 
-static void a_retried_leave_is_answered_with_the_same_final(void **state)
+TEST(a_retried_leave_is_answered_with_the_same_final)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -99,7 +93,7 @@ static void a_retried_leave_is_answered_with_the_same_final(void **state)
 }
 
 /* It has been decided, and one ps has yet to say that it knows. */
-static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended(void **state)
+TEST(the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended)
 {
     struct world *world = world_of_two(); /* given */
 
@@ -126,7 +120,7 @@ static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one
 }
 
 /* What every ps was told to be known may be in no list any more. */
-static void the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_whole(void **state)
+TEST(the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_whole)
 {
     struct world *world = world_of_two();
 
@@ -156,7 +150,7 @@ static struct world *world_of_one_member(void)
     return world;
 }
 
-static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **state)
+TEST(who_leaves_as_done_and_lost_pushes_does_not_count_as_done)
 {
     struct world *world = world_of_one_member();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -181,7 +175,7 @@ static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **sta
     world_free(world);
 }
 
-static void who_has_lost_pushes_is_not_done_by_naming_an_earlier_one(void **state)
+TEST(who_has_lost_pushes_is_not_done_by_naming_an_earlier_one)
 {
     struct world *world = world_of_one_member();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -218,7 +212,7 @@ static void the_end_of_a_lease(struct world *world, uint64_t commit_through)
     assert_non_null(world_told(world, 0, ORDER_DECIDE));
 }
 
-static void a_session_that_its_lease_has_settled_is_done_when_its_last_push_counts(void **state)
+TEST(a_session_that_its_lease_has_settled_is_done_when_its_last_push_counts)
 {
     struct world *world = world_of_one_member();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -242,7 +236,7 @@ static void a_session_that_its_lease_has_settled_is_done_when_its_last_push_coun
 }
 
 /* It names none, and some count: it may have made more. */
-static void a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_done(void **state)
+TEST(a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_done)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -269,8 +263,7 @@ static void a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_d
 }
 
 /* Nor do the ps hear that it is done. */
-static void
-a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push(void **state)
+TEST(a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -300,7 +293,7 @@ a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push(v
 /* ---- when memory is short ---- */
 
 /* What ps 0 does not know to be refused it would have applied. */
-static void a_refused_push_that_cannot_be_kept_is_not_decided_past(void **state)
+TEST(a_refused_push_that_cannot_be_kept_is_not_decided_past)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -332,7 +325,7 @@ static void a_refused_push_that_cannot_be_kept_is_not_decided_past(void **state)
     world_free(world);
 }
 
-static void a_ps_that_has_no_memory_to_close_is_asked_again(void **state)
+TEST(a_ps_that_has_no_memory_to_close_is_asked_again)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -354,7 +347,7 @@ static void a_ps_that_has_no_memory_to_close_is_asked_again(void **state)
     world_free(world);
 }
 
-static void a_ps_that_has_no_memory_for_a_decision_is_told_again(void **state)
+TEST(a_ps_that_has_no_memory_for_a_decision_is_told_again)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -383,7 +376,7 @@ static void a_ps_that_has_no_memory_for_a_decision_is_told_again(void **state)
     world_free(world);
 }
 
-static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **state)
+TEST(a_settle_that_had_no_memory_for_its_order_gives_it_later)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -413,7 +406,7 @@ static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **stat
     world_free(world);
 }
 
-static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
+TEST(of_two_new_attempts_that_wait_the_older_one_is_refused)
 {
     struct world *world = world_new(2, 1);
 
@@ -434,7 +427,7 @@ static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
 }
 
 /* Each ps waits for the attempt that it was told of, in rounds of collectives. */
-static void a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease(void **state)
+TEST(a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease)
 {
     struct world *world = world_of_two();
 
@@ -463,7 +456,7 @@ static void a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease(void **
     world_free(world);
 }
 
-static void a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so(void **state)
+TEST(a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so)
 {
     struct world *world = world_of_two();
 
@@ -481,7 +474,7 @@ static void a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so(v
     world_free(world);
 }
 
-static void every_message_of_the_session_renews_its_lease(void **state)
+TEST(every_message_of_the_session_renews_its_lease)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -504,8 +497,7 @@ static void every_message_of_the_session_renews_its_lease(void **state)
     world_free(world);
 }
 
-static void
-a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(void **state)
+TEST(a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -529,7 +521,7 @@ a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(voi
     world_free(world);
 }
 
-static void a_session_that_closes_while_it_opens_is_settled_in_order(void **state)
+TEST(a_session_that_closes_while_it_opens_is_settled_in_order)
 {
     struct world *world = world_of_two();
 
@@ -555,7 +547,7 @@ static void a_session_that_closes_while_it_opens_is_settled_in_order(void **stat
     world_free(world);
 }
 
-static void sessions_are_forgotten_long_after_their_settle(void **state)
+TEST(sessions_are_forgotten_long_after_their_settle)
 {
     struct world *world = world_new(1, 1);
     const uint32_t first = world_joined(world, "worker", 0, 1);
@@ -578,7 +570,7 @@ static void sessions_are_forgotten_long_after_their_settle(void **state)
 }
 
 /* Of a member its task's next session is told. */
-static void what_is_voided_of_an_observer_is_forgotten_with_its_settle(void **state)
+TEST(what_is_voided_of_an_observer_is_forgotten_with_its_settle)
 {
     struct world *world = world_new(1, 1); /* given */
 
@@ -610,7 +602,7 @@ static void what_is_voided_of_an_observer_is_forgotten_with_its_settle(void **st
 }
 
 /* The next order is on its way, and another one is to follow it. */
-static void what_there_was_no_memory_for_goes_before_what_was_ordered_later(void **state)
+TEST(what_there_was_no_memory_for_goes_before_what_was_ordered_later)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -640,7 +632,7 @@ static void what_there_was_no_memory_for_goes_before_what_was_ordered_later(void
 }
 
 /* As many as all ps remember, in any order, none twice; and no more. */
-static void the_list_of_voided_pushes_has_room_for_those_of_all_ps(void **state)
+TEST(the_list_of_voided_pushes_has_room_for_those_of_all_ps)
 {
     const struct lane_config config = {0};
     struct controller controller = {
@@ -660,7 +652,7 @@ static void the_list_of_voided_pushes_has_room_for_those_of_all_ps(void **state)
 }
 
 /* Before that its client cannot be heard by any ps. */
-static void a_lease_begins_when_the_session_is_open(void **state)
+TEST(a_lease_begins_when_the_session_is_open)
 {
     struct world *world = world_of_two();
 
@@ -681,7 +673,7 @@ static void a_lease_begins_when_the_session_is_open(void **state)
     world_free(world);
 }
 
-static void ps_0_says_which_settle_it_ends_without(void **state)
+TEST(ps_0_says_which_settle_it_ends_without)
 {
     struct world *world = world_new(2, 1);
 
@@ -698,7 +690,7 @@ static void ps_0_says_which_settle_it_ends_without(void **state)
 }
 
 /* It is there, and waits for commits: ps 0 says for whom it has waited, and how long. */
-static void ps_0_says_whose_answer_it_ends_without(void **state)
+TEST(ps_0_says_whose_answer_it_ends_without)
 {
     struct world *world = world_new(3, 1);
 
@@ -713,43 +705,4 @@ static void ps_0_says_whose_answer_it_ends_without(void **state)
         world, "ps 0 ends: it has waited 5 s for 2 ps to finish what is in flight: ps 1 at h1:1, "
                "last heard from 500 ms ago, and others\n"));
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_ends_at_the_largest_commit_with_all_that_was_voided),
-        cmocka_unit_test(nothing_is_decided_before_every_ps_has_reported),
-        cmocka_unit_test(without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_pushes),
-        cmocka_unit_test(a_refused_push_that_cannot_be_kept_is_not_decided_past),
-        cmocka_unit_test(a_ps_that_has_no_memory_to_close_is_asked_again),
-        cmocka_unit_test(a_ps_that_has_no_memory_for_a_decision_is_told_again),
-        cmocka_unit_test(a_settle_that_had_no_memory_for_its_order_gives_it_later),
-        cmocka_unit_test(a_retried_leave_is_answered_with_the_same_final),
-        cmocka_unit_test(
-            the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended),
-        cmocka_unit_test(of_two_new_attempts_that_wait_the_older_one_is_refused),
-        cmocka_unit_test(a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease),
-        cmocka_unit_test(a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so),
-        cmocka_unit_test(every_message_of_the_session_renews_its_lease),
-        cmocka_unit_test(
-            a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown),
-        cmocka_unit_test(a_session_that_closes_while_it_opens_is_settled_in_order),
-        cmocka_unit_test(the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_whole),
-        cmocka_unit_test(who_leaves_as_done_and_lost_pushes_does_not_count_as_done),
-        cmocka_unit_test(who_has_lost_pushes_is_not_done_by_naming_an_earlier_one),
-        cmocka_unit_test(a_session_that_its_lease_has_settled_is_done_when_its_last_push_counts),
-        cmocka_unit_test(a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_done),
-        cmocka_unit_test(
-            a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push),
-        cmocka_unit_test(sessions_are_forgotten_long_after_their_settle),
-        cmocka_unit_test(what_is_voided_of_an_observer_is_forgotten_with_its_settle),
-        cmocka_unit_test(what_there_was_no_memory_for_goes_before_what_was_ordered_later),
-        cmocka_unit_test(the_list_of_voided_pushes_has_room_for_those_of_all_ps),
-        cmocka_unit_test(a_lease_begins_when_the_session_is_open),
-        cmocka_unit_test(ps_0_says_which_settle_it_ends_without),
-        cmocka_unit_test(ps_0_says_whose_answer_it_ends_without),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void assert_failed(
     }
 }
 
-static void all_calls_of_a_session_that_is_closed_fail(void **state)
+TEST(all_calls_of_a_session_that_is_closed_fail)
 {
     struct two two = two_workers();
     struct definition v, w;
@@ -42,7 +42,7 @@ static void all_calls_of_a_session_that_is_closed_fail(void **state)
 }
 
 /* One of a list among them. */
-static void all_creates_of_a_variable_that_a_ps_cannot_make_fail(void **state)
+TEST(all_creates_of_a_variable_that_a_ps_cannot_make_fail)
 {
     struct two two = two_workers();
     struct definition v, w;
@@ -61,7 +61,7 @@ static void all_creates_of_a_variable_that_a_ps_cannot_make_fail(void **state)
     world_free(two.world);
 }
 
-static void all_creates_that_wait_for_a_value_fail_as_the_variable_is_deleted(void **state)
+TEST(all_creates_that_wait_for_a_value_fail_as_the_variable_is_deleted)
 {
     struct two two = two_workers();
     struct definition v;
@@ -80,7 +80,7 @@ static void all_creates_that_wait_for_a_value_fail_as_the_variable_is_deleted(vo
 }
 
 /* The one that has waited longest assigns each instead. */
-static void all_that_a_settled_session_was_to_assign_goes_to_others(void **state)
+TEST(all_that_a_settled_session_was_to_assign_goes_to_others)
 {
     struct two two = two_workers();
     struct definition v, w;
@@ -101,7 +101,7 @@ static void all_that_a_settled_session_was_to_assign_goes_to_others(void **state
 }
 
 /* ps 1 has closed the session, and has yet to say that the variable is deleted. */
-static void a_delete_waits_on_though_the_session_that_was_to_assign_is_settled(void **state)
+TEST(a_delete_waits_on_though_the_session_that_was_to_assign_is_settled)
 {
     struct two two = two_workers();
     struct definition v;
@@ -121,17 +121,4 @@ static void a_delete_waits_on_though_the_session_that_was_to_assign_is_settled(v
 
     assert_int_equal(world_answer(two.world, call)->status, SUMAC_OK);
     world_free(two.world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_calls_of_a_session_that_is_closed_fail),
-        cmocka_unit_test(all_creates_of_a_variable_that_a_ps_cannot_make_fail),
-        cmocka_unit_test(all_creates_that_wait_for_a_value_fail_as_the_variable_is_deleted),
-        cmocka_unit_test(all_that_a_settled_session_was_to_assign_goes_to_others),
-        cmocka_unit_test(a_delete_waits_on_though_the_session_that_was_to_assign_is_settled),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,7 +176,7 @@ static bool work_without(enum shortage what, uint64_t bad, uint32_t *lost, uint6
     return taken >= bad;
 }
 
-static void whichever_place_in_memory_there_is_none_for_all_that_was_called_is_done(void **state)
+TEST(whichever_place_in_memory_there_is_none_for_all_that_was_called_is_done)
 {
     uint64_t kept_bytes = 0;
 
@@ -193,7 +193,7 @@ static void whichever_place_in_memory_there_is_none_for_all_that_was_called_is_d
 }
 
 /* controller_create returns NULL and keeps no memory. */
-static void a_controller_that_there_is_no_memory_for_is_none(void **state)
+TEST(a_controller_that_there_is_no_memory_for_is_none)
 {
     struct controller *controller = NULL;
     uint64_t bad = 0;
@@ -224,7 +224,7 @@ static struct world *ps_1_was_short(void)
     return world;
 }
 
-static void of_two_ps_that_were_short_only_the_one_that_still_is_is_asked_again(void **state)
+TEST(of_two_ps_that_were_short_only_the_one_that_still_is_is_asked_again)
 {
     struct world *world = world_of_two(); /* given */
 
@@ -242,7 +242,7 @@ static void of_two_ps_that_were_short_only_the_one_that_still_is_is_asked_again(
     world_free(world);
 }
 
-static void a_ps_that_is_asked_again_is_asked_once_a_second(void **state)
+TEST(a_ps_that_is_asked_again_is_asked_once_a_second)
 {
     struct world *world = ps_1_was_short();
 
@@ -254,8 +254,7 @@ static void a_ps_that_is_asked_again_is_asked_once_a_second(void **state)
 }
 
 /* A repeated order does not overtake an earlier one. */
-static void
-a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on(void **state)
+TEST(a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on)
 {
     struct world *world = world_of_two(); /* given */
 
@@ -281,7 +280,7 @@ a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on(void
 }
 
 /* Each settle waits for a ps of its own. */
-static void who_waits_for_memory_names_the_ps_that_lacks_it(void **state)
+TEST(who_waits_for_memory_names_the_ps_that_lacks_it)
 {
     struct world *world = world_new(3, 2);
 
@@ -299,19 +298,4 @@ static void who_waits_for_memory_names_the_ps_that_lacks_it(void **state)
     assert_true(
         world_waits(world, "settle of worker 1 waits for memory for what was refused, as ps 2 at"));
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whichever_place_in_memory_there_is_none_for_all_that_was_called_is_done),
-        cmocka_unit_test(a_controller_that_there_is_no_memory_for_is_none),
-        cmocka_unit_test(of_two_ps_that_were_short_only_the_one_that_still_is_is_asked_again),
-        cmocka_unit_test(a_ps_that_is_asked_again_is_asked_once_a_second),
-        cmocka_unit_test(
-            a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on),
-        cmocka_unit_test(who_waits_for_memory_names_the_ps_that_lacks_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_sleep.c -- a ps 0 that was suspended, or kept busy: it counts no silence of that time.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
-static void a_ps_0_that_was_kept_busy_says_so(void **state)
+TEST(a_ps_0_that_was_kept_busy_says_so)
 {
     struct world *world = world_of_two();
 
@@ -32,7 +26,7 @@ static void a_ps_0_that_was_kept_busy_says_so(void **state)
     world_free(world);
 }
 
-static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(void **state)
+TEST(a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others)
 {
     struct world *world = world_of_two();
 
@@ -54,7 +48,7 @@ static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(v
     world_free(world);
 }
 
-static void the_jump_counts_also_when_a_message_comes_before_the_tick(void **state)
+TEST(the_jump_counts_also_when_a_message_comes_before_the_tick)
 {
     struct world *world = world_of_two();
     const uint32_t awake = world_joined(world, "worker", 0, 1);
@@ -71,7 +65,7 @@ static void the_jump_counts_also_when_a_message_comes_before_the_tick(void **sta
     world_free(world);
 }
 
-static void without_the_rule_time_jump_a_sleep_expires_everybody(void **state)
+TEST(without_the_rule_time_jump_a_sleep_expires_everybody)
 {
     struct world *world = world_prepare(1, 1);
 
@@ -89,7 +83,7 @@ static void without_the_rule_time_jump_a_sleep_expires_everybody(void **state)
     world_free(world);
 }
 
-static void a_sleep_is_said_once(void **state)
+TEST(a_sleep_is_said_once)
 {
     struct world *world = world_of_two();
 
@@ -105,7 +99,7 @@ static void a_sleep_is_said_once(void **state)
     world_free(world);
 }
 
-static void two_sleeps_before_a_tick_are_said_together(void **state)
+TEST(two_sleeps_before_a_tick_are_said_together)
 {
     struct world *world = world_of_two();
 
@@ -120,7 +114,7 @@ static void two_sleeps_before_a_tick_are_said_together(void **state)
 }
 
 /* By the clock that its events are said by. */
-static void after_a_sleep_the_next_tick_is_wanted_within_a_second(void **state)
+TEST(after_a_sleep_the_next_tick_is_wanted_within_a_second)
 {
     struct world *world = world_of_two();
 
@@ -133,7 +127,7 @@ static void after_a_sleep_the_next_tick_is_wanted_within_a_second(void **state)
     world_free(world);
 }
 
-static void sigterm_leaves_a_settle_its_time_though_ps_0_has_slept(void **state)
+TEST(sigterm_leaves_a_settle_its_time_though_ps_0_has_slept)
 {
     struct world *world = world_of_two();
     const uint32_t joined = world_joined(world, "worker", 0, 1);
@@ -157,20 +151,4 @@ static void sigterm_leaves_a_settle_its_time_though_ps_0_has_slept(void **state)
                "ps 0: end 143 TERMINATED …\n"
                "exit 143 TERMINATED …\n");
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ps_0_that_was_kept_busy_says_so),
-        cmocka_unit_test(a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others),
-        cmocka_unit_test(the_jump_counts_also_when_a_message_comes_before_the_tick),
-        cmocka_unit_test(without_the_rule_time_jump_a_sleep_expires_everybody),
-        cmocka_unit_test(a_sleep_is_said_once),
-        cmocka_unit_test(two_sleeps_before_a_tick_are_said_together),
-        cmocka_unit_test(after_a_sleep_the_next_tick_is_wanted_within_a_second),
-        cmocka_unit_test(sigterm_leaves_a_settle_its_time_though_ps_0_has_slept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_steps.c (test) -- who the members of synchronous steps are, and from which one on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
-static void the_listed_members_begin_with_step_1(void **state)
+TEST(the_listed_members_begin_with_step_1)
 {
     struct world *world = world_new(2, 2);
 
@@ -30,7 +24,7 @@ static void the_listed_members_begin_with_step_1(void **state)
 }
 
 /* Each ps knows before its client does; the largest that any has seen counts. */
-static void who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen(void **state)
+TEST(who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen)
 {
     struct world *world = world_of_two();
 
@@ -54,7 +48,7 @@ static void who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen(voi
 }
 
 /* Who takes itself for a ps may say anything. */
-static void a_step_that_no_run_comes_to_is_not_believed(void **state)
+TEST(a_step_that_no_run_comes_to_is_not_believed)
 {
     struct world *world = world_of_two();
 
@@ -70,7 +64,7 @@ static void a_step_that_no_run_comes_to_is_not_believed(void **state)
     world_free(world);
 }
 
-static void without_a_list_as_many_as_ps_0_is_told_begin_with_step_1(void **state)
+TEST(without_a_list_as_many_as_ps_0_is_told_begin_with_step_1)
 {
     struct world *world = world_prepare(1, 0);
 
@@ -90,7 +84,7 @@ static void without_a_list_as_many_as_ps_0_is_told_begin_with_step_1(void **stat
     world_free(world);
 }
 
-static void a_ps_0_that_is_not_told_counts_nobody(void **state)
+TEST(a_ps_0_that_is_not_told_counts_nobody)
 {
     for (uint32_t partial = 0; partial < 2; partial++) {
         struct world *world = world_prepare(1, partial);
@@ -107,7 +101,7 @@ static void a_ps_0_that_is_not_told_counts_nobody(void **state)
     }
 }
 
-static void observers_are_not_counted(void **state)
+TEST(observers_are_not_counted)
 {
     struct world *world = world_new(1, 1);
 
@@ -120,7 +114,7 @@ static void observers_are_not_counted(void **state)
     world_free(world);
 }
 
-static void who_is_settled_without_having_left_is_lost_where_losses_fail(void **state)
+TEST(who_is_settled_without_having_left_is_lost_where_losses_fail)
 {
     static const struct {
         bool fails, leaves, lost;
@@ -145,7 +139,7 @@ static void who_is_settled_without_having_left_is_lost_where_losses_fail(void **
 }
 
 /* It has no part in a step. */
-static void an_observer_that_falls_silent_is_not_lost(void **state)
+TEST(an_observer_that_falls_silent_is_not_lost)
 {
     struct world *world = world_prepare(1, 1);
 
@@ -160,7 +154,7 @@ static void an_observer_that_falls_silent_is_not_lost(void **state)
 }
 
 /* It has contributed nothing, and a ps that never had it would go on where others fail. */
-static void who_was_not_opened_at_every_ps_is_not_lost(void **state)
+TEST(who_was_not_opened_at_every_ps_is_not_lost)
 {
     struct world *world = world_prepare(2, 1);
 
@@ -176,21 +170,4 @@ static void who_was_not_opened_at_every_ps_is_not_lost(void **state)
     assert_int_equal(world_told(world, 0, ORDER_CLOSE)->lost, false);
     assert_int_equal(world_told(world, 0, ORDER_DECIDE)->lost, false);
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_listed_members_begin_with_step_1),
-        cmocka_unit_test(who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen),
-        cmocka_unit_test(a_step_that_no_run_comes_to_is_not_believed),
-        cmocka_unit_test(without_a_list_as_many_as_ps_0_is_told_begin_with_step_1),
-        cmocka_unit_test(a_ps_0_that_is_not_told_counts_nobody),
-        cmocka_unit_test(observers_are_not_counted),
-        cmocka_unit_test(who_is_settled_without_having_left_is_lost_where_losses_fail),
-        cmocka_unit_test(an_observer_that_falls_silent_is_not_lost),
-        cmocka_unit_test(who_was_not_opened_at_every_ps_is_not_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_tasks.c -- the limit of tasks that ps 0 keeps when its configuration lists none, and
  * the task that a new one replaces. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
 #define TASKS_MAX 4096u
@@ -44,7 +38,7 @@ static struct world *crowded_world(void)
     return world;
 }
 
-static void a_task_that_has_left_gives_its_place_to_a_new_one(void **state)
+TEST(a_task_that_has_left_gives_its_place_to_a_new_one)
 {
     struct world *world = crowded_world();
 
@@ -59,7 +53,7 @@ static void a_task_that_has_left_gives_its_place_to_a_new_one(void **state)
 }
 
 /* The first visitor is forgotten, the last is not: each one's attempt goes up. */
-static void attempts_of_a_task_that_was_forgotten_go_up(void **state)
+TEST(attempts_of_a_task_that_was_forgotten_go_up)
 {
     struct world *world = world_new(1, 0);
 
@@ -83,7 +77,7 @@ static void attempts_of_a_task_that_was_forgotten_go_up(void **state)
 
 /* The new task's attempts follow those of the task that was forgotten: the second visitor made
  * three. The first one has been back since. */
-static void the_task_that_left_first_is_forgotten_first(void **state)
+TEST(the_task_that_left_first_is_forgotten_first)
 {
     struct world *world = world_new(1, 0);
 
@@ -106,7 +100,7 @@ static void the_task_that_left_first_is_forgotten_first(void **state)
 }
 
 /* It left before all others, and has a session again: the second visitor gives its place. */
-static void a_task_that_has_come_back_is_not_forgotten(void **state)
+TEST(a_task_that_has_come_back_is_not_forgotten)
 {
     struct world *world = world_new(1, 0);
 
@@ -127,7 +121,7 @@ static void a_task_that_has_come_back_is_not_forgotten(void **state)
 }
 
 /* Its client was cut off: it may come back, and is told how its session ended. */
-static void a_task_that_lost_its_session_without_leaving_is_not_forgotten(void **state)
+TEST(a_task_that_lost_its_session_without_leaving_is_not_forgotten)
 {
     struct world *world = world_new(1, 0);
 
@@ -153,7 +147,7 @@ static void a_task_that_lost_its_session_without_leaving_is_not_forgotten(void *
 }
 
 /* It is one of the 256 whose end is remembered: a leave that is said again is answered. */
-static void a_task_whose_leave_may_be_said_again_is_not_forgotten(void **state)
+TEST(a_task_whose_leave_may_be_said_again_is_not_forgotten)
 {
     struct world *world = crowded_world();
     const uint32_t id = world_joined(world, "worker", 0, 1);
@@ -170,7 +164,7 @@ static void a_task_whose_leave_may_be_said_again_is_not_forgotten(void **state)
 }
 
 /* Who was done is so although its task is forgotten: the run ends with 0. */
-static void a_run_that_has_forgotten_who_was_done_ends_well(void **state)
+TEST(a_run_that_has_forgotten_who_was_done_ends_well)
 {
     struct world *world = world_new(1, 0);
 
@@ -215,7 +209,7 @@ static uint32_t join_naming(struct world *world, uint32_t self, uint32_t named, 
 }
 
 /* The run waits for it, and says in the end that it never came. */
-static void a_task_that_somebody_lists_is_not_forgotten(void **state)
+TEST(a_task_that_somebody_lists_is_not_forgotten)
 {
     struct world *world = world_new(1, 0);
     const uint32_t session = join_naming(world, 0, 1, 1);
@@ -238,7 +232,7 @@ static void a_task_that_somebody_lists_is_not_forgotten(void **state)
 }
 
 /* None of the 4096 that it knows has left: it says so, and what to do. */
-static void a_task_more_than_may_be_known_is_refused_while_none_has_left(void **state)
+TEST(a_task_more_than_may_be_known_is_refused_while_none_has_left)
 {
     struct world *world = world_prepare(1, 0);
 
@@ -262,7 +256,7 @@ static void a_task_more_than_may_be_known_is_refused_while_none_has_left(void **
 }
 
 /* Worker 7 gave up its join before ps 0 opened a session. */
-static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **state)
+TEST(a_task_that_never_joined_is_not_named_as_one_to_come_back)
 {
     struct world *world = world_new(2, 0); /* given */
 
@@ -279,7 +273,7 @@ static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **sta
     world_free(world);
 }
 
-static void the_last_line_counts_who_left_as_done_and_names_who_was_lost(void **state)
+TEST(the_last_line_counts_who_left_as_done_and_names_who_was_lost)
 {
     struct world *world = world_new(1, 5); /* given */
 
@@ -300,23 +294,4 @@ static void the_last_line_counts_who_left_as_done_and_names_who_was_lost(void **
         "run ends with code 0: no worker has been in the run for 10 s, 3 have left as done; lost: "
         "worker 1\n")); /* then */
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_task_that_has_left_gives_its_place_to_a_new_one),
-        cmocka_unit_test(attempts_of_a_task_that_was_forgotten_go_up),
-        cmocka_unit_test(the_task_that_left_first_is_forgotten_first),
-        cmocka_unit_test(a_task_that_has_come_back_is_not_forgotten),
-        cmocka_unit_test(a_task_that_lost_its_session_without_leaving_is_not_forgotten),
-        cmocka_unit_test(a_task_whose_leave_may_be_said_again_is_not_forgotten),
-        cmocka_unit_test(a_run_that_has_forgotten_who_was_done_ends_well),
-        cmocka_unit_test(a_task_that_somebody_lists_is_not_forgotten),
-        cmocka_unit_test(a_task_more_than_may_be_known_is_refused_while_none_has_left),
-        cmocka_unit_test(a_task_that_never_joined_is_not_named_as_one_to_come_back),
-        cmocka_unit_test(the_last_line_counts_who_left_as_done_and_names_who_was_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_terminated.c -- SIGTERM of ps 0 while sessions leave: which settle ps 0 waits for, and
  * the answer to a leave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
-static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
+TEST(sigterm_lets_a_settle_that_is_decided_be_through)
 {
     struct world *world = world_new(2, 2);
 
@@ -42,7 +37,7 @@ static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
 }
 
 /* Whoever watches leaves, too: its settle is under way as the last worker is done. */
-static void sigterm_ends_a_run_well_whose_last_worker_leaves_as_done(void **state)
+TEST(sigterm_ends_a_run_well_whose_last_worker_leaves_as_done)
 {
     struct world *world = world_new(2, 1);
 
@@ -64,7 +59,7 @@ static void sigterm_ends_a_run_well_whose_last_worker_leaves_as_done(void **stat
     world_free(world);
 }
 
-static void after_sigterm_no_worker_is_waited_for(void **state)
+TEST(after_sigterm_no_worker_is_waited_for)
 {
     struct world *world = world_new(2, 1);
 
@@ -100,24 +95,22 @@ static void assert_signal_ends_the_run(enum lane_signal number, const char *said
     " before the run ended, and its state goes with it; to go on, start the whole run again, ps "  \
     "and workers\n"
 
-static void sigint_of_ps_0_ends_the_run_with_130(void **state)
+TEST(sigint_of_ps_0_ends_the_run_with_130)
 {
-
     assert_signal_ends_the_run(
         LANE_SIGNAL_INT, "run ends with code 130: ps 0 was interrupted (SIGINT)",
         "ps 1: end 130 TERMINATED ps 0 was interrupted (SIGINT)" START_AGAIN);
 }
 
-static void sighup_of_ps_0_ends_the_run_with_129(void **state)
+TEST(sighup_of_ps_0_ends_the_run_with_129)
 {
-
     assert_signal_ends_the_run(
         LANE_SIGNAL_HUP, "run ends with code 129: ps 0 was stopped (SIGHUP)",
         "ps 1: end 129 TERMINATED ps 0 was stopped (SIGHUP)" START_AGAIN);
 }
 
 /* No settle is through without it. */
-static void sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended(void **state)
+TEST(sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended)
 {
     struct world *world = world_new(2, 2);
 
@@ -142,7 +135,7 @@ static void sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended(void **state)
     world_free(world);
 }
 
-static void a_leave_after_the_end_of_the_run_is_told_how_it_ended(void **state)
+TEST(a_leave_after_the_end_of_the_run_is_told_how_it_ended)
 {
     struct world *world = world_new(2, 2);
 
@@ -164,7 +157,7 @@ static void a_leave_after_the_end_of_the_run_is_told_how_it_ended(void **state)
 }
 
 /* Neither the code nor the time begins anew. */
-static void a_second_signal_changes_nothing(void **state)
+TEST(a_second_signal_changes_nothing)
 {
     struct world *world = world_new(2, 1);
 
@@ -185,7 +178,7 @@ static void a_second_signal_changes_nothing(void **state)
 }
 
 /* The settle that ps 0 waited for is through, and then ps 1 does not answer the end. */
-static void sigterm_has_its_time_from_the_signal_on_and_says_whose_answer_is_missing(void **state)
+TEST(sigterm_has_its_time_from_the_signal_on_and_says_whose_answer_is_missing)
 {
     struct world *world = world_new(2, 2);
 
@@ -212,7 +205,7 @@ static void sigterm_has_its_time_from_the_signal_on_and_says_whose_answer_is_mis
 }
 
 /* It has waited for as long as it may, and no longer. */
-static void a_bad_end_waits_for_an_answer_for_its_time_and_no_longer(void **state)
+TEST(a_bad_end_waits_for_an_answer_for_its_time_and_no_longer)
 {
     struct world *world = world_new(3, 1);
 
@@ -233,7 +226,7 @@ static void a_bad_end_waits_for_an_answer_for_its_time_and_no_longer(void **stat
 }
 
 /* Worker 5 is on no list, and at work. */
-static void a_member_that_is_not_listed_holds_up_the_end(void **state)
+TEST(a_member_that_is_not_listed_holds_up_the_end)
 {
     uint8_t nonce[16] = {1, 8};
     wire_task_name self = WIRE_TASK_NAME_INIT;
@@ -264,7 +257,7 @@ static void a_member_that_is_not_listed_holds_up_the_end(void **state)
 }
 
 /* The run goes on, and ps 0 waits for that ps to come back. */
-static void a_ps_that_takes_the_run_for_ended_ends_it_for_nobody_else(void **state)
+TEST(a_ps_that_takes_the_run_for_ended_ends_it_for_nobody_else)
 {
     struct world *world = world_new(2, 1);
 
@@ -280,7 +273,7 @@ static void a_ps_that_takes_the_run_for_ended_ends_it_for_nobody_else(void **sta
     world_free(world);
 }
 
-static void who_cancels_a_call_takes_no_answer_from_others(void **state)
+TEST(who_cancels_a_call_takes_no_answer_from_others)
 {
     struct world *world = world_new(2, 3);
 
@@ -298,25 +291,4 @@ static void who_cancels_a_call_takes_no_answer_from_others(void **state)
     assert_non_null(world_answer(world, leave));
     assert_non_null(world_answer(world, join));
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sigterm_lets_a_settle_that_is_decided_be_through),
-        cmocka_unit_test(sigterm_ends_a_run_well_whose_last_worker_leaves_as_done),
-        cmocka_unit_test(after_sigterm_no_worker_is_waited_for),
-        cmocka_unit_test(sigint_of_ps_0_ends_the_run_with_130),
-        cmocka_unit_test(sighup_of_ps_0_ends_the_run_with_129),
-        cmocka_unit_test(sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended),
-        cmocka_unit_test(a_leave_after_the_end_of_the_run_is_told_how_it_ended),
-        cmocka_unit_test(a_second_signal_changes_nothing),
-        cmocka_unit_test(sigterm_has_its_time_from_the_signal_on_and_says_whose_answer_is_missing),
-        cmocka_unit_test(a_bad_end_waits_for_an_answer_for_its_time_and_no_longer),
-        cmocka_unit_test(a_member_that_is_not_listed_holds_up_the_end),
-        cmocka_unit_test(a_ps_that_takes_the_run_for_ended_ends_it_for_nobody_else),
-        cmocka_unit_test(who_cancels_a_call_takes_no_answer_from_others),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

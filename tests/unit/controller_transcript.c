@@ -5,13 +5,8 @@
 #include "controller_members.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 void transcript_say(struct world *world, const char *format, ...)
 {

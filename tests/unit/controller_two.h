@@ -4,14 +4,7 @@
 #ifndef TESTS_CONTROLLER_TWO_H
 #define TESTS_CONTROLLER_TWO_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_world.h"
 
 /* A world of two ps in which workers 0 and 1 have joined. */

@@ -269,7 +269,7 @@ static bool has_ended(const struct world *world, const struct wait *wait)
            strstr(world->log, wait->ends_with) != NULL;
 }
 
-static void every_wait_ends_in_time_by_the_ticks_that_the_controller_asks_for(void **state)
+TEST(every_wait_ends_in_time_by_the_ticks_that_the_controller_asks_for)
 {
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         const struct wait *wait = &waits[i];
@@ -294,7 +294,7 @@ static void every_wait_ends_in_time_by_the_ticks_that_the_controller_asks_for(vo
     }
 }
 
-static void a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most(void **state)
+TEST(a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most)
 {
     static const struct {
         uint32_t bound_ms, tick_ms;
@@ -316,8 +316,7 @@ static void a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most(void 
         }
 }
 
-static void
-a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most(void **state)
+TEST(a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most)
 {
     static const struct {
         uint32_t lost_ms, late_ms;
@@ -340,7 +339,7 @@ a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most(void
 }
 
 /* Synchronous steps begin with both, or with as many members as ps 0 was told: one alone. */
-static void who_never_joined_is_named_with_what_waits_for_it(void **state)
+TEST(who_never_joined_is_named_with_what_waits_for_it)
 {
     for (uint32_t told = 0; told < 2; told++) {
         struct world *world = world_prepare(2, 2);
@@ -362,7 +361,7 @@ static void who_never_joined_is_named_with_what_waits_for_it(void **state)
     }
 }
 
-static void of_a_run_that_all_have_joined_nobody_is_said_to_be_missing(void **state)
+TEST(of_a_run_that_all_have_joined_nobody_is_said_to_be_missing)
 {
     struct world *world = world_prepare(2, 1);
 
@@ -376,18 +375,4 @@ static void of_a_run_that_all_have_joined_nobody_is_said_to_be_missing(void **st
     assert_false(world_logged(world, "never joined"));
     assert_false(world_waits(world, "never joined"));
     world_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wait_ends_in_time_by_the_ticks_that_the_controller_asks_for),
-        cmocka_unit_test(a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most),
-        cmocka_unit_test(
-            a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most),
-        cmocka_unit_test(who_never_joined_is_named_with_what_waits_for_it),
-        cmocka_unit_test(of_a_run_that_all_have_joined_nobody_is_said_to_be_missing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ expect_refused(const struct creating *creating, enum sumac_status status, const 
     }
 }
 
-static void replicas_that_create_a_variable_get_the_same_one(void **state)
+TEST(replicas_that_create_a_variable_get_the_same_one)
 {
     struct sumac_strategy *strategy = mirrored(REPLICAS);
     struct creating creating = {
@@ -107,7 +107,7 @@ create_and_write(struct sumac_replica *replica, void *context, struct sumac_erro
 }
 
 /* Also of a strategy of one replica, on the caller's thread. */
-static void a_variable_is_used_as_soon_as_it_is_created(void **state)
+TEST(a_variable_is_used_as_soon_as_it_is_created)
 {
     struct sumac_strategy *one = NULL, *several = mirrored(REPLICAS);
     struct sumac_value *initial = vector(1, 2), *result = NULL;
@@ -146,7 +146,7 @@ static void expect_difference(
 }
 
 /* Every option but the initial elements. */
-static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void **state)
+TEST(replicas_that_ask_for_another_variable_are_told_how_it_differs)
 {
     const float three[] = {1, 2, 3};
     const uint64_t rows[] = {1, 1};
@@ -191,7 +191,7 @@ static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void 
     sumac_value_unref(longer);
 }
 
-static void a_replica_that_asks_for_no_variable_fails_all(void **state)
+TEST(a_replica_that_asks_for_no_variable_fails_all)
 {
     struct sumac_strategy *strategy = mirrored(REPLICAS);
     struct sumac_value *initial = vector(1, 2), *none = sumac_value_none();
@@ -212,7 +212,7 @@ static void a_replica_that_asks_for_no_variable_fails_all(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void replicas_that_return_without_it_are_named(void **state)
+TEST(replicas_that_return_without_it_are_named)
 {
     struct sumac_strategy *strategy = mirrored(REPLICAS);
     struct sumac_value *initial = vector(1, 2);
@@ -230,7 +230,7 @@ static void replicas_that_return_without_it_are_named(void **state)
 }
 
 /* Without the context, or with one that is over. */
-static void a_context_that_is_not_the_replicas_is_refused(void **state)
+TEST(a_context_that_is_not_the_replicas_is_refused)
 {
     struct sumac_strategy *strategy = mirrored(REPLICAS), *other = mirrored(2);
     struct sumac_value *initial = vector(1, 2);
@@ -251,18 +251,4 @@ static void a_context_that_is_not_the_replicas_is_refused(void **state)
     sumac_value_unref(initial);
     sumac_strategy_destroy(strategy);
     sumac_strategy_destroy(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replicas_that_create_a_variable_get_the_same_one),
-        cmocka_unit_test(a_variable_is_used_as_soon_as_it_is_created),
-        cmocka_unit_test(replicas_that_ask_for_another_variable_are_told_how_it_differs),
-        cmocka_unit_test(a_replica_that_asks_for_no_variable_fails_all),
-        cmocka_unit_test(replicas_that_return_without_it_are_named),
-        cmocka_unit_test(a_context_that_is_not_the_replicas_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,10 @@
 #ifndef TESTS_UNIT_DEAD_PORT_H
 #define TESTS_UNIT_DEAD_PORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 /* A port without a listener while the socket is kept. */

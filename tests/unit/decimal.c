@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decimal.c (test) -- a decimal number becomes the double that is nearest. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "assert_number.h"
 #include "decimal.h"
 
@@ -24,7 +16,7 @@ static double read_whole(const char *text)
 }
 
 /* What strtod reads of the same text, in the locale that a program begins with. */
-static void numbers_are_the_nearest(void **state)
+TEST(numbers_are_the_nearest)
 {
     static const char *const texts[] = {
         "0",
@@ -55,7 +47,7 @@ static void numbers_are_the_nearest(void **state)
         assert_number_equal(read_whole(texts[i]), strtod(texts[i], NULL));
 }
 
-static void any_number_is_the_nearest(void **state)
+TEST(any_number_is_the_nearest)
 {
     uint64_t bits = 1;
 
@@ -72,7 +64,7 @@ static void any_number_is_the_nearest(void **state)
     }
 }
 
-static void what_is_no_number_is_refused(void **state)
+TEST(what_is_no_number_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -101,15 +93,4 @@ static void what_is_no_number_is_refused(void **state)
             fail_msg("%s is read as %g", texts[i], kept);
         assert_number_equal(kept, 7); /* then */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_the_nearest),
-        cmocka_unit_test(any_number_is_the_nearest),
-        cmocka_unit_test(what_is_no_number_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* definition.c -- how a variable is defined: read from a message, written into one, compared. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "definition.h"
 #include "each_byte.h"
 #include "memory.h"
@@ -94,7 +88,7 @@ static const char *compared_after(void (*change)(struct given *given))
     return error.text;
 }
 
-static void what_is_written_is_read_as_the_same(void **state)
+TEST(what_is_written_is_read_as_the_same)
 {
     struct given given;
     struct arena arena;
@@ -114,7 +108,7 @@ static void what_is_written_is_read_as_the_same(void **state)
 }
 
 /* Clients that push rows read it. */
-static void every_shard_is_named_where_steps_are_counted_or_a_schedule_is(void **state)
+TEST(every_shard_is_named_where_steps_are_counted_or_a_schedule_is)
 {
     static const struct {
         uint32_t function;
@@ -146,7 +140,7 @@ static void every_shard_is_named_where_steps_are_counted_or_a_schedule_is(void *
     }
 }
 
-static void what_there_is_no_room_for_is_not_written(void **state)
+TEST(what_there_is_no_room_for_is_not_written)
 {
     struct given given;
     const struct definition definition = read(give(&given));
@@ -190,7 +184,7 @@ static void other_function(struct given *given)
     given->function.function = (Sumac__V1__UpdateFunction)UPDATE_SGD;
 }
 
-static void each_attribute_that_differs_is_named_with_both_values(void **state)
+TEST(each_attribute_that_differs_is_named_with_both_values)
 {
     assert_string_equal(
         compared_after(other_dtype), "W exists with data_type float64, this create says float32");
@@ -247,7 +241,7 @@ static void partition_none(struct given *given)
     given->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
 }
 
-static void each_partitioner_is_named_with_its_own_figures(void **state)
+TEST(each_partitioner_is_named_with_its_own_figures)
 {
 #define BEFORE "W exists with partitioner min_size(100 bytes, at most 3), this create says "
     assert_string_equal(compared_after(partition_fixed), BEFORE "fixed_shards(3)");
@@ -355,7 +349,7 @@ static void with_momentum(struct given *given)
 
 /* Each field of the messages that say how a variable is defined, as protoc lists them: in one of
  * these definitions it makes a difference alone. */
-static void each_field_of_a_definition_makes_a_difference(void **state)
+TEST(each_field_of_a_definition_makes_a_difference)
 {
     static void (*const bases[])(struct given * given) = {
         as_it_is,        with_a_staircase,      with_momentum,
@@ -385,7 +379,7 @@ static void each_field_of_a_definition_makes_a_difference(void **state)
 
 /* The same of what a push sets. */
 /* A NaN is the same as itself. */
-static void of_the_hyperparameters_those_that_are_asked_for_are_written(void **state)
+TEST(of_the_hyperparameters_those_that_are_asked_for_are_written)
 {
     struct given given;
     struct definition definition = read(give(&given));
@@ -406,7 +400,7 @@ static void of_the_hyperparameters_those_that_are_asked_for_are_written(void **s
         definition_same_hyperparameters(&definition.hyperparameters, &definition.hyperparameters));
 }
 
-static void hyperparameters_that_differ_in_one_number_are_not_the_same(void **state)
+TEST(hyperparameters_that_differ_in_one_number_are_not_the_same)
 {
     static const struct member left_alone[] = {
         MEMBER(struct update_hyperparameters, set),
@@ -427,7 +421,7 @@ static void hyperparameters_that_differ_in_one_number_are_not_the_same(void **st
     }
 }
 
-static void what_is_refused_is_not_read(void **state)
+TEST(what_is_refused_is_not_read)
 {
     struct given given;
     struct sumac_error error = {0};
@@ -443,7 +437,7 @@ static void what_is_refused_is_not_read(void **state)
 }
 
 /* One attribute of each sort with a number that no release has had. */
-static void what_is_not_known_is_refused_with_what_is(void **state)
+TEST(what_is_not_known_is_refused_with_what_is)
 {
     static const char *const said[] = {
         "W: data type 99 is not known; types are 1 (bool) to 13 (float64)",
@@ -483,7 +477,7 @@ static void what_is_not_known_is_refused_with_what_is(void **state)
 }
 
 /* The number behind the last one of each sort, and one axis or byte too many. */
-static void the_first_number_beyond_each_bound_is_refused(void **state)
+TEST(the_first_number_beyond_each_bound_is_refused)
 {
     static char name[DEFINITION_NAME_BYTES_MAX + 2];
     static uint64_t extents[SUMAC_RANK_MAX + 1];
@@ -528,7 +522,7 @@ static void the_first_number_beyond_each_bound_is_refused(void **state)
     }
 }
 
-static void what_an_initializer_does_not_have_is_no_difference(void **state)
+TEST(what_an_initializer_does_not_have_is_no_difference)
 {
     struct given given;
     struct sumac_error error = {0};
@@ -546,7 +540,7 @@ static void what_an_initializer_does_not_have_is_no_difference(void **state)
     assert_int_equal(definition_compare("W", &before, &after, &error), SUMAC_OK);
 }
 
-static void a_cap_that_was_not_given_is_not_written(void **state)
+TEST(a_cap_that_was_not_given_is_not_written)
 {
     struct given given;
     struct arena arena;
@@ -565,25 +559,4 @@ static void a_cap_that_was_not_given_is_not_written(void **state)
     assert_int_equal(message.partitioner->max_shard_bytes, 100); /* then */
     assert_int_equal(message.partitioner->max_shards, 0);
     arena_deinit(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read_as_the_same),
-        cmocka_unit_test(every_shard_is_named_where_steps_are_counted_or_a_schedule_is),
-        cmocka_unit_test(what_there_is_no_room_for_is_not_written),
-        cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
-        cmocka_unit_test(each_partitioner_is_named_with_its_own_figures),
-        cmocka_unit_test(each_field_of_a_definition_makes_a_difference),
-        cmocka_unit_test(of_the_hyperparameters_those_that_are_asked_for_are_written),
-        cmocka_unit_test(hyperparameters_that_differ_in_one_number_are_not_the_same),
-        cmocka_unit_test(what_is_refused_is_not_read),
-        cmocka_unit_test(what_is_not_known_is_refused_with_what_is),
-        cmocka_unit_test(the_first_number_beyond_each_bound_is_refused),
-        cmocka_unit_test(what_an_initializer_does_not_have_is_no_difference),
-        cmocka_unit_test(a_cap_that_was_not_given_is_not_written),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

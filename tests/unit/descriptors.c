@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* descriptors.c (test) -- how far the soft limit of open descriptors is raised. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "descriptors.h"
 
-static void the_soft_limit_becomes_the_hard_one(void **state)
+TEST(the_soft_limit_becomes_the_hard_one)
 {
     assert_int_equal(descriptors_wanted(1024, 524288), 524288);
     assert_int_equal(descriptors_wanted(1024, 1024), 1024);
 }
 
-static void a_limit_without_end_is_not_walked_over(void **state)
+TEST(a_limit_without_end_is_not_walked_over)
 {
     assert_int_equal(descriptors_wanted(1024, RLIM_INFINITY), DESCRIPTORS_MAX);
     assert_int_equal(descriptors_wanted(UINT64_C(1) << 30, UINT64_C(1) << 30), UINT64_C(1) << 30);
 }
 
-static void this_process_has_what_it_may_have(void **state)
+TEST(this_process_has_what_it_may_have)
 {
     struct rlimit before, after;
 
@@ -38,7 +34,7 @@ static void this_process_has_what_it_may_have(void **state)
 }
 
 /* Otherwise the next open file gets the number of standard error, and messages go into it. */
-static void closed_standard_descriptors_become_dev_null(void **state)
+TEST(closed_standard_descriptors_become_dev_null)
 {
     int saved[3], modes[3];
 
@@ -57,16 +53,4 @@ static void closed_standard_descriptors_become_dev_null(void **state)
     assert_int_equal(modes[0], O_RDONLY);
     assert_int_equal(modes[1], O_RDONLY); /* printing fails, and the command says so */
     assert_int_equal(modes[2], O_WRONLY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_soft_limit_becomes_the_hard_one),
-        cmocka_unit_test(a_limit_without_end_is_not_walked_over),
-        cmocka_unit_test(this_process_has_what_it_may_have),
-        cmocka_unit_test(closed_standard_descriptors_become_dev_null),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

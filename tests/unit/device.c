@@ -5,16 +5,9 @@
  */
 #define _GNU_SOURCE /* pthread_getname_np */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <pthread.h>
 
 #include "device.h"
@@ -81,7 +74,7 @@ static struct device_queue *queue_of(struct device *device)
     return queue;
 }
 
-static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_the_wait(void **state)
+TEST(a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_the_wait)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -102,7 +95,7 @@ static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_th
 }
 
 /* Neither job ends unless the other has begun: with one thread for both this would never return. */
-static void two_devices_run_their_jobs_at_once(void **state)
+TEST(two_devices_run_their_jobs_at_once)
 {
     struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
@@ -138,7 +131,7 @@ static enum sumac_status append_digit(void *context)
     return SUMAC_OK;
 }
 
-static void what_is_put_into_a_queue_runs_in_that_order_however_much_it_is(void **state)
+TEST(what_is_put_into_a_queue_runs_in_that_order_however_much_it_is)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -158,7 +151,7 @@ static void what_is_put_into_a_queue_runs_in_that_order_however_much_it_is(void 
     device_close(device);
 }
 
-static void the_first_failure_is_told_by_the_next_wait_and_only_by_that(void **state)
+TEST(the_first_failure_is_told_by_the_next_wait_and_only_by_that)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -174,7 +167,7 @@ static void the_first_failure_is_told_by_the_next_wait_and_only_by_that(void **s
     device_close(device);
 }
 
-static void a_wait_that_is_well_tells_no_reason_of_the_one_before(void **state)
+TEST(a_wait_that_is_well_tells_no_reason_of_the_one_before)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -197,7 +190,7 @@ static enum sumac_status be_held(void *context)
     return SUMAC_OK;
 }
 
-static void a_wait_that_is_too_short_tells_no_reason_of_the_one_before(void **state)
+TEST(a_wait_that_is_too_short_tells_no_reason_of_the_one_before)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -218,7 +211,7 @@ static void a_wait_that_is_too_short_tells_no_reason_of_the_one_before(void **st
     device_close(device);
 }
 
-static void closing_a_queue_finishes_what_is_in_it(void **state)
+TEST(closing_a_queue_finishes_what_is_in_it)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -234,7 +227,7 @@ static void closing_a_queue_finishes_what_is_in_it(void **state)
     device_event_close(NULL);
 }
 
-static void an_empty_queue_need_not_be_waited_for(void **state)
+TEST(an_empty_queue_need_not_be_waited_for)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -245,7 +238,7 @@ static void an_empty_queue_need_not_be_waited_for(void **state)
 }
 
 /* The host reads what it has had copied to it: a device's memory may be out of its reach. */
-static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void **state)
+TEST(a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue)
 {
     struct device *device = opened(other_index); /* given */
     struct device_queue *queue = queue_of(device);
@@ -284,7 +277,7 @@ static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void
 }
 
 /* It may be another queue's, or the device's own, that makes it so. */
-static void memory_is_zero_for_whoever_comes_first(void **state)
+TEST(memory_is_zero_for_whoever_comes_first)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -311,7 +304,7 @@ static void memory_is_zero_for_whoever_comes_first(void **state)
 
 /* The copy that the second queue makes is of what the first one's brings, time after time: without
  * the event it would be of what was there before. */
-static void a_copy_in_another_queue_awaits_what_it_is_of(void **state)
+TEST(a_copy_in_another_queue_awaits_what_it_is_of)
 {
     struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
@@ -361,7 +354,7 @@ static enum sumac_status compare(void *context)
                : SUMAC_DATA_LOSS;
 }
 
-static void a_job_sees_what_was_copied_before_it(void **state)
+TEST(a_job_sees_what_was_copied_before_it)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -411,7 +404,7 @@ int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex)
     return __real_pthread_cond_wait(changed, mutex);
 }
 
-static void a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait(void **state)
+TEST(a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -449,7 +442,7 @@ int __wrap_pthread_create(
     return has_no_threads ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
 }
 
-static void a_queue_that_has_no_thread_says_what_to_do(void **state)
+TEST(a_queue_that_has_no_thread_says_what_to_do)
 {
     struct device *device = opened(other_index); /* given */
     struct device_queue *queue = NULL;
@@ -474,7 +467,7 @@ static void a_queue_that_has_no_thread_says_what_to_do(void **state)
 
 /* The second queue's job is held up by the first one's, which waits for the test. The event has
  * come to pass once before. */
-static void a_queue_awaits_what_was_recorded_in_another(void **state)
+TEST(a_queue_awaits_what_was_recorded_in_another)
 {
     struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
@@ -517,7 +510,7 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
 }
 
 /* Each is at its wait before the event comes to pass. */
-static void all_queues_that_await_an_event_go_on(void **state)
+TEST(all_queues_that_await_an_event_go_on)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *recording = queue_of(device), *awaiting[2];
@@ -555,7 +548,7 @@ static void all_queues_that_await_an_event_go_on(void **state)
     pthread_barrier_destroy(&about_to_wait);
 }
 
-static void an_event_that_nothing_recorded_holds_nobody_up(void **state)
+TEST(an_event_that_nothing_recorded_holds_nobody_up)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -577,7 +570,7 @@ static enum sumac_status note_time(void *context)
     return SUMAC_OK;
 }
 
-static void a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind(void **state)
+TEST(a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -597,7 +590,7 @@ static void a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind(vo
     device_close(device);
 }
 
-static void a_device_is_named_by_its_kind_and_number(void **state)
+TEST(a_device_is_named_by_its_kind_and_number)
 {
     char text[16], cut[4];
     struct device *device = opened(other_index);
@@ -645,7 +638,7 @@ static enum sumac_status go_there_and_back(void *context)
     return status;
 }
 
-static void a_step_copies_to_its_device_and_back_and_waits_for_that(void **state)
+TEST(a_step_copies_to_its_device_and_back_and_waits_for_that)
 {
     struct device *device = opened(0); /* given */
     struct step step = {.queue = queue_of(device)};
@@ -674,7 +667,7 @@ static void a_step_copies_to_its_device_and_back_and_waits_for_that(void **state
     device_close(device);
 }
 
-static void a_copy_beyond_its_buffers_or_with_another_devices_is_refused(void **state)
+TEST(a_copy_beyond_its_buffers_or_with_another_devices_is_refused)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -720,7 +713,7 @@ static void a_copy_beyond_its_buffers_or_with_another_devices_is_refused(void **
     device_close(device);
 }
 
-static void a_launch_of_nothing_is_refused(void **state)
+TEST(a_launch_of_nothing_is_refused)
 {
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
@@ -743,35 +736,9 @@ static void a_launch_of_nothing_is_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_the_wait),
-        cmocka_unit_test(two_devices_run_their_jobs_at_once),
-        cmocka_unit_test(what_is_put_into_a_queue_runs_in_that_order_however_much_it_is),
-        cmocka_unit_test(the_first_failure_is_told_by_the_next_wait_and_only_by_that),
-        cmocka_unit_test(a_wait_that_is_well_tells_no_reason_of_the_one_before),
-        cmocka_unit_test(a_wait_that_is_too_short_tells_no_reason_of_the_one_before),
-        cmocka_unit_test(closing_a_queue_finishes_what_is_in_it),
-        cmocka_unit_test(an_empty_queue_need_not_be_waited_for),
-        cmocka_unit_test(a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue),
-        cmocka_unit_test(memory_is_zero_for_whoever_comes_first),
-        cmocka_unit_test(a_copy_in_another_queue_awaits_what_it_is_of),
-        cmocka_unit_test(a_job_sees_what_was_copied_before_it),
-        cmocka_unit_test(a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait),
-        cmocka_unit_test(a_queue_that_has_no_thread_says_what_to_do),
-        cmocka_unit_test(a_queue_awaits_what_was_recorded_in_another),
-        cmocka_unit_test(all_queues_that_await_an_event_go_on),
-        cmocka_unit_test(an_event_that_nothing_recorded_holds_nobody_up),
-        cmocka_unit_test(a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind),
-        cmocka_unit_test(a_device_is_named_by_its_kind_and_number),
-        cmocka_unit_test(a_step_copies_to_its_device_and_back_and_waits_for_that),
-        cmocka_unit_test(a_copy_beyond_its_buffers_or_with_another_devices_is_refused),
-        cmocka_unit_test(a_launch_of_nothing_is_refused),
-    };
-
     if (argc > 1)
         kind = argv[1];
     if (argc > 2)
         other_index = (uint32_t)strtoul(argv[2], NULL, 10);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_group.c -- what replicas compute together, through the table of their devices. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <pthread.h>
 
 #include "device_group.h"
@@ -65,9 +59,10 @@ static void finish(struct world *world)
     assert_int_equal(device_group_wait(world->group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
 }
 
-static void a_reduction_gives_the_root_the_sum_of_every_element(void **state)
+#define DEVICE_GROUP_TEST(name) FIXTURE_TEST(name, struct world *world, begin, end)
+
+DEVICE_GROUP_TEST(a_reduction_gives_the_root_the_sum_of_every_element)
 {
-    struct world *world = *state;
     static float g[REPLICAS][MANY], sum[MANY]; /* given */
 
     for (uint32_t i = 0; i < MANY; i++)
@@ -89,10 +84,8 @@ static void a_reduction_gives_the_root_the_sum_of_every_element(void **state)
 }
 
 /* 2^24 + 1 is 2^24 in float32: only -2^24 first, and 1 after it, gives 1. */
-static void replicas_are_added_in_their_order_whoever_the_root_is(void **state)
+DEVICE_GROUP_TEST(replicas_are_added_in_their_order_whoever_the_root_is)
 {
-    struct world *world = *state;
-
     for (uint32_t root = 0; root < REPLICAS; root++) {
         float a[1] = {0x1p24f}, b[1] = {-0x1p24f}, c[1] = {1}, sum[1] = {0}; /* given */
         void *to[REPLICAS] = {sum, sum, sum};
@@ -108,9 +101,8 @@ static void replicas_are_added_in_their_order_whoever_the_root_is(void **state)
     }
 }
 
-static void all_reduce_in_its_place_gives_everybody_the_same_bits(void **state)
+DEVICE_GROUP_TEST(all_reduce_in_its_place_gives_everybody_the_same_bits)
 {
-    struct world *world = *state;
     static float g[REPLICAS][MANY], alone[MANY]; /* given */
     static uint16_t half[REPLICAS][MANY];
 
@@ -143,9 +135,8 @@ static void all_reduce_in_its_place_gives_everybody_the_same_bits(void **state)
 }
 
 /* First axes of 2, 0 and 3 rows of two columns. */
-static void all_gather_puts_uneven_rows_one_after_the_other(void **state)
+DEVICE_GROUP_TEST(all_gather_puts_uneven_rows_one_after_the_other)
 {
-    struct world *world = *state;
     const int32_t a[] = {1, 2, 3, 4}, c[] = {5, 6, 7, 8, 9, 10}; /* given */
     int32_t all[REPLICAS][10] = {{0}};
     const struct device_group_values values = {
@@ -161,9 +152,8 @@ static void all_gather_puts_uneven_rows_one_after_the_other(void **state)
 }
 
 /* A later call reads what an earlier one of the same start wrote, also on another device. */
-static void calls_of_one_start_run_one_after_the_other(void **state)
+DEVICE_GROUP_TEST(calls_of_one_start_run_one_after_the_other)
 {
-    struct world *world = *state;
     bool flags[REPLICAS][MANY] = {{false}}; /* given */
     static int64_t g[REPLICAS][MANY];
 
@@ -198,9 +188,8 @@ static enum sumac_status meet_test(void *context)
 }
 
 /* Replica 1's device is busy for as long as the test wants. */
-static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
+DEVICE_GROUP_TEST(a_wait_that_ends_too_early_names_who_has_not_come)
 {
-    struct world *world = *state;
     float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
     void *places[REPLICAS] = {g[0], g[1], g[2]};
     const struct device_group_values values = {
@@ -236,9 +225,8 @@ static void *abort_it(void *group)
     return NULL;
 }
 
-static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
+DEVICE_GROUP_TEST(an_abort_ends_the_wait_and_touches_nothing_more)
 {
-    struct world *world = *state;
     float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
     void *places[REPLICAS] = {g[0], g[1], g[2]};
     const struct device_group_values values = {
@@ -273,9 +261,8 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
     pthread_barrier_destroy(&meeting);
 }
 
-static void a_call_that_cannot_be_is_refused_with_the_remedy(void **state)
+DEVICE_GROUP_TEST(a_call_that_cannot_be_is_refused_with_the_remedy)
 {
-    struct world *world = *state;
     float g[1] = {1}; /* given */
     void *places[REPLICAS] = {g, g, g};
     struct device_group_values values = {
@@ -314,10 +301,8 @@ static void a_call_that_cannot_be_is_refused_with_the_remedy(void **state)
     assert_int_equal(device_group_open(NULL, 0, 1, &world->group, &error), SUMAC_INVALID_ARGUMENT);
 }
 
-static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
+DEVICE_GROUP_TEST(a_group_that_does_not_run_need_not_be_waited_for)
 {
-    struct world *world = *state;
-
     assert_int_equal(device_group_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
     finish(world);                                                        /* of no call */
     assert_true(device_group_has(device_kind("CPU")->group_ops, SUMAC_REDUCE_SUM, SUMAC_INT8));
@@ -325,9 +310,8 @@ static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
     device_group_close(NULL);
 }
 
-static void when_nobody_has_come_all_are_named(void **state)
+DEVICE_GROUP_TEST(when_nobody_has_come_all_are_named)
 {
-    struct world *world = *state;
     struct sumac_error error = {0};
     pthread_barrier_t meeting;
 
@@ -400,9 +384,8 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-static void a_wait_lasts_as_long_as_it_was_told_to(void **state)
+DEVICE_GROUP_TEST(a_wait_lasts_as_long_as_it_was_told_to)
 {
-    struct world *world = *state;
     static const uint32_t times_ms[] = {0, 1, 999, 1999, 61001};
     pthread_barrier_t meeting;
 
@@ -432,9 +415,8 @@ static void a_wait_lasts_as_long_as_it_was_told_to(void **state)
 }
 
 /* Replica 0 is in the midst of its share when the group is aborted. */
-static void an_aborted_wait_lasts_until_nobody_touches_the_values(void **state)
+DEVICE_GROUP_TEST(an_aborted_wait_lasts_until_nobody_touches_the_values)
 {
-    struct world *world = *state;
     float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
     void *places[REPLICAS] = {g[0], g[1], g[2]};
     const struct device_group_values values = {
@@ -466,9 +448,8 @@ static void an_aborted_wait_lasts_until_nobody_touches_the_values(void **state)
 }
 
 /* A late replica still reads the group, which was aborted. */
-static void a_group_that_is_closed_waits_for_who_is_late(void **state)
+DEVICE_GROUP_TEST(a_group_that_is_closed_waits_for_who_is_late)
 {
-    struct world *world = *state;
     pthread_barrier_t meeting;
 
     pthread_barrier_init(&meeting, NULL, 2); /* given */
@@ -488,9 +469,8 @@ static void a_group_that_is_closed_waits_for_who_is_late(void **state)
     world->group = NULL;
 }
 
-static void devices_of_several_kinds_make_no_group(void **state)
+DEVICE_GROUP_TEST(devices_of_several_kinds_make_no_group)
 {
-    struct world *world = *state;
     struct device_ops ops = *device_kind("CPU"); /* given */
 
     ops.name = "FAR";
@@ -508,28 +488,4 @@ static void devices_of_several_kinds_make_no_group(void **state)
         error.text, "replica 0 of a group is on CPU:0 and replica 2 on FAR:7; give it devices of "
                     "one kind");
     assert_null(group);
-}
-
-#define device_group_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        device_group_test(a_reduction_gives_the_root_the_sum_of_every_element),
-        device_group_test(replicas_are_added_in_their_order_whoever_the_root_is),
-        device_group_test(all_reduce_in_its_place_gives_everybody_the_same_bits),
-        device_group_test(all_gather_puts_uneven_rows_one_after_the_other),
-        device_group_test(calls_of_one_start_run_one_after_the_other),
-        device_group_test(a_wait_that_ends_too_early_names_who_has_not_come),
-        device_group_test(an_abort_ends_the_wait_and_touches_nothing_more),
-        device_group_test(a_call_that_cannot_be_is_refused_with_the_remedy),
-        device_group_test(a_group_that_does_not_run_need_not_be_waited_for),
-        device_group_test(when_nobody_has_come_all_are_named),
-        device_group_test(a_wait_lasts_as_long_as_it_was_told_to),
-        device_group_test(an_aborted_wait_lasts_until_nobody_touches_the_values),
-        device_group_test(a_group_that_is_closed_waits_for_who_is_late),
-        device_group_test(devices_of_several_kinds_make_no_group),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,7 @@
  * tests/gpu/devices.c has what is chosen where there are. */
 #include "devices.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static struct sumac_error why;
 
@@ -21,7 +15,7 @@ static enum sumac_status choose(const char *text, uint32_t replicas, struct devi
     return devices_choose(&wanted, devices, &why);
 }
 
-static void cpus_are_as_many_as_are_said(void **state)
+TEST(cpus_are_as_many_as_are_said)
 {
     static const struct {
         const char *text;
@@ -45,7 +39,7 @@ static void cpus_are_as_many_as_are_said(void **state)
     }
 }
 
-static void a_text_that_is_none_is_refused_with_those_that_are(void **state)
+TEST(a_text_that_is_none_is_refused_with_those_that_are)
 {
     static const char *const texts[] = {"tpu",  "cpu:",   "cpu:0",         "cpu:-1", "cpu:2,3",
                                         "cpu4", "CPUs:1", "cpu: 1",        "cpu:1 ", "cpu:x",
@@ -61,7 +55,7 @@ static void a_text_that_is_none_is_refused_with_those_that_are(void **state)
     }
 }
 
-static void more_than_there_may_be_and_two_numbers_that_differ_are_refused(void **state)
+TEST(more_than_there_may_be_and_two_numbers_that_differ_are_refused)
 {
     struct devices devices;
 
@@ -75,7 +69,7 @@ static void more_than_there_may_be_and_two_numbers_that_differ_are_refused(void 
         "one_device 1) is 3: name as many devices, or say one of the two");
 }
 
-static void devices_that_the_program_has_no_step_for_are_refused(void **state)
+TEST(devices_that_the_program_has_no_step_for_are_refused)
 {
     const struct devices_wanted none = {.text = "cpu", .has_cuda_step = true};
     struct devices devices;
@@ -86,7 +80,7 @@ static void devices_that_the_program_has_no_step_for_are_refused(void **state)
     assert_non_null(strstr(why.text, "ask for gpu"));
 }
 
-static void the_environment_says_what_the_program_does_not(void **state)
+TEST(the_environment_says_what_the_program_does_not)
 {
     struct devices devices = {0};
 
@@ -111,7 +105,7 @@ static void the_environment_says_what_the_program_does_not(void **state)
 
 /* A program that has a step for CPUs as well runs on these; one that has not is told what is
  * missing. */
-static void without_a_gpu_auto_is_cpus_where_there_is_a_step_for_them(void **state)
+TEST(without_a_gpu_auto_is_cpus_where_there_is_a_step_for_them)
 {
     struct devices_wanted wanted = {.has_cpu_step = true, .has_cuda_step = true};
     struct devices devices = {0};
@@ -131,17 +125,9 @@ static void without_a_gpu_auto_is_cpus_where_there_is_a_step_for_them(void **sta
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpus_are_as_many_as_are_said),
-        cmocka_unit_test(a_text_that_is_none_is_refused_with_those_that_are),
-        cmocka_unit_test(more_than_there_may_be_and_two_numbers_that_differ_are_refused),
-        cmocka_unit_test(devices_that_the_program_has_no_step_for_are_refused),
-        cmocka_unit_test(the_environment_says_what_the_program_does_not),
-        cmocka_unit_test(without_a_gpu_auto_is_cpus_where_there_is_a_step_for_them),
-    };
     uint32_t gpus = 0;
 
     if (device_count(device_kind("GPU"), &gpus, NULL) == SUMAC_OK)
         return 77; /* a machine with GPUs: tests/gpu/devices.c */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

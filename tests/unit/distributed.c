@@ -13,7 +13,7 @@ struct refused {
     const char *said;
 };
 
-static void what_is_no_variable_is_refused_by_its_name(void **state)
+TEST(what_is_no_variable_is_refused_by_its_name)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
@@ -57,7 +57,7 @@ static void what_is_no_variable_is_refused_by_its_name(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void it_is_of_the_scope_that_it_was_created_in(void **state)
+TEST(it_is_of_the_scope_that_it_was_created_in)
 {
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct sumac_variable *own = variable_of(strategy, (struct sumac_variable_options){0});
@@ -122,7 +122,7 @@ use_the_stolen(struct sumac_replica *replica, void *context, struct sumac_error 
         replica, sumac_variable_read(in->variable, in->stolen, &returned, error), &returned);
 }
 
-static void it_is_used_in_its_own_context_alone(void **state)
+TEST(it_is_used_in_its_own_context_alone)
 {
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct in_replica in = {
@@ -163,7 +163,7 @@ static enum sumac_status use_within_an_update(
         component, sumac_variable_read(in->variable, NULL, &returned, error), &returned);
 }
 
-static void a_component_is_lent_to_its_update_alone(void **state)
+TEST(a_component_is_lent_to_its_update_alone)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
@@ -195,7 +195,7 @@ use_the_one_before(struct sumac_update_context *component, void *context, struct
         &returned);
 }
 
-static void a_component_is_not_lent_to_the_next_ones_update(void **state)
+TEST(a_component_is_not_lent_to_the_next_ones_update)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
@@ -213,7 +213,7 @@ static void a_component_is_not_lent_to_the_next_ones_update(void **state)
 /* ---- kept apart ---- */
 
 /* A value does not change once somebody has it. */
-static void what_was_read_stays_as_it_was(void **state)
+TEST(what_was_read_stays_as_it_was)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -229,7 +229,7 @@ static void what_was_read_stays_as_it_was(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_was_assigned_stays_as_it_was(void **state)
+TEST(what_was_assigned_stays_as_it_was)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -246,7 +246,7 @@ static void what_was_assigned_stays_as_it_was(void **state)
 }
 
 /* The caller's buffer, which is written again for the next batch. */
-static void a_buffer_that_was_assigned_is_the_callers_again(void **state)
+TEST(a_buffer_that_was_assigned_is_the_callers_again)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -281,7 +281,7 @@ add_index(struct sumac_update_context *component, void *context, struct sumac_er
         component, empty ? status : SUMAC_INTERNAL, &returned); /* none were given */
 }
 
-static void an_update_changes_its_component_alone(void **state)
+TEST(an_update_changes_its_component_alone)
 {
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -312,7 +312,7 @@ update_in_replica(struct sumac_replica *replica, void *context, struct sumac_err
         &returned);
 }
 
-static void each_replica_has_what_its_component_came_to(void **state)
+TEST(each_replica_has_what_its_component_came_to)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
@@ -355,7 +355,7 @@ add_to_the_first(struct sumac_update_context *component, void *context, struct s
 }
 
 /* Of components that have it together, and of each that has its own. */
-static void what_no_component_has_any_more_is_given_back(void **state)
+TEST(what_no_component_has_any_more_is_given_back)
 {
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -380,7 +380,7 @@ static void what_no_component_has_any_more_is_given_back(void **state)
 }
 
 /* A program's array stays as it is, and what the program writes to it later changes no variable. */
-static void memory_that_a_program_wrapped_is_read_and_never_kept(void **state)
+TEST(memory_that_a_program_wrapped_is_read_and_never_kept)
 {
     struct sumac_strategy *strategy = mirrored(1); /* given */
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -448,7 +448,7 @@ write_in_the_first_alone(struct sumac_replica *replica, void *context, struct su
         &returned);
 }
 
-static void replicas_that_write_something_else_are_named(void **state)
+TEST(replicas_that_write_something_else_are_named)
 {
     struct sumac_strategy *strategy = mirrored(2);
     const struct sumac_variable_options sum = {.aggregation = SUMAC_REDUCE_SUM};
@@ -479,7 +479,7 @@ static void replicas_that_write_something_else_are_named(void **state)
 
 /* ---- what fails changes nothing ---- */
 
-static void operands_that_do_not_fit_say_what_would(void **state)
+TEST(operands_that_do_not_fit_say_what_would)
 {
     struct sumac_strategy *strategy = mirrored(2);
     const int32_t whole[] = {6, 9};
@@ -546,7 +546,7 @@ assign_what_all_have(struct sumac_replica *replica, void *context, struct sumac_
         &returned);
 }
 
-static void values_of_replicas_are_written_where_they_are_one(void **state)
+TEST(values_of_replicas_are_written_where_they_are_one)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *const each[] = {vector(7, 8), vector(9, 10)};
@@ -607,7 +607,7 @@ static struct sumac_variable *on_read_sum(struct sumac_strategy *strategy, enum 
     return variable;
 }
 
-static void shares_of_integers_leave_no_rest(void **state)
+TEST(shares_of_integers_leave_no_rest)
 {
     struct sumac_strategy *strategy = mirrored(2);
 
@@ -631,7 +631,7 @@ static void shares_of_integers_leave_no_rest(void **state)
 }
 
 /* 256 has no multiple among bytes but 0. */
-static void more_replicas_than_a_byte_has_numbers_share_nothing_but_zero(void **state)
+TEST(more_replicas_than_a_byte_has_numbers_share_nothing_but_zero)
 {
     struct sumac_strategy *strategy = mirrored(SUMAC_REPLICAS_MAX);
     struct sumac_variable *variable = on_read_sum(strategy, SUMAC_UINT8);
@@ -652,7 +652,7 @@ fail_in_the_second(struct sumac_update_context *component, void *context, struct
                                               : add_index(component, context, error);
 }
 
-static void an_update_ends_with_the_component_that_failed(void **state)
+TEST(an_update_ends_with_the_component_that_failed)
 {
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -676,7 +676,7 @@ return_other_nests(struct sumac_update_context *component, void *context, struct
     return SUMAC_OK;
 }
 
-static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
+TEST(what_is_no_argument_or_result_of_an_update_is_refused)
 {
     static const char *const key = "by";
     struct sumac_strategy *strategy = mirrored(2);
@@ -715,41 +715,12 @@ static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
 
 /* ---- by another name ---- */
 
-static void ways_to_write_have_names(void **state)
+TEST(ways_to_write_have_names)
 {
-
     for (int write = SUMAC_WRITE_ASSIGN; write <= SUMAC_WRITE_SCATTER_UPDATE; write++)
         assert_int_equal(sumac_write_parse(sumac_write_name((enum sumac_write)write)), write);
     assert_null(sumac_write_name((enum sumac_write)0));
     assert_null(sumac_write_name((enum sumac_write)11));
     assert_int_equal(sumac_write_parse("scatter"), 0);
     assert_int_equal(sumac_write_parse(NULL), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_variable_is_refused_by_its_name),
-        cmocka_unit_test(it_is_of_the_scope_that_it_was_created_in),
-        cmocka_unit_test(it_is_used_in_its_own_context_alone),
-        cmocka_unit_test(a_component_is_lent_to_its_update_alone),
-        cmocka_unit_test(a_component_is_not_lent_to_the_next_ones_update),
-        cmocka_unit_test(what_was_read_stays_as_it_was),
-        cmocka_unit_test(what_was_assigned_stays_as_it_was),
-        cmocka_unit_test(a_buffer_that_was_assigned_is_the_callers_again),
-        cmocka_unit_test(an_update_changes_its_component_alone),
-        cmocka_unit_test(each_replica_has_what_its_component_came_to),
-        cmocka_unit_test(what_no_component_has_any_more_is_given_back),
-        cmocka_unit_test(memory_that_a_program_wrapped_is_read_and_never_kept),
-        cmocka_unit_test(replicas_that_write_something_else_are_named),
-        cmocka_unit_test(operands_that_do_not_fit_say_what_would),
-        cmocka_unit_test(values_of_replicas_are_written_where_they_are_one),
-        cmocka_unit_test(shares_of_integers_leave_no_rest),
-        cmocka_unit_test(more_replicas_than_a_byte_has_numbers_share_nothing_but_zero),
-        cmocka_unit_test(an_update_ends_with_the_component_that_failed),
-        cmocka_unit_test(what_is_no_argument_or_result_of_an_update_is_refused),
-        cmocka_unit_test(ways_to_write_have_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ apply_in_replica(struct sumac_replica *replica, void *context, struct sumac_erro
 }
 
 /* momentum 0.5, η 1: a = g, θ −= a; then a = 0.5·g + g. */
-static void each_component_has_its_slots(void **state)
+TEST(each_component_has_its_slots)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {
@@ -63,7 +63,7 @@ apply_to_second(struct sumac_update_context *component, void *context, struct su
 }
 
 /* By name, of each component; what was read stays as it was. */
-static void slots_are_read_of_each_component(void **state)
+TEST(slots_are_read_of_each_component)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *gradient = vector(2, 4), *before = NULL;
@@ -90,7 +90,7 @@ static void slots_are_read_of_each_component(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void an_assignment_leaves_slots_that_somebody_else_has(void **state)
+TEST(an_assignment_leaves_slots_that_somebody_else_has)
 {
     struct sumac_strategy *strategy = mirrored(1); /* given */
     struct sumac_value *gradient = vector(2, 4), *assigned = vector(5, 6), *before = NULL;
@@ -111,7 +111,7 @@ static void an_assignment_leaves_slots_that_somebody_else_has(void **state)
 }
 
 /* rmsprop has a third slot where it is centered; slots of half types are float32. */
-static void slots_are_those_that_the_variable_has(void **state)
+TEST(slots_are_those_that_the_variable_has)
 {
     struct sumac_strategy *strategy = mirrored(1);
     const uint16_t halves[] = {0x3c00};
@@ -132,7 +132,7 @@ static void slots_are_those_that_the_variable_has(void **state)
 }
 
 /* ftrl, η 1, n 9, z 0, g 4: n′ = 25, z = 4 − (5 − 3)·θ, θ = −z ÷ 5. */
-static void each_slot_begins_as_its_function_says(void **state)
+TEST(each_slot_begins_as_its_function_says)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *initial = vector(7, -3), *gradient = vector(4, 4);
@@ -151,7 +151,7 @@ static void each_slot_begins_as_its_function_says(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void functions_are_those_of_the_variable(void **state)
+TEST(functions_are_those_of_the_variable)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -182,7 +182,7 @@ static void functions_are_those_of_the_variable(void **state)
 }
 
 /* momentum 0.5 and η 2, of which an apply may say another. */
-static void hyperparameters_that_are_not_given_are_the_variables(void **state)
+TEST(hyperparameters_that_are_not_given_are_the_variables)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(
@@ -202,7 +202,7 @@ static void hyperparameters_that_are_not_given_are_the_variables(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_slot_that_it_was_not_created_with_is_missed(void **state)
+TEST(a_slot_that_it_was_not_created_with_is_missed)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable =
@@ -223,7 +223,7 @@ static void a_slot_that_it_was_not_created_with_is_missed(void **state)
 }
 
 /* Rows that occur twice are summed before a rule sees them; others, and their slots, stay. */
-static void rows_are_applied_by_the_same_loops(void **state)
+TEST(rows_are_applied_by_the_same_loops)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(
@@ -246,7 +246,7 @@ static void rows_are_applied_by_the_same_loops(void **state)
 }
 
 /* Twice as far with each step, from its own first one on. */
-static void a_learning_rate_goes_by_its_schedule(void **state)
+TEST(a_learning_rate_goes_by_its_schedule)
 {
     struct sumac_strategy *strategy = mirrored(2);
     const struct sumac_schedule doubling = {
@@ -268,7 +268,7 @@ static void a_learning_rate_goes_by_its_schedule(void **state)
 }
 
 /* An assignment before the components part is a step of the schedule, as it is on a ps. */
-static void a_schedule_counts_each_change(void **state)
+TEST(a_schedule_counts_each_change)
 {
     struct sumac_strategy *strategy = mirrored(2);
     const struct sumac_schedule doubling = {
@@ -288,7 +288,7 @@ static void a_schedule_counts_each_change(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_text_becomes_an_update_function(void **state)
+TEST(a_text_becomes_an_update_function)
 {
     struct sumac_strategy *strategy = mirrored(2);
     static const char text[] = "value = value - rate * g * g", other[] = "value = g";
@@ -337,7 +337,7 @@ static void take_half(const struct sumac_plugin_tile *tile)
         out[i] = value[i] - gradient[i] / 2;
 }
 
-static void functions_of_a_plugin_are_applied_by_their_names(void **state)
+TEST(functions_of_a_plugin_are_applied_by_their_names)
 {
     const struct sumac_plugin_function function = {
         .name = "half",
@@ -398,7 +398,7 @@ update_by_number(struct sumac_replica *replica, void *context, struct sumac_erro
     return return_from_replica(replica, status, &returned);
 }
 
-static void replicas_that_update_by_their_own_arguments_are_refused(void **state)
+TEST(replicas_that_update_by_their_own_arguments_are_refused)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct in_replica in = {.variable = variable_of(strategy, (struct sumac_variable_options){0})};
@@ -413,7 +413,7 @@ static void replicas_that_update_by_their_own_arguments_are_refused(void **state
     sumac_strategy_destroy(strategy);
 }
 
-static void a_plugin_for_the_ps_is_theirs_to_load(void **state)
+TEST(a_plugin_for_the_ps_is_theirs_to_load)
 {
     struct sumac_strategy *strategy = mirrored(1);
     const struct sumac_plugin plugin = {.abi_version = SUMAC_PLUGIN_ABI_VERSION};
@@ -426,27 +426,4 @@ static void a_plugin_for_the_ps_is_theirs_to_load(void **state)
     assert_string_equal(sumac_strategy_name(NULL), "");
     assert_string_equal(sumac_strategy_name(strategy), "mirrored");
     sumac_strategy_destroy(strategy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_component_has_its_slots),
-        cmocka_unit_test(slots_are_read_of_each_component),
-        cmocka_unit_test(an_assignment_leaves_slots_that_somebody_else_has),
-        cmocka_unit_test(slots_are_those_that_the_variable_has),
-        cmocka_unit_test(each_slot_begins_as_its_function_says),
-        cmocka_unit_test(functions_are_those_of_the_variable),
-        cmocka_unit_test(hyperparameters_that_are_not_given_are_the_variables),
-        cmocka_unit_test(a_slot_that_it_was_not_created_with_is_missed),
-        cmocka_unit_test(rows_are_applied_by_the_same_loops),
-        cmocka_unit_test(a_learning_rate_goes_by_its_schedule),
-        cmocka_unit_test(a_schedule_counts_each_change),
-        cmocka_unit_test(a_text_becomes_an_update_function),
-        cmocka_unit_test(functions_of_a_plugin_are_applied_by_their_names),
-        cmocka_unit_test(replicas_that_update_by_their_own_arguments_are_refused),
-        cmocka_unit_test(a_plugin_for_the_ps_is_theirs_to_load),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ add_and_ask(struct sumac_replica *replica, void *context, struct sumac_error *er
         asking->variable, replica, asking->value, asks ? &asking->result : NULL, error);
 }
 
-static void the_replica_that_asks_for_a_result_alone_gets_it(void **state)
+TEST(the_replica_that_asks_for_a_result_alone_gets_it)
 {
     struct sumac_strategy *strategy = mirrored(3);
 
@@ -48,7 +48,7 @@ static void the_replica_that_asks_for_a_result_alone_gets_it(void **state)
 
 /* ---- by whose hyperparameters */
 
-static void another_function_does_not_go_by_the_variables_hyperparameters(void **state)
+TEST(another_function_does_not_go_by_the_variables_hyperparameters)
 {
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_value *gradient = vector(100, 100);
@@ -66,7 +66,7 @@ static void another_function_does_not_go_by_the_variables_hyperparameters(void *
 }
 
 /* float32 rounds 1 − 2^-40 to 1, and beta_1 is below 1. */
-static void a_hyperparameter_that_the_type_rounds_to_none_is_refused(void **state)
+TEST(a_hyperparameter_that_the_type_rounds_to_none_is_refused)
 {
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_value *gradient = vector(1, 1);
@@ -87,7 +87,7 @@ static void a_hyperparameter_that_the_type_rounds_to_none_is_refused(void **stat
 
 /* ---- rows */
 
-static void of_a_row_that_is_written_twice_the_last_counts(void **state)
+TEST(of_a_row_that_is_written_twice_the_last_counts)
 {
     struct sumac_strategy *strategy = mirrored(1); /* given */
     const float rows[] = {5, 6, 7, 8};
@@ -107,7 +107,7 @@ static void of_a_row_that_is_written_twice_the_last_counts(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_is_written_by_rows_is_slices(void **state)
+TEST(what_is_written_by_rows_is_slices)
 {
     struct sumac_strategy *strategy = mirrored(1); /* given */
     struct sumac_value *whole = vector(5, 6);
@@ -124,7 +124,7 @@ static void what_is_written_by_rows_is_slices(void **state)
 }
 
 /* Slots are float32 beside a variable of halves. */
-static void a_row_of_halves_has_its_own_row_of_slots(void **state)
+TEST(a_row_of_halves_has_its_own_row_of_slots)
 {
     struct sumac_strategy *strategy = mirrored(1); /* given */
     const uint16_t halves[] = {0x3c00, 0x3c00, 0x3c00};
@@ -150,7 +150,7 @@ static void a_row_of_halves_has_its_own_row_of_slots(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_is_subtracted_is_taken_away(void **state)
+TEST(what_is_subtracted_is_taken_away)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *value = vector(3, 5);
@@ -160,19 +160,4 @@ static void what_is_subtracted_is_taken_away(void **state)
     expect_printed(read_of(variable), "float32[2] -2 -3");
     sumac_value_unref(value);
     sumac_strategy_destroy(strategy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_replica_that_asks_for_a_result_alone_gets_it),
-        cmocka_unit_test(another_function_does_not_go_by_the_variables_hyperparameters),
-        cmocka_unit_test(a_hyperparameter_that_the_type_rounds_to_none_is_refused),
-        cmocka_unit_test(of_a_row_that_is_written_twice_the_last_counts),
-        cmocka_unit_test(what_is_written_by_rows_is_slices),
-        cmocka_unit_test(a_row_of_halves_has_its_own_row_of_slots),
-        cmocka_unit_test(what_is_subtracted_is_taken_away),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
 #ifndef TESTS_DISTRIBUTED_FIXTURE_H
 #define TESTS_DISTRIBUTED_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sumac/variable.h"
 
 static inline struct sumac_strategy *mirrored(uint32_t replicas)

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exit_code.c (test) -- which code a program exits with after an error. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sumac/client.h"
 
 static int exit_code(enum sumac_status status, enum sumac_reason reason)
@@ -15,7 +11,7 @@ static int exit_code(enum sumac_status status, enum sumac_reason reason)
     return sumac_exit_code(&error);
 }
 
-static void an_exit_code_says_whether_a_restart_may_help(void **state)
+TEST(an_exit_code_says_whether_a_restart_may_help)
 {
     assert_int_equal(exit_code(SUMAC_OK, SUMAC_REASON_UNSPECIFIED), 0);
     assert_int_equal(sumac_exit_code(NULL), 0);
@@ -31,7 +27,7 @@ static void an_exit_code_says_whether_a_restart_may_help(void **state)
     assert_int_equal(exit_code(SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED), 0);
 }
 
-static void a_late_step_is_said_and_ends_no_program(void **state)
+TEST(a_late_step_is_said_and_ends_no_program)
 {
     const struct sumac_error error = {
         .status = SUMAC_ABORTED, .reason = SUMAC_REASON_STEP_LATE, .text = "step 7 was taken"};
@@ -40,7 +36,7 @@ static void a_late_step_is_said_and_ends_no_program(void **state)
 }
 
 /* A connection broke, or a server is not Sumac's. */
-static void without_a_reason_the_status_says_whether_a_restart_may_help(void **state)
+TEST(without_a_reason_the_status_says_whether_a_restart_may_help)
 {
     static const enum sumac_status again[] = {
         SUMAC_UNAVAILABLE, SUMAC_DEADLINE_EXCEEDED, SUMAC_ABORTED, SUMAC_CANCELLED,
@@ -55,15 +51,4 @@ static void without_a_reason_the_status_says_whether_a_restart_may_help(void **s
         assert_int_equal(exit_code(again[i], SUMAC_REASON_UNSPECIFIED), 138);
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
         assert_int_equal(exit_code(never[i], SUMAC_REASON_UNSPECIFIED), 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exit_code_says_whether_a_restart_may_help),
-        cmocka_unit_test(a_late_step_is_said_and_ends_no_program),
-        cmocka_unit_test(without_a_reason_the_status_says_whether_a_restart_may_help),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

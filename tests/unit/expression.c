@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expression.c (test) -- what an expression's text may say, and how it is told what it may not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "assert_number.h"
 #include "expression.h"
 
@@ -56,9 +48,8 @@ static double run_one(const char *text, double value, double gradient)
     return value;
 }
 
-static void hyperparameters_and_slots_are_declared_with_what_they_start_from(void **state)
+TEST(hyperparameters_and_slots_are_declared_with_what_they_start_from)
 {
-
     assert_read("hyperparameters: learning_rate = 1e-4, power = -0.5, initial = 2\n"
                 "slots: m = 0.125, n = initial, w = -1\n"
                 "m = m + g\nn = n + m\nw = w + power\nvalue = value - learning_rate * n * w\n");
@@ -76,25 +67,22 @@ static void hyperparameters_and_slots_are_declared_with_what_they_start_from(voi
     assert_false(expression.counts_steps);
 }
 
-static void who_reads_step_counts_steps(void **state)
+TEST(who_reads_step_counts_steps)
 {
-
     assert_read("value = value - g / step");
     assert_true(expression.counts_steps);
 }
 
-static void lines_may_be_empty_and_have_comments(void **state)
+TEST(lines_may_be_empty_and_have_comments)
 {
-
     assert_read("\n# η is the rate\n\nhyperparameters: rate = 1 # always\r\n\n\tvalue = value - "
                 "rate * g # θ\n# the end");
     assert_read("value = value - (g + # a line goes on\n  1)\n");
     assert_read("value = g");
 }
 
-static void operators_bind_as_in_arithmetic(void **state)
+TEST(operators_bind_as_in_arithmetic)
 {
-
     assert_number_equal(run_one("value = 2 + 3 * g", 0, 4), 14);
     assert_number_equal(run_one("value = 20 - 3 - g", 0, 4), 13);
     assert_number_equal(run_one("value = 24 / g / 2", 0, 4), 3);
@@ -107,9 +95,8 @@ static void operators_bind_as_in_arithmetic(void **state)
 }
 
 /* What stands above has happened, and what stands below has not. */
-static void assignments_are_made_in_their_order(void **state)
+TEST(assignments_are_made_in_their_order)
 {
-
     assert_number_equal(run_one("slots: m = 5\nvalue = m\nm = g", 0, 4), 5);
     assert_number_equal(run_one("slots: m = 5\nm = g + m\nvalue = m", 0, 4), 9);
     assert_number_equal(run_one("value = value * 2\nvalue = value + g", 1, 4), 6);
@@ -117,9 +104,8 @@ static void assignments_are_made_in_their_order(void **state)
     assert_number_equal(run_one("old = value\nvalue = g\nu = value - old\nvalue = u", 1, 4), 3);
 }
 
-static void what_is_wrong_is_told_with_line_column_and_word(void **state)
+TEST(what_is_wrong_is_told_with_line_column_and_word)
 {
-
     assert_refused("value = value - rat * g", "line 1, column 17: rat: nothing has this name here");
     assert_refused(
         "t = 1\n  value = t + # θ\n", "line 2, column 18: the end of the line: expected");
@@ -139,7 +125,7 @@ static void what_is_wrong_is_told_with_line_column_and_word(void **state)
     assert_refused("value = \xff", "the text is not UTF-8");
 }
 
-static void a_nul_is_a_byte_like_any_other(void **state)
+TEST(a_nul_is_a_byte_like_any_other)
 {
     static const char text[] = "value = g\0 + 1";
     struct sumac_error error;
@@ -149,16 +135,14 @@ static void a_nul_is_a_byte_like_any_other(void **state)
     assert_non_null(strstr(error.text, "line 1, column 10"));
 }
 
-static void value_is_assigned(void **state)
+TEST(value_is_assigned)
 {
-
     assert_refused("", "line 1, column 1: the end of the text: value is never assigned");
     assert_refused("slots: m = 0\nm = m + g\n", "line 3, column 1: the end of the text: value is");
 }
 
-static void what_nobody_reads_is_refused(void **state)
+TEST(what_nobody_reads_is_refused)
 {
-
     assert_refused(
         "hyperparameters: rate = 1\nvalue = g", "line 1, column 18: rate: nothing reads this");
     assert_refused("vlaue = value - g\nvalue = g", "line 1, column 1: vlaue: nothing reads what");
@@ -173,9 +157,8 @@ static void what_nobody_reads_is_refused(void **state)
         "slots: m = 0\nm = g\nvalue = m", "line 2, column 1: m: nothing reads what the slot holds");
 }
 
-static void names_are_used_for_one_thing(void **state)
+TEST(names_are_used_for_one_thing)
 {
-
     assert_refused("exp = g", "line 1, column 1: exp: it is a word of the language");
     assert_refused("g = 1", "line 1, column 1: g: it is a word of the language");
     assert_refused("step = 1", "line 1, column 1: step: it is a word of the language");
@@ -189,9 +172,8 @@ static void names_are_used_for_one_thing(void **state)
     assert_refused("u = u + g\nvalue = u", "line 1, column 5: u: nothing has this name here");
 }
 
-static void declarations_come_first(void **state)
+TEST(declarations_come_first)
 {
-
     assert_refused(
         "value = g\nslots: m = 0", "line 2, column 1: slots: what is declared comes first");
     assert_refused(
@@ -205,9 +187,8 @@ static void declarations_come_first(void **state)
         "hyperparameters: a = 1, b = a", "line 1, column 29: a: expected a number of at most");
 }
 
-static void comparisons_are_for_where(void **state)
+TEST(comparisons_are_for_where)
 {
-
     assert_refused("value = g > 0", "line 1, column 1: value: it is a number, and is assigned a");
     assert_refused("value = where(g, 1, 2)", "line 1, column 9: where: its first argument is a");
     assert_refused("value = (g > 0) * 2", "line 1, column 17: *: it takes numbers");
@@ -225,9 +206,8 @@ static void assert_compares(const char *text, double smaller, double equal, doub
     assert_number_equal(run_one(text, 5, 4), larger);
 }
 
-static void comparisons_compare_the_left_side_with_the_right_one(void **state)
+TEST(comparisons_compare_the_left_side_with_the_right_one)
 {
-
     assert_compares("value = where(g < value, 1, 0)", 0, 0, 1);
     assert_compares("value = where(g <= value, 1, 0)", 0, 1, 1);
     assert_compares("value = where(g > value, 1, 0)", 1, 0, 0);
@@ -236,9 +216,8 @@ static void comparisons_compare_the_left_side_with_the_right_one(void **state)
     assert_compares("value = where(g != value, 1, 0)", 1, 0, 1);
 }
 
-static void functions_have_their_arguments(void **state)
+TEST(functions_have_their_arguments)
 {
-
     assert_refused("value = exp", "line 1, column 12: the end of the text: expected ( and what");
     assert_refused("value = exp(g, 1)", "line 1, column 14: ,: exp takes 1, and this is one more");
     assert_refused("value = pow(g)", "line 1, column 14: ): pow takes 2, and there are 1");
@@ -252,7 +231,7 @@ static void fill(char *text, const char *piece, uint32_t count)
         strcat(text, piece);
 }
 
-static void each_bound_is_reached_and_told(void **state)
+TEST(each_bound_is_reached_and_told)
 {
     static char text[20000];
 
@@ -294,7 +273,7 @@ static void say_many(char *text, const char *title, const char *name, uint32_t c
         sprintf(text + strlen(text), "%s%s%u = 0", i > 0 ? ", " : " ", name, i);
 }
 
-static void as_many_names_as_there_may_be(void **state)
+TEST(as_many_names_as_there_may_be)
 {
     static char text[20000];
 
@@ -325,7 +304,7 @@ static void as_many_names_as_there_may_be(void **state)
 }
 
 /* As many values as there can be at a time: the tiles become smaller. */
-static void many_values_at_a_time(void **state)
+TEST(many_values_at_a_time)
 {
     static char text[4096];
     static float values[5000], gradients[5000];
@@ -358,7 +337,7 @@ static void many_values_at_a_time(void **state)
 }
 
 /* What is the same for every element is computed once, in float64, from rounded numbers. */
-static void numbers_are_folded(void **state)
+TEST(numbers_are_folded)
 {
     static struct expression_plan plan;
 
@@ -372,7 +351,7 @@ static void numbers_are_folded(void **state)
 }
 
 /* A where whose comparison is the same for every element is the side that it takes. */
-static void known_conditions_cost_nothing(void **state)
+TEST(known_conditions_cost_nothing)
 {
     static struct expression_plan plan;
     const double nesterov = 1;
@@ -384,46 +363,16 @@ static void known_conditions_cost_nothing(void **state)
     assert_int_equal(plan.instruction_count, 2);
 }
 
-static void floats_take_expressions_and_others_do_not(void **state)
+TEST(floats_take_expressions_and_others_do_not)
 {
-
     assert_true(expression_takes(SUMAC_FLOAT32) && expression_takes(SUMAC_FLOAT64));
     assert_true(expression_takes(SUMAC_FLOAT16) && expression_takes(SUMAC_BFLOAT16));
     assert_false(expression_takes(SUMAC_INT32) || expression_takes(SUMAC_BOOL));
 }
 
 /* An editor may end lines with CR LF, and write exponents with an E. */
-static void a_text_is_read_whatever_editor_wrote_it(void **state)
+TEST(a_text_is_read_whatever_editor_wrote_it)
 {
     assert_read("slots: m = 0\r\nm = m + g\r\nvalue = value - (m +\r\n  1E-4 * m)\r\n");
     assert_true(expression.constants[0] == 1e-4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hyperparameters_and_slots_are_declared_with_what_they_start_from),
-        cmocka_unit_test(who_reads_step_counts_steps),
-        cmocka_unit_test(lines_may_be_empty_and_have_comments),
-        cmocka_unit_test(operators_bind_as_in_arithmetic),
-        cmocka_unit_test(assignments_are_made_in_their_order),
-        cmocka_unit_test(what_is_wrong_is_told_with_line_column_and_word),
-        cmocka_unit_test(a_nul_is_a_byte_like_any_other),
-        cmocka_unit_test(value_is_assigned),
-        cmocka_unit_test(what_nobody_reads_is_refused),
-        cmocka_unit_test(names_are_used_for_one_thing),
-        cmocka_unit_test(declarations_come_first),
-        cmocka_unit_test(comparisons_are_for_where),
-        cmocka_unit_test(comparisons_compare_the_left_side_with_the_right_one),
-        cmocka_unit_test(functions_have_their_arguments),
-        cmocka_unit_test(each_bound_is_reached_and_told),
-        cmocka_unit_test(as_many_names_as_there_may_be),
-        cmocka_unit_test(many_values_at_a_time),
-        cmocka_unit_test(numbers_are_folded),
-        cmocka_unit_test(known_conditions_cost_nothing),
-        cmocka_unit_test(floats_take_expressions_and_others_do_not),
-        cmocka_unit_test(a_text_is_read_whatever_editor_wrote_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

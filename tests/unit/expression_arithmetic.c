@@ -5,13 +5,8 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "arithmetic.h"
 #include "assert_number.h"
 
@@ -76,9 +71,8 @@ static float float_of(uint32_t bits)
     return value;
 }
 
-static void float32_functions_are_near(void **state)
+TEST(float32_functions_are_near)
 {
-
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += FLOAT32_STRIDE) { /* given */
         const double x = (double)float_of((uint32_t)bits);
 
@@ -91,9 +85,8 @@ static void float32_functions_are_near(void **state)
     }
 }
 
-static void float32_powers_are_near(void **state)
+TEST(float32_powers_are_near)
 {
-
     for (uint64_t i = 0; i < FLOAT64_SAMPLES; i++) {
         /* given: any base, with any exponent or with one that keeps the power within the type */
         const double x = (double)float_of((uint32_t)draw_bits(2 * i));
@@ -108,9 +101,8 @@ static void float32_powers_are_near(void **state)
     }
 }
 
-static void float64_functions_are_near(void **state)
+TEST(float64_functions_are_near)
 {
-
     for (uint64_t i = 0; i < FLOAT64_SAMPLES; i++) { /* given: any number, and a common one */
         const double any = float64_of_bits(draw_bits(i));
         const double exponent = between(i, -750, 715), small = between(i, -3, 3);
@@ -126,9 +118,8 @@ static void float64_functions_are_near(void **state)
     }
 }
 
-static void float64_powers_are_near(void **state)
+TEST(float64_powers_are_near)
 {
-
     for (uint64_t i = 0; i < FLOAT64_SAMPLES; i++) { /* given */
         const double x = float64_of_bits(draw_bits(2 * i) & ~((uint64_t)1 << 63));
         const double any = float64_of_bits(draw_bits(2 * i + 1));
@@ -168,9 +159,8 @@ static void assert_special(const char *function, double x, double y, double give
 }
 
 /* Signs, zeros, infinities, NaNs and subnormal numbers are as C's Annex F has them. */
-static void special_values_are_those_of_annex_f(void **state)
+TEST(special_values_are_those_of_annex_f)
 {
-
     for (size_t i = 0; i < SPECIALS; i++) {
         const double x = specials[i];
         const bool exact = x == 0 || isinf(x) || isnan(x);
@@ -194,7 +184,7 @@ static void special_values_are_those_of_annex_f(void **state)
 }
 
 /* Of a NaN min, max and sign are one, and a zero is its own sign. */
-static void comparisons_keep_what_is_no_number(void **state)
+TEST(comparisons_keep_what_is_no_number)
 {
     const double nan = (double)NAN;
 
@@ -205,18 +195,4 @@ static void comparisons_keep_what_is_no_number(void **state)
     assert_true(signbit(NEAR_SIGN(-0.0)));
     assert_number_equal(NEAR_MIN(1.0, -2.0), -2);
     assert_number_equal(NEAR_MAX(1.0, -2.0), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(float32_functions_are_near),
-        cmocka_unit_test(float32_powers_are_near),
-        cmocka_unit_test(float64_functions_are_near),
-        cmocka_unit_test(float64_powers_are_near),
-        cmocka_unit_test(special_values_are_those_of_annex_f),
-        cmocka_unit_test(comparisons_keep_what_is_no_number),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,8 @@
 /* expression_rows.c (test) -- each built-in update function is what its expression says: the
  * expression is the documentation. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "expression.h"
 #include "expression_rows.h"
 #include "update.h"
@@ -166,7 +158,7 @@ static void check_types(
 }
 
 /* With its defaults; with each switch the other way; with other numbers than 0. */
-static void each_row_is_what_its_expression_says(void **state)
+TEST(each_row_is_what_its_expression_says)
 {
     static const uint32_t switches[] = {
         UPDATE_HYPERPARAMETER_NESTEROV, UPDATE_HYPERPARAMETER_BIAS_CORRECTION};
@@ -205,9 +197,8 @@ static void check_slots(const struct update_function *function, const struct exp
 
 /* Names, defaults, slots and what they start from. What `clip_value` makes of g comes before any
  * rule sees it. */
-static void each_expression_declares_what_its_row_does(void **state)
+TEST(each_expression_declares_what_its_row_does)
 {
-
     for (size_t i = 0; i < EXPRESSION_ROWS; i++) {
         const struct expression_row *const row = &expression_rows[i];
         const struct update_function *const function = update_find_by_name(row->name);
@@ -227,7 +218,7 @@ static void each_expression_declares_what_its_row_does(void **state)
     }
 }
 
-static void each_row_of_the_table_has_an_expression(void **state)
+TEST(each_row_of_the_table_has_an_expression)
 {
     const struct update_function *function;
 
@@ -241,7 +232,7 @@ static void each_row_of_the_table_has_an_expression(void **state)
 }
 
 /* docs/EXPRESSIONS.md has these very texts. */
-static void the_page_says_the_same(void **state)
+TEST(the_page_says_the_same)
 {
     static char page[65536];
     FILE *const file = fopen(EXPRESSIONS_PAGE, "r");
@@ -252,16 +243,4 @@ static void the_page_says_the_same(void **state)
     for (size_t i = 0; i < EXPRESSION_ROWS; i++)
         if (strstr(page, expression_rows[i].text) == NULL)
             fail_msg("%s has not:\n%s", EXPRESSIONS_PAGE, expression_rows[i].text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row_is_what_its_expression_says),
-        cmocka_unit_test(each_expression_declares_what_its_row_does),
-        cmocka_unit_test(each_row_of_the_table_has_an_expression),
-        cmocka_unit_test(the_page_says_the_same),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

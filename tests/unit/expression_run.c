@@ -2,15 +2,8 @@
 /* expression_run.c (test) -- whatever the text, a plan computes what the text says, bit by bit, by
  * every table of loops, in place and into spare memory, at any alignment. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "assert_number.h"
 #include "expression_loops.h"
 #include "expression_plain.h"
@@ -161,7 +154,7 @@ static void check_everywhere(const char *text)
 }
 
 /* Results that are each other's old values, numbers, the gradient, or the same. */
-static void results_are_written_when_nothing_reads_what_was_there(void **state)
+TEST(results_are_written_when_nothing_reads_what_was_there)
 {
     static const char *const texts[] = {
         "value = g",
@@ -183,7 +176,7 @@ static void results_are_written_when_nothing_reads_what_was_there(void **state)
         check_everywhere(texts[i]);
 }
 
-static void sums_of_products_are_rounded_twice(void **state)
+TEST(sums_of_products_are_rounded_twice)
 {
     static const char *const texts[] = {
         "value = value + 0.1 * g",
@@ -220,7 +213,7 @@ static void put_operand(const char *function, const char *operand, char *text)
     }
 }
 
-static void each_function_takes_elements_and_numbers(void **state)
+TEST(each_function_takes_elements_and_numbers)
 {
     static const char *const functions[] = {
         "abs(@)",
@@ -264,7 +257,7 @@ static void each_function_takes_elements_and_numbers(void **state)
     }
 }
 
-static void whatever_the_text_its_plan_says_the_same(void **state)
+TEST(whatever_the_text_its_plan_says_the_same)
 {
     uint64_t seed = 1;
 
@@ -278,7 +271,7 @@ static void whatever_the_text_its_plan_says_the_same(void **state)
 }
 
 /* float16 and bfloat16: float32 arithmetic and slots, rounded once. */
-static void half_types_are_rounded_once(void **state)
+TEST(half_types_are_rounded_once)
 {
     static struct expression expression;
     static struct expression_plan plan;
@@ -314,7 +307,7 @@ static void half_types_are_rounded_once(void **state)
 }
 
 /* The gradient of several contributions is of float32. */
-static void half_types_take_a_wide_gradient(void **state)
+TEST(half_types_take_a_wide_gradient)
 {
     static struct expression expression;
     static struct expression_plan plan;
@@ -405,7 +398,7 @@ static uint32_t check_half(const char *text, enum sumac_dtype dtype)
 
 /* Half types need two tiles more: around 16 and 32, where a tile becomes half as large, all numbers
  * of registers are tried. */
-static void however_many_registers_there_are_the_tiles_fit(void **state)
+TEST(however_many_registers_there_are_the_tiles_fit)
 {
     bool tried[2 * ALIVE_MAX] = {false};
     char text[4000];
@@ -421,19 +414,4 @@ static void however_many_registers_there_are_the_tiles_fit(void **state)
         assert_true(tried[registers]);
         assert_true(tried[registers + 16]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_written_when_nothing_reads_what_was_there),
-        cmocka_unit_test(sums_of_products_are_rounded_twice),
-        cmocka_unit_test(each_function_takes_elements_and_numbers),
-        cmocka_unit_test(whatever_the_text_its_plan_says_the_same),
-        cmocka_unit_test(half_types_are_rounded_once),
-        cmocka_unit_test(half_types_take_a_wide_gradient),
-        cmocka_unit_test(however_many_registers_there_are_the_tiles_fit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
 #ifndef FAR_DEVICE_H
 #define FAR_DEVICE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "buffer.h"
 #include "device.h"
 

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* find_cluster.c -- the ps that --ps names, or TF_CONFIG, or the one run on this machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "roster.h"
 #include "run_record.h"
 
-static void who_is_named_twice_is_asked_once(void **state)
+TEST(who_is_named_twice_is_asked_once)
 {
     struct roster list = {0};
     struct sumac_error error = {0};
@@ -32,7 +24,7 @@ struct refused {
     const char *word, *said;
 };
 
-static void an_address_is_a_host_and_a_port_that_there_is(void **state)
+TEST(an_address_is_a_host_and_a_port_that_there_is)
 {
     static const char *const good[] = {"h:1", "h:65535", "[::1]:80", "127.0.0.1:2222"};
     static const struct refused bad[] = {
@@ -93,7 +85,7 @@ static pid_t start_other_run(int *input)
     return other;
 }
 
-static void every_ps_of_a_record_is_asked(void **state)
+TEST(every_ps_of_a_record_is_asked)
 {
     char runtime[] = "/tmp/sumac-found-XXXXXX", folder[64]; /* given */
     struct run_record record = {
@@ -128,7 +120,7 @@ static void assert_found(const char *option, const char *address)
     assert_string_equal(list.ps[0].address, address);
 }
 
-static void what_is_said_more_plainly_counts(void **state)
+TEST(what_is_said_more_plainly_counts)
 {
     char runtime[] = "/tmp/sumac-found-XXXXXX", folder[64]; /* given */
     struct roster list = {0};
@@ -160,16 +152,4 @@ static void what_is_said_more_plainly_counts(void **state)
     assert_non_null(strstr(error.text, "--ps other:1 (train, process "));
     run_record_remove();
     assert_int_equal(rmdir(folder) | rmdir(runtime), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_named_twice_is_asked_once),
-        cmocka_unit_test(an_address_is_a_host_and_a_port_that_there_is),
-        cmocka_unit_test(every_ps_of_a_record_is_asked),
-        cmocka_unit_test(what_is_said_more_plainly_counts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

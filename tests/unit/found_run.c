@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* found_run.c -- what is said of a run that a command has found, and whom it lets change it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "found_run.h"
 
 #define MINUTE_MS 60000u
@@ -47,7 +40,7 @@ static void assert_said(const struct found_run *run, const char *said)
     assert_string_equal(found_run_print(run, text), said);
 }
 
-static void a_run_is_said_by_its_record_else_by_its_name_else_by_a_ps(void **state)
+TEST(a_run_is_said_by_its_record_else_by_its_name_else_by_a_ps)
 {
     struct found_run recorded = learn(3 * MINUTE_MS, "4711");
     const struct found_run named = learn(3 * MINUTE_MS, "4711"), nameless = learn(0, "");
@@ -63,7 +56,7 @@ static void a_run_is_said_by_its_record_else_by_its_name_else_by_a_ps(void **sta
     assert_said(&unknown, "");
 }
 
-static void an_age_has_two_units_at_most(void **state)
+TEST(an_age_has_two_units_at_most)
 {
     static const struct {
         uint64_t ms;
@@ -85,7 +78,7 @@ static void an_age_has_two_units_at_most(void **state)
     }
 }
 
-static void another_users_run_is_changed_only_if_it_is_named(void **state)
+TEST(another_users_run_is_changed_only_if_it_is_named)
 {
     const uint32_t user = (uint32_t)geteuid();
     struct found_run run = learn(0, "4711");
@@ -104,7 +97,7 @@ static void another_users_run_is_changed_only_if_it_is_named(void **state)
 }
 
 /* An identity beyond the bounds is ignored. */
-static void what_a_ps_tells_is_not_trusted(void **state)
+TEST(what_a_ps_tells_is_not_trusted)
 {
     struct found_run run = learn(0, "4711"); /* and what it told before is no longer so */
 
@@ -112,16 +105,4 @@ static void what_a_ps_tells_is_not_trusted(void **state)
 
     assert_int_equal(run.identity.pid, 0);
     assert_said(&run, "run of ps 1 at h1:2222, up 0 s");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_is_said_by_its_record_else_by_its_name_else_by_a_ps),
-        cmocka_unit_test(an_age_has_two_units_at_most),
-        cmocka_unit_test(another_users_run_is_changed_only_if_it_is_named),
-        cmocka_unit_test(what_a_ps_tells_is_not_trusted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* functions.c (test) -- which update functions a cluster has, and what may become one of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "functions.h"
 
 static int begin(void **state)
@@ -32,9 +25,8 @@ add(struct functions *functions, uint32_t number, const char *name, const char *
     return functions_add(functions, number, name, text, strlen(text), error);
 }
 
-static void a_number_stands_for_one_text(void **state)
+FIXTURE_TEST(a_number_stands_for_one_text, struct functions *functions, begin, end)
 {
-    struct functions *functions = *state;
     struct sumac_error error = {0};
     const uint32_t first = functions_next(functions);
 
@@ -80,9 +72,8 @@ static void a_number_stands_for_one_text(void **state)
     assert_int_equal(functions->count, 1);
 }
 
-static void the_line_that_differs_is_counted(void **state)
+FIXTURE_TEST(the_line_that_differs_is_counted, struct functions *functions, begin, end)
 {
-    struct functions *const functions = *state;
     struct sumac_error error = {0};
     const uint32_t number = functions_next(functions);
 
@@ -93,19 +84,18 @@ static void the_line_that_differs_is_counted(void **state)
     assert_non_null(strstr(error.text, "its line 3 is “value = g”"));
 }
 
-static void those_of_the_table_keep_their_numbers(void **state)
+FIXTURE_TEST(those_of_the_table_keep_their_numbers, struct functions *functions, begin, end)
 {
     for (uint32_t number = 0; number < UPDATE_DEFINED_FIRST; number++) {
-        assert_ptr_equal(functions_find(*state, number), update_find(number));
+        assert_ptr_equal(functions_find(functions, number), update_find(number));
         assert_ptr_equal(functions_find(NULL, number), update_find(number));
     }
     assert_null(functions_find(NULL, UPDATE_DEFINED_FIRST));
-    assert_null(functions_find(*state, UINT32_MAX));
+    assert_null(functions_find(functions, UINT32_MAX));
 }
 
-static void there_are_so_many_and_no_more(void **state)
+FIXTURE_TEST(there_are_so_many_and_no_more, struct functions *functions, begin, end)
 {
-    struct functions *functions = *state;
     struct sumac_error error = {0};
     char name[16];
 
@@ -123,9 +113,8 @@ static void there_are_so_many_and_no_more(void **state)
     assert_null(functions_find(functions, functions_next(functions)));
 }
 
-static void a_text_that_is_none_takes_no_number(void **state)
+FIXTURE_TEST(a_text_that_is_none_takes_no_number, struct functions *functions, begin, end)
 {
-    struct functions *functions = *state;
     struct sumac_error error = {0};
     const uint32_t next = functions_next(functions);
 
@@ -157,7 +146,7 @@ library(const char *name, const struct sumac_plugin_function *functions, uint32_
         .functions = functions};
 }
 
-static void plug_ins_are_numbered_by_their_names(void **state)
+TEST(plug_ins_are_numbered_by_their_names)
 {
     static const struct sumac_plugin_function ours[] = {FUNCTION("n"), FUNCTION("c")};
     static const struct sumac_plugin_function theirs[] = {FUNCTION("z"), FUNCTION("d")};
@@ -194,7 +183,7 @@ static void plug_ins_are_numbered_by_their_names(void **state)
     }
 }
 
-static void one_without_a_loop_is_refused(void **state)
+TEST(one_without_a_loop_is_refused)
 {
     static struct sumac_plugin_function functions[] = {FUNCTION("f")};
     const struct sumac_plugin plugin = library("empty", functions, 1);
@@ -211,7 +200,7 @@ static void one_without_a_loop_is_refused(void **state)
     plugins_deinit(&plugins);
 }
 
-static void a_name_twice_or_one_too_many_is_refused(void **state)
+TEST(a_name_twice_or_one_too_many_is_refused)
 {
     static char names[SUMAC_PLUGIN_FUNCTIONS_MAX][8];
     static struct sumac_plugin_function many[SUMAC_PLUGIN_FUNCTIONS_MAX];
@@ -238,20 +227,4 @@ static void a_name_twice_or_one_too_many_is_refused(void **state)
     assert_int_equal(plugins_count(&plugins), SUMAC_PLUGIN_FUNCTIONS_MAX);
     assert_int_equal(plugins_add(&plugins, &last, &error), SUMAC_RESOURCE_EXHAUSTED);
     plugins_deinit(&plugins);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_number_stands_for_one_text, begin, end),
-        cmocka_unit_test_setup_teardown(the_line_that_differs_is_counted, begin, end),
-        cmocka_unit_test_setup_teardown(those_of_the_table_keep_their_numbers, begin, end),
-        cmocka_unit_test_setup_teardown(there_are_so_many_and_no_more, begin, end),
-        cmocka_unit_test_setup_teardown(a_text_that_is_none_takes_no_number, begin, end),
-        cmocka_unit_test(plug_ins_are_numbered_by_their_names),
-        cmocka_unit_test(one_without_a_loop_is_refused),
-        cmocka_unit_test(a_name_twice_or_one_too_many_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* histogram.c -- percentiles read off buckets that double. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "histogram.h"
 
-static void counts_of_several_ps_add_up(void **state)
+TEST(counts_of_several_ps_add_up)
 {
     uint64_t counts[] = {1, 2}; /* given: 0, and two values of 1 */
     wire_histogram counted = WIRE_HISTOGRAM_INIT;
@@ -29,7 +24,7 @@ static void counts_of_several_ps_add_up(void **state)
     assert_true(histogram_mean(&histogram) == 4.0 / 6);
 }
 
-static void every_bucket_is_merged(void **state)
+TEST(every_bucket_is_merged)
 {
     struct merged_histogram other = {.count = HISTOGRAM_BUCKETS, .sum = 7}, merged = {0};
 
@@ -41,7 +36,7 @@ static void every_bucket_is_merged(void **state)
     assert_memory_equal(&merged, &other, sizeof merged);
 }
 
-static void a_percentile_lies_within_its_bucket(void **state)
+TEST(a_percentile_lies_within_its_bucket)
 {
     struct merged_histogram histogram = {.counts = {[0] = 50, [4] = 40, [10] = 10}, .count = 100};
 
@@ -51,7 +46,7 @@ static void a_percentile_lies_within_its_bucket(void **state)
     assert_true(histogram_percentile(&histogram, 1.0) == 1024); /* the end of 512 … 1024 */
 }
 
-static void of_nothing_everything_is_0(void **state)
+TEST(of_nothing_everything_is_0)
 {
     const struct merged_histogram histogram = {0};
 
@@ -59,7 +54,7 @@ static void of_nothing_everything_is_0(void **state)
     assert_true(histogram_mean(&histogram) == 0);
 }
 
-static void more_buckets_than_there_can_be_are_left_out(void **state)
+TEST(more_buckets_than_there_can_be_are_left_out)
 {
     uint64_t counts[HISTOGRAM_BUCKETS + 5] = {0};
 
@@ -70,17 +65,4 @@ static void more_buckets_than_there_can_be_are_left_out(void **state)
     struct merged_histogram histogram = {0};
     histogram_add(&histogram, &counted);
     assert_int_equal(histogram.counts[HISTOGRAM_BUCKETS - 1], 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_of_several_ps_add_up),
-        cmocka_unit_test(every_bucket_is_merged),
-        cmocka_unit_test(a_percentile_lies_within_its_bucket),
-        cmocka_unit_test(of_nothing_everything_is_0),
-        cmocka_unit_test(more_buckets_than_there_can_be_are_left_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* huge_pages.c (test) -- pieces of one region, and that nothing is resident of what was given back.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "huge_pages.h"
 
 #define HALF (HUGE_PAGES_REGION_BYTES / 2)
@@ -20,6 +14,7 @@ static struct huge_pages pages;
 
 static int begin(void **state)
 {
+    (void)state;
     huge_pages_init(&pages);
     pages.never = false; /* also where a sanitizer watches the heap */
     return 0;
@@ -27,6 +22,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
+    (void)state;
     huge_pages_deinit(&pages);
     return 0;
 }
@@ -63,7 +59,7 @@ static int resident_pages(const void *data, size_t bytes)
     return count;
 }
 
-static void pieces_lie_together_in_a_region(void **state)
+FIXTURE_TEST(pieces_lie_together_in_a_region, void *none, begin, end)
 {
     /* given, when */
     uint8_t *const halves[] = {take_filled(HALF, 1), take_filled(HALF, 2), take_filled(HALF, 3)};
@@ -87,7 +83,7 @@ static void pieces_lie_together_in_a_region(void **state)
         huge_pages_give(&pages, quarters[i], QUARTER);
 }
 
-static void nothing_of_a_piece_that_is_given_back_is_resident(void **state)
+FIXTURE_TEST(nothing_of_a_piece_that_is_given_back_is_resident, void *none, begin, end)
 {
     uint8_t *const one = take_filled(HALF, 1), *const other = take_filled(HALF, 2); /* given */
 
@@ -105,7 +101,7 @@ static void nothing_of_a_piece_that_is_given_back_is_resident(void **state)
     huge_pages_give(&pages, take_filled(HALF, 4), HALF); /* of a region that is there */
 }
 
-static void what_is_of_another_size_is_the_heaps(void **state)
+FIXTURE_TEST(what_is_of_another_size_is_the_heaps, void *none, begin, end)
 {
     static const size_t sizes[] = {1, 64, QUARTER - 64, QUARTER + 64, HALF + 64};
 
@@ -117,7 +113,7 @@ static void what_is_of_another_size_is_the_heaps(void **state)
     }
 }
 
-static void what_is_in_use_at_the_end_goes(void **state)
+FIXTURE_TEST(what_is_in_use_at_the_end_goes, void *none, begin, end)
 {
     uint8_t *const data = take_filled(QUARTER, 1); /* given */
 
@@ -125,17 +121,4 @@ static void what_is_in_use_at_the_end_goes(void **state)
 
     assert_int_equal(resident_pages(data, QUARTER), -1); /* then */
     (void)begin(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pieces_lie_together_in_a_region, begin, end),
-        cmocka_unit_test_setup_teardown(
-            nothing_of_a_piece_that_is_given_back_is_resident, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_of_another_size_is_the_heaps, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_in_use_at_the_end_goes, begin, end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,8 @@
 /* initializers.c (test) -- random numbers against published vectors and libm, and values that no
  * split changes. */
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "half.h"
 #include "random.h"
 #include "update.h"
@@ -27,7 +20,7 @@ static wire_initializer initializer(int kind, double a, double b, uint64_t seed)
 }
 
 /* The known-answer tests of Random123 (Salmon et al., kat_vectors: philox4x32 10). */
-static void philox_gives_the_published_answers(void **state)
+TEST(philox_gives_the_published_answers)
 {
     static const struct {
         struct random_block counter;
@@ -59,7 +52,7 @@ static void assert_near(double value, double expected)
         fail_msg("%.17g is not %.17g", value, expected);
 }
 
-static void logarithm_and_turn_are_those_of_libm(void **state)
+TEST(logarithm_and_turn_are_those_of_libm)
 {
     for (uint64_t i = 0; i < 100000; i++) {
         double u[2], cosine, sine;
@@ -85,7 +78,7 @@ static void logarithm_and_turn_are_those_of_libm(void **state)
 }
 
 /* A variable may have more than 2^33 elements: both words of a pair's number count. */
-static void pairs_2_to_the_32_apart_have_values_of_their_own(void **state)
+TEST(pairs_2_to_the_32_apart_have_values_of_their_own)
 {
     double near[2], far[2];
 
@@ -99,7 +92,7 @@ static const enum sumac_dtype float_types[] = {
     SUMAC_FLOAT16, SUMAC_BFLOAT16, SUMAC_FLOAT32, SUMAC_FLOAT64};
 
 /* Runs of every length from 1 to 400 that begin anywhere give what one run gives. */
-static void every_split_gives_the_same_values(void **state)
+TEST(every_split_gives_the_same_values)
 {
     enum { ELEMENTS = 1500 };
     static const int kinds[] = {WIRE_INITIALIZER_UNIFORM, WIRE_INITIALIZER_NORMAL};
@@ -122,7 +115,7 @@ static void every_split_gives_the_same_values(void **state)
     }
 }
 
-static void an_element_beyond_two_to_the_33_has_its_own_value(void **state)
+TEST(an_element_beyond_two_to_the_33_has_its_own_value)
 {
     const wire_initializer made = initializer(WIRE_INITIALIZER_UNIFORM, 0, 1, 1);
     double low, high;
@@ -133,7 +126,7 @@ static void an_element_beyond_two_to_the_33_has_its_own_value(void **state)
     assert_true(low != high);
 }
 
-static void another_seed_gives_other_values(void **state)
+TEST(another_seed_gives_other_values)
 {
     const wire_initializer one = initializer(WIRE_INITIALIZER_NORMAL, 0, 1, 1);
     const wire_initializer other =
@@ -148,7 +141,7 @@ static void another_seed_gives_other_values(void **state)
 }
 
 /* Bounds: five standard errors of n = 200000 independent draws. */
-static void uniform_and_normal_have_their_moments(void **state)
+TEST(uniform_and_normal_have_their_moments)
 {
     enum { N = 200000 };
     double *const values = malloc(N * sizeof *values);
@@ -179,7 +172,7 @@ static void uniform_and_normal_have_their_moments(void **state)
 }
 
 /* float16 has 1024 steps between 1 and 2: one draw in 2048 would round up to 2. */
-static void uniform_never_reaches_its_end_in_a_narrow_type(void **state)
+TEST(uniform_never_reaches_its_end_in_a_narrow_type)
 {
     enum { N = 100000 };
     uint16_t *const halves = malloc(N * sizeof *halves);
@@ -195,7 +188,7 @@ static void uniform_never_reaches_its_end_in_a_narrow_type(void **state)
     free(halves);
 }
 
-static void ones_and_constants_are_of_the_variables_type(void **state)
+TEST(ones_and_constants_are_of_the_variables_type)
 {
     const wire_initializer ones = initializer(WIRE_INITIALIZER_ONES, 0, 0, 0);
     const wire_initializer minus_three = initializer(WIRE_INITIALIZER_CONSTANT, -3, 0, 0);
@@ -214,7 +207,7 @@ static void ones_and_constants_are_of_the_variables_type(void **state)
 }
 
 /* The first byte of an element has the number, and no byte beyond the last element is written. */
-static void a_constant_is_an_integer_of_each_width(void **state)
+TEST(a_constant_is_an_integer_of_each_width)
 {
     const wire_initializer seven = initializer(WIRE_INITIALIZER_CONSTANT, 7, 0, 0);
 
@@ -230,7 +223,7 @@ static void a_constant_is_an_integer_of_each_width(void **state)
     }
 }
 
-static void assigned_and_zeros_fill_with_zeros(void **state)
+TEST(assigned_and_zeros_fill_with_zeros)
 {
     const wire_initializer zeros = initializer(WIRE_INITIALIZER_ZEROS, 5, 5, 5);
     const wire_initializer assigned = initializer(WIRE_INITIALIZER_ASSIGNED, 5, 5, 5);
@@ -242,7 +235,7 @@ static void assigned_and_zeros_fill_with_zeros(void **state)
     assert_true(values[0] == 0 && values[1] == 0);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
     static const struct {
         int kind;
@@ -288,24 +281,4 @@ static void what_does_not_fit_is_refused(void **state)
             fail_msg("case %zu: %s", i, error.text);
         assert_int_equal(status, cases[i].fine ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_gives_the_published_answers),
-        cmocka_unit_test(logarithm_and_turn_are_those_of_libm),
-        cmocka_unit_test(pairs_2_to_the_32_apart_have_values_of_their_own),
-        cmocka_unit_test(every_split_gives_the_same_values),
-        cmocka_unit_test(an_element_beyond_two_to_the_33_has_its_own_value),
-        cmocka_unit_test(another_seed_gives_other_values),
-        cmocka_unit_test(uniform_and_normal_have_their_moments),
-        cmocka_unit_test(uniform_never_reaches_its_end_in_a_narrow_type),
-        cmocka_unit_test(ones_and_constants_are_of_the_variables_type),
-        cmocka_unit_test(a_constant_is_an_integer_of_each_width),
-        cmocka_unit_test(assigned_and_zeros_fill_with_zeros),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

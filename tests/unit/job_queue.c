@@ -2,16 +2,11 @@
 /* job_queue.c -- queues in trouble: a thread is ended by what it runs, and another takes over; what
  * failures say; what a device that was given up has yet to do. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <pthread.h>
 
 #include "device.h"
@@ -80,7 +75,7 @@ static void close_both(struct device_queue *queue)
     device_close(device);
 }
 
-static void the_thread_that_takes_over_is_joined_and_the_one_that_ended_is_let_go(void **state)
+TEST(the_thread_that_takes_over_is_joined_and_the_one_that_ended_is_let_go)
 {
     struct device_queue *queue = opened(); /* given */
     pthread_t second;
@@ -96,7 +91,7 @@ static void the_thread_that_takes_over_is_joined_and_the_one_that_ended_is_let_g
     assert_int_equal(detached, 1);
 }
 
-static void where_no_thread_can_take_over_the_one_that_is_ended_goes_on(void **state)
+TEST(where_no_thread_can_take_over_the_one_that_is_ended_goes_on)
 {
     struct device_queue *queue = opened(); /* given */
     pthread_t first, second;
@@ -123,7 +118,7 @@ static enum sumac_status fail_without_words(void *context)
     return SUMAC_DATA_LOSS;
 }
 
-static void what_one_failure_says_is_not_said_of_the_next(void **state)
+TEST(what_one_failure_says_is_not_said_of_the_next)
 {
     struct device_queue *queue = opened(); /* given */
 
@@ -145,7 +140,7 @@ static enum sumac_status wait_for_test(void *context)
 }
 
 /* The context of a job may be gone. */
-static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
+TEST(nothing_that_a_given_up_device_has_to_do_yet_is_done)
 {
     struct device_queue *queue = opened(); /* given */
     struct device_event *event = NULL;
@@ -177,21 +172,8 @@ static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
     close_both(queue);
 }
 
-static void a_wait_of_the_longest_time_has_no_limit(void **state)
+TEST(a_wait_of_the_longest_time_has_no_limit)
 {
     assert_true(device_until(UINT32_MAX) == DEVICE_NO_LIMIT);
     assert_true(device_until(UINT32_MAX - 1) < DEVICE_NO_LIMIT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_thread_that_takes_over_is_joined_and_the_one_that_ended_is_let_go),
-        cmocka_unit_test(where_no_thread_can_take_over_the_one_that_is_ended_goes_on),
-        cmocka_unit_test(what_one_failure_says_is_not_said_of_the_next),
-        cmocka_unit_test(nothing_that_a_given_up_device_has_to_do_yet_is_done),
-        cmocka_unit_test(a_wait_of_the_longest_time_has_no_limit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

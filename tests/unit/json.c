@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.c (test) -- the layout of JSON documents, their numbers, and messages as objects. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "json.h"
 
 /* Lists and objects within others, some of them empty. */
@@ -40,7 +33,7 @@ static char *printed(json_t *value, bool line)
     return text;
 }
 
-static void a_document_is_indented_by_two_blanks_a_level(void **state)
+TEST(a_document_is_indented_by_two_blanks_a_level)
 {
     char *const text = printed(nested(), false);
 
@@ -59,7 +52,7 @@ static void a_document_is_indented_by_two_blanks_a_level(void **state)
     free(text);
 }
 
-static void a_line_has_the_whole_document(void **state)
+TEST(a_line_has_the_whole_document)
 {
     char *const text = printed(nested(), true);
 
@@ -68,7 +61,7 @@ static void a_line_has_the_whole_document(void **state)
     free(text);
 }
 
-static void a_document_without_memory_or_room_is_not_printed(void **state)
+TEST(a_document_without_memory_or_room_is_not_printed)
 {
     char small[4];
     FILE *file = fmemopen(small, sizeof small, "w");
@@ -81,7 +74,7 @@ static void a_document_without_memory_or_room_is_not_printed(void **state)
     assert_int_equal(fclose(file), 0);
 }
 
-static void a_number_that_json_has_not_is_null_or_keeps_its_magnitude(void **state)
+TEST(a_number_that_json_has_not_is_null_or_keeps_its_magnitude)
 {
     json_t *const list = json_array();
 
@@ -96,7 +89,7 @@ static void a_number_that_json_has_not_is_null_or_keeps_its_magnitude(void **sta
     free(text);
 }
 
-static void fields_have_the_names_of_the_proto(void **state)
+TEST(fields_have_the_names_of_the_proto)
 {
     wire_shard shard = SUMAC__V1__SHARD__INIT;
     json_t *const object = json_object();
@@ -110,17 +103,4 @@ static void fields_have_the_names_of_the_proto(void **state)
     assert_string_equal(
         text, "{\"version\": 1099511627776, \"last_worker\": \"worker 1\", \"ps\": 3}\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_document_is_indented_by_two_blanks_a_level),
-        cmocka_unit_test(a_line_has_the_whole_document),
-        cmocka_unit_test(a_document_without_memory_or_room_is_not_printed),
-        cmocka_unit_test(a_number_that_json_has_not_is_null_or_keeps_its_magnitude),
-        cmocka_unit_test(fields_have_the_names_of_the_proto),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

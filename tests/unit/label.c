@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* label.c (test) -- texts that tell calls apart, of any length. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "variable.h"
 #include "each_byte.h"
 #include "label.h"
@@ -27,7 +21,7 @@ static void fill(struct label *label, const char *last)
     label_add(label, last);
 }
 
-static void a_short_text_is_kept_whole(void **state)
+TEST(a_short_text_is_kept_whole)
 {
     struct label label;
 
@@ -39,7 +33,7 @@ static void a_short_text_is_kept_whole(void **state)
     assert_int_equal(label.sum.bytes, strlen("w, 3 rows"));
 }
 
-static void texts_that_differ_behind_what_is_kept_differ(void **state)
+TEST(texts_that_differ_behind_what_is_kept_differ)
 {
     struct label one, other, again;
 
@@ -55,7 +49,7 @@ static void texts_that_differ_behind_what_is_kept_differ(void **state)
 }
 
 /* A character that does not fit leaves room for shorter ones, which do not follow. */
-static void what_comes_behind_the_cut_is_not_kept(void **state)
+TEST(what_comes_behind_the_cut_is_not_kept)
 {
     struct label label;
 
@@ -70,7 +64,7 @@ static void what_comes_behind_the_cut_is_not_kept(void **state)
     assert_int_equal(label.sum.bytes, LABEL_BYTES_MAX - 2 + 3 + 1);
 }
 
-static void how_it_was_put_together_does_not_count(void **state)
+TEST(how_it_was_put_together_does_not_count)
 {
     struct label one, other;
 
@@ -94,7 +88,7 @@ static struct label label_of(const struct sumac_function *function)
 }
 
 /* Workers compare what they create and apply by these labels. */
-static void functions_that_differ_in_one_number_differ(void **state)
+TEST(functions_that_differ_in_one_number_differ)
 {
     uint8_t holds[sizeof(struct sumac_schedule)], bytes[sizeof(struct sumac_schedule)];
     const struct sumac_schedule schedule = {
@@ -142,17 +136,4 @@ static void functions_that_differ_in_one_number_differ(void **state)
     }
     after = label_of(&function);
     assert_true(same(&before, &after));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_short_text_is_kept_whole),
-        cmocka_unit_test(texts_that_differ_behind_what_is_kept_differ),
-        cmocka_unit_test(what_comes_behind_the_cut_is_not_kept),
-        cmocka_unit_test(how_it_was_put_together_does_not_count),
-        cmocka_unit_test(functions_that_differ_in_one_number_differ),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 add_library(lane_talk STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_talk.c ${CMAKE_CURRENT_LIST_DIR}/lane_talk_orders.c ${CMAKE_CURRENT_LIST_DIR}/lane_journal.c)
 target_include_directories(lane_talk PUBLIC ${CMAKE_CURRENT_LIST_DIR})
 target_compile_options(lane_talk PRIVATE ${SUMAC_WARNINGS})
-target_link_libraries(lane_talk PUBLIC sumac::ps_core sumac::ps_core_check PkgConfig::CMOCKA)
+target_link_libraries(lane_talk PUBLIC sumac::ps_core sumac::ps_core_check unit)
 add_library(lane_scarce STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_scarce.c)
 target_compile_options(lane_scarce PRIVATE ${SUMAC_WARNINGS})
 target_link_libraries(lane_scarce PUBLIC lane_talk each_take)

@@ -54,9 +54,8 @@ static void expect_shard(struct talk *talk, uint64_t shard, const float *values,
         assert_number_equal(held[i], values[i]);
 }
 
-static void a_large_part_is_computed_in_slices(void **state)
+TALK_TEST(a_large_part_is_computed_in_slices)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[40];
 
@@ -70,9 +69,8 @@ static void a_large_part_is_computed_in_slices(void **state)
     expect_shard(talk, LARGE, values, 40);
 }
 
-static void a_busy_shard_can_wait_and_others_go_on(void **state)
+TALK_TEST(a_busy_shard_can_wait_and_others_go_on)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t other = talk_push_stream(talk, 2, 1), pull = talk_pull_stream(talk, 2);
     float values[40];
@@ -105,9 +103,8 @@ static void a_busy_shard_can_wait_and_others_go_on(void **state)
               "22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39\n");
 }
 
-static void all_that_wait_for_a_shard_have_their_turns_one_after_the_other(void **state)
+TALK_TEST(all_that_wait_for_a_shard_have_their_turns_one_after_the_other)
 {
-    struct talk *const talk = *state;
     float values[40];
     uint64_t streams[3] = {begin(talk)};
 
@@ -129,9 +126,8 @@ static void all_that_wait_for_a_shard_have_their_turns_one_after_the_other(void 
 }
 
 /* Its turn would never come: it would keep its room until the session ends. */
-static void a_part_before_the_one_that_is_being_applied_is_not_taken(void **state)
+TALK_TEST(a_part_before_the_one_that_is_being_applied_is_not_taken)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[40];
 
@@ -151,9 +147,8 @@ static void a_part_before_the_one_that_is_being_applied_is_not_taken(void **stat
 
 /* One that comes again says what it said: another predecessor is a client's mistake, at whatever
  * point of its life. */
-static void a_part_that_is_being_applied_comes_again_as_it_was(void **state)
+TALK_TEST(a_part_that_is_being_applied_comes_again_as_it_was)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[40];
 
@@ -172,9 +167,8 @@ static void a_part_that_is_being_applied_comes_again_as_it_was(void **state)
     talk_compute(talk);
 }
 
-static void pieces_of_one_shard_are_applied_in_their_order(void **state)
+TALK_TEST(pieces_of_one_shard_are_applied_in_their_order)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[80];
     wire_function assign = WIRE_FUNCTION_INIT;
@@ -206,11 +200,10 @@ static void pieces_of_one_shard_are_applied_in_their_order(void **state)
 }
 
 /* One run of 4096 blocks. */
-static void a_part_of_many_blocks_is_computed_so_many_slices_at_a_time(void **state)
+TALK_TEST(a_part_of_many_blocks_is_computed_so_many_slices_at_a_time)
 {
     enum { elements = 32768 };
     static float ones[elements];
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     uint32_t times = 0;
 
@@ -233,9 +226,8 @@ static void a_part_of_many_blocks_is_computed_so_many_slices_at_a_time(void **st
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
-static void a_part_of_two_variables_is_seen_whole_or_not_at_all(void **state)
+TALK_TEST(a_part_of_two_variables_is_seen_whole_or_not_at_all)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk), pull = talk_pull_stream(talk, 2);
     const float values[] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct talk_part both = push_of(1, SMALL, values, 4);
@@ -249,9 +241,8 @@ static void a_part_of_two_variables_is_seen_whole_or_not_at_all(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1 1]\npulled 1 [1 1] 1 1 1 1 1 1 1 1\n");
 }
 
-static void without_one_operation_a_pull_sees_half_a_part(void **state)
+TALK_TEST(without_one_operation_a_pull_sees_half_a_part)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     float ones[40];
 
@@ -281,9 +272,8 @@ static void expect_moved(struct talk *talk, float value)
         assert_true(fabsf(held[i] - value) <= 1e-6F);
 }
 
-static void adams_count_is_the_shards_count_of_its_pushes(void **state)
+TALK_TEST(adams_count_is_the_shards_count_of_its_pushes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {1, 1, 1, 1}, zeros[4] = {0};
 
@@ -304,9 +294,8 @@ static void adams_count_is_the_shards_count_of_its_pushes(void **state)
 }
 
 /* Whichever of its pieces counts. */
-static void a_push_that_also_adds_counts_for_adam(void **state)
+TALK_TEST(a_push_that_also_adds_counts_for_adam)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {1, 1, 1, 1, 0, 0, 0, 0};
     wire_function add = WIRE_FUNCTION_INIT;
@@ -372,9 +361,8 @@ static void push_with_rate(struct talk *talk, uint64_t stream, uint64_t sequence
 }
 
 /* Of the variable's own function, as a schedule of learning rates does, and of another one. */
-static void a_push_names_hyperparameters_over_the_variables_own(void **state)
+TALK_TEST(a_push_names_hyperparameters_over_the_variables_own)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk), shards[] = {SMALL, 20};
     float held[4];
 
@@ -422,9 +410,8 @@ push_in_spans(struct talk *talk, uint64_t stream, const float values[4], size_t 
     talk_step(talk, &event);
 }
 
-static void elements_that_straddle_spans_are_put_together(void **state)
+TALK_TEST(elements_that_straddle_spans_are_put_together)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {1.5F, 2.5F, 3.5F, 4.5F};
 
@@ -435,9 +422,8 @@ static void elements_that_straddle_spans_are_put_together(void **state)
 }
 
 /* Whether it is alone in its spans or others come before and behind it. */
-static void an_element_that_straddles_spans_is_checked(void **state)
+TALK_TEST(an_element_that_straddles_spans_is_checked)
 {
-    struct talk *const talk = *state;
     const uint64_t streams[] = {begin(talk), talk_push_stream(talk, 2, 1)};
     const float values[] = {1.5F, INFINITY, 3.5F, 4.5F};
     const size_t span_bytes[] = {1, 6};
@@ -451,9 +437,8 @@ static void an_element_that_straddles_spans_is_checked(void **state)
 
 /* A part in two messages, with another session's part between them, whose shards come in another
  * order: each shard has one version in the answer. */
-static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
+TALK_TEST(parts_of_two_sessions_may_arrive_between_each_other)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk), other = talk_push_stream(talk, 2, 1);
     const float values[] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct talk_part both = push_of(1, SMALL, values, 4);
@@ -486,9 +471,8 @@ static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
     expect_shard(talk, SMALL + 1, twos, 4);
 }
 
-static void staleness_is_what_a_shard_gained_since_it_was_pulled(void **state)
+TALK_TEST(staleness_is_what_a_shard_gained_since_it_was_pulled)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {1, 1, 1, 1};
     wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
@@ -511,9 +495,8 @@ static void staleness_is_what_a_shard_gained_since_it_was_pulled(void **state)
         "reply StatsReply pushes 5 pulls 0 refused 0 duplicates 0 staleness 3 of 2 staged 0\n");
 }
 
-static void a_part_of_many_chunks_is_applied_where_it_belongs(void **state)
+TALK_TEST(a_part_of_many_chunks_is_applied_where_it_belongs)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     enum { elements = 3u << 18 }; /* 3 MiB: three chunks, three blocks */
@@ -538,9 +521,8 @@ static void a_part_of_many_chunks_is_applied_where_it_belongs(void **state)
     test_free(held);
 }
 
-static void a_thousand_small_variables_are_one_push_and_one_answer(void **state)
+TALK_TEST(a_thousand_small_variables_are_one_push_and_one_answer)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.staging_bytes_max = 8u << 20;
@@ -564,9 +546,8 @@ static void a_thousand_small_variables_are_one_push_and_one_answer(void **state)
     test_free(values);
 }
 
-static void a_large_new_variable_is_filled_a_slice_at_a_time(void **state)
+TALK_TEST(a_large_new_variable_is_filled_a_slice_at_a_time)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.block_bytes = 0;
@@ -631,9 +612,8 @@ static void assign_three(
 }
 
 /* The third piece overlaps the second: here that lies before the first, below behind it. */
-static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(void **state)
+TALK_TEST(a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[60], expected[40] = {0};
 
@@ -649,9 +629,8 @@ static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(v
     expect_shard(talk, LARGE, expected, 40);
 }
 
-static void a_piece_waits_for_any_of_those_before_it(void **state)
+TALK_TEST(a_piece_waits_for_any_of_those_before_it)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[60], expected[40] = {0};
 
@@ -665,33 +644,4 @@ static void a_piece_waits_for_any_of_those_before_it(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
     assert_int_equal(talk->computes, 2);
     expect_shard(talk, LARGE, expected, 40);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_large_part_is_computed_in_slices),
-        talk_test(a_busy_shard_can_wait_and_others_go_on),
-        talk_test(all_that_wait_for_a_shard_have_their_turns_one_after_the_other),
-        talk_test(a_part_before_the_one_that_is_being_applied_is_not_taken),
-        talk_test(a_part_that_is_being_applied_comes_again_as_it_was),
-        talk_test(pieces_of_one_shard_are_applied_in_their_order),
-        talk_test(a_part_of_two_variables_is_seen_whole_or_not_at_all),
-        talk_test(without_one_operation_a_pull_sees_half_a_part),
-        talk_test(adams_count_is_the_shards_count_of_its_pushes),
-        talk_test(a_push_that_also_adds_counts_for_adam),
-        talk_test(a_push_names_hyperparameters_over_the_variables_own),
-        talk_test(elements_that_straddle_spans_are_put_together),
-        talk_test(an_element_that_straddles_spans_is_checked),
-        talk_test(parts_of_two_sessions_may_arrive_between_each_other),
-        talk_test(staleness_is_what_a_shard_gained_since_it_was_pulled),
-        talk_test(a_part_of_many_chunks_is_applied_where_it_belongs),
-        talk_test(a_thousand_small_variables_are_one_push_and_one_answer),
-        talk_test(a_large_new_variable_is_filled_a_slice_at_a_time),
-        talk_test(a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is),
-        talk_test(a_piece_waits_for_any_of_those_before_it),
-        talk_test(a_part_of_many_blocks_is_computed_so_many_slices_at_a_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,10 +4,8 @@
 #include "lane_opened.h"
 #include "step.h"
 
-static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
+TALK_TEST(a_ps_that_is_not_ps_0_says_whom_to_ask)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     wire_join_request join = WIRE_JOIN_REQUEST_INIT;
     const struct lane_event call = {
@@ -19,10 +17,8 @@ static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
 }
 
 /* Its configuration has the ps in another order. */
-static void who_takes_another_ps_for_ps_0_is_shown_both_lists(void **state)
+TALK_TEST(who_takes_another_ps_for_ps_0_is_shown_both_lists)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     char *addresses[] = {"h1:1", "h0:1"};
     wire_join_request join = WIRE_JOIN_REQUEST_INIT;
@@ -44,9 +40,8 @@ static void who_takes_another_ps_for_ps_0_is_shown_both_lists(void **state)
     talk_expect(talk, "failed NOT_CONTROLLER\n");
 }
 
-static void lists_and_stats_need_no_session(void **state)
+TALK_TEST(lists_and_stats_need_no_session)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 1, 0);
@@ -72,9 +67,8 @@ static void lists_and_stats_need_no_session(void **state)
 }
 
 /* Whoever exports metrics reads what Stats says, without a message. */
-static void the_numbers_of_a_ps_are_those_of_stats(void **state)
+TALK_TEST(the_numbers_of_a_ps_are_those_of_stats)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct lane_numbers numbers;
 
@@ -103,9 +97,8 @@ static void the_numbers_of_a_ps_are_those_of_stats(void **state)
 }
 
 /* A job's name of 62 bytes, two for each character. */
-static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
+TALK_TEST(a_long_name_of_a_task_is_whole_in_lists_and_stats)
 {
-    struct talk *const talk = *state;
     char job[63];
 
     for (size_t i = 0; i + 2 < sizeof job; i += 2)
@@ -135,9 +128,8 @@ static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
               "staged 0\n");
 }
 
-static void times_are_in_ms_and_pushes_weigh_what_their_workers_said(void **state)
+TALK_TEST(times_are_in_ms_and_pushes_weigh_what_their_workers_said)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk); /* given */
     struct talk_part heavy = part(1, 0);
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -168,9 +160,8 @@ static void times_are_in_ms_and_pushes_weigh_what_their_workers_said(void **stat
 }
 
 /* The caller's are gone when the lane is made. */
-static void a_lane_keeps_copies_of_its_configuration(void **state)
+TALK_TEST(a_lane_keeps_copies_of_its_configuration)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     char first[] = "h0:1", second[] = "h1:1", version[] = "test";
     const char *addresses[] = {first, second};
@@ -192,9 +183,8 @@ static void a_lane_keeps_copies_of_its_configuration(void **state)
 }
 
 /* The ps knows no list of ps that it could compare with that of the call. */
-static void a_ps_without_a_list_says_that_it_is_not_ps_0(void **state)
+TALK_TEST(a_ps_without_a_list_says_that_it_is_not_ps_0)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     char *addresses[] = {"h1:1", "h0:1"};
     wire_join_request join = WIRE_JOIN_REQUEST_INIT;
@@ -213,9 +203,8 @@ static void a_ps_without_a_list_says_that_it_is_not_ps_0(void **state)
 }
 
 /* It was told only its own address. */
-static void a_list_of_one_ps_is_no_other_list(void **state)
+TALK_TEST(a_list_of_one_ps_is_no_other_list)
 {
-    struct talk *const talk = *state;
     const struct lane_config config = talk_config();
     char *addresses[] = {"h1:1"};
     wire_join_request join = WIRE_JOIN_REQUEST_INIT;
@@ -232,9 +221,8 @@ static void a_list_of_one_ps_is_no_other_list(void **state)
 }
 
 /* As many as one answer names, so that what is short is found within it. */
-static void a_list_that_memory_ends_says_that_there_is_more(void **state)
+TALK_TEST(a_list_that_memory_ends_says_that_there_is_more)
 {
-    struct talk *const talk = *state;
     const wire_list_request request = WIRE_LIST_REQUEST_INIT;
     struct lane_event call = {
         .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &request.base};
@@ -266,9 +254,8 @@ static void a_list_that_memory_ends_says_that_there_is_more(void **state)
     assert_true(failed > 0 && ended > 0);
 }
 
-static void a_ps_without_a_version_says_none(void **state)
+TALK_TEST(a_ps_without_a_version_says_none)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.version = NULL;
@@ -277,10 +264,9 @@ static void a_ps_without_a_version_says_none(void **state)
     assert_string_equal(talk_stats(talk)->version, "");
 }
 
-static void a_ps_that_is_told_to_terminate_logs_it_once(void **state)
+TALK_TEST(a_ps_that_is_told_to_terminate_logs_it_once)
 {
     static const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 1, 0); /* the ps waits for its commit */
@@ -290,24 +276,4 @@ static void a_ps_that_is_told_to_terminate_logs_it_once(void **state)
 
     assert_int_equal(
         talk_times_said(talk, "ps 1 was told to terminate: it finishes what is in flight"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
-        talk_test(who_takes_another_ps_for_ps_0_is_shown_both_lists),
-        talk_test(lists_and_stats_need_no_session),
-        talk_test(the_numbers_of_a_ps_are_those_of_stats),
-        talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
-        talk_test(times_are_in_ms_and_pushes_weigh_what_their_workers_said),
-        talk_test(a_lane_keeps_copies_of_its_configuration),
-        talk_test(a_ps_without_a_list_says_that_it_is_not_ps_0),
-        talk_test(a_list_of_one_ps_is_no_other_list),
-        talk_test(a_list_that_memory_ends_says_that_there_is_more),
-        talk_test(a_ps_without_a_version_says_none),
-        talk_test(a_ps_that_is_told_to_terminate_logs_it_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

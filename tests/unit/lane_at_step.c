@@ -74,9 +74,8 @@ answer_at(struct talk *talk, const struct members *members, uint64_t at_step)
     return answer_to(talk, &event);
 }
 
-static void a_pull_waits_for_its_step_and_has_nothing_of_the_next(void **state)
+TALK_TEST(a_pull_waits_for_its_step_and_has_nothing_of_the_next)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -98,9 +97,8 @@ static void a_pull_waits_for_its_step_and_has_nothing_of_the_next(void **state)
     assert_non_null(strstr(talk->text, "pulled 3 [3] 35\n"));
 }
 
-static void who_comes_too_late_is_told_the_newest_step(void **state)
+TALK_TEST(who_comes_too_late_is_told_the_newest_step)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -120,9 +118,8 @@ static void who_comes_too_late_is_told_the_newest_step(void **state)
         "pull at that one, or a later one");
 }
 
-static void an_answer_says_its_step(void **state)
+TALK_TEST(an_answer_says_its_step)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -136,9 +133,8 @@ static void an_answer_says_its_step(void **state)
 }
 
 /* It is not the step's end that it waits for, then. */
-static void who_waits_for_something_else_is_told_that_it_is_too_late(void **state)
+TALK_TEST(who_waits_for_something_else_is_told_that_it_is_too_late)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct asked asked = {.request = 1, .at_step = 1, .after_sequence = 9};
     struct lane_event event = {.kind = LANE_EVENT_PULL, .stream = talk_pull_stream(talk, 1)};
@@ -160,9 +156,8 @@ static void who_waits_for_something_else_is_told_that_it_is_too_late(void **stat
 }
 
 /* Both are whole at once, in one step of the lane. */
-static void who_waits_for_the_first_of_two_hears_that_the_second_is_over_too(void **state)
+TALK_TEST(who_waits_for_the_first_of_two_hears_that_the_second_is_over_too)
 {
-    struct talk *const talk = *state;
     const struct lane_config config = talk_config(); /* without records, for which all look */
     struct members members = begin_bare(talk, 2, 2, &config);
 
@@ -180,9 +175,8 @@ static void who_waits_for_the_first_of_two_hears_that_the_second_is_over_too(voi
     assert_int_equal(talk_times_said(talk, "pulled 1 error STEP_OVER"), 1);
 }
 
-static void all_messages_of_an_answer_are_of_that_step(void **state)
+TALK_TEST(all_messages_of_an_answer_are_of_that_step)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
     float values[LARGE], found[LARGE];
 
@@ -205,9 +199,8 @@ static void all_messages_of_an_answer_are_of_that_step(void **state)
 }
 
 /* Its shards become free one after the other, before it is over. */
-static void while_the_next_step_is_applied_nothing_is_of_the_one_before(void **state)
+TALK_TEST(while_the_next_step_is_applied_nothing_is_of_the_one_before)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
     float values[LARGE] = {1};
     const struct asked other = {.request = 2, .at_step = 1, .shard = VARIABLE + 1};
@@ -229,9 +222,8 @@ static void while_the_next_step_is_applied_nothing_is_of_the_one_before(void **s
     talk_expect(talk, "pulled 1 error STEP_OVER\npulled 2 error STEP_OVER\ndone 2 [2]\n");
 }
 
-static void a_pull_at_no_step_has_whole_steps(void **state)
+TALK_TEST(a_pull_at_no_step_has_whole_steps)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     float values[2 * LARGE], found[2 * LARGE];
     struct talk_part part = contribution(1, values, LARGE);
@@ -262,9 +254,8 @@ static void a_pull_at_no_step_has_whole_steps(void **state)
 
 /* ---- steps that never come */
 
-static void a_ps_that_takes_no_steps_says_how_it_would(void **state)
+TALK_TEST(a_ps_that_takes_no_steps_says_how_it_would)
 {
-    struct talk *const talk = *state;
     struct members members = begin_with(talk, 1, 0);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -280,9 +271,8 @@ static void a_ps_that_takes_no_steps_says_how_it_would(void **state)
         "them in the cluster configuration of ps 0, or start it with --members");
 }
 
-static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
+TALK_TEST(steps_that_lack_a_lost_member_are_waited_for_no_longer)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -314,9 +304,8 @@ static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
         "2, which was lost; start the run again, or start ps 0 with --on-loss continue");
 }
 
-static void a_reader_hears_at_once_of_a_step_that_is_lost(void **state)
+TALK_TEST(a_reader_hears_at_once_of_a_step_that_is_lost)
 {
-    struct talk *const talk = *state;
     const struct lane_config config = talk_config(); /* without records, for which all look */
     const struct members members = begin_bare(talk, 2, 2, &config);
 
@@ -355,16 +344,12 @@ static void lose_two(struct talk *talk, bool later_first)
     assert_non_null(strstr(talk->refused, "it lacks the contribution of worker 2"));
 }
 
-static void of_two_lost_members_the_first_step_that_lacks_one_counts(void **state)
-{
-    lose_two(*state, false);
-}
+TALK_TEST(of_two_lost_members_the_first_step_that_lacks_one_counts) { lose_two(talk, false); }
 
-static void so_it_does_when_that_one_is_lost_later(void **state) { lose_two(*state, true); }
+TALK_TEST(so_it_does_when_that_one_is_lost_later) { lose_two(talk, true); }
 
-static void the_largest_step_that_there_is_is_waited_for_as_any(void **state)
+TALK_TEST(the_largest_step_that_there_is_is_waited_for_as_any)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -378,9 +363,8 @@ static void the_largest_step_that_there_is_is_waited_for_as_any(void **state)
     assert_int_equal((int)answer->reason, SUMAC_REASON_TIMED_OUT);
 }
 
-static void a_wait_names_who_is_missing(void **state)
+TALK_TEST(a_wait_names_who_is_missing)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -401,10 +385,9 @@ static void a_wait_names_who_is_missing(void **state)
 }
 
 /* All have come, and their variable is being written to. */
-static void a_wait_for_which_none_is_missing_says_so(void **state)
+TALK_TEST(a_wait_for_which_none_is_missing_says_so)
 {
     static const float values[LARGE];
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     const uint64_t observer = open_observer(talk);
     struct talk_part part = contribution(1, values, LARGE);
@@ -429,9 +412,8 @@ static void a_wait_for_which_none_is_missing_says_so(void **state)
     talk_compute(talk);
 }
 
-static void who_asks_for_nothing_asks_who_is_missing(void **state)
+TALK_TEST(who_asks_for_nothing_asks_who_is_missing)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
     const struct asked asked = {.request = 1, .at_step = 2, .of_nothing = true};
     struct lane_event event = {.kind = LANE_EVENT_PULL, .stream = members.pull};
@@ -453,9 +435,8 @@ static void who_asks_for_nothing_asks_who_is_missing(void **state)
                          "60 s); see the log of each missing task");
 }
 
-static void who_asks_for_nothing_at_a_step_that_is_over_hears_that(void **state)
+TALK_TEST(who_asks_for_nothing_at_a_step_that_is_over_hears_that)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
     const struct asked asked = {.request = 8, .at_step = 1, .of_nothing = true};
     struct lane_event event = {
@@ -471,10 +452,9 @@ static void who_asks_for_nothing_at_a_step_that_is_over_hears_that(void **state)
     assert_int_equal(answer->status, SUMAC_OK);
 }
 
-static void who_waits_for_a_step_is_not_looked_at_for_anything_else(void **state)
+TALK_TEST(who_waits_for_a_step_is_not_looked_at_for_anything_else)
 {
     enum { waiting = 300 };
-    struct talk *const talk = *state;
     const struct lane_config config =
         talk_config(); /* without records, for which all are looked at */
     struct members members = begin_bare(talk, 2, 2, &config);
@@ -499,31 +479,4 @@ static void who_waits_for_a_step_is_not_looked_at_for_anything_else(void **state
 
     talk_expect(talk, "staged 2\ndone 2 [2]\n"); /* then */
     assert_in_range(talk->most_work, 1, waiting / 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_pull_waits_for_its_step_and_has_nothing_of_the_next),
-        talk_test(who_comes_too_late_is_told_the_newest_step),
-        talk_test(an_answer_says_its_step),
-        talk_test(who_waits_for_something_else_is_told_that_it_is_too_late),
-        talk_test(who_waits_for_the_first_of_two_hears_that_the_second_is_over_too),
-        talk_test(all_messages_of_an_answer_are_of_that_step),
-        talk_test(while_the_next_step_is_applied_nothing_is_of_the_one_before),
-        talk_test(a_pull_at_no_step_has_whole_steps),
-        talk_test(a_ps_that_takes_no_steps_says_how_it_would),
-        talk_test(steps_that_lack_a_lost_member_are_waited_for_no_longer),
-        talk_test(a_reader_hears_at_once_of_a_step_that_is_lost),
-        talk_test(the_largest_step_that_there_is_is_waited_for_as_any),
-        talk_test(a_wait_names_who_is_missing),
-        talk_test(who_asks_for_nothing_asks_who_is_missing),
-        talk_test(who_asks_for_nothing_at_a_step_that_is_over_hears_that),
-        talk_test(who_waits_for_a_step_is_not_looked_at_for_anything_else),
-        talk_test(a_wait_for_which_none_is_missing_says_so),
-        talk_test(of_two_lost_members_the_first_step_that_lacks_one_counts),
-        talk_test(so_it_does_when_that_one_is_lost_later),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

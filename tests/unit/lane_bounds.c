@@ -46,9 +46,8 @@ static void send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t
     talk_part(talk, stream, &part);
 }
 
-static void a_session_has_so_many_parts_that_are_not_done(void **state)
+TALK_TEST(a_session_has_so_many_parts_that_are_not_done)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     for (uint64_t sequence = 1; sequence <= LANE_PARTS_PER_SESSION_MAX; sequence++)
@@ -61,9 +60,8 @@ static void a_session_has_so_many_parts_that_are_not_done(void **state)
 }
 
 /* The same part over and over: as many as there may be, and one more. */
-static void a_message_has_so_many_parts(void **state)
+TALK_TEST(a_message_has_so_many_parts)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[LANE_PARTS_PER_SESSION_MAX + 1];
@@ -86,10 +84,9 @@ static void a_message_has_so_many_parts(void **state)
 }
 
 /* In an order that begins at neither end and never goes on where it was. */
-static void parts_come_and_come_again_in_any_order(void **state)
+TALK_TEST(parts_come_and_come_again_in_any_order)
 {
     enum { parts = 101, stride = 37 };
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     char said[32];
 
@@ -112,9 +109,8 @@ static void parts_come_and_come_again_in_any_order(void **state)
 }
 
 /* It keeps its bytes until the last of them is written. */
-static void a_part_that_is_being_applied_is_one_of_those(void **state)
+TALK_TEST(a_part_that_is_being_applied_is_one_of_those)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     static const float many[40] = {1};
     const struct talk_part large = {
@@ -135,9 +131,8 @@ static void a_part_that_is_being_applied_is_one_of_those(void **state)
 
 /* With all of them under way the connection is cut: those that come again are no more than
  * before. */
-static void parts_that_are_sent_again_do_not_count_again(void **state)
+TALK_TEST(parts_that_are_sent_again_do_not_count_again)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     for (uint64_t sequence = 1; sequence <= LANE_PARTS_PER_SESSION_MAX; sequence++)
@@ -155,9 +150,8 @@ static void parts_that_are_sent_again_do_not_count_again(void **state)
     assert_non_null(strstr(talk->text, "done 1024 [1024]\n"));
 }
 
-static void a_session_has_so_many_voided_pushes(void **state)
+TALK_TEST(a_session_has_so_many_voided_pushes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     for (uint64_t sequence = 1; sequence <= LANE_VOIDED_PER_SESSION_MAX; sequence++)
@@ -171,9 +165,8 @@ static void a_session_has_so_many_voided_pushes(void **state)
 
 /* Answers to a part that is sent over and over take of the grant, and of what is kept beside it for
  * refusals. */
-static void answers_that_are_not_read_take_of_the_grant(void **state)
+TALK_TEST(answers_that_are_not_read_take_of_the_grant)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
     const uint32_t max = (8192 + ANSWERS_BESIDE_BYTES_MAX - part_bytes) / ANSWER_ROOM_BYTES;
@@ -201,9 +194,8 @@ static void answers_that_are_not_read_take_of_the_grant(void **state)
 }
 
 /* With room for a few answers more, and for none of a part. */
-static void parts_take_of_what_answers_have_left_of_the_grant(void **state)
+TALK_TEST(parts_take_of_what_answers_have_left_of_the_grant)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const uint64_t stream = begin_with(talk, &config);
     const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
@@ -223,9 +215,8 @@ static void parts_take_of_what_answers_have_left_of_the_grant(void **state)
 }
 
 /* A client that counts its parts until they are done has the room for it. */
-static void a_duplicate_whose_versions_find_no_room_ends_the_stream(void **state)
+TALK_TEST(a_duplicate_whose_versions_find_no_room_ends_the_stream)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const uint64_t stream = begin_with(talk, &config);
     const float values[8] = {1};
@@ -247,9 +238,8 @@ static void a_duplicate_whose_versions_find_no_room_ends_the_stream(void **state
 
 /* As many pushes as a client may have in flight, each of many shards, sent twice, and not one
  * answer read. */
-static void a_client_that_keeps_to_its_grant_never_meets_the_bound(void **state)
+TALK_TEST(a_client_that_keeps_to_its_grant_never_meets_the_bound)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     enum { shards = 100, parts = 40, parts_in_flight_bytes = parts * (1024 + shards * 192 + 450) };
@@ -308,9 +298,8 @@ static uint32_t refuse_many(struct talk *talk, uint64_t stream)
 }
 
 /* A client takes messages of a few megabytes: answers with long texts go out in several. */
-static void answers_that_fill_a_message_go_on_in_the_next(void **state)
+TALK_TEST(answers_that_fill_a_message_go_on_in_the_next)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint32_t refusals = refuse_many(talk, stream);
     const uint32_t first = count_refused(talk);
@@ -328,10 +317,9 @@ static void answers_that_fill_a_message_go_on_in_the_next(void **state)
 }
 
 /* A part that is done is answered again, with its versions, whenever it comes again. */
-static void versions_that_fill_a_message_go_on_in_the_next(void **state)
+TALK_TEST(versions_that_fill_a_message_go_on_in_the_next)
 {
     enum { shards = 1024, times = 112 };
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     static const float values[shards];
     const struct talk_part part = {
@@ -354,9 +342,8 @@ static void versions_that_fill_a_message_go_on_in_the_next(void **state)
 }
 
 /* After it nothing more is said of them. */
-static void the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes(void **state)
+TALK_TEST(the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint32_t refusals = refuse_many(talk, stream);
 
@@ -375,10 +362,8 @@ static void the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes(void 
     assert_non_null(strstr(talk->text, "closed 0"));
 }
 
-static void a_stream_has_so_many_pulls(void **state)
+TALK_TEST(a_stream_has_so_many_pulls)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     const uint64_t stream = talk_pull_stream(talk, 1);
     talk_forget(talk);
@@ -427,10 +412,8 @@ static uint32_t pull_until_refused(struct talk *talk, uint64_t stream)
 }
 
 /* What a session has of its own nobody else can take. */
-static void pulls_that_wait_share_a_bound(void **state)
+TALK_TEST(pulls_that_wait_share_a_bound)
 {
-    struct talk *const talk = *state;
-
     begin_with_room_for_pulls(talk);
     const uint64_t stream = talk_pull_stream(talk, 1), other = talk_pull_stream(talk, 2);
     talk_forget(talk);
@@ -447,10 +430,8 @@ static void pulls_that_wait_share_a_bound(void **state)
 }
 
 /* Readers without a session wait for busy shards, or are too slow to read. */
-static void readers_without_a_session_have_at_most_half(void **state)
+TALK_TEST(readers_without_a_session_have_at_most_half)
 {
-    struct talk *const talk = *state;
-
     begin_with_room_for_pulls(talk);
     const uint64_t stream = talk_pull_stream(talk, 1), reader = talk_pull_stream(talk, 0);
     talk->deaf = reader;
@@ -487,9 +468,8 @@ static uint64_t pull_and_leave(struct talk *talk, uint8_t session)
 }
 
 /* However many come and go, what they leave waiting takes the room of readers. */
-static void a_closed_session_has_no_room_for_pulls_of_its_own(void **state)
+TALK_TEST(a_closed_session_has_no_room_for_pulls_of_its_own)
 {
-    struct talk *const talk = *state;
     uint64_t streams[10];
 
     begin_with_room_for_pulls(talk);
@@ -515,10 +495,8 @@ static void a_closed_session_has_no_room_for_pulls_of_its_own(void **state)
 }
 
 /* Though the other's stream is the newer one. */
-static void what_a_closed_session_has_no_room_for_ends_nobody_elses_pulls(void **state)
+TALK_TEST(what_a_closed_session_has_no_room_for_ends_nobody_elses_pulls)
 {
-    struct talk *const talk = *state;
-
     begin_with_room_for_pulls(talk); /* given: 56 places of readers are taken */
     talk_add(talk, UNASSIGNED, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
     (void)pull_and_leave(talk, 3);
@@ -539,10 +517,8 @@ static void what_a_closed_session_has_no_room_for_ends_nobody_elses_pulls(void *
 }
 
 /* One of 65 536 pieces that are not there takes as much as any. */
-static void pieces_take_room_for_as_long_as_their_pull_waits(void **state)
+TALK_TEST(pieces_take_room_for_as_long_as_their_pull_waits)
 {
-    struct talk *const talk = *state;
-
     begin_with_room_for_pulls(talk);
     const uint64_t stream = talk_pull_stream(talk, 1);
     talk_forget(talk);
@@ -573,10 +549,9 @@ static uint64_t riddle(struct talk *talk, uint64_t stream, uint64_t request, siz
 
 /* Of pulls of one size after the other few stay, and the memory between them serves no other size.
  * Pushes go on. */
-static void what_lies_between_the_pieces_of_pulls_is_bounded(void **state)
+TALK_TEST(what_lies_between_the_pieces_of_pulls_is_bounded)
 {
     enum { pulls_max = 4 << 20 };
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     uint64_t request = 0, most = 0;
     config.pulls_bytes_max = pulls_max;
@@ -604,9 +579,8 @@ static void what_lies_between_the_pieces_of_pulls_is_bounded(void **state)
 
 /* As if others had riddled the pool: it holds all that it may, and little of that is in use. What
  * was there goes on. */
-static void a_part_that_needs_more_than_the_pool_may_hold_is_refused(void **state)
+TALK_TEST(a_part_that_needs_more_than_the_pool_may_hold_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct sized_pool *const pool = &talk->lane->bytes;
 
@@ -634,10 +608,8 @@ static void a_part_that_needs_more_than_the_pool_may_hold_is_refused(void **stat
 }
 
 /* The least that there is of memory is kept for its pieces. */
-static void a_pull_of_no_pieces_takes_as_much_room_as_one_of_one(void **state)
+TALK_TEST(a_pull_of_no_pieces_takes_as_much_room_as_one_of_one)
 {
-    struct talk *const talk = *state;
-
     begin_with_room_for_pulls(talk);
     const uint64_t stream = talk_pull_stream(talk, 1);
 
@@ -648,9 +620,8 @@ static void a_pull_of_no_pieces_takes_as_much_room_as_one_of_one(void **state)
     assert_int_equal(talk->lane->pull_bytes, 0);
 }
 
-static void a_part_names_so_many_functions(void **state)
+TALK_TEST(a_part_names_so_many_functions)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_function function = WIRE_FUNCTION_INIT;
     wire_function *functions[FUNCTIONS_PER_PART_MAX + 1];
@@ -687,10 +658,8 @@ static void come_and_go(struct talk *talk, uint32_t number)
     talk_forget(talk);
 }
 
-static void a_ps_remembers_so_many_closed_sessions(void **state)
+TALK_TEST(a_ps_remembers_so_many_closed_sessions)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_close(talk, 1);
     talk_decide(talk, 1, 0, 0);
@@ -705,9 +674,8 @@ static void a_ps_remembers_so_many_closed_sessions(void **state)
     talk_expect(talk, "greeting\nrejoin\n");
 }
 
-static void smaller_bounds_of_sessions_are_said_and_take_less_memory(void **state)
+TALK_TEST(smaller_bounds_of_sessions_are_said_and_take_less_memory)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     struct lane *const usual = lane_create(&config, &memory_heap);
@@ -725,9 +693,8 @@ static void smaller_bounds_of_sessions_are_said_and_take_less_memory(void **stat
 }
 
 /* The bounds that the tests above reach. */
-static void a_greeting_says_the_bounds_that_are_in_force(void **state)
+TALK_TEST(a_greeting_says_the_bounds_that_are_in_force)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.sessions_max = 2;
@@ -745,38 +712,4 @@ static void a_greeting_says_the_bounds_that_are_in_force(void **state)
     assert_int_equal(talk->limits.header_bytes_max, WIRE_HEADER_BYTES_MAX);
     assert_int_equal(talk->limits.pull_request_bytes_max, WIRE_PULL_BYTES_MAX);
     assert_int_equal(talk->limits.streams_per_session_max, 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_session_has_so_many_parts_that_are_not_done),
-        talk_test(a_message_has_so_many_parts),
-        talk_test(parts_come_and_come_again_in_any_order),
-        talk_test(a_part_that_is_being_applied_is_one_of_those),
-        talk_test(parts_that_are_sent_again_do_not_count_again),
-        talk_test(a_session_has_so_many_voided_pushes),
-        talk_test(answers_that_are_not_read_take_of_the_grant),
-        talk_test(parts_take_of_what_answers_have_left_of_the_grant),
-        talk_test(a_duplicate_whose_versions_find_no_room_ends_the_stream),
-        talk_test(a_client_that_keeps_to_its_grant_never_meets_the_bound),
-        talk_test(answers_that_fill_a_message_go_on_in_the_next),
-        talk_test(versions_that_fill_a_message_go_on_in_the_next),
-        talk_test(the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes),
-        talk_test(a_stream_has_so_many_pulls),
-        talk_test(pulls_that_wait_share_a_bound),
-        talk_test(readers_without_a_session_have_at_most_half),
-        talk_test(a_closed_session_has_no_room_for_pulls_of_its_own),
-        talk_test(what_a_closed_session_has_no_room_for_ends_nobody_elses_pulls),
-        talk_test(pieces_take_room_for_as_long_as_their_pull_waits),
-        talk_test(what_lies_between_the_pieces_of_pulls_is_bounded),
-        talk_test(a_part_that_needs_more_than_the_pool_may_hold_is_refused),
-        talk_test(a_pull_of_no_pieces_takes_as_much_room_as_one_of_one),
-        talk_test(a_part_names_so_many_functions),
-        talk_test(a_ps_remembers_so_many_closed_sessions),
-        talk_test(a_greeting_says_the_bounds_that_are_in_force),
-        talk_test(smaller_bounds_of_sessions_are_said_and_take_less_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,8 @@
 /* lane_check.c -- the check of a lane's consistency objects to each wrong field of its sessions,
  * parts, streams, pulls and operations; and that of a ps to a wrong lane, controller or message. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "corrupt.h"
 #include "controller_state.h"
 #include "lane_talk.h"
@@ -120,9 +115,9 @@ static struct lane *crowd(struct talk *talk)
     return talk->lane;
 }
 
-static void a_wrong_run_is_found(void **state)
+TALK_TEST(a_wrong_run_is_found)
 {
-    struct lane *lane = crowd(*state);
+    struct lane *lane = crowd(talk);
     struct lane_part *part = lane->sessions.first->parts.first;
     struct row_list *list = part->in_session.next->runs[0].list;
 
@@ -140,9 +135,9 @@ static void a_wrong_run_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_wrong_part_is_found(void **state)
+TALK_TEST(a_wrong_part_is_found)
 {
-    struct lane *lane = crowd(*state);
+    struct lane *lane = crowd(talk);
     struct lane_session *session = lane->sessions.first;
     struct lane_part *part = session->parts.first, *refused = session->parts.last;
     struct shard *shard = part->entries[0].shard;
@@ -166,9 +161,9 @@ static void a_wrong_part_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_wrong_list_of_parts_is_found(void **state)
+TALK_TEST(a_wrong_list_of_parts_is_found)
 {
-    struct lane *lane = crowd(*state);
+    struct lane *lane = crowd(talk);
     struct lane_session *session = lane->sessions.first;
     struct lane_part *part = session->parts.first, *receiving = session->push_stream->receiving;
 
@@ -185,9 +180,9 @@ static void a_wrong_list_of_parts_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_wrong_session_is_found(void **state)
+TALK_TEST(a_wrong_session_is_found)
 {
-    struct lane *lane = crowd(*state);
+    struct lane *lane = crowd(talk);
     struct lane_session *session = lane->sessions.first, *other = session->in_lane.next;
     struct lane_session *closed = lane->closed_sessions.first;
 
@@ -220,9 +215,9 @@ static void a_wrong_session_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_wrong_sum_is_found(void **state)
+TALK_TEST(a_wrong_sum_is_found)
 {
-    struct lane *lane = crowd(*state);
+    struct lane *lane = crowd(talk);
 
     expect_right(lane);
 
@@ -240,12 +235,12 @@ static void a_wrong_sum_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_deleted_variable_of_a_part_is_checked(void **state)
+TALK_TEST(a_deleted_variable_of_a_part_is_checked)
 {
-    struct lane *lane = crowd(*state);
+    struct lane *lane = crowd(talk);
     struct variable *variable = lane->sessions.first->parts.first->entries[0].shard->variable;
 
-    talk_delete(*state, SMALL);
+    talk_delete(talk, SMALL);
     assert_true(variable->deleted);
     expect_right(lane);
 
@@ -276,10 +271,10 @@ static struct streams open_streams(struct talk *talk)
     return made;
 }
 
-static void a_wrong_stream_is_found(void **state)
+TALK_TEST(a_wrong_stream_is_found)
 {
-    struct streams streams = open_streams(*state);
-    struct lane *lane = ((struct talk *)*state)->lane;
+    struct streams streams = open_streams(talk);
+    struct lane *lane = talk->lane;
     struct lane_session forgotten = *lane->sessions.first;
     struct lane_stream *stranger = streams.younger;
 
@@ -311,10 +306,10 @@ static void a_wrong_stream_is_found(void **state)
     expect_right(lane);
 }
 
-static void an_ended_stream_that_has_something_to_say_is_found(void **state)
+TALK_TEST(an_ended_stream_that_has_something_to_say_is_found)
 {
-    struct streams streams = open_streams(*state);
-    struct lane *lane = ((struct talk *)*state)->lane;
+    struct streams streams = open_streams(talk);
+    struct lane *lane = talk->lane;
     struct lane_stream *stranger = streams.younger;
 
     expect_right(lane);
@@ -331,10 +326,10 @@ static void an_ended_stream_that_has_something_to_say_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_wrong_stream_of_a_stranger_is_found(void **state)
+TALK_TEST(a_wrong_stream_of_a_stranger_is_found)
 {
-    (void)open_streams(*state);
-    struct lane *lane = ((struct talk *)*state)->lane;
+    (void)open_streams(talk);
+    struct lane *lane = talk->lane;
     struct peers *peers = lane->peers;
     struct lane_stream *last = peers->strangers.last, *before = last->among_strangers.prev;
 
@@ -366,10 +361,10 @@ static struct streams pull_long(struct talk *talk)
     return streams;
 }
 
-static void a_wrong_pull_is_found(void **state)
+TALK_TEST(a_wrong_pull_is_found)
 {
-    struct streams streams = pull_long(*state);
-    struct lane *lane = ((struct talk *)*state)->lane;
+    struct streams streams = pull_long(talk);
+    struct lane *lane = talk->lane;
     struct lane_pull *first = streams.pull->pulls.first, *second = first->in_stream.next;
     struct shard *shard = first->pieces[0].shard;
 
@@ -398,9 +393,8 @@ static void a_wrong_pull_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_pull_that_was_passed_though_it_can_be_answered_is_found(void **state)
+TALK_TEST(a_pull_that_was_passed_though_it_can_be_answered_is_found)
 {
-    struct talk *talk = *state;
     struct lane *lane = crowd(talk);
     const uint64_t stream = talk_pull_stream(talk, 2);
 
@@ -412,9 +406,8 @@ static void a_pull_that_was_passed_though_it_can_be_answered_is_found(void **sta
     expect_right(lane);
 }
 
-static void a_wrong_answer_is_found(void **state)
+TALK_TEST(a_wrong_answer_is_found)
 {
-    struct talk *talk = *state;
     struct streams streams = open_streams(talk);
     struct lane *lane = talk->lane;
     const struct talk_part last = part_of(7, SMALL, (float[]){1, 1, 1, 1});
@@ -433,9 +426,8 @@ static void a_wrong_answer_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_wrong_operation_is_found(void **state)
+TALK_TEST(a_wrong_operation_is_found)
 {
-    struct talk *talk = *state;
     struct lane *lane = crowd(talk);
     struct lane_session *session = lane->sessions.first->in_lane.next;
 
@@ -463,9 +455,8 @@ static void a_wrong_operation_is_found(void **state)
     expect_right(lane);
 }
 
-static void a_wrong_ps_is_found(void **state)
+TALK_TEST(a_wrong_ps_is_found)
 {
-    struct talk *talk = *state;
     struct lane_config config = talk_config();
     struct check check = {.text = ""};
     const wire_peer_order order = WIRE_PEER_ORDER_INIT;
@@ -483,26 +474,4 @@ static void a_wrong_ps_is_found(void **state)
     corrupt(
         ps_core_check(core, &said), core->controller->variable_count, 1,
         "variables of the controller");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_wrong_run_is_found),
-        talk_test(a_wrong_part_is_found),
-        talk_test(a_wrong_list_of_parts_is_found),
-        talk_test(a_wrong_session_is_found),
-        talk_test(a_wrong_sum_is_found),
-        talk_test(a_deleted_variable_of_a_part_is_checked),
-        talk_test(a_wrong_stream_is_found),
-        talk_test(an_ended_stream_that_has_something_to_say_is_found),
-        talk_test(a_wrong_stream_of_a_stranger_is_found),
-        talk_test(a_wrong_pull_is_found),
-        talk_test(a_pull_that_was_passed_though_it_can_be_answered_is_found),
-        talk_test(a_wrong_answer_is_found),
-        talk_test(a_wrong_operation_is_found),
-        talk_test(a_wrong_ps_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

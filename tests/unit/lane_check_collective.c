@@ -16,11 +16,11 @@ static void expect_right(const struct lane *lane)
 }
 
 /* Worker 1 has come to round 1. Worker 2 has, too, and its push is not committed. */
-static void a_wrong_contribution_is_found(void **state)
+TALK_TEST(a_wrong_contribution_is_found)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 1, 1, 2, 3, 4);
     world.waits = true;
     come_with(&world, 2, 1, 2, 3, 4);
@@ -47,11 +47,11 @@ static void a_wrong_contribution_is_found(void **state)
 
 /* Two of three workers differ. Before they acknowledge the end, their contributions have no bytes.
  * After that the end is kept for the third worker. */
-static void a_wrong_count_of_rounds_that_failed_is_found(void **state)
+TALK_TEST(a_wrong_count_of_rounds_that_failed_is_found)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     struct lane *lane = world.talk->lane;
     world.collective.n_tasks = 3;
     come_with(&world, 1, 1, 2, 3, 4);
@@ -85,11 +85,11 @@ static void acknowledge_long(struct world *world, bool deaf)
     acknowledge(world, 2);
 }
 
-static void a_wrong_count_of_contributions_that_are_read_is_found(void **state)
+TALK_TEST(a_wrong_count_of_contributions_that_are_read_is_found)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     acknowledge_long(&world, true);
     struct lane *lane = world.talk->lane;
     assert_non_null(lane->parts->put_aside.first);
@@ -103,13 +103,13 @@ static void a_wrong_count_of_contributions_that_are_read_is_found(void **state)
     talk_release(world.talk);
 }
 
-static void a_wrong_contribution_whose_bytes_are_lent_is_found(void **state)
+TALK_TEST(a_wrong_contribution_whose_bytes_are_lent_is_found)
 {
     struct world world;
     struct lane_config config = talk_config();
 
     config.gathered_bytes_max = 8;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     acknowledge_long(&world, false);
     struct lane *lane = world.talk->lane;
     struct contribution *contribution = lane->parts->lent.first;
@@ -122,16 +122,4 @@ static void a_wrong_contribution_whose_bytes_are_lent_is_found(void **state)
     expect_right(lane);
 
     talk_release(world.talk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_wrong_contribution_is_found),
-        talk_test(a_wrong_count_of_rounds_that_failed_is_found),
-        talk_test(a_wrong_count_of_contributions_that_are_read_is_found),
-        talk_test(a_wrong_contribution_whose_bytes_are_lent_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

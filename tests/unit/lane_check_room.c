@@ -20,9 +20,8 @@ static void expect_right(const struct lane *lane)
 
 /* The claim of push 1 of session 1 is held, that of session 2 is reserved, that of session 3 waits.
  */
-static void a_wrong_claim_is_found(void **state)
+TALK_TEST(a_wrong_claim_is_found)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct lane *lane = talk->lane;
 
@@ -50,9 +49,8 @@ static void a_wrong_claim_is_found(void **state)
     expect_right(lane);
 }
 
-static void answers_of_the_pool_are_counted(void **state)
+TALK_TEST(answers_of_the_pool_are_counted)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct lane *lane = talk->lane;
     struct lane_stream *stream = lane_stream_find(lane, members.push[1]);
@@ -72,9 +70,8 @@ static void answers_of_the_pool_are_counted(void **state)
 }
 
 /* Session 1 contributes to steps 1 and 2, and has another push. A push of session 2 is refused. */
-static void a_wrong_contribution_to_a_step_is_found(void **state)
+TALK_TEST(a_wrong_contribution_to_a_step_is_found)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct lane *lane = talk->lane;
 
@@ -112,15 +109,4 @@ static void a_wrong_contribution_to_a_step_is_found(void **state)
     first->among_contributions.next = second->among_contributions.prev = NULL;
     second->step = 2;
     lane->step_places[2].contributions.first = second;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_wrong_claim_is_found),
-        talk_test(answers_of_the_pool_are_counted),
-        talk_test(a_wrong_contribution_to_a_step_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,7 +122,7 @@ static void expect_values(struct talk *talk, const struct talk_part *pushed)
 /* ---- applied ---- */
 
 /* In the middle of a run, behind what the pool's chunk has, and at its very beginning. */
-static void what_is_lent_is_applied_in_its_place_and_given_back_once(void **state)
+STATE_TEST(what_is_lent_is_applied_in_its_place_and_given_back_once, talk_setup, talk_teardown)
 {
     const uint32_t copied_first[] = {4, 0, 1};
 
@@ -146,9 +146,8 @@ static void what_is_lent_is_applied_in_its_place_and_given_back_once(void **stat
     (void)begin(*state, false);
 }
 
-static void vector_work_has_what_is_lent_until_it_has_run(void **state)
+TALK_TEST(vector_work_has_what_is_lent_until_it_has_run)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const struct talk_part pushed = part_of(1, LARGE);
 
@@ -166,9 +165,8 @@ static void vector_work_has_what_is_lent_until_it_has_run(void **state)
 }
 
 /* lane_talk replays what was recorded, at the end: the lent bytes are in it, as they were. */
-static void a_record_has_what_is_lent_until_it_is_written(void **state)
+TALK_TEST(a_record_has_what_is_lent_until_it_is_written)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, true);
     struct talk_part pushed = part_of(1, VARIABLE);
 
@@ -183,9 +181,8 @@ static void a_record_has_what_is_lent_until_it_is_written(void **state)
 
 /* ---- dropped ---- */
 
-static void a_part_that_breaks_off_gives_it_back(void **state)
+TALK_TEST(a_part_that_breaks_off_gives_it_back)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const struct talk_part pushed = part_of(1, VARIABLE);
 
@@ -198,9 +195,8 @@ static void a_part_that_breaks_off_gives_it_back(void **state)
     assert_int_equal(talk->lane->staged_bytes, 0);
 }
 
-static void a_part_that_is_refused_gives_it_back(void **state)
+TALK_TEST(a_part_that_is_refused_gives_it_back)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const struct talk_part pushed = part_of(1, VARIABLE);
 
@@ -212,9 +208,8 @@ static void a_part_that_is_refused_gives_it_back(void **state)
     assert_int_equal(lender.times_given, 1);
 }
 
-static void a_staged_part_that_is_passed_over_gives_it_back(void **state)
+TALK_TEST(a_staged_part_that_is_passed_over_gives_it_back)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const struct talk_part pushed = part_of(1, VARIABLE);
 
@@ -228,7 +223,7 @@ static void a_staged_part_that_is_passed_over_gives_it_back(void **state)
     assert_int_equal(talk->lane->staged_bytes, 0);
 }
 
-static void a_lane_that_ends_gives_it_back(void **state)
+STATE_TEST(a_lane_that_ends_gives_it_back, talk_setup, talk_teardown)
 {
     for (uint32_t records = 0; records < 2; records++) {
         struct talk *const talk = *state;
@@ -247,9 +242,8 @@ static void a_lane_that_ends_gives_it_back(void **state)
 
 /* ---- what it costs, and who has it without memory ---- */
 
-static void it_takes_of_the_grant_what_copied_bytes_take(void **state)
+TALK_TEST(it_takes_of_the_grant_what_copied_bytes_take)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const struct talk_part lent = part_of(1, VARIABLE), copied = part_of(2, VARIABLE);
     const struct lane_session *const session = lane_stream_find(talk->lane, stream)->session;
@@ -264,9 +258,8 @@ static void it_takes_of_the_grant_what_copied_bytes_take(void **state)
     talk_hang_up(talk, stream);
 }
 
-static void what_there_is_no_chunk_for_is_the_lenders_still(void **state)
+TALK_TEST(what_there_is_no_chunk_for_is_the_lenders_still)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const struct talk_part pushed = part_of(1, VARIABLE);
     struct pool *const chunks = &talk->lane->parts->chunks;
@@ -290,21 +283,4 @@ static void what_there_is_no_chunk_for_is_the_lenders_still(void **state)
     lane_part_refuse_memory(talk->lane, receiving(talk, stream)); /* as whoever lends does then */
     talk_hang_up(talk, stream);
     assert_int_equal(lender.times_given, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(what_is_lent_is_applied_in_its_place_and_given_back_once),
-        talk_test(vector_work_has_what_is_lent_until_it_has_run),
-        talk_test(a_record_has_what_is_lent_until_it_is_written),
-        talk_test(a_part_that_breaks_off_gives_it_back),
-        talk_test(a_part_that_is_refused_gives_it_back),
-        talk_test(a_staged_part_that_is_passed_over_gives_it_back),
-        talk_test(a_lane_that_ends_gives_it_back),
-        talk_test(it_takes_of_the_grant_what_copied_bytes_take),
-        talk_test(what_there_is_no_chunk_for_is_the_lenders_still),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

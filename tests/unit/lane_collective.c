@@ -10,11 +10,11 @@
 
 /* ---- what becomes of contributions ---- */
 
-static void all_hear_the_sum_when_the_last_has_come(void **state)
+TALK_TEST(all_hear_the_sum_when_the_last_has_come)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     ask(&world, 2); /* before anybody has contributed */
     come_with(&world, 2, 1, 2, 3, 4);
     talk_expect(world.talk, "staged 1\ndone 1 []\n");
@@ -34,12 +34,12 @@ static void all_hear_the_sum_when_the_last_has_come(void **state)
 }
 
 /* In order, float32 has 1e8 + 1 - 1e8 = 0, and 1e8 - 1e8 + 1 = 1. */
-static void it_is_summed_in_the_order_of_the_participants(void **state)
+TALK_TEST(it_is_summed_in_the_order_of_the_participants)
 {
     struct world world;
     static const float values[] = {0, 1e8f, 1, -1e8f};
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 3;
     world.shape[0] = 1;
     for (uint8_t i = 3; i > 0; i--)
@@ -51,11 +51,11 @@ static void it_is_summed_in_the_order_of_the_participants(void **state)
     talk_expect(world.talk, "met 1 float32 [1] 0\n");
 }
 
-static void a_mean_goes_by_the_weights(void **state)
+TALK_TEST(a_mean_goes_by_the_weights)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 3;
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_MEAN;
     come_with(&world, 1, 1, 2, 3, 4); /* 1 example */
@@ -71,11 +71,11 @@ static void a_mean_goes_by_the_weights(void **state)
 }
 
 /* The weights of a round are its own. */
-static void each_mean_is_divided_by_its_own_weights(void **state)
+TALK_TEST(each_mean_is_divided_by_its_own_weights)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_MEAN;
     for (uint64_t round = 1; round <= 3; round++) {
         world.collective.round = round;
@@ -89,11 +89,11 @@ static void each_mean_is_divided_by_its_own_weights(void **state)
     }
 }
 
-static void a_mean_of_nothing_is_an_error_for_all(void **state)
+TALK_TEST(a_mean_of_nothing_is_an_error_for_all)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_MEAN;
     world.weight = 0;
     come_with(&world, 1, 1, 2, 3, 4);
@@ -106,11 +106,11 @@ static void a_mean_of_nothing_is_an_error_for_all(void **state)
     talk_expect(world.talk, "pulled 1 error ZERO_WEIGHT\npulled 2 error ZERO_WEIGHT\n");
 }
 
-static void the_least_and_the_largest(void **state)
+TALK_TEST(the_least_and_the_largest)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_MIN;
     come_with(&world, 1, 1, 5, 3, 7);
     come_with(&world, 2, 2, 4, 3, -8);
@@ -127,11 +127,11 @@ static void the_least_and_the_largest(void **state)
 }
 
 /* Rows of other workers lie between its own when they are joined along the second axis. */
-static void gathered_along_an_axis(void **state)
+TALK_TEST(gathered_along_an_axis)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_GATHER;
     world.collective.n_tasks = 3;
     world.collective.n_shape = 2;
@@ -164,14 +164,14 @@ struct three {
     float values[6];
 };
 
-static void rows_are_concatenated(void **state)
+TALK_TEST(rows_are_concatenated)
 {
     struct world world;
     const struct two two = {{7, 5}, {1, 2, 3, 4}};
     const struct one one = {7, {5, 6}};
     const struct three expected = {{7, 5, 7}, {1, 2, 3, 4, 5, 6}};
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_CONCATENATE;
     world.collective.n_shape = 2;
     world.shape[1] = 2;
@@ -187,11 +187,11 @@ static void rows_are_concatenated(void **state)
     assert_memory_equal(world.talk->pulled, &expected, sizeof expected);
 }
 
-static void broadcast_from_the_root(void **state)
+TALK_TEST(broadcast_from_the_root)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_BROADCAST;
     world.collective.root = 1;
     come(&world, 1, NULL, 0);
@@ -233,21 +233,18 @@ static void sum_halves(struct talk *talk, uint32_t pull_chunk_bytes)
 }
 
 /* What comes of a half type is float32, and the result lies where it lay. */
-static void a_half_type_is_summed_as_float32(void **state) { sum_halves(*state, 0); }
+TALK_TEST(a_half_type_is_summed_as_float32) { sum_halves(talk, 0); }
 
-static void it_is_read_from_the_middle_of_what_was_computed_at_once(void **state)
-{
-    sum_halves(*state, 99999);
-}
+TALK_TEST(it_is_read_from_the_middle_of_what_was_computed_at_once) { sum_halves(talk, 99999); }
 
-static void a_large_one_is_computed_beside_and_lent(void **state)
+TALK_TEST(a_large_one_is_computed_beside_and_lent)
 {
     struct world world;
     float values[100], expected[100];
     struct lane_config config = talk_config();
 
     config.gathered_bytes_max = 8;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     world.shape[0] = 100;
     for (uint32_t i = 0; i < 100; i++) {
         values[i] = (float)i;
@@ -272,12 +269,12 @@ static void a_large_one_is_computed_beside_and_lent(void **state)
     expect_nothing_kept(&world);
 }
 
-static void what_is_half_read_stays_till_it_is_read(void **state)
+TALK_TEST(what_is_half_read_stays_till_it_is_read)
 {
     struct world world;
     float values[100] = {0};
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.shape[0] = 100;
     for (uint8_t i = 1; i <= 2; i++)
         come(&world, i, values, sizeof values);
@@ -296,12 +293,12 @@ static void what_is_half_read_stays_till_it_is_read(void **state)
 }
 
 /* One after the other: each is computed from its begin. */
-static void two_large_ones_are_computed_beside(void **state)
+TALK_TEST(two_large_ones_are_computed_beside)
 {
     struct world world;
     float values[100];
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.talk->holds_compute = true;
     world.shape[0] = 100;
     for (uint64_t round = 1; round <= 2; round++) {
@@ -323,12 +320,12 @@ static void two_large_ones_are_computed_beside(void **state)
     assert_memory_equal(world.talk->pulled, values, sizeof values);
 }
 
-static void a_large_one_is_computed_whole_after_a_small_one(void **state)
+TALK_TEST(a_large_one_is_computed_whole_after_a_small_one)
 {
     struct world world;
     float values[100], expected[100];
 
-    begin(&world, *state);
+    begin(&world, talk);
     for (uint8_t i = 1; i <= 2; i++)
         come_with(&world, i, 1, 2, 3, 4);
     world.collective.round = 2;
@@ -348,11 +345,11 @@ static void a_large_one_is_computed_whole_after_a_small_one(void **state)
 
 /* ---- how rounds end ---- */
 
-static void contributions_that_differ_are_an_error_for_all(void **state)
+TALK_TEST(contributions_that_differ_are_an_error_for_all)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 3;
     ask(&world, 3);
     come_with(&world, 1, 1, 2, 3, 4);
@@ -379,11 +376,11 @@ static void contributions_that_differ_are_an_error_for_all(void **state)
     expect_nothing_kept(&world);
 }
 
-static void the_time_of_the_first_is_over_for_all(void **state)
+TALK_TEST(the_time_of_the_first_is_over_for_all)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 3;
     world.collective.timeout_ms = 5000;
     come_with(&world, 1, 1, 2, 3, 4);
@@ -416,11 +413,11 @@ static void the_time_of_the_first_is_over_for_all(void **state)
     talk_expect(world.talk, "met 1 float32 [4] 3 6 9 12\n");
 }
 
-static void who_is_settled_is_not_waited_for(void **state)
+TALK_TEST(who_is_settled_is_not_waited_for)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 1, 1, 2, 3, 4);
     ask(&world, 1);
     talk_close(world.talk, 2);
@@ -440,11 +437,11 @@ static void who_is_settled_is_not_waited_for(void **state)
     expect_nothing_kept(&world);
 }
 
-static void what_it_had_contributed_counts_while_another_waits(void **state)
+TALK_TEST(what_it_had_contributed_counts_while_another_waits)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 3;
     come_with(&world, 2, 1, 2, 3, 4);
     come_with(&world, 3, 1, 2, 3, 4);
@@ -461,11 +458,11 @@ static void what_it_had_contributed_counts_while_another_waits(void **state)
 }
 
 /* Each contribution would take its room until the round's time is over. */
-static void a_round_ends_when_all_who_came_have_left(void **state)
+TALK_TEST(a_round_ends_when_all_who_came_have_left)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 3;
     world.collective.timeout_ms = UINT32_MAX;
     for (uint8_t i = 1; i <= 2; i++)
@@ -492,11 +489,11 @@ static void a_round_ends_when_all_who_came_have_left(void **state)
     expect_nothing_kept(&world);
 }
 
-static void a_round_waits_a_day_at_most(void **state)
+TALK_TEST(a_round_waits_a_day_at_most)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.timeout_ms = UINT32_MAX;
 
     come_with(&world, 1, 1, 2, 3, 4);
@@ -526,11 +523,11 @@ static void open_again(struct world *world, uint8_t session)
 }
 
 /* The others were told, and asked for it no more. */
-static void who_joins_anew_and_comes_late_is_told_how_the_round_failed(void **state)
+TALK_TEST(who_joins_anew_and_comes_late_is_told_how_the_round_failed)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     leave(&world, 2);
     come_with(&world, 1, 1, 2, 3, 4);
     acknowledge(&world, 1);
@@ -549,11 +546,11 @@ static void who_joins_anew_and_comes_late_is_told_how_the_round_failed(void **st
     expect_nothing_kept(&world);
 }
 
-static void who_comes_late_to_a_round_that_gave_way_is_told_that_it_is_over(void **state)
+TALK_TEST(who_comes_late_to_a_round_that_gave_way_is_told_that_it_is_over)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.timeout_ms = 1;
     for (uint64_t round = 1; round <= ROUNDS_KEPT_OF_NAME_MAX + 2; round++) {
         world.collective.round = round;
@@ -573,11 +570,11 @@ static void who_comes_late_to_a_round_that_gave_way_is_told_that_it_is_over(void
     }
 }
 
-static void who_has_joined_anew_is_waited_for(void **state)
+TALK_TEST(who_has_joined_anew_is_waited_for)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 1, 1, 2, 3, 4);
     talk_close(world.talk, 2);
     open_again(&world, AGAIN);
@@ -591,12 +588,12 @@ static void who_has_joined_anew_is_waited_for(void **state)
     assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 2 4 6 8"), 1);
 }
 
-static void so_is_who_is_about_to(void **state)
+TALK_TEST(so_is_who_is_about_to)
 {
     struct world world;
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 1, 1, 2, 3, 4);
     ask(&world, 1);
     cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
@@ -612,12 +609,12 @@ static void so_is_who_is_about_to(void **state)
 }
 
 /* The round has its contribution from the attempt before. */
-static void another_attempt_that_comes_again_gets_the_result_after_the_others(void **state)
+TALK_TEST(another_attempt_that_comes_again_gets_the_result_after_the_others)
 {
     struct world world;
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 2, 1, 2, 3, 4);
     cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
     talk_close_for(world.talk, 2, &cause);
@@ -638,12 +635,12 @@ static void another_attempt_that_comes_again_gets_the_result_after_the_others(vo
 }
 
 /* Behind a push of the same session, which is still computed. */
-static void so_is_a_contribution_that_is_on_its_way(void **state)
+TALK_TEST(so_is_a_contribution_that_is_on_its_way)
 {
     struct world world;
     float values[100] = {0};
 
-    begin(&world, *state);
+    begin(&world, talk);
     talk_variable(world.talk, 5, 100, UPDATE_ASSIGN_ADD);
     world.talk->holds_compute = true;
     talk_part(
@@ -664,11 +661,11 @@ static void so_is_a_contribution_that_is_on_its_way(void **state)
     assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 2 4 6 8"), 1);
 }
 
-static void that_the_ps_stood_still_is_nobodys_time(void **state)
+TALK_TEST(that_the_ps_stood_still_is_nobodys_time)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     for (uint8_t i = 1; i <= 2; i++) {
         world.collective.round = i;
         world.collective.timeout_ms = i * 2000;
@@ -688,11 +685,11 @@ static void that_the_ps_stood_still_is_nobodys_time(void **state)
 
 /* One that is over is what it was; whoever waits for one that is open hears at once that it never
  * will be whole. */
-static void another_epoch_ends_the_open_rounds(void **state)
+TALK_TEST(another_epoch_ends_the_open_rounds)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 1, 1, 2, 3, 4);
     ask(&world, 1);
     world.collective.round = 2;
@@ -711,11 +708,11 @@ static void another_epoch_ends_the_open_rounds(void **state)
     assert_int_equal(talk_times_said(world.talk, "exit 138 STATE_LOST"), 1);
 }
 
-static void many_rounds_leave_nothing(void **state)
+TALK_TEST(many_rounds_leave_nothing)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     for (uint64_t round = 1; round <= 2000; round++) {
         world.collective.round = round;
         for (uint8_t i = 1; i <= 2; i++)
@@ -728,42 +725,4 @@ static void many_rounds_leave_nothing(void **state)
         talk_forget(world.talk);
     }
     expect_nothing_kept(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(all_hear_the_sum_when_the_last_has_come),
-        talk_test(it_is_summed_in_the_order_of_the_participants),
-        talk_test(a_mean_goes_by_the_weights),
-        talk_test(each_mean_is_divided_by_its_own_weights),
-        talk_test(a_mean_of_nothing_is_an_error_for_all),
-        talk_test(the_least_and_the_largest),
-        talk_test(gathered_along_an_axis),
-        talk_test(rows_are_concatenated),
-        talk_test(broadcast_from_the_root),
-        talk_test(a_half_type_is_summed_as_float32),
-        talk_test(it_is_read_from_the_middle_of_what_was_computed_at_once),
-        talk_test(a_large_one_is_computed_beside_and_lent),
-        talk_test(what_is_half_read_stays_till_it_is_read),
-        talk_test(two_large_ones_are_computed_beside),
-        talk_test(a_large_one_is_computed_whole_after_a_small_one),
-        talk_test(contributions_that_differ_are_an_error_for_all),
-        talk_test(the_time_of_the_first_is_over_for_all),
-        talk_test(who_is_settled_is_not_waited_for),
-        talk_test(what_it_had_contributed_counts_while_another_waits),
-        talk_test(a_round_ends_when_all_who_came_have_left),
-        talk_test(a_round_waits_a_day_at_most),
-        talk_test(who_has_joined_anew_is_waited_for),
-        talk_test(who_joins_anew_and_comes_late_is_told_how_the_round_failed),
-        talk_test(who_comes_late_to_a_round_that_gave_way_is_told_that_it_is_over),
-        talk_test(so_is_who_is_about_to),
-        talk_test(another_attempt_that_comes_again_gets_the_result_after_the_others),
-        talk_test(so_is_a_contribution_that_is_on_its_way),
-        talk_test(that_the_ps_stood_still_is_nobodys_time),
-        talk_test(another_epoch_ends_the_open_rounds),
-        talk_test(many_rounds_leave_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,11 +78,11 @@ static void replace(struct world *world) { replace_by(world, 2, AGAIN, 2, 2); }
 
 #define heard(world, text) assert_int_equal(talk_times_said((world).talk, text), 1)
 
-static void a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it(void **state)
+TALK_TEST(a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     world.talk->shows_logs = true;
     come_as(&world, 1, 73, 1, 1);
 
@@ -98,11 +98,11 @@ static void a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it(
 }
 
 /* An attempt is known to the others from its first contribution on. */
-static void a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet(void **state)
+TALK_TEST(a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     come_as(&world, 1, 1, 1, 0);
     replace(&world);
     assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
@@ -114,11 +114,11 @@ static void a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet(void *
 }
 
 /* Tasks that were all lost are started again one after the other. */
-static void a_first_round_awaits_a_task_that_was_lost_before_and_one_that_is_lost(void **state)
+TALK_TEST(a_first_round_awaits_a_task_that_was_lost_before_and_one_that_is_lost)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     lose(&world, 1);
     lose(&world, 2);
     open_as(&world, 3, 1, 2);
@@ -136,11 +136,11 @@ static void a_first_round_awaits_a_task_that_was_lost_before_and_one_that_is_los
     heard(world, "met 5 float32 [1] 8");
 }
 
-static void a_first_round_ends_when_a_task_has_left(void **state)
+TALK_TEST(a_first_round_ends_when_a_task_has_left)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     come_as(&world, 1, 1, 1, 0);
 
     settle_for(&world, 2, WIRE_CLOSE_LEFT, 0); /* when */
@@ -164,11 +164,11 @@ static void push_alone(struct world *world, uint8_t session)
     talk_part(world->talk, world->push[session], &part);
 }
 
-static void a_round_says_that_the_worker_which_left_was_not_synchronous(void **state)
+TALK_TEST(a_round_says_that_the_worker_which_left_was_not_synchronous)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     world.talk->shows_logs = true;
     come_as(&world, 1, 1, 1, 0);
     push_alone(&world, 2);
@@ -181,11 +181,11 @@ static void a_round_says_that_the_worker_which_left_was_not_synchronous(void **s
                "asynchronous; start all workers with the same SUMAC_SYNCHRONOUS");
 }
 
-static void a_round_whose_time_is_over_says_that_a_worker_is_not_synchronous(void **state)
+TALK_TEST(a_round_whose_time_is_over_says_that_a_worker_is_not_synchronous)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     world.talk->shows_logs = true;
     world.collective.timeout_ms = 300;
     push_alone(&world, 2);
@@ -199,11 +199,11 @@ static void a_round_whose_time_is_over_says_that_a_worker_is_not_synchronous(voi
 }
 
 /* Its attempt is known: it has kept step before, whatever it pushes beside. */
-static void a_worker_that_came_before_is_not_called_asynchronous(void **state)
+TALK_TEST(a_worker_that_came_before_is_not_called_asynchronous)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     world.collective.timeout_ms = 300;
     push_alone(&world, 2);
     come_as(&world, 1, 2, 1, 1);
@@ -214,11 +214,11 @@ static void a_worker_that_came_before_is_not_called_asynchronous(void **state)
 }
 
 /* The others were started again, and do not know its attempt. */
-static void a_worker_that_has_only_met_is_not_called_asynchronous(void **state)
+TALK_TEST(a_worker_that_has_only_met_is_not_called_asynchronous)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     come_as(&world, 1, 1, 1, 0);
     come_as(&world, 2, 1, 1, 1);
     acknowledge(&world, 1);
@@ -233,11 +233,11 @@ static void a_worker_that_has_only_met_is_not_called_asynchronous(void **state)
     heard(world, "pulled 3 error ROUND_TIMED_OUT"); /* then */
 }
 
-static void a_round_whose_worker_has_left_says_to_look_at_its_log(void **state)
+TALK_TEST(a_round_whose_worker_has_left_says_to_look_at_its_log)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     world.talk->shows_logs = true;
     come_as(&world, 1, 1, 1, 0);
 
@@ -248,11 +248,11 @@ static void a_round_whose_worker_has_left_says_to_look_at_its_log(void **state)
         "worker 2 did not contribute, and its session is over: it has left; see its log");
 }
 
-static void a_round_ends_when_the_attempt_that_it_waits_for_is_lost(void **state)
+TALK_TEST(a_round_ends_when_the_attempt_that_it_waits_for_is_lost)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     world.talk->shows_logs = true;
     come_as(&world, 1, 2, 1, 1);
 
@@ -264,11 +264,11 @@ static void a_round_ends_when_the_attempt_that_it_waits_for_is_lost(void **state
                "start all of them again");
 }
 
-static void a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told(void **state)
+TALK_TEST(a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     come_as(&world, 1, 73, 1, 0);
     replace(&world);
     world.talk->shows_logs = true;
@@ -298,11 +298,11 @@ static void begin_after_a_failure(struct world *world, struct talk *talk)
     heard(*world, "pulled 1 error MEMBER_GONE");
 }
 
-static void a_later_attempt_that_came_first_is_told_when_the_others_come(void **state)
+TALK_TEST(a_later_attempt_that_came_first_is_told_when_the_others_come)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     replace(&world);
     come_as(&world, AGAIN, 1, 0, 2);
     assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
@@ -313,11 +313,11 @@ static void a_later_attempt_that_came_first_is_told_when_the_others_come(void **
     heard(world, "pulled 1 error MEMBER_GONE");
 }
 
-static void all_rounds_that_it_had_come_to_end_with_that(void **state)
+TALK_TEST(all_rounds_that_it_had_come_to_end_with_that)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     replace(&world);
     for (uint64_t round = 1; round <= 3; round++)
         come_as(&world, AGAIN, round, 0, 2);
@@ -329,11 +329,11 @@ static void all_rounds_that_it_had_come_to_end_with_that(void **state)
 }
 
 /* Another attempt is about to join. */
-static void a_wait_names_a_task_that_had_joined(void **state)
+TALK_TEST(a_wait_names_a_task_that_had_joined)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     come_as(&world, 1, 1, 1, 0);
     settle_for(&world, 2, WIRE_CLOSE_NEWER_ATTEMPT, 2);
     talk_tick(world.talk, 2000);
@@ -345,11 +345,11 @@ static void a_wait_names_a_task_that_had_joined(void **state)
     assert_null(strstr(stats->waits[0], "start each missing task"));
 }
 
-static void a_wait_says_that_a_task_was_lost(void **state)
+TALK_TEST(a_wait_says_that_a_task_was_lost)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     come_as(&world, 1, 1, 1, 0);
     settle_for(&world, 2, WIRE_CLOSE_LEASE_OVER, 0);
     talk_tick(world.talk, 2000);
@@ -360,11 +360,11 @@ static void a_wait_says_that_a_task_was_lost(void **state)
     talk_forget(world.talk);
 }
 
-static void a_later_attempt_does_not_take_the_place_of_the_one_that_came(void **state)
+TALK_TEST(a_later_attempt_does_not_take_the_place_of_the_one_that_came)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     come_as(&world, 2, 1, 0, 1);
     come_as(&world, 1, 1, 1, 0);
     heard(world, "met 1 float32 [1] 3");
@@ -377,11 +377,11 @@ static void a_later_attempt_does_not_take_the_place_of_the_one_that_came(void **
 }
 
 /* Otherwise tasks that are all started again would hear of the earlier attempts for ever. */
-static void what_failed_is_forgotten_when_all_that_it_belongs_to_are_over(void **state)
+TALK_TEST(what_failed_is_forgotten_when_all_that_it_belongs_to_are_over)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     come_as(&world, 1, 73, 1, 1);
     replace(&world);
     acknowledge(&world, 1);
@@ -397,11 +397,11 @@ static void what_failed_is_forgotten_when_all_that_it_belongs_to_are_over(void *
     heard(world, "met 3 float32 [1] 7");
 }
 
-static void what_failed_does_not_keep_back_later_attempts_while_a_session_is_open(void **state)
+TALK_TEST(what_failed_does_not_keep_back_later_attempts_while_a_session_is_open)
 {
     struct world world;
 
-    begin_after_a_failure(&world, *state); /* given: the session of worker 1 is open */
+    begin_after_a_failure(&world, talk); /* given: the session of worker 1 is open */
     come_as(&world, AGAIN, 1, 0, 2);
     assert_int_equal(talk_times_said(world.talk, "pulled 4"), 0);
     replace_by(&world, 1, 3, 1, 2);
@@ -413,11 +413,11 @@ static void what_failed_does_not_keep_back_later_attempts_while_a_session_is_ope
 }
 
 /* It fails with attempt 2 of worker 2 alone: attempt 2 of worker 1 hears that, attempt 3 waits. */
-static void each_attempt_is_told_once_how_a_first_round_failed(void **state)
+TALK_TEST(each_attempt_is_told_once_how_a_first_round_failed)
 {
     struct world world;
 
-    begin_after_a_failure(&world, *state); /* given */
+    begin_after_a_failure(&world, talk); /* given */
     come_as(&world, AGAIN, 1, 0, 2);
     come_as(&world, 1, 2, 1, 1);
     heard(world, "pulled 4 error MEMBER_GONE");
@@ -435,13 +435,12 @@ static void each_attempt_is_told_once_how_a_first_round_failed(void **state)
     heard(world, "met 5 float32 [1] 11");
 }
 
-static void
-who_asks_for_a_round_that_is_over_before_it_comes_hears_of_it_when_it_has_come(void **state)
+TALK_TEST(who_asks_for_a_round_that_is_over_before_it_comes_hears_of_it_when_it_has_come)
 {
     uint64_t attempts[] = {0, 1};
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     world.collective.timeout_ms = 300;
     come_as(&world, 1, 1, 1, 0);
     talk_tick(world.talk, 300);
@@ -457,11 +456,11 @@ who_asks_for_a_round_that_is_over_before_it_comes_hears_of_it_when_it_has_come(v
     heard(world, "pulled 2 error ROUND_TIMED_OUT"); /* then */
 }
 
-static void an_attempt_hears_how_its_own_round_ended_when_a_later_one_has_begun(void **state)
+TALK_TEST(an_attempt_hears_how_its_own_round_ended_when_a_later_one_has_begun)
 {
     struct world world;
 
-    begin_after_a_failure(&world, *state); /* given */
+    begin_after_a_failure(&world, talk); /* given */
     come_as(&world, AGAIN, 1, 0, 2);
     talk_forget(world.talk);
 
@@ -471,11 +470,11 @@ static void an_attempt_hears_how_its_own_round_ended_when_a_later_one_has_begun(
     assert_int_equal(talk_times_said(world.talk, "pulled 4"), 0);
 }
 
-static void what_was_forgotten_of_earlier_attempts_does_not_end_rounds_of_later_ones(void **state)
+TALK_TEST(what_was_forgotten_of_earlier_attempts_does_not_end_rounds_of_later_ones)
 {
     struct world world;
 
-    begin_after_a_failure(&world, *state); /* given */
+    begin_after_a_failure(&world, talk); /* given */
     for (uint64_t round = 2; round <= ROUNDS_KEPT_OF_NAME_MAX + 2; round++)
         come_as(&world, 1, round, 1, 1);
     acknowledge(&world, 1);
@@ -487,14 +486,14 @@ static void what_was_forgotten_of_earlier_attempts_does_not_end_rounds_of_later_
     assert_int_equal(talk_times_said(world.talk, "pulled"), 0); /* then */
 }
 
-static void an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones(void **state)
+TALK_TEST(an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones)
 {
     struct world world;
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     uint64_t attempts[] = {1, 1};
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     replace(&world);
     world.collective.split = true;
     come_as(&world, AGAIN, 2, 1, 2);
@@ -515,14 +514,14 @@ static void an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones(v
 }
 
 /* Before such a task comes, the round answers its pull only if an order has named its attempt. */
-static void who_asks_for_a_round_that_is_over_hears_of_it_when_ps_0_names_its_attempt(void **state)
+TALK_TEST(who_asks_for_a_round_that_is_over_hears_of_it_when_ps_0_names_its_attempt)
 {
     struct world world;
     wire_collective_end end = WIRE_COLLECTIVE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     uint64_t attempts[] = {1, 0};
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     world.collective.split = true;
     world.collective.attempts = attempts;
     world.collective.n_attempts = 2;
@@ -541,11 +540,11 @@ static void who_asks_for_a_round_that_is_over_hears_of_it_when_ps_0_names_its_at
     heard(world, "pulled 2 error MEMBER_GONE"); /* then */
 }
 
-static void who_names_another_attempt_as_its_own_is_refused(void **state)
+TALK_TEST(who_names_another_attempt_as_its_own_is_refused)
 {
     struct world world;
 
-    begin_attempts(&world, *state);
+    begin_attempts(&world, talk);
 
     come_as(&world, 1, 1, 7, 0);
 
@@ -553,11 +552,11 @@ static void who_names_another_attempt_as_its_own_is_refused(void **state)
 }
 
 /* One of the two rounds is split: its home sees both, and ps 0 alone says how a split one ends. */
-static void the_home_proposes_the_end_of_a_split_round_of_another_attempt(void **state)
+TALK_TEST(the_home_proposes_the_end_of_a_split_round_of_another_attempt)
 {
     struct world world;
 
-    begin_attempts(&world, *state); /* given */
+    begin_attempts(&world, talk); /* given */
     replace(&world);
     world.shape[0] = 2; /* an element on each ps */
     world.collective.split = true;
@@ -570,38 +569,4 @@ static void the_home_proposes_the_end_of_a_split_round_of_another_attempt(void *
 
     heard(world, "report proposes h 1 MEMBER_GONE"); /* then */
     heard(world, "pulled 1 error MEMBER_GONE");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it),
-        talk_test(a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet),
-        talk_test(a_first_round_awaits_a_task_that_was_lost_before_and_one_that_is_lost),
-        talk_test(a_first_round_ends_when_a_task_has_left),
-        talk_test(a_round_says_that_the_worker_which_left_was_not_synchronous),
-        talk_test(a_round_whose_time_is_over_says_that_a_worker_is_not_synchronous),
-        talk_test(a_worker_that_came_before_is_not_called_asynchronous),
-        talk_test(a_worker_that_has_only_met_is_not_called_asynchronous),
-        talk_test(a_round_whose_worker_has_left_says_to_look_at_its_log),
-        talk_test(a_round_ends_when_the_attempt_that_it_waits_for_is_lost),
-        talk_test(a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told),
-        talk_test(what_failed_does_not_keep_back_later_attempts_while_a_session_is_open),
-        talk_test(each_attempt_is_told_once_how_a_first_round_failed),
-        talk_test(an_attempt_hears_how_its_own_round_ended_when_a_later_one_has_begun),
-        talk_test(what_was_forgotten_of_earlier_attempts_does_not_end_rounds_of_later_ones),
-        talk_test(an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones),
-        talk_test(who_asks_for_a_round_that_is_over_hears_of_it_when_ps_0_names_its_attempt),
-        talk_test(a_later_attempt_that_came_first_is_told_when_the_others_come),
-        talk_test(all_rounds_that_it_had_come_to_end_with_that),
-        talk_test(a_wait_names_a_task_that_had_joined),
-        talk_test(a_wait_says_that_a_task_was_lost),
-        talk_test(a_later_attempt_does_not_take_the_place_of_the_one_that_came),
-        talk_test(what_failed_is_forgotten_when_all_that_it_belongs_to_are_over),
-        talk_test(who_names_another_attempt_as_its_own_is_refused),
-        talk_test(the_home_proposes_the_end_of_a_split_round_of_another_attempt),
-        talk_test(who_asks_for_a_round_that_is_over_before_it_comes_hears_of_it_when_it_has_come),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

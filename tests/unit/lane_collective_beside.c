@@ -5,11 +5,11 @@
 
 #include "lane_collective.h"
 
-static void one_message_each_way_when_it_is_the_last_to_come(void **state)
+TALK_TEST(one_message_each_way_when_it_is_the_last_to_come)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     come_with(&world, 2, 1, 2, 3, 4);
     talk_expect(world.talk, ""); /* that it is done is said with what its round comes to */
@@ -24,11 +24,11 @@ static void one_message_each_way_when_it_is_the_last_to_come(void **state)
     expect_nothing_kept(&world);
 }
 
-static void an_answer_beside_says_of_which_state_it_is(void **state)
+TALK_TEST(an_answer_beside_says_of_which_state_it_is)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     talk_variable(world.talk, 10, 1, UPDATE_ASSIGN_ADD);
     talk_part(
         world.talk, world.push[3],
@@ -53,11 +53,11 @@ static void an_answer_beside_says_of_which_state_it_is(void **state)
 }
 
 /* Its client may need the room that the contribution has taken. */
-static void that_it_is_done_does_not_wait_long(void **state)
+TALK_TEST(that_it_is_done_does_not_wait_long)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     come_with(&world, 1, 1, 2, 3, 4);
     talk_tick(world.talk, 19);
@@ -69,13 +69,13 @@ static void that_it_is_done_does_not_wait_long(void **state)
 }
 
 /* The look at pulls whose time is over comes before the answer is late. */
-static void nor_does_it_when_another_pull_runs_out_of_time(void **state)
+TALK_TEST(nor_does_it_when_another_pull_runs_out_of_time)
 {
     struct world world;
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
     wire_collective_round other = WIRE_COLLECTIVE_ROUND_INIT;
 
-    begin(&world, *state);
+    begin(&world, talk);
     other.name = world.collective.name;
     other.round = 9;
     pull.request = 3;
@@ -94,11 +94,11 @@ static void nor_does_it_when_another_pull_runs_out_of_time(void **state)
     talk_expect(world.talk, "staged 1\ndone 1 []\n");
 }
 
-static void that_it_is_staged_does_not_wait_where_it_is_to_be_committed(void **state)
+TALK_TEST(that_it_is_staged_does_not_wait_where_it_is_to_be_committed)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = world.waits = true;
 
     come_with(&world, 1, 1, 2, 3, 4);
@@ -107,11 +107,11 @@ static void that_it_is_staged_does_not_wait_where_it_is_to_be_committed(void **s
 }
 
 /* What each of two brought lies in a place of its own. */
-static void what_is_gathered_is_said_beside_in_one(void **state)
+TALK_TEST(what_is_gathered_is_said_beside_in_one)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_GATHER;
     world.asks_beside = true;
     come_with(&world, 1, 1, 2, 3, 4);
@@ -122,11 +122,11 @@ static void what_is_gathered_is_said_beside_in_one(void **state)
         talk_times_said(world.talk, "beside met 1 float32 [8] [4 4] 1 2 3 4 5 6 7 8\n"), 1);
 }
 
-static void that_it_is_done_goes_with_what_does_not_wait(void **state)
+TALK_TEST(that_it_is_done_goes_with_what_does_not_wait)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     come_with(&world, 1, 1, 2, 3, 4);
     talk_expect(world.talk, "");
@@ -136,11 +136,11 @@ static void that_it_is_done_goes_with_what_does_not_wait(void **state)
     talk_expect(world.talk, "staged 1\nrefused 2 MALFORMED\ndone 1 []\ndone 2 voided\n");
 }
 
-static void what_fails_is_said_beside_too(void **state)
+TALK_TEST(what_fails_is_said_beside_too)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     come_with(&world, 1, 1, 2, 3, 4);
     world.shape[0] = 3;
@@ -151,14 +151,14 @@ static void what_fails_is_said_beside_too(void **state)
     assert_int_equal(talk_times_said(world.talk, "beside pulled 2 error STEP_DIFFERS"), 1);
 }
 
-static void a_long_one_is_not_answered_beside(void **state)
+TALK_TEST(a_long_one_is_not_answered_beside)
 {
     static float values[4097];
     struct lane_config config = talk_config();
     struct world world;
 
     config.staging_bytes_max = 1u << 20;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     world.asks_beside = true;
     world.shape[0] = 4096; /* 16 KiB */
     come(&world, 1, values, 4096 * sizeof *values);
@@ -177,14 +177,14 @@ static void a_long_one_is_not_answered_beside(void **state)
     assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4097]"), 1);
 }
 
-static void other_pulls_are_not_answered_beside(void **state)
+TALK_TEST(other_pulls_are_not_answered_beside)
 {
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
     wire_pull_request *pulls[] = {&pull};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     pull.request = 7;
     request.pulls = pulls;
     request.n_pulls = 1;
@@ -194,13 +194,13 @@ static void other_pulls_are_not_answered_beside(void **state)
     talk_expect(world.talk, "beside pulled 7 error MALFORMED\n");
 }
 
-static void one_with_a_payload_is_not_answered_beside(void **state)
+TALK_TEST(one_with_a_payload_is_not_answered_beside)
 {
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     uint8_t byte = 0;
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     ask_beside(&world, 1, &request);
     request.pulls[0]->payload = (wire_bytes){.len = 1, .data = &byte};
@@ -211,14 +211,14 @@ static void one_with_a_payload_is_not_answered_beside(void **state)
     assert_non_null(strstr(world.talk->refused, "has a payload"));
 }
 
-static void more_pulls_than_a_message_may_have_end_the_stream(void **state)
+TALK_TEST(more_pulls_than_a_message_may_have_end_the_stream)
 {
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
     wire_pull_request *pulls[WIRE_PUSH_PULLS_MAX + 1];
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     for (uint32_t i = 0; i <= WIRE_PUSH_PULLS_MAX; i++)
         pulls[i] = &pull;
     request.pulls = pulls;
@@ -229,14 +229,14 @@ static void more_pulls_than_a_message_may_have_end_the_stream(void **state)
     talk_expect(world.talk, "end of stream TOO_MANY_PIECES\n");
 }
 
-static void behind_a_commit_that_ends_the_stream_no_pull_is_taken(void **state)
+TALK_TEST(behind_a_commit_that_ends_the_stream_no_pull_is_taken)
 {
     static uint64_t waiting[WIRE_COMMIT_WAITING_MAX + 1];
     wire_commit commit = WIRE_COMMIT_INIT;
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     ask_beside(&world, 1, &request);
     commit.waiting = waiting;
@@ -249,7 +249,7 @@ static void behind_a_commit_that_ends_the_stream_no_pull_is_taken(void **state)
 }
 
 /* A message says sixteen. */
-static void many_pulls_beside_are_answered_in_several_messages(void **state)
+TALK_TEST(many_pulls_beside_are_answered_in_several_messages)
 {
     enum { count = 17 };
     wire_pull_request pulls[count];
@@ -258,7 +258,7 @@ static void many_pulls_beside_are_answered_in_several_messages(void **state)
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     asked.name = world.collective.name;
     asked.round = 1;
     for (uint32_t i = 0; i < count; i++) {
@@ -286,12 +286,12 @@ static void many_pulls_beside_are_answered_in_several_messages(void **state)
     assert_int_equal(talk_times_said(world.talk, "beside met 1"), count);
 }
 
-static void what_is_cancelled_beside_is_not_said(void **state)
+TALK_TEST(what_is_cancelled_beside_is_not_said)
 {
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     come_with(&world, 1, 1, 2, 3, 4);
     ask_beside(&world, 1, &request);
@@ -304,11 +304,11 @@ static void what_is_cancelled_beside_is_not_said(void **state)
     talk_expect(world.talk, "staged 1\ndone 1 []\nbeside met 2 float32 [4] 2 4 6 8\n");
 }
 
-static void with_its_stream_what_was_asked_beside_is_gone(void **state)
+TALK_TEST(with_its_stream_what_was_asked_beside_is_gone)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     come_with(&world, 1, 1, 2, 3, 4);
     talk_hang_up(world.talk, world.push[1]);
@@ -322,11 +322,11 @@ static void with_its_stream_what_was_asked_beside_is_gone(void **state)
     talk_expect(world.talk, "met 1 float32 [4] 2 4 6 8\n");
 }
 
-static void of_a_closed_session_nothing_is_said_beside(void **state)
+TALK_TEST(of_a_closed_session_nothing_is_said_beside)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.asks_beside = true;
     come_with(&world, 1, 1, 2, 3, 4);
 
@@ -336,29 +336,4 @@ static void of_a_closed_session_nothing_is_said_beside(void **state)
 
     assert_int_equal(talk_times_said(world.talk, "staged 1\ndone 1 []\nclosed 1"), 1);
     assert_int_equal(talk_times_said(world.talk, "beside"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(one_message_each_way_when_it_is_the_last_to_come),
-        talk_test(an_answer_beside_says_of_which_state_it_is),
-        talk_test(that_it_is_done_does_not_wait_long),
-        talk_test(nor_does_it_when_another_pull_runs_out_of_time),
-        talk_test(that_it_is_staged_does_not_wait_where_it_is_to_be_committed),
-        talk_test(what_is_gathered_is_said_beside_in_one),
-        talk_test(that_it_is_done_goes_with_what_does_not_wait),
-        talk_test(what_fails_is_said_beside_too),
-        talk_test(a_long_one_is_not_answered_beside),
-        talk_test(other_pulls_are_not_answered_beside),
-        talk_test(more_pulls_than_a_message_may_have_end_the_stream),
-        talk_test(what_is_cancelled_beside_is_not_said),
-        talk_test(with_its_stream_what_was_asked_beside_is_gone),
-        talk_test(of_a_closed_session_nothing_is_said_beside),
-        talk_test(one_with_a_payload_is_not_answered_beside),
-        talk_test(behind_a_commit_that_ends_the_stream_no_pull_is_taken),
-        talk_test(many_pulls_beside_are_answered_in_several_messages),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,11 +29,10 @@ static void gather(struct world *world)
 }
 
 /* Messages begin within a chunk and end in the next one. */
-static void a_result_of_several_chunks_is_read_across_them(void **state)
+TALK_TEST(a_result_of_several_chunks_is_read_across_them)
 {
     const struct lane_config config = roomy();
     struct world world;
-    struct talk *const talk = *state;
 
     begin_with(&world, talk, &config);
     gather(&world);
@@ -48,12 +47,11 @@ static void a_result_of_several_chunks_is_read_across_them(void **state)
 }
 
 /* Rows of just the size up to which they are copied. */
-static void short_rows_of_a_long_result_are_copied(void **state)
+TALK_TEST(short_rows_of_a_long_result_are_copied)
 {
     enum { rows = 8, columns = 4 };
     struct lane_config config = talk_config();
     struct world world;
-    struct talk *const talk = *state;
 
     config.gathered_bytes_max = columns * sizeof(float);
     begin_with(&world, talk, &config);
@@ -72,13 +70,13 @@ static void short_rows_of_a_long_result_are_copied(void **state)
 }
 
 /* The session is closed when what its pull reads has been chosen, and is not on disk yet. */
-static void a_result_that_waits_for_its_record_is_said_though_its_session_is_closed(void **state)
+TALK_TEST(a_result_that_waits_for_its_record_is_said_though_its_session_is_closed)
 {
     struct lane_config config = talk_config();
     struct world world;
 
     config.records = true;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     talk_recorded(world.talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_GATHER;
     come_with(&world, 1, 1, 2, 3, 4);
@@ -102,11 +100,10 @@ static void read_to_its_end(struct talk *talk, uint64_t stream, const char *word
 }
 
 /* Two results are being read when all have said that they want no more of them. */
-static void a_result_that_is_being_read_stays_when_another_has_been_read(void **state)
+TALK_TEST(a_result_that_is_being_read_stays_when_another_has_been_read)
 {
     enum { elements = 40, rounds = 2 };
     struct world world;
-    struct talk *const talk = *state;
 
     begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_GATHER;
@@ -162,12 +159,11 @@ static void come_beside_a_push(struct world *world, uint64_t shard, const float 
     free(payload);
 }
 
-static void what_follows_one_that_is_refused_is_read_from_its_place(void **state)
+TALK_TEST(what_follows_one_that_is_refused_is_read_from_its_place)
 {
     const struct lane_config config = roomy();
     const float pushed = 7;
     struct world world;
-    struct talk *const talk = *state;
 
     begin_with(&world, talk, &config);
     talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
@@ -181,12 +177,11 @@ static void what_follows_one_that_is_refused_is_read_from_its_place(void **state
     talk_expect(talk, "pulled 9 [1] 7\n");
 }
 
-static void what_follows_one_that_there_is_no_memory_for_is_read_from_its_place(void **state)
+TALK_TEST(what_follows_one_that_there_is_no_memory_for_is_read_from_its_place)
 {
     const struct lane_config config = roomy();
     const float pushed = 7;
     struct world world;
-    struct talk *const talk = *state;
 
     begin_with(&world, talk, &config);
     talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
@@ -208,18 +203,4 @@ static void what_follows_one_that_there_is_no_memory_for_is_read_from_its_place(
     talk_expect(talk, "staged 4\nrefused 3 OUT_OF_MEMORY\ndone 3 voided\ndone 4 [1]\n"); /* then */
     talk_pull(talk, world.pull[1], 9, VARIABLE, 1, 0);
     talk_expect(talk, "pulled 9 [1] 7\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_result_of_several_chunks_is_read_across_them),
-        talk_test(a_result_that_waits_for_its_record_is_said_though_its_session_is_closed),
-        talk_test(what_follows_one_that_there_is_no_memory_for_is_read_from_its_place),
-        talk_test(short_rows_of_a_long_result_are_copied),
-        talk_test(a_result_that_is_being_read_stays_when_another_has_been_read),
-        talk_test(what_follows_one_that_is_refused_is_read_from_its_place),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,12 +21,12 @@ static void expect_refused(struct world *world, const char *reason, const char *
     talk_forget(world->talk);
 }
 
-static void what_is_wrong_with_it_refuses_the_part(void **state)
+TALK_TEST(what_is_wrong_with_it_refuses_the_part)
 {
     struct world world;
     static const float four[] = {1, 2, 3, 4}, odd[] = {1, NAN, 3, 4};
 
-    begin(&world, *state);
+    begin(&world, talk);
     come(&world, 1, four, 12);
     expect_refused(&world, "MALFORMED", "declares 12 bytes for round 1 of collective h");
     come(&world, 1, odd, sizeof odd);
@@ -49,7 +49,7 @@ static void what_is_wrong_with_it_refuses_the_part(void **state)
 }
 
 /* At once: the round would wait out its time. */
-static void a_task_that_is_not_listed_is_refused(void **state)
+TALK_TEST(a_task_that_is_not_listed_is_refused)
 {
     static const char *const jobs[] = {"chief", "worker", "worker"};
     static const uint32_t indices[] = {0, 1, 2};
@@ -64,7 +64,7 @@ static void a_task_that_is_not_listed_is_refused(void **state)
     config.members_jobs = jobs; /* given */
     config.members_indices = indices;
     config.member_count = 3;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         memcpy(world.tasks, lists[i], sizeof lists[i]);
         come_with(&world, 1, 1, 2, 3, 4); /* when */
@@ -76,7 +76,7 @@ static void a_task_that_is_not_listed_is_refused(void **state)
     expect_nothing_kept(&world);
 }
 
-static void any_task_may_come_where_more_may_be_than_are_listed(void **state)
+TALK_TEST(any_task_may_come_where_more_may_be_than_are_listed)
 {
     static const char *const jobs[] = {"worker"};
     static const uint32_t indices[] = {1};
@@ -87,7 +87,7 @@ static void any_task_may_come_where_more_may_be_than_are_listed(void **state)
     config.members_indices = indices;
     config.member_count = 1;
     config.members_partial = true;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
 
     come_with(&world, 1, 1, 2, 3, 4);
 
@@ -95,11 +95,11 @@ static void any_task_may_come_where_more_may_be_than_are_listed(void **state)
     assert_int_equal(world.talk->lane->rounds.count, 1);
 }
 
-static void a_task_contributes_once(void **state)
+TALK_TEST(a_task_contributes_once)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 1, 1, 2, 3, 4);
     talk_forget(world.talk);
 
@@ -109,13 +109,13 @@ static void a_task_contributes_once(void **state)
 }
 
 /* They have their room, and their rounds are entered when their turn comes. */
-static void of_one_name_a_session_has_so_many_that_wait_for_their_turn(void **state)
+TALK_TEST(of_one_name_a_session_has_so_many_that_wait_for_their_turn)
 {
     struct world world;
     struct lane_config config = talk_config();
 
     config.staging_bytes_max = UINT64_C(4) << 22;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     world.waits = true;
     for (world.collective.round = 1; world.collective.round <= ROUNDS_OF_NAME_MAX;
          world.collective.round++)
@@ -133,13 +133,13 @@ static void of_one_name_a_session_has_so_many_that_wait_for_their_turn(void **st
     talk_expect(world.talk, "staged 66\n");
 }
 
-static void what_finds_no_room_is_refused(void **state)
+TALK_TEST(what_finds_no_room_is_refused)
 {
     struct world world;
     struct lane_config config = talk_config();
 
     config.collective_bytes_max = 4096;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     come_with(&world, 1, 1, 2, 3, 4);
     world.collective.round = 2;
     come_with(&world, 1, 1, 2, 3, 4);
@@ -154,7 +154,7 @@ static void what_finds_no_room_is_refused(void **state)
 }
 
 /* Its session has given back all of it, and its reader has yet to take it. */
-static void what_is_lent_of_a_result_takes_room(void **state)
+TALK_TEST(what_is_lent_of_a_result_takes_room)
 {
     struct world world;
     struct lane_config config = talk_config();
@@ -163,7 +163,7 @@ static void what_is_lent_of_a_result_takes_room(void **state)
     config.gathered_bytes_max = 8;
     config.pull_chunk_bytes = 4096;
     config.collective_bytes_max = 16384;
-    begin_with(&world, *state, &config); /* given */
+    begin_with(&world, talk, &config); /* given */
     world.shape[0] = 1000;
     world.talk->holds_released = true;
     come(&world, 1, values, sizeof values);
@@ -185,7 +185,7 @@ static void what_is_lent_of_a_result_takes_room(void **state)
 }
 
 /* More than pulls may take, and more than may lie between pieces. */
-static void contributions_take_none_of_the_room_of_pulls(void **state)
+TALK_TEST(contributions_take_none_of_the_room_of_pulls)
 {
     enum { elements = 1 << 18 };
     struct world world;
@@ -194,7 +194,7 @@ static void contributions_take_none_of_the_room_of_pulls(void **state)
 
     config.staging_bytes_max = 16u << 20;
     config.pulls_bytes_max = SIZED_POOL_EMPTY_BYTES_MAX / 2;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     talk_variable(world.talk, 5, 1, UPDATE_ASSIGN_ADD);
     world.shape[0] = elements;
     for (; world.collective.round <= 4; world.collective.round++)
@@ -210,11 +210,11 @@ static void contributions_take_none_of_the_room_of_pulls(void **state)
 }
 
 /* Two contributions of 32 bytes are combined in the step; more are vector work. */
-static void contributions_are_combined_at_once_up_to_so_many_bytes(void **state)
+TALK_TEST(contributions_are_combined_at_once_up_to_so_many_bytes)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.shape[0] = 8;
     for (uint8_t i = 1; i <= 2; i++)
         come_with(&world, i, 1, 2, 3, 4, 5, 6, 7, 8);
@@ -229,14 +229,14 @@ static void contributions_are_combined_at_once_up_to_so_many_bytes(void **state)
 }
 
 /* Its task joins and is replaced again and again; each attempt leaves a contribution. */
-static void a_round_that_nobody_who_came_waits_for_gives_way(void **state)
+TALK_TEST(a_round_that_nobody_who_came_waits_for_gives_way)
 {
     struct world world;
     struct lane_config config = talk_config();
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
 
     config.collective_bytes_max = 4096;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     for (world.collective.round = 1; world.collective.round <= 2; world.collective.round++)
         come_with(&world, 2, 1, 2, 3, 4);
     cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
@@ -256,11 +256,11 @@ static void a_round_that_nobody_who_came_waits_for_gives_way(void **state)
     assert_false(rounds_find(&world.talk->lane->rounds, &second)->over);
 }
 
-static void a_stranger_hears_nothing(void **state)
+TALK_TEST(a_stranger_hears_nothing)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 1, 1, 2, 3, 4);
     come_with(&world, 2, 1, 2, 3, 4);
     talk_forget(world.talk);
@@ -326,12 +326,12 @@ static const struct spoiled {
     {say_more, "with 6 bytes at 0: those of a contribution", 6},
 };
 
-static void what_does_not_go_with_a_contribution_refuses_it(void **state)
+TALK_TEST(what_does_not_go_with_a_contribution_refuses_it)
 {
     struct world world;
     static const float four[] = {1, 2, 3, 4};
 
-    begin(&world, *state);
+    begin(&world, talk);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         world.spoil = cases[i].spoil;
         come(&world, 1, four, cases[i].bytes);
@@ -340,11 +340,11 @@ static void what_does_not_go_with_a_contribution_refuses_it(void **state)
     expect_nothing_kept(&world);
 }
 
-static void what_is_for_a_synchronous_step_meets_nobody(void **state)
+TALK_TEST(what_is_for_a_synchronous_step_meets_nobody)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.spoil = be_synchronous;
 
     come_with(&world, 1, 1, 2, 3, 4);
@@ -353,10 +353,9 @@ static void what_is_for_a_synchronous_step_meets_nobody(void **state)
     expect_nothing_kept(&world);
 }
 
-static void who_is_no_chief_and_no_worker_contributes_nothing(void **state)
+TALK_TEST(who_is_no_chief_and_no_worker_contributes_nothing)
 {
     struct world world;
-    struct talk *talk = *state;
 
     talk->job = "evaluator";
     begin(&world, talk);
@@ -367,12 +366,12 @@ static void who_is_no_chief_and_no_worker_contributes_nothing(void **state)
 }
 
 /* By their sum a mean is divided, on every ps. */
-static void weights_are_numbers_that_can_be_added_up(void **state)
+TALK_TEST(weights_are_numbers_that_can_be_added_up)
 {
     struct world world;
     static const double weights[] = {0x1p61, 0x1p-61, INFINITY, NAN, -0x1p-1};
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_MEAN;
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
         world.weight = weights[i];
@@ -388,12 +387,12 @@ struct row {
 };
 
 /* As floats these are none. */
-static void row_indices_may_be_any_bits(void **state)
+TALK_TEST(row_indices_may_be_any_bits)
 {
     struct world world;
     const struct row row = {0x7fc000007fc00000, {1, 2}};
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_CONCATENATE;
     world.collective.n_tasks = 1;
     world.collective.n_shape = 2;
@@ -407,13 +406,13 @@ static void row_indices_may_be_any_bits(void **state)
     assert_memory_equal(world.talk->pulled, &row, sizeof row);
 }
 
-static void a_session_has_so_many_that_it_has_not_heard_of(void **state)
+TALK_TEST(a_session_has_so_many_that_it_has_not_heard_of)
 {
     struct world world;
     struct lane_config config = talk_config();
 
     config.parts_per_session_max = 4;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     for (; world.collective.round <= 4; world.collective.round++)
         come_with(&world, 1, 1, 2, 3, 4);
     talk_forget(world.talk);
@@ -427,13 +426,13 @@ static void a_session_has_so_many_that_it_has_not_heard_of(void **state)
 }
 
 /* A lane that is made again from its records may apply contributions earlier than this one. */
-static void contributions_that_wait_for_their_turn_are_among_them(void **state)
+TALK_TEST(contributions_that_wait_for_their_turn_are_among_them)
 {
     struct world world;
     struct lane_config config = talk_config();
 
     config.parts_per_session_max = 4;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     for (; world.collective.round <= 4; world.collective.round++) {
         world.waits = world.collective.round > 2;
         come_with(&world, 1, 1, 2, 3, 4);
@@ -445,11 +444,11 @@ static void contributions_that_wait_for_their_turn_are_among_them(void **state)
     talk_expect(world.talk, "refused 5 BUSY\n");
 }
 
-static void collectives_through_does_not_go_back(void **state)
+TALK_TEST(collectives_through_does_not_go_back)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 1;
     world.last[1] = 10;
     acknowledge(&world, 1);
@@ -474,12 +473,12 @@ acknowledge_except(struct world *world, uint8_t session, uint64_t *waiting, size
     talk_push(world->talk, world->push[session], &request, NULL, 0);
 }
 
-static void a_round_that_waits_keeps_no_result_of_later_ones(void **state)
+TALK_TEST(a_round_that_waits_keeps_no_result_of_later_ones)
 {
     struct world world;
     uint64_t waiting[] = {1, 3};
 
-    begin(&world, *state); /* given */
+    begin(&world, talk); /* given */
     const struct lane *lane = world.talk->lane;
     for (; world.collective.round <= 4; world.collective.round++) {
         come_with(&world, 1, 1, 2, 3, 4);
@@ -508,10 +507,9 @@ static void a_round_that_waits_keeps_no_result_of_later_ones(void **state)
 
 /* No other part of the commit is news: collectives_through stays before the round that waits. A
  * lane that is made of the records is compared at the end. */
-static void results_that_a_commit_gives_back_are_given_back_from_the_records_too(void **state)
+TALK_TEST(results_that_a_commit_gives_back_are_given_back_from_the_records_too)
 {
     struct world world;
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     uint64_t waiting[] = {1};
 
@@ -534,7 +532,7 @@ static void results_that_a_commit_gives_back_are_given_back_from_the_records_too
 }
 
 /* The records are compared with the lane at the end. */
-static void what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back(void **state)
+TALK_TEST(what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back)
 {
     struct lane_config config = talk_config();
     wire_commit commit = WIRE_COMMIT_INIT;
@@ -542,7 +540,7 @@ static void what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back
     struct world world;
 
     config.records = true;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     talk_recorded(world.talk);
     const uint64_t recorded = world.talk->last_record;
     commit.collectives_through = 7;
@@ -555,14 +553,14 @@ static void what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back
 }
 
 /* A contribution that waits may come later. */
-static void a_session_has_heard_of_what_is_before_the_first_that_waits(void **state)
+TALK_TEST(a_session_has_heard_of_what_is_before_the_first_that_waits)
 {
     struct world world;
     uint64_t waiting[] = {4};
     wire_commit commit = WIRE_COMMIT_INIT;
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
-    begin(&world, *state);
+    begin(&world, talk);
     const struct lane_session *const session = world.talk->lane->sessions.first;
     commit.collectives_through = 7;
     commit.waiting = waiting;
@@ -577,12 +575,12 @@ static void a_session_has_heard_of_what_is_before_the_first_that_waits(void **st
     assert_int_equal(session->collectives_through, 7);
 }
 
-static void a_commit_names_so_many_rounds_that_wait(void **state)
+TALK_TEST(a_commit_names_so_many_rounds_that_wait)
 {
     struct world world;
     static uint64_t waiting[WIRE_COMMIT_WAITING_MAX + 1];
 
-    begin(&world, *state);
+    begin(&world, talk);
     for (uint64_t i = 0; i <= WIRE_COMMIT_WAITING_MAX; i++)
         waiting[i] = i + 1;
     acknowledge_except(&world, 1, waiting, WIRE_COMMIT_WAITING_MAX);
@@ -614,12 +612,12 @@ pull_as(struct world *world, const char *name, size_t bytes, uint64_t at_step, s
     talk_step(world->talk, &event);
 }
 
-static void a_pull_names_a_round_and_nothing_else(void **state)
+TALK_TEST(a_pull_names_a_round_and_nothing_else)
 {
     char longest[COLLECTIVE_NAME_BYTES_MAX + 1];
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     talk_variable(world.talk, 5, 4, UPDATE_ASSIGN_ADD);
     talk_forget(world.talk);
 
@@ -640,11 +638,11 @@ static void a_pull_names_a_round_and_nothing_else(void **state)
     talk_expect(world.talk, ""); /* it waits */
 }
 
-static void of_a_closed_session_no_round_is_asked_for(void **state)
+TALK_TEST(of_a_closed_session_no_round_is_asked_for)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     talk_close(world.talk, 1);
     talk_forget(world.talk);
 
@@ -654,11 +652,11 @@ static void of_a_closed_session_no_round_is_asked_for(void **state)
     assert_non_null(strstr(world.talk->refused, "its session is closed"));
 }
 
-static void of_no_session_no_round_is_asked_for(void **state)
+TALK_TEST(of_no_session_no_round_is_asked_for)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.pull[1] = talk_pull_stream(world.talk, 0);
     talk_forget(world.talk);
 
@@ -666,39 +664,4 @@ static void of_no_session_no_round_is_asked_for(void **state)
 
     talk_expect(world.talk, "pulled 1 error SESSION_UNKNOWN\n");
     assert_non_null(strstr(world.talk->refused, "its session is not known"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(what_is_wrong_with_it_refuses_the_part),
-        talk_test(a_task_that_is_not_listed_is_refused),
-        talk_test(any_task_may_come_where_more_may_be_than_are_listed),
-        talk_test(a_task_contributes_once),
-        talk_test(of_one_name_a_session_has_so_many_that_wait_for_their_turn),
-        talk_test(what_finds_no_room_is_refused),
-        talk_test(what_is_lent_of_a_result_takes_room),
-        talk_test(contributions_take_none_of_the_room_of_pulls),
-        talk_test(contributions_are_combined_at_once_up_to_so_many_bytes),
-        talk_test(a_round_that_nobody_who_came_waits_for_gives_way),
-        talk_test(a_stranger_hears_nothing),
-        talk_test(what_does_not_go_with_a_contribution_refuses_it),
-        talk_test(what_is_for_a_synchronous_step_meets_nobody),
-        talk_test(who_is_no_chief_and_no_worker_contributes_nothing),
-        talk_test(weights_are_numbers_that_can_be_added_up),
-        talk_test(row_indices_may_be_any_bits),
-        talk_test(a_session_has_so_many_that_it_has_not_heard_of),
-        talk_test(contributions_that_wait_for_their_turn_are_among_them),
-        talk_test(collectives_through_does_not_go_back),
-        talk_test(a_round_that_waits_keeps_no_result_of_later_ones),
-        talk_test(results_that_a_commit_gives_back_are_given_back_from_the_records_too),
-        talk_test(a_commit_names_so_many_rounds_that_wait),
-        talk_test(a_pull_names_a_round_and_nothing_else),
-        talk_test(of_a_closed_session_no_round_is_asked_for),
-        talk_test(of_no_session_no_round_is_asked_for),
-        talk_test(what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back),
-        talk_test(a_session_has_heard_of_what_is_before_the_first_that_waits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,11 +17,11 @@ static void order_end(struct world *world, enum sumac_status status)
     talk_order_of(world->talk, collective, &end);
 }
 
-static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)
+TALK_TEST(a_split_round_passes_when_it_is_ordered_and_whole_here)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true; /* of four elements the last two are here */
     ask(&world, 1);
     come_with(&world, 1, 3, 4);
@@ -45,11 +45,11 @@ static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)
     expect_nothing_kept(&world);
 }
 
-static void what_is_ordered_to_fail_fails_for_who_comes_later_too(void **state)
+TALK_TEST(what_is_ordered_to_fail_fails_for_who_comes_later_too)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true;
     order_end(&world, SUMAC_DEADLINE_EXCEEDED);
     talk_forget(world.talk);
@@ -69,11 +69,11 @@ static void what_is_ordered_to_fail_fails_for_who_comes_later_too(void **state)
 }
 
 /* It passes, though it is not whole here. */
-static void the_first_order_of_a_round_counts(void **state)
+TALK_TEST(the_first_order_of_a_round_counts)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true;
     order_end(&world, SUMAC_OK);
     order_end(&world, SUMAC_DEADLINE_EXCEEDED);
@@ -88,11 +88,11 @@ static void the_first_order_of_a_round_counts(void **state)
 
 /* As by a ps 0 that begins again and does not know that this ps has answered: those who came have
  * heard of the round, and nothing says any more that it has been. */
-static void an_end_with_the_number_of_one_that_was_obeyed_begins_no_round(void **state)
+TALK_TEST(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true;
     come_with(&world, 1, 3, 4);
     come_with(&world, 2, 30, 40);
@@ -108,11 +108,11 @@ static void an_end_with_the_number_of_one_that_was_obeyed_begins_no_round(void *
 }
 
 /* By its name at home here, it is this ps that sees one that is not split beside one that is. */
-static void the_home_proposes_where_one_is_split_and_another_is_not(void **state)
+TALK_TEST(the_home_proposes_where_one_is_split_and_another_is_not)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     come_with(&world, 1, 1, 2, 3, 4);
     world.collective.split = true;
     talk_forget(world.talk);
@@ -142,13 +142,12 @@ static void propose_rounds(struct world *world, uint32_t rounds)
 }
 
 /* A report has at most eight rounds. */
-static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(void **state)
+TALK_TEST(what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report)
 {
     const uint32_t rounds = 10;
     struct world world;
 
-    begin(&world, *state);
-    struct talk *const talk = world.talk;
+    begin(&world, talk);
     talk->deaf = talk->controller;
     propose_rounds(&world, rounds); /* the first is said at once */
     assert_int_equal(talk_times_said(talk, "proposes h"), 1);
@@ -163,12 +162,11 @@ static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(voi
 }
 
 /* The report of the second round is still to be said when the stream breaks. */
-static void what_the_home_proposes_is_said_on_the_next_stream_of_ps_0(void **state)
+TALK_TEST(what_the_home_proposes_is_said_on_the_next_stream_of_ps_0)
 {
     struct world world;
 
-    begin(&world, *state);
-    struct talk *const talk = world.talk;
+    begin(&world, talk);
     talk->deaf = talk->controller;
     propose_rounds(&world, 2);
     assert_int_equal(talk_times_said(talk, "proposes h"), 1);
@@ -182,12 +180,11 @@ static void what_the_home_proposes_is_said_on_the_next_stream_of_ps_0(void **sta
 }
 
 /* The round is over here for all before ps 0 knows it. */
-static void what_all_have_left_is_not_proposed_any_more(void **state)
+TALK_TEST(what_all_have_left_is_not_proposed_any_more)
 {
     struct world world;
 
-    begin(&world, *state);
-    struct talk *const talk = world.talk;
+    begin(&world, talk);
     talk->deaf = talk->controller;
     propose_rounds(&world, 2);
     for (uint8_t i = 1; i <= 2; i++)
@@ -202,12 +199,11 @@ static void what_all_have_left_is_not_proposed_any_more(void **state)
     expect_nothing_kept(&world);
 }
 
-static void what_ps_0_has_ordered_is_not_proposed_any_more(void **state)
+TALK_TEST(what_ps_0_has_ordered_is_not_proposed_any_more)
 {
     struct world world;
 
-    begin(&world, *state);
-    struct talk *const talk = world.talk;
+    begin(&world, talk);
     talk->deaf = talk->controller;
     propose_rounds(&world, 2);
     order_end(&world, SUMAC_FAILED_PRECONDITION); /* of the second */
@@ -219,11 +215,11 @@ static void what_ps_0_has_ordered_is_not_proposed_any_more(void **state)
     assert_int_equal(talk_times_said(talk, "proposes"), 0);
 }
 
-static void who_asks_before_anybody_comes_hears_what_ps_0_orders(void **state)
+TALK_TEST(who_asks_before_anybody_comes_hears_what_ps_0_orders)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true;
     ask(&world, 1);
     talk_forget(world.talk);
@@ -233,14 +229,14 @@ static void who_asks_before_anybody_comes_hears_what_ps_0_orders(void **state)
     assert_int_equal(talk_times_said(world.talk, "pulled 1 error"), 1);
 }
 
-static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(void **state)
+TALK_TEST(what_the_home_proposes_waits_for_the_records_of_all_that_it_says)
 {
     struct lane_config config = talk_config();
     struct world world;
     uint64_t of_the_first = 0;
 
     config.records = true;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     talk_recorded(world.talk);
     for (uint32_t round = 1; round <= 2; round++) {
         world.collective.round = round;
@@ -259,13 +255,13 @@ static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(voi
 }
 
 /* A third takes part, and leaves. The records are compared with the lane at the end. */
-static void what_the_home_has_proposed_it_does_not_controller_by_its_records_either(void **state)
+TALK_TEST(what_the_home_has_proposed_it_does_not_controller_by_its_records_either)
 {
     struct lane_config config = talk_config();
     struct world world;
 
     config.records = true;
-    begin_with(&world, *state, &config);
+    begin_with(&world, talk, &config);
     world.collective.n_tasks = 3;
     come_with(&world, 1, 1, 2, 3, 4);
     world.collective.split = true;
@@ -281,11 +277,11 @@ static void what_the_home_has_proposed_it_does_not_controller_by_its_records_eit
 }
 
 /* It has contributed something else here than to ps 0, for which its round passed. */
-static void who_contributes_something_else_here_than_elsewhere_fails_the_round_here(void **state)
+TALK_TEST(who_contributes_something_else_here_than_elsewhere_fails_the_round_here)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     for (uint64_t round = 1; round <= 2; round++) { /* before the order, and after it */
         world.collective.round = round;
         world.collective.split = true;
@@ -310,12 +306,12 @@ static void who_contributes_something_else_here_than_elsewhere_fails_the_round_h
 }
 
 /* It names itself and worker 1. */
-static void a_stranger_ends_nothing_that_passes(void **state)
+TALK_TEST(a_stranger_ends_nothing_that_passes)
 {
     struct world world;
     uint64_t others[] = {2 * 1 + 1, 2 * 3 + 1};
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true;
     come_with(&world, 1, 3, 4);
     order_end(&world, SUMAC_OK);
@@ -330,11 +326,11 @@ static void a_stranger_ends_nothing_that_passes(void **state)
     assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
 }
 
-static void so_does_who_gives_a_mean_another_weight_here(void **state)
+TALK_TEST(so_does_who_gives_a_mean_another_weight_here)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true;
     world.collective.operation = SUMAC__V1__COLLECTIVE__OPERATION__OPERATION_MEAN;
     world.weight = 0;
@@ -352,11 +348,11 @@ static void so_does_who_gives_a_mean_another_weight_here(void **state)
 }
 
 /* It had contributed to ps 0 alone. */
-static void what_passed_elsewhere_does_not_wait_here_for_who_is_settled(void **state)
+TALK_TEST(what_passed_elsewhere_does_not_wait_here_for_who_is_settled)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true;
     come_with(&world, 1, 3, 4);
     order_end(&world, SUMAC_OK);
@@ -377,11 +373,11 @@ static void what_passed_elsewhere_does_not_wait_here_for_who_is_settled(void **s
     expect_ends_kept(&world, 2);
 }
 
-static void what_nobody_wants_any_more_is_gone_when_it_passes(void **state)
+TALK_TEST(what_nobody_wants_any_more_is_gone_when_it_passes)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.split = true;
     for (uint64_t round = 1; round <= 2; round++) {
         world.collective.round = round;
@@ -395,11 +391,11 @@ static void what_nobody_wants_any_more_is_gone_when_it_passes(void **state)
 }
 
 /* It has been proposed to ps 0 how it ends, and nobody else says so. */
-static void what_the_home_has_proposed_waits_for_its_order(void **state)
+TALK_TEST(what_the_home_has_proposed_waits_for_its_order)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 3;
     come_with(&world, 1, 1, 2, 3, 4);
     world.collective.split = true;
@@ -420,11 +416,11 @@ static void what_the_home_has_proposed_waits_for_its_order(void **state)
     expect_ends_kept(&world, 1);
 }
 
-static void nor_does_it_end_without_who_is_settled(void **state)
+TALK_TEST(nor_does_it_end_without_who_is_settled)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.collective.n_tasks = 3;
     come_with(&world, 1, 1, 2, 3, 4);
     world.collective.split = true;
@@ -438,31 +434,4 @@ static void nor_does_it_end_without_who_is_settled(void **state)
     order_end(&world, SUMAC_FAILED_PRECONDITION);
 
     assert_int_equal(talk_times_said(world.talk, "pulled 1 error ROUND_TIMED_OUT\n"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_split_round_passes_when_it_is_ordered_and_whole_here),
-        talk_test(what_is_ordered_to_fail_fails_for_who_comes_later_too),
-        talk_test(the_first_order_of_a_round_counts),
-        talk_test(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round),
-        talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
-        talk_test(what_the_home_has_proposed_it_does_not_controller_by_its_records_either),
-        talk_test(who_contributes_something_else_here_than_elsewhere_fails_the_round_here),
-        talk_test(so_does_who_gives_a_mean_another_weight_here),
-        talk_test(a_stranger_ends_nothing_that_passes),
-        talk_test(what_passed_elsewhere_does_not_wait_here_for_who_is_settled),
-        talk_test(what_nobody_wants_any_more_is_gone_when_it_passes),
-        talk_test(what_the_home_has_proposed_waits_for_its_order),
-        talk_test(nor_does_it_end_without_who_is_settled),
-        talk_test(what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report),
-        talk_test(what_the_home_proposes_is_said_on_the_next_stream_of_ps_0),
-        talk_test(what_all_have_left_is_not_proposed_any_more),
-        talk_test(what_ps_0_has_ordered_is_not_proposed_any_more),
-        talk_test(who_asks_before_anybody_comes_hears_what_ps_0_orders),
-        talk_test(what_the_home_proposes_waits_for_the_records_of_all_that_it_says),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,9 @@ static const struct wait {
      PULL_MS},
 };
 
-static void every_wait_for_a_round_ends_in_time_by_the_ticks_that_the_lane_asks_for(void **state)
+STATE_TEST(
+    every_wait_for_a_round_ends_in_time_by_the_ticks_that_the_lane_asks_for, talk_setup,
+    talk_teardown)
 {
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         const struct wait *wait = &waits[i];
@@ -135,10 +137,9 @@ static void every_wait_for_a_round_ends_in_time_by_the_ticks_that_the_lane_asks_
 }
 
 /* The round was whole before, and its result is vector work. */
-static void a_ps_that_terminates_waits_for_what_it_combines(void **state)
+TALK_TEST(a_ps_that_terminates_waits_for_what_it_combines)
 {
     struct world world;
-    struct talk *const talk = *state;
     float values[100] = {1};
 
     begin(&world, talk); /* given */
@@ -158,10 +159,9 @@ static void a_ps_that_terminates_waits_for_what_it_combines(void **state)
 }
 
 /* One message of it is out, and the next waits for its reader. */
-static void a_ps_that_terminates_waits_for_a_result_that_is_half_read(void **state)
+TALK_TEST(a_ps_that_terminates_waits_for_a_result_that_is_half_read)
 {
     struct world world;
-    struct talk *const talk = *state;
     float values[100] = {1};
 
     begin(&world, talk); /* given */
@@ -182,10 +182,9 @@ static void a_ps_that_terminates_waits_for_a_result_that_is_half_read(void **sta
 }
 
 /* A round may be large: no step does all of it, also of a ps that terminates. */
-static void a_ps_that_terminates_combines_beside_its_steps(void **state)
+TALK_TEST(a_ps_that_terminates_combines_beside_its_steps)
 {
     struct world world;
-    struct talk *const talk = *state;
     float values[100] = {1};
 
     begin(&world, talk); /* given */
@@ -207,11 +206,10 @@ static void a_ps_that_terminates_combines_beside_its_steps(void **state)
 
 /* The records of both are compared with the lane at the end. The contribution that the round is
  * combined in is the last that comes. */
-static void records_of_a_small_round_are_of_what_came(void **state)
+TALK_TEST(records_of_a_small_round_are_of_what_came)
 {
     struct lane_config config = talk_config();
     struct world world;
-    struct talk *const talk = *state;
 
     config.records = true;
     begin_with(&world, talk, &config);
@@ -234,10 +232,9 @@ static void records_of_a_small_round_are_of_what_came(void **state)
 }
 
 /* The first round's vector work is out, and the second is small enough for a step. */
-static void a_small_round_waits_for_the_large_one_before_it(void **state)
+TALK_TEST(a_small_round_waits_for_the_large_one_before_it)
 {
     struct world world;
-    struct talk *const talk = *state;
     float values[100] = {1};
 
     begin(&world, talk); /* given */
@@ -260,11 +257,10 @@ static void a_small_round_waits_for_the_large_one_before_it(void **state)
 }
 
 /* The end is of this ps alone: a ps that starts again reads it in the records. */
-static void a_round_that_timed_out_is_over_by_its_records(void **state)
+TALK_TEST(a_round_that_timed_out_is_over_by_its_records)
 {
     struct lane_config config = talk_config();
     struct world world;
-    struct talk *const talk = *state;
 
     config.records = true;
     begin_with(&world, talk, &config);
@@ -287,11 +283,11 @@ static void name_a_function(wire_part *header, wire_piece *piece)
     piece->function = 1;
 }
 
-static void a_contribution_with_a_function_is_refused(void **state)
+TALK_TEST(a_contribution_with_a_function_is_refused)
 {
     struct world world;
 
-    begin(&world, *state);
+    begin(&world, talk);
     world.spoil = name_a_function;
 
     come_with(&world, 1, 1, 2, 3, 4);
@@ -301,11 +297,10 @@ static void a_contribution_with_a_function_is_refused(void **state)
 }
 
 /* A message of the answer ends within a row of a participant. */
-static void long_rows_that_are_gathered_go_on_in_the_next_message(void **state)
+TALK_TEST(long_rows_that_are_gathered_go_on_in_the_next_message)
 {
     enum { columns = 20, rows = 2 };
     struct world world;
-    struct talk *const talk = *state;
     float ones[rows * columns], twos[rows * columns], result[2 * rows * columns];
 
     begin(&world, talk);
@@ -334,10 +329,9 @@ static void long_rows_that_are_gathered_go_on_in_the_next_message(void **state)
 }
 
 /* A pull of a round waits for another participant, and then for the vector work. */
-static void the_statistics_say_what_a_pull_of_a_round_waits_for(void **state)
+TALK_TEST(the_statistics_say_what_a_pull_of_a_round_waits_for)
 {
     struct world world;
-    struct talk *const talk = *state;
     float values[100] = {1};
 
     begin(&world, talk);
@@ -370,10 +364,9 @@ static void the_statistics_say_what_a_pull_of_a_round_waits_for(void **state)
 }
 
 /* Worker 2 may yet join. */
-static void that_another_task_has_left_ends_no_round(void **state)
+TALK_TEST(that_another_task_has_left_ends_no_round)
 {
     const struct lane_config config = talk_config();
-    struct talk *const talk = *state;
     struct world world;
 
     begin_empty(&world, talk, &config);
@@ -395,9 +388,8 @@ static void that_another_task_has_left_ends_no_round(void **state)
     assert_int_equal(talk_times_said(talk, "met 1 float32 [4] 11 22 33 44\n"), 1);
 }
 
-static void nor_does_one_that_leaves_meanwhile(void **state)
+TALK_TEST(nor_does_one_that_leaves_meanwhile)
 {
-    struct talk *const talk = *state;
     struct world world;
 
     begin(&world, talk);
@@ -411,9 +403,8 @@ static void nor_does_one_that_leaves_meanwhile(void **state)
 }
 
 /* The round is over with the first of them. */
-static void who_comes_after_several_have_left_hears_that_one_is_gone(void **state)
+TALK_TEST(who_comes_after_several_have_left_hears_that_one_is_gone)
 {
-    struct talk *const talk = *state;
     struct world world;
 
     begin(&world, talk);
@@ -429,9 +420,8 @@ static void who_comes_after_several_have_left_hears_that_one_is_gone(void **stat
     assert_non_null(strstr(talk->refused, "worker 2 did not contribute"));
 }
 
-static void weights_do_not_matter_for_a_sum(void **state)
+TALK_TEST(weights_do_not_matter_for_a_sum)
 {
-    struct talk *const talk = *state;
     struct world world;
 
     begin(&world, talk);
@@ -453,9 +443,8 @@ static void allow_any(wire_part *header, wire_piece *piece)
     header->allow_non_finite = true;
 }
 
-static void what_is_not_finite_meets_where_that_is_allowed(void **state)
+TALK_TEST(what_is_not_finite_meets_where_that_is_allowed)
 {
-    struct talk *const talk = *state;
     struct world world;
 
     begin(&world, talk);
@@ -470,12 +459,11 @@ static void what_is_not_finite_meets_where_that_is_allowed(void **state)
 }
 
 /* A chief has the same index. */
-static void a_wait_says_where_a_task_that_has_never_joined_is_expected(void **state)
+TALK_TEST(a_wait_says_where_a_task_that_has_never_joined_is_expected)
 {
     static const char *const jobs[] = {"worker", "worker", "chief"};
     static const uint32_t indices[] = {2, 1, 2};
     static const char *const addresses[] = {"w:2", "w:1", "c:2"};
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     struct world world;
 
@@ -496,28 +484,4 @@ static void a_wait_says_where_a_task_that_has_never_joined_is_expected(void **st
     assert_int_equal(stats->n_waits, 1);
     assert_non_null(
         strstr(stats->waits[0], "for worker 2 (at w:2, never joined); start each missing task"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(every_wait_for_a_round_ends_in_time_by_the_ticks_that_the_lane_asks_for),
-        talk_test(a_ps_that_terminates_waits_for_what_it_combines),
-        talk_test(a_ps_that_terminates_waits_for_a_result_that_is_half_read),
-        talk_test(a_ps_that_terminates_combines_beside_its_steps),
-        talk_test(records_of_a_small_round_are_of_what_came),
-        talk_test(a_small_round_waits_for_the_large_one_before_it),
-        talk_test(a_round_that_timed_out_is_over_by_its_records),
-        talk_test(a_contribution_with_a_function_is_refused),
-        talk_test(long_rows_that_are_gathered_go_on_in_the_next_message),
-        talk_test(the_statistics_say_what_a_pull_of_a_round_waits_for),
-        talk_test(a_wait_says_where_a_task_that_has_never_joined_is_expected),
-        talk_test(that_another_task_has_left_ends_no_round),
-        talk_test(nor_does_one_that_leaves_meanwhile),
-        talk_test(who_comes_after_several_have_left_hears_that_one_is_gone),
-        talk_test(weights_do_not_matter_for_a_sum),
-        talk_test(what_is_not_finite_meets_where_that_is_allowed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

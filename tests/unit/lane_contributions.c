@@ -3,9 +3,8 @@
  * and members come and go. */
 #include "lane_members.h"
 
-static void a_members_steps_are_numbered_one_after_the_other(void **state)
+TALK_TEST(a_members_steps_are_numbered_one_after_the_other)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct talk_part part = contribution(2, (float[]){1}, 1);
 
@@ -56,9 +55,8 @@ static void a_members_steps_are_numbered_one_after_the_other(void **state)
         "synchronous step 1027, which is a later one; its next one is 3");
 }
 
-static void the_log_names_a_refused_contribution_once(void **state)
+TALK_TEST(the_log_names_a_refused_contribution_once)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct talk_part late = contribution(1, (float[]){1}, 1), other = late;
 
@@ -85,9 +83,8 @@ static void the_log_names_a_refused_contribution_once(void **state)
               "refused 2 STEP_DIFFERS\n");
 }
 
-static void an_observer_takes_part_in_no_step(void **state)
+TALK_TEST(an_observer_takes_part_in_no_step)
 {
-    struct talk *const talk = *state;
     struct talk_part part = contribution(1, (float[]){1}, 1);
     struct members members = begin(talk, 1);
 
@@ -102,9 +99,8 @@ static void an_observer_takes_part_in_no_step(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
-static void a_contribution_carries_no_commit_of_its_own(void **state)
+TALK_TEST(a_contribution_carries_no_commit_of_its_own)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
     struct talk_part part = contribution(1, (float[]){1}, 1);
 
@@ -120,10 +116,9 @@ static void a_contribution_carries_no_commit_of_its_own(void **state)
     talk_expect(talk, "staged 2\ndone 2 [1]\n");
 }
 
-static void a_weight_is_none_or_one_that_float32_can_divide_by(void **state)
+TALK_TEST(a_weight_is_none_or_one_that_float32_can_divide_by)
 {
     static const double weights[] = {-1, 1e-30, 1e30};
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -136,9 +131,8 @@ static void a_weight_is_none_or_one_that_float32_can_divide_by(void **state)
     }
 }
 
-static void aggregation_none_is_for_one_member(void **state)
+TALK_TEST(aggregation_none_is_for_one_member)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     const struct talk_part part = contribution(1, (float[]){1}, 1);
 
@@ -150,9 +144,8 @@ static void aggregation_none_is_for_one_member(void **state)
         "contribution of each: create it with SUM, MEAN or ONLY_FIRST_REPLICA");
 }
 
-static void one_member_needs_no_aggregation(void **state)
+TALK_TEST(one_member_needs_no_aggregation)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, NONE, 1);
@@ -163,9 +156,8 @@ static void one_member_needs_no_aggregation(void **state)
     assert_value_is(talk, &members, 5);
 }
 
-static void bools_are_not_added_up(void **state)
+TALK_TEST(bools_are_not_added_up)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct talk_part part = contribution(1, (float[]){0}, 1);
 
@@ -179,9 +171,8 @@ static void bools_are_not_added_up(void **state)
 }
 
 /* Each against the contribution that worker 1 has made; refused, it adds nothing, and has come. */
-static void a_contribution_that_differs_is_refused_with_both_values(void **state)
+TALK_TEST(a_contribution_that_differs_is_refused_with_both_values)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
     uint64_t step = 0;
@@ -249,9 +240,8 @@ static void a_contribution_that_differs_is_refused_with_both_values(void **state
     }
 }
 
-static void who_names_a_shard_without_bytes_differs_too(void **state)
+TALK_TEST(who_names_a_shard_without_bytes_differs_too)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct talk_part named = contribution(1, NULL, 0), none = named;
 
@@ -266,9 +256,8 @@ static void who_names_a_shard_without_bytes_differs_too(void **state)
 }
 
 /* By another ps: the commit says so. */
-static void a_voided_contribution_adds_nothing_and_has_come(void **state)
+TALK_TEST(a_voided_contribution_adds_nothing_and_has_come)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     const struct talk_part part = contribution(1, (float[]){2}, 1);
 
@@ -282,9 +271,8 @@ static void a_voided_contribution_adds_nothing_and_has_come(void **state)
     assert_value_is(talk, &members, 1);
 }
 
-static void contributions_that_weigh_nothing_together_are_voided(void **state)
+TALK_TEST(contributions_that_weigh_nothing_together_are_voided)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, MEAN, 1);
@@ -309,11 +297,10 @@ static void contributions_that_weigh_nothing_together_are_voided(void **state)
 }
 
 /* Each member has its own scale: 2·1 + 0.5·8 + 1·16, and their mean. */
-static void contributions_are_scaled_each_by_its_own(void **state)
+TALK_TEST(contributions_are_scaled_each_by_its_own)
 {
     static const double scales[] = {2, 0.5, 0};
     static const float values[] = {1, 8, 16};
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, MEAN, 1);
@@ -331,9 +318,8 @@ static void contributions_are_scaled_each_by_its_own(void **state)
 
 /* ---- members come and go ---- */
 
-static void who_is_settled_without_a_contribution_is_out_of_the_step(void **state)
+TALK_TEST(who_is_settled_without_a_contribution_is_out_of_the_step)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
     const struct talk_part part = contribution(1, (float[]){4}, 1);
 
@@ -353,9 +339,8 @@ static void who_is_settled_without_a_contribution_is_out_of_the_step(void **stat
 }
 
 /* Another ps has said that it is committed. It waits on, and its end has been said already. */
-static void what_a_settled_member_has_committed_counts(void **state)
+TALK_TEST(what_a_settled_member_has_committed_counts)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     const struct talk_part part = contribution(1, (float[]){2}, 1);
     struct talk_part beyond = contribution(2, (float[]){9}, 1);
@@ -379,9 +364,8 @@ static void what_a_settled_member_has_committed_counts(void **state)
 }
 
 /* Before it, it has pushed what is still being computed. */
-static void what_a_settled_member_has_committed_waits_for_its_turn(void **state)
+TALK_TEST(what_a_settled_member_has_committed_waits_for_its_turn)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     float values[40] = {1};
     struct talk_part large = contribution(1, values, 40), part = contribution(1, (float[]){2}, 1);
@@ -407,9 +391,8 @@ static void what_a_settled_member_has_committed_waits_for_its_turn(void **state)
     assert_value_is(talk, &members, 3);
 }
 
-static void a_step_of_settled_members_alone_is_taken(void **state)
+TALK_TEST(a_step_of_settled_members_alone_is_taken)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -432,9 +415,8 @@ static uint64_t join_late(struct talk *talk, uint8_t session, const char *seen)
     return stream;
 }
 
-static void steps_wait_until_ps_0_has_said_where_a_new_member_begins(void **state)
+TALK_TEST(steps_wait_until_ps_0_has_said_where_a_new_member_begins)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
     struct talk_part early = contribution(1, (float[]){1}, 1);
 
@@ -461,9 +443,8 @@ static void steps_wait_until_ps_0_has_said_where_a_new_member_begins(void **stat
     assert_value_is(talk, &members, 8);
 }
 
-static void a_new_member_that_is_settled_holds_up_nobody(void **state)
+TALK_TEST(a_new_member_that_is_settled_holds_up_nobody)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -479,9 +460,8 @@ static void a_new_member_that_is_settled_holds_up_nobody(void **state)
 
 /* A step that all its members left without a contribution is over when a later one's first is
  * beyond it. */
-static void steps_that_nobody_contributes_to_are_passed_over(void **state)
+TALK_TEST(steps_that_nobody_contributes_to_are_passed_over)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -501,9 +481,8 @@ static void steps_that_nobody_contributes_to_are_passed_over(void **state)
     talk_expect(talk, "staged 1\ndone 1 [2]\n");
 }
 
-static void steps_are_passed_over_when_one_before_them_is_computed(void **state)
+TALK_TEST(steps_are_passed_over_when_one_before_them_is_computed)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
     float values[40] = {1};
 
@@ -528,9 +507,8 @@ static void steps_are_passed_over_when_one_before_them_is_computed(void **state)
     assert_non_null(strstr(talk->text, "done 1 [2]"));
 }
 
-static void a_lost_member_fails_the_steps_that_lack_it(void **state)
+TALK_TEST(a_lost_member_fails_the_steps_that_lack_it)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -555,9 +533,8 @@ static void a_lost_member_fails_the_steps_that_lack_it(void **state)
     assert_value_is(talk, &members, 2);
 }
 
-static void a_lost_member_does_not_fail_what_it_has_committed(void **state)
+TALK_TEST(a_lost_member_does_not_fail_what_it_has_committed)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     const struct talk_part part = contribution(1, (float[]){2}, 1);
 
@@ -577,9 +554,8 @@ static void a_lost_member_does_not_fail_what_it_has_committed(void **state)
 }
 
 /* Sent again after its answer was lost. */
-static void what_was_voided_here_is_said_again(void **state)
+TALK_TEST(what_was_voided_here_is_said_again)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
     struct talk_part part = contribution(1, (float[]){1}, 1);
 
@@ -622,9 +598,8 @@ static uint32_t times_waited(struct talk *talk, const char *text)
 
 static bool is_waited(struct talk *talk, const char *text) { return times_waited(talk, text) > 0; }
 
-static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
+TALK_TEST(a_contribution_that_waits_names_whom_it_waits_for)
 {
-    struct talk *const talk = *state;
     static const char *const jobs[] = {"worker", "worker", "worker"};
     struct lane_config config = talk_config();
 
@@ -641,9 +616,8 @@ static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
               "pull on ps 1 for 3 s); 1 of 3 have come"));
 }
 
-static void a_ps_that_lists_no_members_counts_those_that_have_not_joined(void **state)
+TALK_TEST(a_ps_that_lists_no_members_counts_those_that_have_not_joined)
 {
-    struct talk *const talk = *state;
     struct members members = begin_with(talk, 1, 3);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -654,9 +628,8 @@ static void a_ps_that_lists_no_members_counts_those_that_have_not_joined(void **
         is_waited(talk, "has waited 3 s for 2 of 3 members (never joined); 1 of 3 have come"));
 }
 
-static void members_that_wait_for_one_step_share_a_sentence(void **state)
+TALK_TEST(members_that_wait_for_one_step_share_a_sentence)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 4);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -672,9 +645,8 @@ static void members_that_wait_for_one_step_share_a_sentence(void **state)
               "3 of 4 have come"));
 }
 
-static void who_pushes_without_contributing_is_said_to(void **state)
+TALK_TEST(who_pushes_without_contributing_is_said_to)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     const float one = 1;
     const struct talk_part alone = {
@@ -689,10 +661,9 @@ static void who_pushes_without_contributing_is_said_to(void **state)
         talk, "for worker 2 (its pushes are asynchronous, no push or pull on ps 1 for 3 s)"));
 }
 
-static void a_step_that_waits_long_is_told_of(void **state)
+TALK_TEST(a_step_that_waits_long_is_told_of)
 {
     static const char line[] = "log ps 1: synchronous step 1 has waited ";
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.report_ms = 2000;
@@ -718,9 +689,8 @@ static void a_step_that_waits_long_is_told_of(void **state)
 }
 
 /* Its contribution counts when member 2 has joined, and no client waits for that. */
-static void a_step_is_not_told_of_after_its_members_have_gone(void **state)
+TALK_TEST(a_step_is_not_told_of_after_its_members_have_gone)
 {
-    struct talk *const talk = *state;
     struct members members = begin_with(talk, 1, 2);
 
     talk->shows_logs = true;
@@ -735,9 +705,8 @@ static void a_step_is_not_told_of_after_its_members_have_gone(void **state)
     assert_false(is_waited(talk, "synchronous step 1"));
 }
 
-static void a_first_step_counts_from_1(void **state)
+TALK_TEST(a_first_step_counts_from_1)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -748,43 +717,4 @@ static void a_first_step_counts_from_1(void **state)
     talk_first_step(talk, 2, 0);
 
     assert_non_null(strstr(talk->text, "MALFORMED"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_members_steps_are_numbered_one_after_the_other),
-        talk_test(the_log_names_a_refused_contribution_once),
-        talk_test(an_observer_takes_part_in_no_step),
-        talk_test(a_contribution_carries_no_commit_of_its_own),
-        talk_test(a_weight_is_none_or_one_that_float32_can_divide_by),
-        talk_test(aggregation_none_is_for_one_member),
-        talk_test(one_member_needs_no_aggregation),
-        talk_test(bools_are_not_added_up),
-        talk_test(a_contribution_that_differs_is_refused_with_both_values),
-        talk_test(who_names_a_shard_without_bytes_differs_too),
-        talk_test(a_voided_contribution_adds_nothing_and_has_come),
-        talk_test(contributions_that_weigh_nothing_together_are_voided),
-        talk_test(contributions_are_scaled_each_by_its_own),
-        talk_test(who_is_settled_without_a_contribution_is_out_of_the_step),
-        talk_test(what_a_settled_member_has_committed_counts),
-        talk_test(what_a_settled_member_has_committed_waits_for_its_turn),
-        talk_test(a_step_of_settled_members_alone_is_taken),
-        talk_test(steps_wait_until_ps_0_has_said_where_a_new_member_begins),
-        talk_test(a_new_member_that_is_settled_holds_up_nobody),
-        talk_test(steps_that_nobody_contributes_to_are_passed_over),
-        talk_test(steps_are_passed_over_when_one_before_them_is_computed),
-        talk_test(a_lost_member_fails_the_steps_that_lack_it),
-        talk_test(a_lost_member_does_not_fail_what_it_has_committed),
-        talk_test(what_was_voided_here_is_said_again),
-        talk_test(a_contribution_that_waits_names_whom_it_waits_for),
-        talk_test(a_ps_that_lists_no_members_counts_those_that_have_not_joined),
-        talk_test(members_that_wait_for_one_step_share_a_sentence),
-        talk_test(who_pushes_without_contributing_is_said_to),
-        talk_test(a_step_that_waits_long_is_told_of),
-        talk_test(a_step_is_not_told_of_after_its_members_have_gone),
-        talk_test(a_first_step_counts_from_1),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

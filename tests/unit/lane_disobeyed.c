@@ -16,10 +16,8 @@ static void hello_of_version(struct talk *talk, uint32_t protocol_version)
     talk_order_of(talk, hello, &hello);
 }
 
-static void a_ps_0_of_another_protocol_version_is_not_obeyed(void **state)
+TALK_TEST(a_ps_0_of_another_protocol_version_is_not_obeyed)
 {
-    struct talk *const talk = *state;
-
     talk_start(talk, NULL);
     const uint64_t first = talk->controller;
 
@@ -40,9 +38,8 @@ static wire_bytes short_id(uint8_t id[16])
     return (wire_bytes){.len = SHORT_ID_BYTES, .data = id};
 }
 
-static void a_session_id_that_is_too_short_names_no_session(void **state)
+TALK_TEST(a_session_id_that_is_too_short_names_no_session)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     uint8_t id[16];
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
@@ -66,10 +63,8 @@ static void a_session_id_that_is_too_short_names_no_session(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
-static void a_session_that_there_is_no_memory_for_is_not_open(void **state)
+TALK_TEST(a_session_that_there_is_no_memory_for_is_not_open)
 {
-    struct talk *const talk = *state;
-
     talk_start(talk, NULL);
 
     talk->out_of_memory = true; /* when */
@@ -83,9 +78,8 @@ static void a_session_that_there_is_no_memory_for_is_not_open(void **state)
     talk_expect(talk, "report 3\n");
 }
 
-static void add_shards_that_names_no_variable_adds_none(void **state)
+TALK_TEST(add_shards_that_names_no_variable_adds_none)
 {
-    struct talk *const talk = *state;
     wire_add_shards add = WIRE_ADD_SHARDS_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
@@ -98,9 +92,8 @@ static void add_shards_that_names_no_variable_adds_none(void **state)
 }
 
 /* The second of its sessions. */
-static void a_take_with_an_id_that_is_too_short_is_refused(void **state)
+TALK_TEST(a_take_with_an_id_that_is_too_short_is_refused)
 {
-    struct talk *const talk = *state;
     uint8_t first[16], second[16];
     wire_take_step take = WIRE_TAKE_STEP_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
@@ -120,28 +113,12 @@ static void a_take_with_an_id_that_is_too_short_is_refused(void **state)
     talk_expect(talk, "report 3 error MALFORMED\n");
 }
 
-static void a_first_step_is_answered_whether_its_session_is_here_or_not(void **state)
+TALK_TEST(a_first_step_is_answered_whether_its_session_is_here_or_not)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     talk_first_step(talk, 1, 2);
     talk_first_step(talk, 7, 2);
 
     talk_expect(talk, "report 5\nreport 6\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_ps_0_of_another_protocol_version_is_not_obeyed),
-        talk_test(a_session_id_that_is_too_short_names_no_session),
-        talk_test(a_session_that_there_is_no_memory_for_is_not_open),
-        talk_test(add_shards_that_names_no_variable_adds_none),
-        talk_test(a_take_with_an_id_that_is_too_short_is_refused),
-        talk_test(a_first_step_is_answered_whether_its_session_is_here_or_not),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

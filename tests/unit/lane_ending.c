@@ -65,9 +65,8 @@ static enum operation_state state_of(const struct talk *talk)
     return operation == NULL ? OPERATION_OVER : operation->state;
 }
 
-static void a_pull_sees_all_of_it_or_nothing(void **state)
+TALK_TEST(a_pull_sees_all_of_it_or_nothing)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const uint64_t of_all = talk_pull_stream(talk, 1), of_first = talk_pull_stream(talk, 2);
     const uint64_t of_last = talk_pull_stream(talk, 0);
@@ -117,9 +116,8 @@ static void list_versions(struct talk *talk, char versions[SHARDS + 1])
     versions[SHARDS] = '\0';
 }
 
-static void a_list_shows_all_of_it_or_nothing(void **state)
+TALK_TEST(a_list_shows_all_of_it_or_nothing)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     char versions[SHARDS + 1];
 
@@ -137,9 +135,8 @@ static void a_list_shows_all_of_it_or_nothing(void **state)
 }
 
 /* What is said again of another push that is done has versions of one moment, too. */
-static void a_push_that_is_done_is_said_again_with_all_of_it_or_nothing(void **state)
+TALK_TEST(a_push_that_is_done_is_said_again_with_all_of_it_or_nothing)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const uint64_t other = talk_push_stream(talk, 2, 1);
 
@@ -157,9 +154,8 @@ static void a_push_that_is_done_is_said_again_with_all_of_it_or_nothing(void **s
 }
 
 /* A push of the same shards waits in line, and is the next one. */
-static void a_push_that_waits_for_its_shards_goes_on_after_it(void **state)
+TALK_TEST(a_push_that_waits_for_its_shards_goes_on_after_it)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const uint64_t other = talk_push_stream(talk, 2, 1);
     const struct talk_part part = {
@@ -182,9 +178,8 @@ static void a_push_that_waits_for_its_shards_goes_on_after_it(void **state)
 }
 
 /* Shards that are named without a byte for them get a version, too. */
-static void pieces_without_bytes_end_over_steps(void **state)
+TALK_TEST(pieces_without_bytes_end_over_steps)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
     const struct talk_part part = {
         .sequence = 1, .eager = true, .shard = VARIABLE, .shards = SHARDS, .values = ones};
@@ -199,9 +194,8 @@ static void pieces_without_bytes_end_over_steps(void **state)
 }
 
 /* The client is gone, and its session decided: that is answered when the push is applied. */
-static void a_session_that_is_decided_waits_for_the_end(void **state)
+TALK_TEST(a_session_that_is_decided_waits_for_the_end)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
 
     push(talk, stream, 1);
@@ -220,9 +214,8 @@ static void a_session_that_is_decided_waits_for_the_end(void **state)
     assert_null(talk->lane->closed_sessions.first->parts.first);
 }
 
-static void a_part_that_comes_again_is_answered_at_the_end(void **state)
+TALK_TEST(a_part_that_comes_again_is_answered_at_the_end)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
 
     push(talk, stream, 1);
@@ -238,9 +231,8 @@ static void a_part_that_comes_again_is_answered_at_the_end(void **state)
 }
 
 /* Its variables go as they are let go; its client hears the versions that they had. */
-static void variables_are_deleted_meanwhile(void **state)
+TALK_TEST(variables_are_deleted_meanwhile)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
 
     push(talk, stream, 1);
@@ -256,10 +248,9 @@ static void variables_are_deleted_meanwhile(void **state)
     assert_int_equal(talk->lane->store.deleted_count, 0);
 }
 
-static void sigterm_waits_for_the_end(void **state)
+TALK_TEST(sigterm_waits_for_the_end)
 {
     static const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, false);
 
     push(talk, stream, 1);
@@ -275,9 +266,8 @@ static void sigterm_waits_for_the_end(void **state)
 
 /* Records say that it is applied before anybody reads a shard of it; and they make a lane that has
  * applied it wherever the end has come to (talk_end_journal). */
-static void it_is_recorded_before_it_is_read(void **state)
+TALK_TEST(it_is_recorded_before_it_is_read)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, true);
     const uint64_t pull = talk_pull_stream(talk, 2);
 
@@ -307,8 +297,8 @@ static void a_lane_goes_at_step(struct talk *talk, uint32_t steps)
     assert_int_not_equal(state_of(talk), OPERATION_OVER);
 }
 
-static void a_lane_goes_as_its_shards_are_raised(void **state) { a_lane_goes_at_step(*state, 1); }
-static void a_lane_goes_as_its_shards_are_let_go(void **state) { a_lane_goes_at_step(*state, 4); }
+TALK_TEST(a_lane_goes_as_its_shards_are_raised) { a_lane_goes_at_step(talk, 1); }
+TALK_TEST(a_lane_goes_as_its_shards_are_let_go) { a_lane_goes_at_step(talk, 4); }
 
 /* ---- as many shards as some steps have time for ---- */
 
@@ -420,20 +410,16 @@ static void a_push_of_many_ends_in_short_steps(struct talk *talk, uint64_t bytes
     assert_int_equal(store_shard(&talk->lane->store, MANY)->users, 0);
 }
 
-static void a_push_of_many_shards_ends_in_short_steps(void **state)
+TALK_TEST(a_push_of_many_shards_ends_in_short_steps)
 {
-    a_push_of_many_ends_in_short_steps(*state, sizeof(float));
+    a_push_of_many_ends_in_short_steps(talk, sizeof(float));
 }
 
-static void a_push_of_no_bytes_ends_in_short_steps(void **state)
-{
-    a_push_of_many_ends_in_short_steps(*state, 0);
-}
+TALK_TEST(a_push_of_no_bytes_ends_in_short_steps) { a_push_of_many_ends_in_short_steps(talk, 0); }
 
 /* Its message has taken most of the step. */
-static void an_end_has_the_time_that_its_step_has_left(void **state)
+TALK_TEST(an_end_has_the_time_that_its_step_has_left)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_many(talk);
     const uint32_t shards = PER_VARIABLE * 3 / 4;
 
@@ -449,10 +435,9 @@ static void an_end_has_the_time_that_its_step_has_left(void **state)
 }
 
 /* Every second element of one variable: a slice each, and one shard. */
-static void many_runs_of_one_shard_are_given_out(void **state)
+TALK_TEST(many_runs_of_one_shard_are_given_out)
 {
     enum { runs = RUNS_INLINE_MAX + 1 };
-    struct talk *const talk = *state;
     wire_part part = WIRE_PART_INIT;
     struct lane_config config = talk_config();
 
@@ -482,28 +467,4 @@ static void many_runs_of_one_shard_are_given_out(void **state)
 
     assert_in_range(talk->computes, 1, runs);
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_pull_sees_all_of_it_or_nothing),
-        talk_test(a_list_shows_all_of_it_or_nothing),
-        talk_test(a_push_that_is_done_is_said_again_with_all_of_it_or_nothing),
-        talk_test(a_push_that_waits_for_its_shards_goes_on_after_it),
-        talk_test(pieces_without_bytes_end_over_steps),
-        talk_test(a_session_that_is_decided_waits_for_the_end),
-        talk_test(a_part_that_comes_again_is_answered_at_the_end),
-        talk_test(variables_are_deleted_meanwhile),
-        talk_test(sigterm_waits_for_the_end),
-        talk_test(it_is_recorded_before_it_is_read),
-        talk_test(a_lane_goes_as_its_shards_are_raised),
-        talk_test(a_lane_goes_as_its_shards_are_let_go),
-        talk_test(a_push_of_many_shards_ends_in_short_steps),
-        talk_test(a_push_of_no_bytes_ends_in_short_steps),
-        talk_test(an_end_has_the_time_that_its_step_has_left),
-        talk_test(many_runs_of_one_shard_are_given_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

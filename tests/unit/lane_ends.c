@@ -81,7 +81,8 @@ static void begin_configured(struct talk *talk)
     talk_make(talk, &config);
 }
 
-static void a_ps_0_whose_ps_contradict_this_configuration_ends_this_ps_with_both(void **state)
+STATE_TEST(
+    a_ps_0_whose_ps_contradict_this_configuration_ends_this_ps_with_both, talk_setup, talk_teardown)
 {
     static const struct {
         struct greeting other;
@@ -115,9 +116,8 @@ static void a_ps_0_whose_ps_contradict_this_configuration_ends_this_ps_with_both
     }
 }
 
-static void a_ps_has_the_id_of_the_cluster_from_ps_0s_hello(void **state)
+TALK_TEST(a_ps_has_the_id_of_the_cluster_from_ps_0s_hello)
 {
-    struct talk *const talk = *state;
     const struct greeting first = {0x1000, TALK_SECRET, 0, .worker = 3};
 
     begin_configured(talk);
@@ -129,9 +129,8 @@ static void a_ps_has_the_id_of_the_cluster_from_ps_0s_hello(void **state)
 }
 
 /* As when its own configuration has it under another name as ps 1. */
-static void a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong(void **state)
+TALK_TEST(a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const struct greeting other = {0x1000, TALK_SECRET, 0, .end = NULL};
 
@@ -145,7 +144,7 @@ static void a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong(void *
 
 #define LISTED "the configuration of ps 1 lists worker 3, that of ps 0 "
 #define REMEDY "; give every task the same"
-static void a_ps_0_that_lists_other_members_is_a_configuration_to_mend(void **state)
+STATE_TEST(a_ps_0_that_lists_other_members_is_a_configuration_to_mend, talk_setup, talk_teardown)
 {
     for (int two = 0; two < 2; two++) {
         const struct greeting other = {0x1000, TALK_SECRET, 0, .worker = 2, .two = two};
@@ -162,9 +161,8 @@ static void a_ps_0_that_lists_other_members_is_a_configuration_to_mend(void **st
 }
 
 /* Whoever dials later cannot end it. */
-static void a_ps_that_has_its_ps_0_compares_no_more(void **state)
+TALK_TEST(a_ps_that_has_its_ps_0_compares_no_more)
 {
-    struct talk *const talk = *state;
     const struct greeting same = {0x1000, TALK_SECRET, 0, .worker = 3};
     const struct greeting other = {0x1000, TALK_SECRET, 0, .swapped = true, .worker = 2};
 
@@ -178,9 +176,8 @@ static void a_ps_that_has_its_ps_0_compares_no_more(void **state)
 }
 
 /* That of another run, while the stream of this run's ps 0 is broken. */
-static void another_ps_0_that_takes_this_for_another_ps_ends_nobody(void **state)
+TALK_TEST(another_ps_0_that_takes_this_for_another_ps_ends_nobody)
 {
-    struct talk *const talk = *state;
     const struct greeting other = {0x2000, TALK_SECRET, 0, .for_ps_0 = true};
 
     (void)begin(talk);
@@ -192,10 +189,8 @@ static void another_ps_0_that_takes_this_for_another_ps_ends_nobody(void **state
 }
 
 /* Its own stream was lost with it. */
-static void another_ps_0_means_that_the_state_is_lost(void **state)
+TALK_TEST(another_ps_0_means_that_the_state_is_lost)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_hang_up(talk, talk->controller);
 
@@ -208,10 +203,8 @@ static void another_ps_0_means_that_the_state_is_lost(void **state)
 }
 
 /* Suspended it is silent, and its stream lives. */
-static void another_ps_0_is_refused_while_the_stream_of_the_present_one_lives(void **state)
+TALK_TEST(another_ps_0_is_refused_while_the_stream_of_the_present_one_lives)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     const uint64_t present = talk->controller;
 
@@ -234,10 +227,8 @@ static void another_ps_0_is_refused_while_the_stream_of_the_present_one_lives(vo
 }
 
 /* Everybody may ask for the incarnation; the secret is told only to the other ps. */
-static void who_does_not_know_the_secret_of_ps_0_is_not_ps_0(void **state)
+TALK_TEST(who_does_not_know_the_secret_of_ps_0_is_not_ps_0)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     const uint64_t present = talk->controller;
     wire_end end = WIRE_END_INIT;
@@ -255,10 +246,8 @@ static void who_does_not_know_the_secret_of_ps_0_is_not_ps_0(void **state)
     talk_expect(talk, "end of stream STREAM_REPLACED\nreport 6\n");
 }
 
-static void a_ps_that_came_back_empty_says_so(void **state)
+TALK_TEST(a_ps_that_came_back_empty_says_so)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     hello(talk, 0x1000, 0x999);
@@ -266,10 +255,8 @@ static void a_ps_that_came_back_empty_says_so(void **state)
     talk_expect(talk, "report 5 error STATE_LOST\n");
 }
 
-static void what_comes_with_a_hello_that_is_refused_is_not_obeyed(void **state)
+TALK_TEST(what_comes_with_a_hello_that_is_refused_is_not_obeyed)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     wire_end end = WIRE_END_INIT;
     end.exit_code = 3;
@@ -287,10 +274,8 @@ static void what_comes_with_a_hello_that_is_refused_is_not_obeyed(void **state)
     talk_expect(talk, "end of stream MALFORMED\n");
 }
 
-static void a_sign_of_life_is_answered_by_one(void **state)
+TALK_TEST(a_sign_of_life_is_answered_by_one)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     order.alive = true;
@@ -300,10 +285,8 @@ static void a_sign_of_life_is_answered_by_one(void **state)
     talk_expect(talk, "report\n");
 }
 
-static void a_ps_gives_up_when_ps_0_is_silent(void **state)
+TALK_TEST(a_ps_gives_up_when_ps_0_is_silent)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     for (int i = 0; i < 59; i++)
         talk_tick(talk, 1000);
@@ -316,9 +299,8 @@ static void a_ps_gives_up_when_ps_0_is_silent(void **state)
 }
 
 /* However often a line is due: a sign of life comes each second. */
-static void a_ps_that_hears_from_ps_0_does_not_say_that_it_waits(void **state)
+TALK_TEST(a_ps_that_hears_from_ps_0_does_not_say_that_it_waits)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.report_ms = 1000;
@@ -340,10 +322,8 @@ static void a_ps_that_hears_from_ps_0_does_not_say_that_it_waits(void **state)
         "log ps 1 waits for ps 0 at h0:1, last heard from 3.15 s ago; gives up in 57 s\n"));
 }
 
-static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
+TALK_TEST(its_own_sleep_is_not_the_silence_of_ps_0)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     talk_tick(talk, 300000);
@@ -355,9 +335,8 @@ static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
 }
 
 /* Its sleep is shorter than a lease, and longer than it would wait for ps 0. */
-static void nor_is_a_sleep_that_is_shorter_than_a_lease(void **state)
+TALK_TEST(nor_is_a_sleep_that_is_shorter_than_a_lease)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.ps_lost_ms = config.lease_ms / 5;
@@ -369,9 +348,8 @@ static void nor_is_a_sleep_that_is_shorter_than_a_lease(void **state)
 }
 
 /* Its client was killed: whoever reads the log need not wait for the lease. */
-static void a_session_whose_push_stream_breaks_is_named_at_once(void **state)
+TALK_TEST(a_session_whose_push_stream_breaks_is_named_at_once)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk->shows_logs = true;
@@ -394,9 +372,8 @@ static void a_session_whose_push_stream_breaks_is_named_at_once(void **state)
     assert_null(strstr(talk->text, "broke;"));
 }
 
-static void sigterm_finishes_what_is_in_flight(void **state)
+TALK_TEST(sigterm_finishes_what_is_in_flight)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
@@ -415,9 +392,8 @@ static void sigterm_finishes_what_is_in_flight(void **state)
                         "again, ps and workers"));
 }
 
-static void sigterm_lets_a_part_that_has_begun_to_arrive_be_whole(void **state)
+TALK_TEST(sigterm_lets_a_part_that_has_begun_to_arrive_be_whole)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     struct talk_part sent = part(1, 0);
@@ -432,9 +408,8 @@ static void sigterm_lets_a_part_that_has_begun_to_arrive_be_whole(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\nexit 143 TERMINATED\n");
 }
 
-static void sigterm_lets_answers_be_read(void **state)
+TALK_TEST(sigterm_lets_answers_be_read)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     struct talk_part sent = part(1, 0);
@@ -453,9 +428,8 @@ static void sigterm_lets_answers_be_read(void **state)
     talk_expect(talk, "staged 2\ndone 2 [2]\nexit 143 TERMINATED\n");
 }
 
-static void sigterm_does_not_wait_for_ever(void **state)
+TALK_TEST(sigterm_does_not_wait_for_ever)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
@@ -469,9 +443,8 @@ static void sigterm_does_not_wait_for_ever(void **state)
 }
 
 /* 0 is what a client says that does not know them yet. */
-static void a_hello_of_no_cluster_epoch_or_incarnation_is_refused(void **state)
+TALK_TEST(a_hello_of_no_cluster_epoch_or_incarnation_is_refused)
 {
-    struct talk *const talk = *state;
     const struct greeting greetings[] = {
         {0x1000, TALK_SECRET, .of_no_cluster = true},
         {0x1000, TALK_SECRET, .of_no_epoch = true},
@@ -489,9 +462,8 @@ static void a_hello_of_no_cluster_epoch_or_incarnation_is_refused(void **state)
     talk_expect(talk, "report 8\n");
 }
 
-static void an_end_with_a_code_that_no_process_has_is_refused(void **state)
+TALK_TEST(an_end_with_a_code_that_no_process_has_is_refused)
 {
-    struct talk *const talk = *state;
     wire_end end = WIRE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
@@ -521,9 +493,8 @@ static void another_ps_was_terminated(struct talk *talk)
     talk_order_of(talk, end, &end);
 }
 
-static void sigterm_of_another_ps_finishes_what_is_in_flight_here(void **state)
+TALK_TEST(sigterm_of_another_ps_finishes_what_is_in_flight_here)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 1, 0);
@@ -539,9 +510,8 @@ static void sigterm_of_another_ps_finishes_what_is_in_flight_here(void **state)
     assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
 }
 
-static void sigterm_of_another_ps_waits_for_no_client_that_has_gone(void **state)
+TALK_TEST(sigterm_of_another_ps_waits_for_no_client_that_has_gone)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 1, 0);
@@ -553,10 +523,8 @@ static void sigterm_of_another_ps_waits_for_no_client_that_has_gone(void **state
     assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
 }
 
-static void the_end_is_answered_before_the_exit(void **state)
+TALK_TEST(the_end_is_answered_before_the_exit)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     wire_end end = WIRE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
@@ -570,9 +538,8 @@ static void the_end_is_answered_before_the_exit(void **state)
 }
 
 /* What is staged and not committed holds the exit up for a while; the signal comes in it. */
-static void sigterm_after_the_end_keeps_the_ends_code(void **state)
+TALK_TEST(sigterm_after_the_end_keeps_the_ends_code)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     wire_end end = WIRE_END_INIT;
@@ -599,9 +566,8 @@ static void end_as_done(struct talk *talk)
 }
 
 /* Whoever sent the signal counts from it: the end that comes later begins no new wait. */
-static void an_end_after_sigterm_gives_no_more_time(void **state)
+TALK_TEST(an_end_after_sigterm_gives_no_more_time)
 {
-    struct talk *const talk = *state;
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     const uint64_t stream = begin(talk);
 
@@ -618,9 +584,8 @@ static void an_end_after_sigterm_gives_no_more_time(void **state)
 }
 
 /* Its stream still has a message on its way: what became of the session follows it. */
-static void a_client_that_was_closed_hears_so_before_the_exit(void **state)
+TALK_TEST(a_client_that_was_closed_hears_so_before_the_exit)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk->deaf = stream;
@@ -637,9 +602,8 @@ static void a_client_that_was_closed_hears_so_before_the_exit(void **state)
     talk_expect(talk, "closed 0\nreport 7\nexit 0 RUN_ENDED\n");
 }
 
-static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(void **state)
+TALK_TEST(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_end end = WIRE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
@@ -658,9 +622,8 @@ static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(v
 }
 
 /* What is in flight keeps it here for a while, and its clients hear of the end and go. */
-static void after_the_end_no_line_speaks_of_a_sessions_lease(void **state)
+TALK_TEST(after_the_end_no_line_speaks_of_a_sessions_lease)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_end end = WIRE_END_INIT;
 
@@ -678,9 +641,8 @@ static void after_the_end_no_line_speaks_of_a_sessions_lease(void **state)
     talk_expect(talk, "");
 }
 
-static void a_list_of_members_that_is_not_whole_is_not_compared(void **state)
+TALK_TEST(a_list_of_members_that_is_not_whole_is_not_compared)
 {
-    struct talk *const talk = *state;
     const struct greeting partial = {0x1000, TALK_SECRET, 0, .worker = 2, .partial = true};
 
     begin_configured(talk);
@@ -691,9 +653,8 @@ static void a_list_of_members_that_is_not_whole_is_not_compared(void **state)
 }
 
 /* One is on its way, and one waits: each would be kept until its reader takes it. */
-static void who_takes_no_refusal_is_given_no_third(void **state)
+TALK_TEST(who_takes_no_refusal_is_given_no_third)
 {
-    struct talk *const talk = *state;
     const struct greeting lost = {0x1000, TALK_SECRET, 0x999, .end = NULL};
 
     (void)begin(talk);
@@ -709,9 +670,8 @@ static void who_takes_no_refusal_is_given_no_third(void **state)
 }
 
 /* Its lease may be about to end: the line that ps 0 gets of it waits for no quarter of a lease. */
-static void a_session_that_was_silent_is_heard_of_at_once(void **state)
+TALK_TEST(a_session_that_was_silent_is_heard_of_at_once)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_open(talk, 2);
@@ -732,46 +692,4 @@ static void a_session_that_was_silent_is_heard_of_at_once(void **state)
     talk_tick(talk, 100);
     send(talk, stream, 2, 1);
     talk_expect(talk, "staged 2\n"); /* and no more of it for a while */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_ps_0_whose_ps_contradict_this_configuration_ends_this_ps_with_both),
-        talk_test(a_ps_has_the_id_of_the_cluster_from_ps_0s_hello),
-        talk_test(a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong),
-        talk_test(a_ps_0_that_lists_other_members_is_a_configuration_to_mend),
-        talk_test(a_ps_that_has_its_ps_0_compares_no_more),
-        talk_test(another_ps_0_that_takes_this_for_another_ps_ends_nobody),
-        talk_test(another_ps_0_means_that_the_state_is_lost),
-        talk_test(another_ps_0_is_refused_while_the_stream_of_the_present_one_lives),
-        talk_test(who_does_not_know_the_secret_of_ps_0_is_not_ps_0),
-        talk_test(a_ps_that_came_back_empty_says_so),
-        talk_test(what_comes_with_a_hello_that_is_refused_is_not_obeyed),
-        talk_test(a_sign_of_life_is_answered_by_one),
-        talk_test(a_ps_gives_up_when_ps_0_is_silent),
-        talk_test(a_ps_that_hears_from_ps_0_does_not_say_that_it_waits),
-        talk_test(its_own_sleep_is_not_the_silence_of_ps_0),
-        talk_test(nor_is_a_sleep_that_is_shorter_than_a_lease),
-        talk_test(a_session_whose_push_stream_breaks_is_named_at_once),
-        talk_test(sigterm_finishes_what_is_in_flight),
-        talk_test(sigterm_lets_a_part_that_has_begun_to_arrive_be_whole),
-        talk_test(sigterm_lets_answers_be_read),
-        talk_test(sigterm_does_not_wait_for_ever),
-        talk_test(a_hello_of_no_cluster_epoch_or_incarnation_is_refused),
-        talk_test(an_end_with_a_code_that_no_process_has_is_refused),
-        talk_test(sigterm_of_another_ps_finishes_what_is_in_flight_here),
-        talk_test(sigterm_of_another_ps_waits_for_no_client_that_has_gone),
-        talk_test(the_end_is_answered_before_the_exit),
-        talk_test(sigterm_after_the_end_keeps_the_ends_code),
-        talk_test(an_end_after_sigterm_gives_no_more_time),
-        talk_test(a_client_that_was_closed_hears_so_before_the_exit),
-        talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
-        talk_test(after_the_end_no_line_speaks_of_a_sessions_lease),
-        talk_test(a_list_of_members_that_is_not_whole_is_not_compared),
-        talk_test(who_takes_no_refusal_is_given_no_third),
-        talk_test(a_session_that_was_silent_is_heard_of_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

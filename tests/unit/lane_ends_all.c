@@ -69,12 +69,7 @@ static void begin_as_ps_0(struct talk *talk, uint32_t ps_count)
     talk_expect(talk, "reply JoinReply\n");
 }
 
-static void ps_0_obeys_its_own_orders_within_the_step(void **state)
-{
-    struct talk *const talk = *state;
-
-    begin_as_ps_0(talk, 1);
-}
+TALK_TEST(ps_0_obeys_its_own_orders_within_the_step) { begin_as_ps_0(talk, 1); }
 
 static void leave_at_ps_0(struct talk *talk)
 {
@@ -96,9 +91,8 @@ static void end_is_answered(struct talk *talk)
     ps_1_answers(talk);
 }
 
-static void sigterm_while_ps_0_tells_the_others_the_end_changes_neither(void **state)
+TALK_TEST(sigterm_while_ps_0_tells_the_others_the_end_changes_neither)
 {
-    struct talk *const talk = *state;
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
     begin_as_ps_0(talk, 2);
@@ -116,10 +110,8 @@ static void sigterm_while_ps_0_tells_the_others_the_end_changes_neither(void **s
 }
 
 /* Its clients hear of it from the others first. */
-static void while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease(void **state)
+TALK_TEST(while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease)
 {
-    struct talk *const talk = *state;
-
     begin_as_ps_0(talk, 2);
     join_at_ps_0(talk, true);
     ps_1_answers(talk);
@@ -136,9 +128,8 @@ static void while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease(void **s
     talk_expect(talk, "");
 }
 
-static void sigterm_waits_for_the_others_no_longer_than_it_may(void **state)
+TALK_TEST(sigterm_waits_for_the_others_no_longer_than_it_may)
 {
-    struct talk *const talk = *state;
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
     begin_as_ps_0(talk, 2);
@@ -155,9 +146,8 @@ static void sigterm_waits_for_the_others_no_longer_than_it_may(void **state)
     talk_expect(talk, "exit 0 RUN_ENDED\n");
 }
 
-static void sigterm_of_ps_0_ends_the_run_on_every_ps(void **state)
+TALK_TEST(sigterm_of_ps_0_ends_the_run_on_every_ps)
 {
-    struct talk *const talk = *state;
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
     begin_as_ps_0(talk, 2);
@@ -171,9 +161,8 @@ static void sigterm_of_ps_0_ends_the_run_on_every_ps(void **state)
 }
 
 /* Its part on ps 1 may be staged there, and then ps 1 waits for that client's commit or end. */
-static void sigterm_of_ps_0_reaches_a_client_before_ps_1_has_answered(void **state)
+TALK_TEST(sigterm_of_ps_0_reaches_a_client_before_ps_1_has_answered)
 {
-    struct talk *const talk = *state;
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     const float value = 1;
     const struct talk_part part = {.sequence = 1, .shards = 1, .values = &value, .count = 1};
@@ -192,9 +181,8 @@ static void sigterm_of_ps_0_reaches_a_client_before_ps_1_has_answered(void **sta
 }
 
 /* It is the last one's: the run has ended when it is through. */
-static void sigterm_of_ps_0_lets_a_leave_be_answered(void **state)
+TALK_TEST(sigterm_of_ps_0_lets_a_leave_be_answered)
 {
-    struct talk *const talk = *state;
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
     begin_as_ps_0(talk, 2);
@@ -208,9 +196,8 @@ static void sigterm_of_ps_0_lets_a_leave_be_answered(void **state)
     talk_expect(talk, "exit 0 RUN_ENDED\n");
 }
 
-static void sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through(void **state)
+TALK_TEST(sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through)
 {
-    struct talk *const talk = *state;
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
     begin_as_ps_0(talk, 2);
@@ -220,20 +207,4 @@ static void sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through(void **st
     talk_tick(talk, 5000);
 
     talk_expect(talk, "failed TERMINATED\nexit 143 TERMINATED\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(ps_0_obeys_its_own_orders_within_the_step),
-        talk_test(sigterm_while_ps_0_tells_the_others_the_end_changes_neither),
-        talk_test(while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease),
-        talk_test(sigterm_waits_for_the_others_no_longer_than_it_may),
-        talk_test(sigterm_of_ps_0_ends_the_run_on_every_ps),
-        talk_test(sigterm_of_ps_0_reaches_a_client_before_ps_1_has_answered),
-        talk_test(sigterm_of_ps_0_lets_a_leave_be_answered),
-        talk_test(sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,9 +23,8 @@ static struct members begin_with_variable(struct talk *talk)
     return members;
 }
 
-static void sigterm_waits_for_no_contribution_that_has_not_begun_to_arrive(void **state)
+TALK_TEST(sigterm_waits_for_no_contribution_that_has_not_begun_to_arrive)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_with_variable(talk);
 
     contribute(talk, members.push[1], 1, ones, 1); /* given */
@@ -36,9 +35,8 @@ static void sigterm_waits_for_no_contribution_that_has_not_begun_to_arrive(void 
     talk_expect(talk, "exit 143 TERMINATED\n"); /* then */
 }
 
-static void sigterm_waits_for_the_commit_that_makes_a_step_whole(void **state)
+TALK_TEST(sigterm_waits_for_the_commit_that_makes_a_step_whole)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_with_variable(talk);
     const struct talk_part part = contribution(1, ones, 1);
 
@@ -54,9 +52,8 @@ static void sigterm_waits_for_the_commit_that_makes_a_step_whole(void **state)
 }
 
 /* ps 0 did not take worker 1's contribution, and told worker 1 that the run has ended. */
-static void an_end_does_not_wait_for_the_members_of_a_step_that_one_has_left(void **state)
+TALK_TEST(an_end_does_not_wait_for_the_members_of_a_step_that_one_has_left)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_with_variable(talk);
     const struct talk_part part = contribution(1, ones, 1);
 
@@ -71,9 +68,8 @@ static void an_end_does_not_wait_for_the_members_of_a_step_that_one_has_left(voi
 }
 
 /* Its elements would not be taken. */
-static void after_sigterm_a_client_that_waits_for_room_hears_of_the_end(void **state)
+TALK_TEST(after_sigterm_a_client_that_waits_for_room_hears_of_the_end)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
 
     stage(talk, &members, 1, 10); /* given: the pool is full, and both have yet to be committed */
@@ -84,16 +80,4 @@ static void after_sigterm_a_client_that_waits_for_room_hears_of_the_end(void **s
     talk_step(talk, &terminate); /* when */
 
     talk_expect(talk, "end of stream TERMINATED\n"); /* then */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(sigterm_waits_for_no_contribution_that_has_not_begun_to_arrive),
-        talk_test(sigterm_waits_for_the_commit_that_makes_a_step_whole),
-        talk_test(an_end_does_not_wait_for_the_members_of_a_step_that_one_has_left),
-        talk_test(after_sigterm_a_client_that_waits_for_room_hears_of_the_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static void end_with(struct talk *talk, int exit_code, enum sumac_reason reason)
 }
 
 /* Its connection broke, and the run goes on elsewhere. */
-static void sigterm_waits_for_a_client_that_comes_back(void **state)
+TALK_TEST(sigterm_waits_for_a_client_that_comes_back)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 1, 0); /* given */
@@ -35,9 +34,8 @@ static void sigterm_waits_for_a_client_that_comes_back(void **state)
 }
 
 /* Its first message names what is not there. */
-static void sigterm_waits_until_a_refused_part_is_whole(void **state)
+TALK_TEST(sigterm_waits_until_a_refused_part_is_whole)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part refused = part(1, 0);
 
@@ -54,9 +52,8 @@ static void sigterm_waits_until_a_refused_part_is_whole(void **state)
 }
 
 /* No client waits for it. */
-static void a_run_whose_state_is_lost_ends_after_its_vector_work(void **state)
+TALK_TEST(a_run_whose_state_is_lost_ends_after_its_vector_work)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     struct talk_part sent = part(1, 0);
 
@@ -73,9 +70,8 @@ static void a_run_whose_state_is_lost_ends_after_its_vector_work(void **state)
     assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
 }
 
-static void a_run_whose_state_is_lost_ends_within_a_part(void **state)
+TALK_TEST(a_run_whose_state_is_lost_ends_within_a_part)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part sent = part(1, 0);
 
@@ -86,10 +82,8 @@ static void a_run_whose_state_is_lost_ends_within_a_part(void **state)
     assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
 }
 
-static void sigterm_waits_until_a_pull_is_read(void **state)
+TALK_TEST(sigterm_waits_until_a_pull_is_read)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_variable(talk, 6, 64, UPDATE_ASSIGN_ADD); /* given: it takes several messages */
     const uint64_t stream = talk_pull_stream(talk, 1);
@@ -105,9 +99,8 @@ static void sigterm_waits_until_a_pull_is_read(void **state)
 }
 
 /* ps 0 has ended, too, and says nothing more. */
-static void after_the_end_a_silent_ps_0_is_not_lost(void **state)
+TALK_TEST(after_the_end_a_silent_ps_0_is_not_lost)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.ps_lost_ms = 2000;
@@ -124,9 +117,8 @@ static void after_the_end_a_silent_ps_0_is_not_lost(void **state)
 }
 
 /* Nor does it wait any longer. */
-static void of_two_ends_the_first_says_how_a_ps_exits(void **state)
+TALK_TEST(of_two_ends_the_first_says_how_a_ps_exits)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 1, 0); /* given: it holds the exit up */
@@ -150,9 +142,8 @@ static void hold_up(struct talk *talk)
     talk_forget(talk);
 }
 
-static void after_sigterm_a_client_whose_push_is_not_taken_hears_of_the_end_at_once(void **state)
+TALK_TEST(after_sigterm_a_client_whose_push_is_not_taken_hears_of_the_end_at_once)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     hold_up(talk); /* given */
@@ -166,9 +157,8 @@ static void after_sigterm_a_client_whose_push_is_not_taken_hears_of_the_end_at_o
 }
 
 /* The end was ordered by ps 0. */
-static void a_client_whose_push_is_not_taken_hears_why_the_run_has_ended(void **state)
+TALK_TEST(a_client_whose_push_is_not_taken_hears_why_the_run_has_ended)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     hold_up(talk); /* given */
@@ -180,9 +170,8 @@ static void a_client_whose_push_is_not_taken_hears_why_the_run_has_ended(void **
     assert_string_equal(talk->closed.text, "the run is over");
 }
 
-static void a_client_hears_of_the_end_after_all_that_was_taken_from_it(void **state)
+TALK_TEST(a_client_hears_of_the_end_after_all_that_was_taken_from_it)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     hold_up(talk);
@@ -197,9 +186,8 @@ static void a_client_hears_of_the_end_after_all_that_was_taken_from_it(void **st
     talk_expect(talk, "done 1 [1]\nend of stream TERMINATED\n"); /* then */
 }
 
-static void a_client_that_waits_for_nothing_keeps_its_stream_until_the_exit(void **state)
+TALK_TEST(a_client_that_waits_for_nothing_keeps_its_stream_until_the_exit)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     hold_up(talk); /* given */
@@ -210,23 +198,4 @@ static void a_client_that_waits_for_nothing_keeps_its_stream_until_the_exit(void
     talk_step(talk, &terminate); /* when */
 
     talk_expect(talk, ""); /* then */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(sigterm_waits_for_a_client_that_comes_back),
-        talk_test(sigterm_waits_until_a_refused_part_is_whole),
-        talk_test(a_run_whose_state_is_lost_ends_after_its_vector_work),
-        talk_test(a_run_whose_state_is_lost_ends_within_a_part),
-        talk_test(sigterm_waits_until_a_pull_is_read),
-        talk_test(after_the_end_a_silent_ps_0_is_not_lost),
-        talk_test(of_two_ends_the_first_says_how_a_ps_exits),
-        talk_test(after_sigterm_a_client_whose_push_is_not_taken_hears_of_the_end_at_once),
-        talk_test(a_client_whose_push_is_not_taken_hears_why_the_run_has_ended),
-        talk_test(a_client_hears_of_the_end_after_all_that_was_taken_from_it),
-        talk_test(a_client_that_waits_for_nothing_keeps_its_stream_until_the_exit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

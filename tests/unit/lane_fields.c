@@ -44,9 +44,8 @@ answer(struct talk *talk, enum lane_call_kind kind, const wire_message *request)
     return said(talk, &call, LANE_EFFECT_REPLY).reply;
 }
 
-static void a_greeting_says_where_the_client_is(void **state)
+TALK_TEST(a_greeting_says_where_the_client_is)
 {
-    struct talk *const talk = *state;
     wire_membership membership = WIRE_MEMBERSHIP_INIT;
     uint8_t id[16];
     wire_hello hello = WIRE_HELLO_INIT;
@@ -86,9 +85,8 @@ static void a_greeting_says_where_the_client_is(void **state)
     assert_int_equal(of_pull->membership_epoch, 77);
 }
 
-static void a_refusal_says_what_came_and_what_was_expected(void **state)
+TALK_TEST(a_refusal_says_what_came_and_what_was_expected)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {NAN, 1, 1, 1};
     wire_piece piece = WIRE_PIECE_INIT;
@@ -124,9 +122,8 @@ static void a_refusal_says_what_came_and_what_was_expected(void **state)
     assert_string_equal(refused->given, "");
 }
 
-static void a_refusal_says_which_bytes_a_shard_does_not_have(void **state)
+TALK_TEST(a_refusal_says_which_bytes_a_shard_does_not_have)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part beyond = part(1, 0);
 
@@ -141,9 +138,8 @@ static void a_refusal_says_which_bytes_a_shard_does_not_have(void **state)
     assert_int_equal(talk_stats(talk)->non_finite, 0);
 }
 
-static void a_report_says_whose_it_is(void **state)
+TALK_TEST(a_report_says_whose_it_is)
 {
-    struct talk *const talk = *state;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     wire_delete_variable deleted = WIRE_DELETE_VARIABLE_INIT;
 
@@ -162,9 +158,8 @@ static void a_report_says_whose_it_is(void **state)
     assert_int_equal(report->status, SUMAC_OK);
 }
 
-static void a_report_of_a_close_says_whose_session_it_is(void **state)
+TALK_TEST(a_report_of_a_close_says_whose_session_it_is)
 {
-    struct talk *const talk = *state;
     uint8_t id[16];
     wire_close_session close = WIRE_CLOSE_SESSION_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
@@ -183,9 +178,8 @@ static void a_report_of_a_close_says_whose_session_it_is(void **state)
 }
 
 /* What its client has said here is less than what all ps have heard, which ps 0 says. */
-static void a_close_says_what_was_decided(void **state)
+TALK_TEST(a_close_says_what_was_decided)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
@@ -260,9 +254,8 @@ static void add_split(struct talk *talk)
     talk_order(talk, &order);
 }
 
-static void a_list_says_which_rows_are_where_and_who_was_last(void **state)
+TALK_TEST(a_list_says_which_rows_are_where_and_who_was_last)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const wire_list_request request = WIRE_LIST_REQUEST_INIT;
 
@@ -311,9 +304,8 @@ static void a_list_says_which_rows_are_where_and_who_was_last(void **state)
 
 /* Two pushes applied, one refused and one staged; three pulls of 16 bytes; a session that is
  * closing, one that left as done, and one that is lost. */
-static void statistics_say_of_each_session_what_it_did(void **state)
+TALK_TEST(statistics_say_of_each_session_what_it_did)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     const float values[] = {NAN, 1, 1, 1};
@@ -375,9 +367,8 @@ static void statistics_say_of_each_session_what_it_did(void **state)
 }
 
 /* Versions that were applied since the one that the push is based on. */
-static void statistics_say_how_stale_a_push_was(void **state)
+TALK_TEST(statistics_say_how_stale_a_push_was)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part stale = part(4, 3);
 
@@ -395,9 +386,8 @@ static void statistics_say_how_stale_a_push_was(void **state)
     assert_true(stats->sessions[0]->staleness->sum == 2);
 }
 
-static void statistics_say_what_a_ps_has_and_may_have(void **state)
+TALK_TEST(statistics_say_what_a_ps_has_and_may_have)
 {
-    struct talk *const talk = *state;
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     struct lane_config config = talk_config();
 
@@ -442,22 +432,4 @@ static void statistics_say_what_a_ps_has_and_may_have(void **state)
     assert_true(memory->connections_bytes_max > 0 && memory->calls_bytes_max > 0);
     assert_true(memory->step_bytes_max > WIRE_ARENA_BYTES_MAX);
     assert_true(memory->sessions_bytes_max > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_greeting_says_where_the_client_is),
-        talk_test(a_refusal_says_what_came_and_what_was_expected),
-        talk_test(a_refusal_says_which_bytes_a_shard_does_not_have),
-        talk_test(a_report_says_whose_it_is),
-        talk_test(a_report_of_a_close_says_whose_session_it_is),
-        talk_test(a_close_says_what_was_decided),
-        talk_test(a_list_says_which_rows_are_where_and_who_was_last),
-        talk_test(statistics_say_of_each_session_what_it_did),
-        talk_test(statistics_say_what_a_ps_has_and_may_have),
-        talk_test(statistics_say_how_stale_a_push_was),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,9 +30,8 @@ static bool is_refused_a_grant(struct talk *talk, uint64_t stream, const struct 
 
 /* A contribution that a closed session has committed keeps the grant of its session. Who joins
  * then gets in, and pushes as soon as the step is over. */
-static void a_closed_session_that_waits_keeps_its_grant_and_shuts_nobody_out(void **state)
+TALK_TEST(a_closed_session_that_waits_keeps_its_grant_and_shuts_nobody_out)
 {
-    struct talk *const talk = *state;
     struct members members = begin_without_a_grant(talk, 2, 2);
     const struct talk_part push = {
         .sequence = 1, .shard = VARIABLE, .shards = 1, .values = (float[]){1}, .count = 1};
@@ -47,9 +46,8 @@ static void a_closed_session_that_waits_keeps_its_grant_and_shuts_nobody_out(voi
 }
 
 /* All wait for whom no grant was kept. */
-static void who_is_yet_to_join_finds_a_grant(void **state)
+TALK_TEST(who_is_yet_to_join_finds_a_grant)
 {
-    struct talk *const talk = *state;
     struct members members = begin_without_a_grant(talk, 3, 3);
     const struct talk_part first = contribution(1, (float[]){1}, 1);
 
@@ -67,9 +65,8 @@ static void who_is_yet_to_join_finds_a_grant(void **state)
 
 /* Worker 1 joins again and again, and worker 2 makes no contribution. Each attempt that finds a
  * grant leaves a contribution behind. */
-static void a_worker_that_crashes_after_each_contribution_always_gets_in(void **state)
+TALK_TEST(a_worker_that_crashes_after_each_contribution_always_gets_in)
 {
-    struct talk *const talk = *state;
     struct members members = begin_without_a_grant(talk, 2, 3);
     uint32_t refused = 0;
 
@@ -97,9 +94,8 @@ static void a_worker_that_crashes_after_each_contribution_always_gets_in(void **
 }
 
 /* It is a byte short for the second of its two pieces. */
-static void what_all_pieces_of_a_part_take_is_in_what_it_asked_for(void **state)
+TALK_TEST(what_all_pieces_of_a_part_take_is_in_what_it_asked_for)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const uint64_t bytes = 2 * COUNT * sizeof(float);
     const uint64_t whole = wire_part_cost(bytes, 0, 0) - ANSWERS_COST_BYTES + 2 * PIECE_ROOM_BYTES;
@@ -120,9 +116,8 @@ static void what_all_pieces_of_a_part_take_is_in_what_it_asked_for(void **state)
 }
 
 /* The third waits for the room that the others have. */
-static void the_statistics_say_what_each_session_has_of_the_pool(void **state)
+TALK_TEST(the_statistics_say_what_each_session_has_of_the_pool)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
 
     for (uint8_t i = 1; i <= 3; i++)
@@ -133,17 +128,4 @@ static void the_statistics_say_what_each_session_has_of_the_pool(void **state)
     assert_int_equal(stats->n_sessions, 3);
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(stats->sessions[i]->staged_bytes, i < 2 ? ROOM : 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_closed_session_that_waits_keeps_its_grant_and_shuts_nobody_out),
-        talk_test(who_is_yet_to_join_finds_a_grant),
-        talk_test(a_worker_that_crashes_after_each_contribution_always_gets_in),
-        talk_test(what_all_pieces_of_a_part_take_is_in_what_it_asked_for),
-        talk_test(the_statistics_say_what_each_session_has_of_the_pool),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

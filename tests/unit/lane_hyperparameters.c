@@ -123,9 +123,8 @@ static void expect_held(struct talk *talk, uint64_t variable, double expected)
 
 /* ---- the order ---- */
 
-static void what_a_push_sets_counts_for_those_after_it(void **state)
+TALK_TEST(what_a_push_sets_counts_for_those_after_it)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 1, 4);
     const struct sent set = setting(2, UPDATE_SGD, RATE, 0.5);
 
@@ -142,9 +141,8 @@ static void what_a_push_sets_counts_for_those_after_it(void **state)
 
 /* In one push the pieces before it go by what was, those after it by what is set: here and where
  * the vector work is given out. */
-static void within_a_push_the_order_of_the_pieces_counts(void **state)
+TALK_TEST(within_a_push_the_order_of_the_pieces_counts)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 1, ELEMENTS);
     const uint32_t elements[] = {2, ELEMENTS};
 
@@ -168,9 +166,8 @@ static void within_a_push_the_order_of_the_pieces_counts(void **state)
 }
 
 /* Also where both name the same function. */
-static void a_piece_goes_on_with_no_setting(void **state)
+TALK_TEST(a_piece_goes_on_with_no_setting)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 1, ELEMENTS);
     const struct sent sent = {
         .sequence = 1,
@@ -185,9 +182,8 @@ static void a_piece_goes_on_with_no_setting(void **state)
 }
 
 /* Another variable's, and what other sessions have committed before, stay as they are. */
-static void a_push_that_waits_sets_nothing_yet(void **state)
+TALK_TEST(a_push_that_waits_sets_nothing_yet)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 2, 4);
     struct sent set = setting(1, UPDATE_SGD, RATE, 1);
 
@@ -202,9 +198,8 @@ static void a_push_that_waits_sets_nothing_yet(void **state)
 }
 
 /* What is not named stays; a push that names its own goes by that, once. */
-static void what_is_not_named_stays(void **state)
+TALK_TEST(what_is_not_named_stays)
 {
-    struct talk *const talk = *state;
     const struct members members = begin(talk, 1);
     const struct sent rate = setting(1, UPDATE_MOMENTUM, RATE, 1);
     const struct sent momentum = setting(2, UPDATE_MOMENTUM, MOMENTUM, 0.5);
@@ -231,9 +226,8 @@ static void what_is_not_named_stays(void **state)
     expect_held(talk, VARIABLE, -2.75); /* 0.5·1.5 + 1 */
 }
 
-static void a_push_that_comes_again_sets_nothing_again(void **state)
+TALK_TEST(a_push_that_comes_again_sets_nothing_again)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 1, 4);
     const struct sent half = setting(1, UPDATE_SGD, RATE, 0.5),
                       one = setting(2, UPDATE_SGD, RATE, 1);
@@ -268,9 +262,8 @@ static void expect_refusal(
 }
 
 /* All of the push is void: what is right of it, too. */
-static void what_a_create_would_not_take_refuses_the_push(void **state)
+TALK_TEST(what_a_create_would_not_take_refuses_the_push)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 1, 4);
     wire_schedule schedule = WIRE_SCHEDULE_INIT;
     struct sent sent = setting(1, UPDATE_SGD, RATE, -1);
@@ -304,9 +297,8 @@ static void what_a_create_would_not_take_refuses_the_push(void **state)
     expect_held(talk, VARIABLE, -0.01);
 }
 
-static void only_a_variables_own_function_has_what_is_set(void **state)
+TALK_TEST(only_a_variables_own_function_has_what_is_set)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 1, 4);
     struct sent sent = setting(1, UPDATE_ASSIGN, 0, 0);
 
@@ -328,9 +320,8 @@ static void only_a_variables_own_function_has_what_is_set(void **state)
 }
 
 /* One step carries them all out. */
-static void a_push_sets_as_much_as_a_step_has_time_for(void **state)
+TALK_TEST(a_push_sets_as_much_as_a_step_has_time_for)
 {
-    struct talk *const talk = *state;
     static float nothing;
     static wire_piece pieces[4096], *pointers[4096];
     wire_function sgd = WIRE_FUNCTION_INIT, *functions[] = {&sgd};
@@ -373,9 +364,8 @@ static void a_push_sets_as_much_as_a_step_has_time_for(void **state)
 }
 
 /* A slot that is not there is not asked for by the back door; one that is there may rest. */
-static void slots_are_those_that_the_variable_was_created_with(void **state)
+TALK_TEST(slots_are_those_that_the_variable_was_created_with)
 {
-    struct talk *const talk = *state;
     const struct members members = begin(talk, 1);
     struct sent sent = setting(1, UPDATE_RMSPROP, CENTERED, 1);
 
@@ -398,9 +388,8 @@ static void slots_are_those_that_the_variable_was_created_with(void **state)
 /* ---- steps ---- */
 
 /* Set by each member, and once: what a step is made of is one update. */
-static void a_step_sets_what_all_its_members_say(void **state)
+TALK_TEST(a_step_sets_what_all_its_members_say)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 2, 4);
     struct sent sent = {
         .sequence = 1,
@@ -427,9 +416,8 @@ static void a_step_sets_what_all_its_members_say(void **state)
     assert_non_null(strstr(talk->refused, "learning_rate 1 for variable v10"));
 }
 
-static void members_that_set_other_schedules_differ(void **state)
+TALK_TEST(members_that_set_other_schedules_differ)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 2, 4);
     wire_schedule schedule = WIRE_SCHEDULE_INIT;
     struct sent sent = setting(1, UPDATE_SGD, 0, 0);
@@ -446,9 +434,8 @@ static void members_that_set_other_schedules_differ(void **state)
                        "that of worker 1 has schedule constant(warmup_steps 2"));
 }
 
-static void setting_is_not_pushing(void **state)
+TALK_TEST(setting_is_not_pushing)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 2, 4);
     struct sent sent = setting(1, UPDATE_SGD, RATE, 1);
 
@@ -464,9 +451,8 @@ static void setting_is_not_pushing(void **state)
 /* ---- schedules ---- */
 
 /* Halved with each version, the version of the push that sets it among them. */
-static void a_schedule_goes_by_the_versions_of_the_shard(void **state)
+TALK_TEST(a_schedule_goes_by_the_versions_of_the_shard)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 1, ELEMENTS);
     struct sent sent = setting(1, UPDATE_SGD, RATE, 1);
     wire_schedule schedule = WIRE_SCHEDULE_INIT;
@@ -516,9 +502,8 @@ static const wire_variable *list(struct talk *talk)
 }
 
 /* What it was created with is what another create is compared with. */
-static void a_list_says_what_counts_beside_what_was_created(void **state)
+TALK_TEST(a_list_says_what_counts_beside_what_was_created)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_sgd(talk, 1, 4);
     wire_schedule schedule = WIRE_SCHEDULE_INIT;
     struct sent sent = setting(1, UPDATE_SGD, RATE, 0.5);
@@ -539,27 +524,4 @@ static void a_list_says_what_counts_beside_what_was_created(void **state)
     assert_true(listed->every_shard);
     assert_number_equal(listed->function->hyperparameters[0]->value, 0.01);
     assert_null(listed->function->schedule);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(what_a_push_sets_counts_for_those_after_it),
-        talk_test(within_a_push_the_order_of_the_pieces_counts),
-        talk_test(a_piece_goes_on_with_no_setting),
-        talk_test(a_push_that_waits_sets_nothing_yet),
-        talk_test(what_is_not_named_stays),
-        talk_test(a_push_that_comes_again_sets_nothing_again),
-        talk_test(what_a_create_would_not_take_refuses_the_push),
-        talk_test(only_a_variables_own_function_has_what_is_set),
-        talk_test(a_push_sets_as_much_as_a_step_has_time_for),
-        talk_test(slots_are_those_that_the_variable_was_created_with),
-        talk_test(a_step_sets_what_all_its_members_say),
-        talk_test(members_that_set_other_schedules_differ),
-        talk_test(setting_is_not_pushing),
-        talk_test(a_schedule_goes_by_the_versions_of_the_shard),
-        talk_test(a_list_says_what_counts_beside_what_was_created),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,8 @@
 #include "lane_talk.h"
 
 /* As if it had finished as many steps: otherwise it would hold up all who are ahead of it. */
-static void who_joins_starts_at_the_slowest_clock(void **state)
+TALK_TEST(who_joins_starts_at_the_slowest_clock)
 {
-    struct talk *const talk = *state;
-
     talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_commit_at(talk, talk_push_stream(talk, 1, 1), 0, 0, 0, 9);
@@ -33,10 +31,8 @@ static void hello_with(struct talk *talk, uint64_t incarnation_of_ps_2)
     talk_order_of(talk, hello, &hello);
 }
 
-static void another_ps_that_came_back_without_its_state_ends_this_one(void **state)
+TALK_TEST(another_ps_that_came_back_without_its_state_ends_this_one)
 {
-    struct talk *const talk = *state;
-
     talk_start(talk, NULL);
     hello_with(talk, 0x1002);
     hello_with(talk, 0); /* ps 0 has not met it again: that says nothing */
@@ -49,14 +45,4 @@ static void another_ps_that_came_back_without_its_state_ends_this_one(void **sta
     assert_non_null(strstr(
         talk->end.text,
         "ps 2 came back without its state; start the whole run again, ps and workers"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(who_joins_starts_at_the_slowest_clock),
-        talk_test(another_ps_that_came_back_without_its_state_ends_this_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

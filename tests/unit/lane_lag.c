@@ -54,9 +54,8 @@ pull_at(struct talk *talk, uint64_t stream, uint64_t request, uint64_t clock, ui
     talk_step(talk, &event);
 }
 
-static void nobody_reads_ahead_of_the_slowest_by_more_than_the_lag(void **state)
+TALK_TEST(nobody_reads_ahead_of_the_slowest_by_more_than_the_lag)
 {
-    struct talk *const talk = *state;
     static const uint64_t lags[] = {0, 1, 3};
     struct members members = begin(talk);
 
@@ -76,9 +75,8 @@ static void nobody_reads_ahead_of_the_slowest_by_more_than_the_lag(void **state)
     }
 }
 
-static void whoever_asks_says_how_far_it_is(void **state)
+TALK_TEST(whoever_asks_says_how_far_it_is)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk);
 
     /* its commit has not come yet, or is not wanted: a reader has none */
@@ -97,9 +95,8 @@ static void whoever_asks_says_how_far_it_is(void **state)
 }
 
 /* The last one behind comes from a step that is earlier than all were waiting for. */
-static void who_overtakes_what_is_waited_for_is_waited_for_no_longer(void **state)
+TALK_TEST(who_overtakes_what_is_waited_for_is_waited_for_no_longer)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk);
 
     finish(talk, &members, 1, 9);
@@ -112,9 +109,8 @@ static void who_overtakes_what_is_waited_for_is_waited_for_no_longer(void **stat
     talk_expect(talk, "pulled 1 [0] 0 0\n");
 }
 
-static void a_pull_without_a_bound_waits_for_nobody(void **state)
+TALK_TEST(a_pull_without_a_bound_waits_for_nobody)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk);
 
     finish(talk, &members, 1, UINT64_MAX);
@@ -123,9 +119,8 @@ static void a_pull_without_a_bound_waits_for_nobody(void **state)
     talk_expect(talk, "pulled 1 [0] 0 0\n");
 }
 
-static void a_step_counts_when_what_it_pushed_is_applied(void **state)
+TALK_TEST(a_step_counts_when_what_it_pushed_is_applied)
 {
-    struct talk *const talk = *state;
     const float values[] = {1, 2};
     struct members members = begin(talk);
 
@@ -145,9 +140,8 @@ static void a_step_counts_when_what_it_pushed_is_applied(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\ndone 2 [2]\npulled 1 [2] 2 4\n");
 }
 
-static void who_is_settled_or_observes_holds_up_nobody(void **state)
+TALK_TEST(who_is_settled_or_observes_holds_up_nobody)
 {
-    struct talk *const talk = *state;
     uint8_t id[16] = {99};
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
     struct members members = begin(talk);
@@ -174,9 +168,8 @@ static void who_is_settled_or_observes_holds_up_nobody(void **state)
     talk_expect(talk, "pulled 2 [0] 0 0\n");
 }
 
-static void who_joins_is_waited_for_like_the_others(void **state)
+TALK_TEST(who_joins_is_waited_for_like_the_others)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk);
 
     for (uint32_t i = 1; i <= 3; i++)
@@ -193,9 +186,8 @@ static void who_joins_is_waited_for_like_the_others(void **state)
     talk_expect(talk, "pulled 1 [0] 0 0\n");
 }
 
-static void those_of_a_stream_that_are_due_overtake_the_others(void **state)
+TALK_TEST(those_of_a_stream_that_are_due_overtake_the_others)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk);
 
     finish(talk, &members, 1, 9);
@@ -214,10 +206,9 @@ static void those_of_a_stream_that_are_due_overtake_the_others(void **state)
     talk_expect(talk, "pulled 1 [0] 0 0\n");
 }
 
-static void who_waits_for_a_clock_is_not_looked_at_for_anything_else(void **state)
+TALK_TEST(who_waits_for_a_clock_is_not_looked_at_for_anything_else)
 {
     enum { waiting = 300 };
-    struct talk *const talk = *state;
     const float values[] = {1, 2};
     const struct talk_part part = {
         .sequence = 1, .eager = true, .shard = VARIABLE, .shards = 1, .values = values, .count = 2};
@@ -253,9 +244,8 @@ static void expect_ended(struct talk *talk, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void a_wait_names_who_is_behind_and_how_far(void **state)
+TALK_TEST(a_wait_names_who_is_behind_and_how_far)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk);
 
     finish(talk, &members, 1, 7);
@@ -269,9 +259,8 @@ static void a_wait_names_who_is_behind_and_how_far(void **state)
               "or pull on ps 1 for 80 s)");
 }
 
-static void a_wait_for_many_names_some_and_counts_the_rest(void **state)
+TALK_TEST(a_wait_for_many_names_some_and_counts_the_rest)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk);
 
     finish(talk, &members, 3, 1);
@@ -310,9 +299,8 @@ static const char *waits(struct talk *talk)
     return said;
 }
 
-static void pulls_that_wait_for_the_same_share_a_sentence(void **state)
+TALK_TEST(pulls_that_wait_for_the_same_share_a_sentence)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk);
 
     finish(talk, &members, 1, 7);
@@ -355,10 +343,8 @@ static void seconds_pass(struct talk *talk, uint32_t seconds, bool ps_0_speaks)
 }
 
 /* ps 0 would have closed its session. */
-static void a_member_that_is_silent_for_longer_than_its_lease_is_alive(void **state)
+TALK_TEST(a_member_that_is_silent_for_longer_than_its_lease_is_alive)
 {
-    struct talk *const talk = *state;
-
     begin_waiting(talk);
     seconds_pass(talk, 14, true);
     assert_non_null(strstr(waits(talk), "finished 0 (no push or pull on ps 1 for 15 s)\n"));
@@ -369,10 +355,8 @@ static void a_member_that_is_silent_for_longer_than_its_lease_is_alive(void **st
     assert_non_null(strstr(waits(talk), "finished 0 (no push or pull on ps 1 for 17 s)\n"));
 }
 
-static void a_ps_that_does_not_hear_ps_0_calls_no_member_alive(void **state)
+TALK_TEST(a_ps_that_does_not_hear_ps_0_calls_no_member_alive)
 {
-    struct talk *const talk = *state;
-
     begin_waiting(talk);
 
     seconds_pass(talk, 19, false);
@@ -380,10 +364,8 @@ static void a_ps_that_does_not_hear_ps_0_calls_no_member_alive(void **state)
     assert_non_null(strstr(waits(talk), "finished 0 (no push or pull on ps 1 for 20 s)\n"));
 }
 
-static void a_ps_that_slept_calls_no_member_alive(void **state)
+TALK_TEST(a_ps_that_slept_calls_no_member_alive)
 {
-    struct talk *const talk = *state;
-
     begin_waiting(talk);
     talk_tick(talk, 30000);
     seconds_pass(talk, 1, true);
@@ -395,9 +377,8 @@ static void a_ps_that_slept_calls_no_member_alive(void **state)
 }
 
 /* No pull waits for an observer's clock, and here the observer is the only session. */
-static void an_observer_that_leaves_is_not_taken_for_the_slowest(void **state)
+TALK_TEST(an_observer_that_leaves_is_not_taken_for_the_slowest)
 {
-    struct talk *const talk = *state;
     uint8_t id[16];
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
 
@@ -410,28 +391,4 @@ static void an_observer_that_leaves_is_not_taken_for_the_slowest(void **state)
     talk_decide(talk, 4, 0, 0);
 
     talk_expect(talk, "report 3\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(nobody_reads_ahead_of_the_slowest_by_more_than_the_lag),
-        talk_test(whoever_asks_says_how_far_it_is),
-        talk_test(who_overtakes_what_is_waited_for_is_waited_for_no_longer),
-        talk_test(a_pull_without_a_bound_waits_for_nobody),
-        talk_test(a_step_counts_when_what_it_pushed_is_applied),
-        talk_test(who_is_settled_or_observes_holds_up_nobody),
-        talk_test(who_joins_is_waited_for_like_the_others),
-        talk_test(those_of_a_stream_that_are_due_overtake_the_others),
-        talk_test(who_waits_for_a_clock_is_not_looked_at_for_anything_else),
-        talk_test(a_wait_names_who_is_behind_and_how_far),
-        talk_test(a_wait_for_many_names_some_and_counts_the_rest),
-        talk_test(pulls_that_wait_for_the_same_share_a_sentence),
-        talk_test(a_member_that_is_silent_for_longer_than_its_lease_is_alive),
-        talk_test(a_ps_that_does_not_hear_ps_0_calls_no_member_alive),
-        talk_test(a_ps_that_slept_calls_no_member_alive),
-        talk_test(an_observer_that_leaves_is_not_taken_for_the_slowest),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,10 +104,8 @@ expect_list_fails(struct talk *talk, const wire_list_request *request, const cha
     assert_string_equal(effects.items[0].error.text, expected);
 }
 
-static void every_variable_is_on_one_page_of_about_1_mib(void **state)
+TALK_TEST(every_variable_is_on_one_page_of_about_1_mib)
 {
-    struct talk *const talk = *state;
-
     begin(talk, 7, SHARDS_MAX);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     uint64_t seen = 0;
@@ -127,10 +125,8 @@ static void every_variable_is_on_one_page_of_about_1_mib(void **state)
     assert_true(pages > 1 && pages <= 14);
 }
 
-static void a_page_has_as_many_as_were_asked_for(void **state)
+TALK_TEST(a_page_has_as_many_as_were_asked_for)
 {
-    struct talk *const talk = *state;
-
     begin(talk, 5, 1);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     request.limit = 2;
@@ -153,10 +149,8 @@ static void a_page_has_as_many_as_were_asked_for(void **state)
     assert_int_equal(page->n_ps_addresses, 2);
 }
 
-static void a_page_goes_on_after_a_variable_that_is_gone(void **state)
+TALK_TEST(a_page_goes_on_after_a_variable_that_is_gone)
 {
-    struct talk *const talk = *state;
-
     begin(talk, 4, 1);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     talk_delete(talk, 2);
@@ -168,9 +162,8 @@ static void a_page_goes_on_after_a_variable_that_is_gone(void **state)
     assert_int_equal(page->variables[0]->variable_id, 3);
 }
 
-static void names_that_do_not_fit_are_left_for_the_next_call(void **state)
+TALK_TEST(names_that_do_not_fit_are_left_for_the_next_call)
 {
-    struct talk *const talk = *state;
     char *names[] = {"v5", "v4", "v3", "v2", "v1"};
 
     begin(talk, 5, SHARDS_MAX);
@@ -187,9 +180,8 @@ static void names_that_do_not_fit_are_left_for_the_next_call(void **state)
 }
 
 /* 1500 names of one variable of 4096 shards, a request of 4.5 kB, would be 500 MB of answer. */
-static void names_are_counted_and_none_is_said_twice(void **state)
+TALK_TEST(names_are_counted_and_none_is_said_twice)
 {
-    struct talk *const talk = *state;
     static char *names[1500];
 
     begin(talk, 2, SHARDS_MAX);
@@ -219,9 +211,8 @@ static void names_are_counted_and_none_is_said_twice(void **state)
     talk_expect(talk, "failed MALFORMED\n");
 }
 
-static void a_name_that_is_not_known_is_said(void **state)
+TALK_TEST(a_name_that_is_not_known_is_said)
 {
-    struct talk *const talk = *state;
     char *names[] = {"v1", "nothing"};
 
     begin(talk, 1, 1);
@@ -238,9 +229,8 @@ static void a_name_that_is_not_known_is_said(void **state)
 }
 
 /* More sessions than one answer tells of: the open ones come first. */
-static void statistics_count_the_sessions_that_they_leave_out(void **state)
+TALK_TEST(statistics_count_the_sessions_that_they_leave_out)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.sessions_max = 2000;
@@ -262,9 +252,8 @@ static void statistics_count_the_sessions_that_they_leave_out(void **state)
 }
 
 /* One push is being applied, and 69 others of its variable wait for that, as do as many pulls. */
-static void statistics_name_so_many_waits_and_count_the_others(void **state)
+TALK_TEST(statistics_name_so_many_waits_and_count_the_others)
 {
-    struct talk *const talk = *state;
     static const float values[64] = {1};
     struct lane_config config = talk_config();
 
@@ -295,9 +284,8 @@ static void statistics_name_so_many_waits_and_count_the_others(void **state)
 }
 
 /* 1500 shards are counted with about 100 kB, and a page has 256 KiB. */
-static void a_page_that_is_full_ends(void **state)
+TALK_TEST(a_page_that_is_full_ends)
 {
-    struct talk *const talk = *state;
     const wire_list_request request = WIRE_LIST_REQUEST_INIT;
 
     begin(talk, 3, 1500);
@@ -308,9 +296,8 @@ static void a_page_that_is_full_ends(void **state)
     assert_true(page->more);
 }
 
-static void a_variable_that_is_being_made_is_not_known(void **state)
+TALK_TEST(a_variable_that_is_being_made_is_not_known)
 {
-    struct talk *const talk = *state;
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     char *names[] = {"v2"};
 
@@ -325,22 +312,4 @@ static void a_variable_that_is_being_made_is_not_known(void **state)
 
     publish(talk, 2);
     assert_int_equal(list(talk, &request)->n_variables, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(every_variable_is_on_one_page_of_about_1_mib),
-        talk_test(a_page_has_as_many_as_were_asked_for),
-        talk_test(a_page_goes_on_after_a_variable_that_is_gone),
-        talk_test(names_that_do_not_fit_are_left_for_the_next_call),
-        talk_test(names_are_counted_and_none_is_said_twice),
-        talk_test(a_name_that_is_not_known_is_said),
-        talk_test(statistics_count_the_sessions_that_they_leave_out),
-        talk_test(statistics_name_so_many_waits_and_count_the_others),
-        talk_test(a_page_that_is_full_ends),
-        talk_test(a_variable_that_is_being_made_is_not_known),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

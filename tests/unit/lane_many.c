@@ -9,10 +9,9 @@
 #define SHARDS 4096u
 
 /* Of all its parts together. */
-static void more_pieces_than_a_message_may_have_end_the_stream(void **state)
+TALK_TEST(more_pieces_than_a_message_may_have_end_the_stream)
 {
     enum { first = 100 };
-    struct talk *const talk = *state;
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     wire_part headers[2] = {WIRE_PART_INIT, WIRE_PART_INIT};
     wire_part *parts[] = {&headers[0], &headers[1]};
@@ -88,9 +87,8 @@ static void order_many_shards(struct talk *talk)
 }
 
 /* They are made, then filled over steps. */
-static void a_variable_of_many_shards_is_made(void **state)
+TALK_TEST(a_variable_of_many_shards_is_made)
 {
-    struct talk *const talk = *state;
     uint32_t steps;
 
     talk_start(talk, NULL);
@@ -128,9 +126,8 @@ static void begin_with_many_shards(struct talk *talk)
 }
 
 /* A client would take an answer without the variable for a complete list. */
-static void a_list_whose_first_variable_finds_no_memory_fails(void **state)
+TALK_TEST(a_list_whose_first_variable_finds_no_memory_fails)
 {
-    struct talk *const talk = *state;
     const wire_list_request request = WIRE_LIST_REQUEST_INIT;
     const struct lane_event call = {
         .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &request.base};
@@ -145,9 +142,8 @@ static void a_list_whose_first_variable_finds_no_memory_fails(void **state)
 }
 
 /* Tens of thousands of blocks. */
-static void what_is_deleted_is_given_back_by_ticks_that_follow_at_once(void **state)
+TALK_TEST(what_is_deleted_is_given_back_by_ticks_that_follow_at_once)
 {
-    struct talk *const talk = *state;
     uint32_t steps = 0;
 
     talk_start(talk, NULL);
@@ -166,11 +162,10 @@ static void what_is_deleted_is_given_back_by_ticks_that_follow_at_once(void **st
     assert_in_range(steps, 1, SHARDS / 64);
 }
 
-static void more_pieces_than_a_pull_may_have_are_refused(void **state)
+TALK_TEST(more_pieces_than_a_pull_may_have_are_refused)
 {
     static wire_piece piece;
     static wire_piece *pieces[WIRE_PULL_PIECES_MAX + 1];
-    struct talk *const talk = *state;
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
 
     talk_start(talk, NULL);
@@ -190,17 +185,4 @@ static void more_pieces_than_a_pull_may_have_are_refused(void **state)
     talk_step(talk, &event);
 
     talk_expect(talk, "pulled 1 error TOO_MANY_PIECES\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(more_pieces_than_a_message_may_have_end_the_stream),
-        talk_test(more_pieces_than_a_pull_may_have_are_refused),
-        talk_test(a_variable_of_many_shards_is_made),
-        talk_test(a_list_whose_first_variable_finds_no_memory_fails),
-        talk_test(what_is_deleted_is_given_back_by_ticks_that_follow_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

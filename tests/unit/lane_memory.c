@@ -105,19 +105,18 @@ static void a_reader_is_given_up(struct talk *talk, uint32_t inline_bytes)
     talk_expect(talk, "pulled 1 error VIEW_ENDED\n");
 }
 
-static void where_vector_work_finds_no_memory_readers_are_given_up(void **state)
+TALK_TEST(where_vector_work_finds_no_memory_readers_are_given_up)
 {
-    a_reader_is_given_up(*state, 64);
+    a_reader_is_given_up(talk, 64);
 }
 
-static void where_a_part_that_is_applied_at_once_finds_none_they_are_too(void **state)
+TALK_TEST(where_a_part_that_is_applied_at_once_finds_none_they_are_too)
 {
-    a_reader_is_given_up(*state, 1u << 20);
+    a_reader_is_given_up(talk, 1u << 20);
 }
 
-static void the_oldest_reader_is_given_up_first(void **state)
+TALK_TEST(the_oldest_reader_is_given_up_first)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk, 64, 0);
     const uint64_t other = talk_pull_stream(talk, 1);
 
@@ -174,15 +173,9 @@ static void a_part_waits_for_bytes(struct talk *talk, uint32_t inline_bytes)
     talk_release(talk);
 }
 
-static void vector_work_waits_for_bytes_that_are_on_their_way(void **state)
-{
-    a_part_waits_for_bytes(*state, 64);
-}
+TALK_TEST(vector_work_waits_for_bytes_that_are_on_their_way) { a_part_waits_for_bytes(talk, 64); }
 
-static void so_does_a_part_that_is_applied_at_once(void **state)
-{
-    a_part_waits_for_bytes(*state, 1u << 20);
-}
+TALK_TEST(so_does_a_part_that_is_applied_at_once) { a_part_waits_for_bytes(talk, 1u << 20); }
 
 /* A row in the first block, and one in the last. */
 static void stage_rows(struct talk *talk, uint64_t stream)
@@ -231,21 +224,14 @@ static void rows_wait_for_bytes(struct talk *talk, uint32_t inline_bytes)
     assert_number_equal(held[ELEMENTS - 1], 1);
 }
 
-static void rows_that_are_vector_work_wait_for_them(void **state)
-{
-    rows_wait_for_bytes(*state, 8);
-}
+TALK_TEST(rows_that_are_vector_work_wait_for_them) { rows_wait_for_bytes(talk, 8); }
 
-static void so_do_rows_that_are_applied_at_once(void **state)
-{
-    rows_wait_for_bytes(*state, 1u << 20);
-}
+TALK_TEST(so_do_rows_that_are_applied_at_once) { rows_wait_for_bytes(talk, 1u << 20); }
 
 /* Its vector work is out; when bytes are released, it is the one that waits for them that goes on.
  */
-static void an_older_part_that_waits_for_nothing_is_left_alone(void **state)
+TALK_TEST(an_older_part_that_waits_for_nothing_is_left_alone)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk, 64, 0);
 
     talk_open(talk, 2);
@@ -272,9 +258,8 @@ static void an_older_part_that_waits_for_nothing_is_left_alone(void **state)
     expect_all(talk, TWIN, 8192, 1);
 }
 
-static void a_ps_that_is_told_to_stop_waits_for_such_a_part(void **state)
+TALK_TEST(a_ps_that_is_told_to_stop_waits_for_such_a_part)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk, 64, 0);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
@@ -294,7 +279,7 @@ static void a_ps_that_is_told_to_stop_waits_for_such_a_part(void **state)
 }
 
 /* Whatever is taken last: the part is applied, whole and once, and the ps goes on. */
-static void after_any_number_of_blocks_a_part_that_was_taken_is_applied(void **state)
+STATE_TEST(after_any_number_of_blocks_a_part_that_was_taken_is_applied, talk_setup, talk_teardown)
 {
     for (uint64_t inline_bytes = 64; inline_bytes <= 1u << 20; inline_bytes <<= 14) {
         for (uint32_t takes = 0; takes < 40; takes++) {
@@ -328,9 +313,8 @@ static void after_any_number_of_blocks_a_part_that_was_taken_is_applied(void **s
 
 /* The first variable's block makes place for a fresh one, and the second's ends the view: the first
  * one's old bytes are still to be read. */
-static void what_a_part_reads_is_kept_until_it_has_run(void **state)
+TALK_TEST(what_a_part_reads_is_kept_until_it_has_run)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk, 1u << 20, 8192 * sizeof(float)); /* one block */
 
     stage(talk, streams.push, 1, TWIN, 8192);
@@ -358,9 +342,8 @@ static void stage_again(struct talk *talk, uint64_t stream)
 }
 
 /* Its client sends again on another stream all that it has no answer to. */
-static void an_answer_that_there_is_no_memory_for_ends_its_stream(void **state)
+TALK_TEST(an_answer_that_there_is_no_memory_for_ends_its_stream)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk, 1u << 20, 0);
 
     stage(talk, streams.push, 1, SMALL, 4);
@@ -381,10 +364,8 @@ static void an_answer_that_there_is_no_memory_for_ends_its_stream(void **state)
 }
 
 /* ps 0 opens another, and gives its orders again. */
-static void a_report_that_there_is_no_memory_for_ends_ps_0s_stream(void **state)
+TALK_TEST(a_report_that_there_is_no_memory_for_ends_ps_0s_stream)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk, 1u << 20, 0);
     talk->deaf = talk->controller;
     talk_delete(talk, 999);
@@ -399,10 +380,8 @@ static void a_report_that_there_is_no_memory_for_ends_ps_0s_stream(void **state)
 }
 
 /* Its create fails: what had been made of it is given back, and no tick fills on. */
-static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **state)
+TALK_TEST(a_variable_that_there_is_no_memory_to_fill_is_taken_back)
 {
-    struct talk *const talk = *state;
-
     talk_start(talk, NULL);
     const uint64_t state_bytes = talk->lane->store.state_bytes;
     talk_add(talk, 30, 1u << 18, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
@@ -422,9 +401,8 @@ static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **stat
 }
 
 /* Wherever memory ends: what is kept of its elements is taken and given back with each block. */
-static void of_a_variable_that_its_creator_assigns_all_is_taken_back(void **state)
+TALK_TEST(of_a_variable_that_its_creator_assigns_all_is_taken_back)
 {
-    struct talk *const talk = *state;
     uint32_t refused = 0;
 
     talk_start(talk, NULL);
@@ -505,21 +483,20 @@ static void a_view_of_slots_sees_what_is_overwritten(struct talk *talk, uint32_t
     assert_int_equal(talk->lane->store.view_bytes, 0);
 }
 
-static void vector_work_leaves_slots_to_a_view_that_shows_them(void **state)
+TALK_TEST(vector_work_leaves_slots_to_a_view_that_shows_them)
 {
-    a_view_of_slots_sees_what_is_overwritten(*state, 64);
+    a_view_of_slots_sees_what_is_overwritten(talk, 64);
 }
 
-static void so_does_what_is_applied_at_once(void **state)
+TALK_TEST(so_does_what_is_applied_at_once)
 {
-    a_view_of_slots_sees_what_is_overwritten(*state, 1u << 20);
+    a_view_of_slots_sees_what_is_overwritten(talk, 1u << 20);
 }
 
 /* However much memory is left when the value's block has its successor, the slot's, which is on its
  * way to a reader, has none: the part waits, and then all is as if it had not. */
-static void a_part_that_waits_for_a_slot_loses_nothing_of_the_value(void **state)
+TALK_TEST(a_part_that_waits_for_a_slot_loses_nothing_of_the_value)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk, 1u << 20, 0);
     uint32_t waited = 0;
 
@@ -557,10 +534,9 @@ static void a_part_that_waits_for_a_slot_loses_nothing_of_the_value(void **state
     assert_in_range(waited, 1, 7);
 }
 
-static void what_one_event_makes_be_said_takes_so_much_memory_at_a_time(void **state)
+TALK_TEST(what_one_event_makes_be_said_takes_so_much_memory_at_a_time)
 {
     enum { pulls = 40, variables = 2000, first = 1000 };
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     char pulled[32];
     config.copied_pull_bytes_max = variables * sizeof(float);
@@ -590,9 +566,8 @@ static void what_one_event_makes_be_said_takes_so_much_memory_at_a_time(void **s
 }
 
 /* More than pulls may take, and more than may lie between pieces. */
-static void parts_take_none_of_the_room_of_pulls(void **state)
+TALK_TEST(parts_take_none_of_the_room_of_pulls)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.block_bytes = 32768;
@@ -610,32 +585,4 @@ static void parts_take_none_of_the_room_of_pulls(void **state)
     talk_pull(talk, reader, 7, SMALL, 1, 0);
 
     talk_expect(talk, "pulled 7 [0] 0\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(where_vector_work_finds_no_memory_readers_are_given_up),
-        talk_test(where_a_part_that_is_applied_at_once_finds_none_they_are_too),
-        talk_test(the_oldest_reader_is_given_up_first),
-        talk_test(vector_work_waits_for_bytes_that_are_on_their_way),
-        talk_test(so_does_a_part_that_is_applied_at_once),
-        talk_test(rows_that_are_vector_work_wait_for_them),
-        talk_test(so_do_rows_that_are_applied_at_once),
-        talk_test(an_older_part_that_waits_for_nothing_is_left_alone),
-        talk_test(a_ps_that_is_told_to_stop_waits_for_such_a_part),
-        talk_test(after_any_number_of_blocks_a_part_that_was_taken_is_applied),
-        talk_test(what_a_part_reads_is_kept_until_it_has_run),
-        talk_test(vector_work_leaves_slots_to_a_view_that_shows_them),
-        talk_test(so_does_what_is_applied_at_once),
-        talk_test(a_part_that_waits_for_a_slot_loses_nothing_of_the_value),
-        talk_test(an_answer_that_there_is_no_memory_for_ends_its_stream),
-        talk_test(what_one_event_makes_be_said_takes_so_much_memory_at_a_time),
-        talk_test(a_report_that_there_is_no_memory_for_ends_ps_0s_stream),
-        talk_test(a_variable_that_there_is_no_memory_to_fill_is_taken_back),
-        talk_test(parts_take_none_of_the_room_of_pulls),
-        talk_test(of_a_variable_that_its_creator_assigns_all_is_taken_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

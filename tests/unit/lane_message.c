@@ -64,7 +64,7 @@ static void expect_values(struct talk *talk, const char *line)
     talk_expect(talk, line);
 }
 
-static void a_part_behind_one_that_is_refused_has_its_own_bytes(void **state)
+TALK_TEST(a_part_behind_one_that_is_refused_has_its_own_bytes)
 {
     static const struct first refused[] = {
         {.sequence = 1, .count = 1, .pieces = {{.shard = UNKNOWN}}, .value = 50},
@@ -81,7 +81,6 @@ static void a_part_behind_one_that_is_refused_has_its_own_bytes(void **state)
     static const char *const values[] = {
         "pulled 9 [1] 1 2 3 4\n", "pulled 9 [2] 2 4 6 8\n", "pulled 9 [3] 3 6 9 12\n",
         "pulled 9 [4] 4 8 12 16\n", "pulled 9 [5] 5 10 15 20\n"};
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -92,11 +91,10 @@ static void a_part_behind_one_that_is_refused_has_its_own_bytes(void **state)
     }
 }
 
-static void a_part_behind_a_duplicate_has_its_own_bytes(void **state)
+TALK_TEST(a_part_behind_a_duplicate_has_its_own_bytes)
 {
     const struct first again = {
         .sequence = 1, .count = 1, .pieces = {{.shard = VARIABLE}}, .value = 50};
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
 
@@ -112,10 +110,9 @@ static void a_part_behind_a_duplicate_has_its_own_bytes(void **state)
     expect_values(talk, "pulled 9 [2] 2 3 4 5\n");
 }
 
-static void behind_a_part_that_ends_the_stream_nothing_is_taken(void **state)
+TALK_TEST(behind_a_part_that_ends_the_stream_nothing_is_taken)
 {
     const struct first never = {.sequence = 0, .count = 1, .pieces = {{.shard = VARIABLE}}};
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send_with_another(talk, stream, &never);
@@ -124,15 +121,4 @@ static void behind_a_part_that_ends_the_stream_nothing_is_taken(void **state)
     assert_string_equal(talk->closed.text, "a part of push 0: pushes are numbered from 1");
     assert_int_equal(talk->lane->sessions.first->part_count, 0);
     expect_values(talk, "pulled 9 [0] 0 0 0 0\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_part_behind_one_that_is_refused_has_its_own_bytes),
-        talk_test(a_part_behind_a_duplicate_has_its_own_bytes),
-        talk_test(behind_a_part_that_ends_the_stream_nothing_is_taken),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_moves.c -- parts, streams and operations go from state to state as their tables say, and any
  * other move ends the process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "operation_state.h"
 #include "moves.h"
 
@@ -17,7 +13,7 @@ static void move_part(uint32_t from, uint32_t to)
     lane_part_move(&part, (enum lane_part_state)to);
 }
 
-static void a_part_is_over_once_and_for_all(void **state)
+TEST(a_part_is_over_once_and_for_all)
 {
     /* New, Received, dUplicate, Dropped, reFused, Staged, Void, Applied, Over. */
     static const char *const expected[] = {"RUD", "DFSO", "DO", "O", "VO", "AO", "O", "O", ""};
@@ -32,7 +28,7 @@ static void move_stream(uint32_t from, uint32_t to)
     lane_stream_move(&stream, (enum lane_stream_state)to);
 }
 
-static void a_stream_is_greeted_once_and_ended_once(void **state)
+TEST(a_stream_is_greeted_once_and_ended_once)
 {
     /* Silent, sTale, Greeted, Ended. */
     static const char *const expected[] = {"TGE", "E", "SE", ""};
@@ -47,21 +43,10 @@ static void move_operation(uint32_t from, uint32_t to)
     lane_operation_move(&operation, (enum operation_state)to);
 }
 
-static void an_operation_runs_between_what_it_waits_for(void **state)
+TEST(an_operation_runs_between_what_it_waits_for)
 {
     /* oVer, Running, Out, Stalled. */
     static const char *const expected[] = {"R", "VOS", "VR", "VR"};
 
     expect_moves(move_operation, "VROS", expected);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_is_over_once_and_for_all),
-        cmocka_unit_test(a_stream_is_greeted_once_and_ended_once),
-        cmocka_unit_test(an_operation_runs_between_what_it_waits_for),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

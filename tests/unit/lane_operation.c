@@ -5,13 +5,8 @@
  * turn.c puts one part into an operation, so these put more into one themselves: parts that are
  * staged, of two sessions, whose turn has come.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "operation_state.h"
 #include "lane_talk.h"
 
@@ -70,7 +65,7 @@ static void assert_elements_are(const struct talk *talk, float expected)
 
 /* Two parts for one shard: the slices of the second wait for those of the first, and meanwhile
  * nobody reads. */
-static void parts_of_two_sessions_are_applied_at_one_position(void **state)
+STATE_TEST(parts_of_two_sessions_are_applied_at_one_position, talk_setup, talk_teardown)
 {
     struct two two = stage(state, 1);
     struct lane *lane = two.talk->lane;
@@ -102,7 +97,7 @@ static void parts_of_two_sessions_are_applied_at_one_position(void **state)
 }
 
 /* A session's next part goes on when the operation that it was in is over. */
-static void sessions_of_an_operation_go_on_after_it(void **state)
+STATE_TEST(sessions_of_an_operation_go_on_after_it, talk_setup, talk_teardown)
 {
     static const float ones[ELEMENTS] = {1};
     struct two two = stage(state, 1);
@@ -137,7 +132,7 @@ static void sessions_of_an_operation_go_on_after_it(void **state)
     assert_null(lane->sessions.first->parts.first);
 }
 
-static void small_parts_are_applied_in_the_step(void **state)
+STATE_TEST(small_parts_are_applied_in_the_step, talk_setup, talk_teardown)
 {
     struct two two = stage(state, 2 * ELEMENTS * sizeof(float));
     struct lane *lane = two.talk->lane;
@@ -161,7 +156,7 @@ static void small_parts_are_applied_in_the_step(void **state)
 }
 
 /* What has nothing to write, as a cut of what is there, has its place in the order all the same. */
-static void an_operation_of_no_parts_takes_its_position(void **state)
+STATE_TEST(an_operation_of_no_parts_takes_its_position, talk_setup, talk_teardown)
 {
     struct two two = stage(state, 1);
 
@@ -174,7 +169,7 @@ static void an_operation_of_no_parts_takes_its_position(void **state)
 }
 
 /* The whereabouts of push 2, as long as push 1 is missing. */
-static void a_part_that_is_committed_waits_for_its_turn(void **state)
+STATE_TEST(a_part_that_is_committed_waits_for_its_turn, talk_setup, talk_teardown)
 {
     struct two two = stage(state, 1);
     struct lane_session *const session = two.talk->lane->sessions.first;
@@ -197,7 +192,7 @@ static void a_part_that_is_committed_waits_for_its_turn(void **state)
 }
 
 /* A client may name a version that its shard does not have yet. */
-static void what_is_based_on_a_later_version_has_no_staleness(void **state)
+STATE_TEST(what_is_based_on_a_later_version_has_no_staleness, talk_setup, talk_teardown)
 {
     struct two two = stage(state, 2 * ELEMENTS * sizeof(float));
     struct talk *const talk = two.talk;
@@ -220,18 +215,4 @@ static void what_is_based_on_a_later_version_has_no_staleness(void **state)
 
     assert_int_equal(talk->lane->counts.staleness.count, 1);
     talk_forget(talk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(parts_of_two_sessions_are_applied_at_one_position),
-        talk_test(sessions_of_an_operation_go_on_after_it),
-        talk_test(small_parts_are_applied_in_the_step),
-        talk_test(an_operation_of_no_parts_takes_its_position),
-        talk_test(a_part_that_is_committed_waits_for_its_turn),
-        talk_test(what_is_based_on_a_later_version_has_no_staleness),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

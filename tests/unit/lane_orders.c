@@ -44,9 +44,8 @@ static void hello(struct talk *talk, uint64_t controller, uint64_t expected)
     greet(talk, &greeting);
 }
 
-static void a_session_that_is_being_settled_is_not_taken_from(void **state)
+TALK_TEST(a_session_that_is_being_settled_is_not_taken_from)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 1, 0);
@@ -58,9 +57,8 @@ static void a_session_that_is_being_settled_is_not_taken_from(void **state)
     talk_expect(talk, "report 5 commit_through 0\nclosing\n");
 }
 
-static void without_close_before_settling_it_still_pushes(void **state)
+TALK_TEST(without_close_before_settling_it_still_pushes)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.broken = rule_bit(RULE_close_before_settling);
@@ -72,9 +70,8 @@ static void without_close_before_settling_it_still_pushes(void **state)
     talk_expect(talk, "report 5 commit_through 0\nstaged 1\n");
 }
 
-static void a_close_reports_commits_and_refusals(void **state)
+TALK_TEST(a_close_reports_commits_and_refusals)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(2, 1);
 
@@ -90,9 +87,8 @@ static void a_close_reports_commits_and_refusals(void **state)
     talk_expect(talk, "report 5 commit_through 1 voided 2\nreport 6 commit_through 1 voided 2\n");
 }
 
-static void a_decided_session_is_applied_up_to_its_final(void **state)
+TALK_TEST(a_decided_session_is_applied_up_to_its_final)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float held[4];
 
@@ -118,10 +114,8 @@ static void a_decided_session_is_applied_up_to_its_final(void **state)
         "reply StatsReply pushes 1 pulls 0 refused 0 duplicates 0 staleness 0 of 0 staged 0\n");
 }
 
-static void a_client_that_is_closed_hears_the_cause_that_ps_0_has_said(void **state)
+TALK_TEST(a_client_that_is_closed_hears_the_cause_that_ps_0_has_said)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
     cause.kind = SUMAC__V1__CLOSE_CAUSE__KIND__KIND_LEASE_OVER;
@@ -134,9 +128,8 @@ static void a_client_that_is_closed_hears_the_cause_that_ps_0_has_said(void **st
     talk_expect(talk, "report 6\nclosed 0 cause 2 10250 0\n");
 }
 
-static void without_tell_closed_client_it_is_not_told(void **state)
+TALK_TEST(without_tell_closed_client_it_is_not_told)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.broken = rule_bit(RULE_tell_closed_client);
@@ -148,9 +141,8 @@ static void without_tell_closed_client_it_is_not_told(void **state)
     talk_expect(talk, "report 5 commit_through 0\nreport 6\n");
 }
 
-static void a_client_that_was_settled_meanwhile_is_told_when_it_is_back(void **state)
+TALK_TEST(a_client_that_was_settled_meanwhile_is_told_when_it_is_back)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_hang_up(talk, stream);
@@ -163,9 +155,8 @@ static void a_client_that_was_settled_meanwhile_is_told_when_it_is_back(void **s
     talk_expect(talk, "greeting\nclosed 0\n");
 }
 
-static void a_decision_is_answered_when_all_is_applied(void **state)
+TALK_TEST(a_decision_is_answered_when_all_is_applied)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.inline_bytes = 8;
@@ -207,9 +198,8 @@ static void expect_held(struct talk *talk, float value)
 }
 
 /* It is committed: on other ps it is applied. */
-static void a_decision_waits_for_a_part_that_waits_for_its_shard(void **state)
+TALK_TEST(a_decision_waits_for_a_part_that_waits_for_its_shard)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_with_a_busy_shard(talk);
 
     send(talk, stream, 1, 0);
@@ -228,9 +218,8 @@ static void a_decision_waits_for_a_part_that_waits_for_its_shard(void **state)
 }
 
 /* The close has not counted its commit: what the shard's release may not do is apply it. */
-static void an_eager_part_that_waits_for_its_shard_is_not_applied_after_the_close(void **state)
+TALK_TEST(an_eager_part_that_waits_for_its_shard_is_not_applied_after_the_close)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_with_a_busy_shard(talk);
     struct talk_part eager = part(1, 0);
 
@@ -250,9 +239,8 @@ static void an_eager_part_that_waits_for_its_shard_is_not_applied_after_the_clos
 
 /* What its client had said that it knows of is in no list, and whoever reads the list is told
  * so. */
-static void a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole(void **state)
+TALK_TEST(a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const uint64_t stream = begin_with(talk, &config);
 
@@ -269,9 +257,8 @@ static void a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole(vo
     talk_expect(talk, "report 6\nclosed 2 voided 2 acked 1\n");
 }
 
-static void an_eager_part_that_is_being_applied_counts_in_a_settle(void **state)
+TALK_TEST(an_eager_part_that_is_being_applied_counts_in_a_settle)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.inline_bytes = 8;
@@ -288,9 +275,8 @@ static void an_eager_part_that_is_being_applied_counts_in_a_settle(void **state)
     talk_compute(talk);
 }
 
-static void a_clock_counts_when_what_was_committed_before_it_is_applied(void **state)
+TALK_TEST(a_clock_counts_when_what_was_committed_before_it_is_applied)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 2, 1); /* push 1 is still on its way */
@@ -321,9 +307,8 @@ static void open_observer(struct talk *talk)
 }
 
 /* A joiner starts at it: an observer finishes no steps. */
-static void the_slowest_clock_is_a_members_and_never_goes_back(void **state)
+TALK_TEST(the_slowest_clock_is_a_members_and_never_goes_back)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_commit_at(talk, stream, 0, 0, 0, 5);
@@ -337,10 +322,8 @@ static void the_slowest_clock_is_a_members_and_never_goes_back(void **state)
     talk_expect(talk, "report 6 clock 9\n");
 }
 
-static void pulls_of_a_settled_session_do_not_wait_on(void **state)
+TALK_TEST(pulls_of_a_settled_session_do_not_wait_on)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     const uint64_t pull = talk_pull_stream(talk, 1);
     talk_pull(talk, pull, 4, VARIABLE, 1, 9);
@@ -353,10 +336,8 @@ static void pulls_of_a_settled_session_do_not_wait_on(void **state)
     assert_non_null(strstr(talk->refused, "was closed on ps 1; start this process again"));
 }
 
-static void a_pull_for_a_push_of_a_closed_session_fails_at_once(void **state)
+TALK_TEST(a_pull_for_a_push_of_a_closed_session_fails_at_once)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     const uint64_t pull = talk_pull_stream(talk, 1);
     talk_close(talk, 1);
@@ -370,9 +351,8 @@ static void a_pull_for_a_push_of_a_closed_session_fails_at_once(void **state)
 
 /* ---- what ps 0 is told ---- */
 
-static void the_sessions_heard_from_are_reported_now_and_then(void **state)
+TALK_TEST(the_sessions_heard_from_are_reported_now_and_then)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_tick(talk, 2500);
@@ -386,9 +366,8 @@ static void the_sessions_heard_from_are_reported_now_and_then(void **state)
     talk_expect(talk, "report renewed 1\n");
 }
 
-static void of_a_session_that_was_silent_for_a_while_ps_0_hears_at_once(void **state)
+TALK_TEST(of_a_session_that_was_silent_for_a_while_ps_0_hears_at_once)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_tick(talk, 2500);
@@ -401,9 +380,8 @@ static void of_a_session_that_was_silent_for_a_while_ps_0_hears_at_once(void **s
     talk_expect(talk, "report renewed 1\n");
 }
 
-static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state)
+TALK_TEST(a_variable_is_reported_when_its_creator_has_assigned_it)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
@@ -426,10 +404,9 @@ static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state
 }
 
 /* Some with each report, the next one deleted between two of them. */
-static void a_ps_0_that_says_hello_is_told_of_many_variables_over_reports(void **state)
+TALK_TEST(a_ps_0_that_says_hello_is_told_of_many_variables_over_reports)
 {
     enum { first = 20, count = 600, each = 512 };
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part all = part(1, 0);
 
@@ -463,9 +440,8 @@ static void a_ps_0_that_says_hello_is_told_of_many_variables_over_reports(void *
 }
 
 /* Its number is easily guessed before its create has been answered. */
-static void a_shard_that_is_being_filled_is_not_there_yet(void **state)
+TALK_TEST(a_shard_that_is_being_filled_is_not_there_yet)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t pull = talk_pull_stream(talk, 1);
     const float values[4] = {1, 1, 1, 1};
@@ -524,9 +500,8 @@ static void add_in_shards(struct talk *talk, uint64_t id, uint32_t count, uint64
 }
 
 /* In any order, some of them twice, the first of them in two. */
-static void a_variable_is_assigned_with_the_last_of_its_shards(void **state)
+TALK_TEST(a_variable_is_assigned_with_the_last_of_its_shards)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     add_in_shards(talk, 20, 5, 2); /* given */
@@ -555,9 +530,8 @@ static void a_variable_is_assigned_with_the_last_of_its_shards(void **state)
 }
 
 /* Row by row, from the last to the first; and what only adds to a row assigns nothing. */
-static void a_variable_is_assigned_when_every_element_is(void **state)
+TALK_TEST(a_variable_is_assigned_when_every_element_is)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
@@ -584,10 +558,8 @@ static void a_variable_is_assigned_when_every_element_is(void **state)
     talk_expect(talk, "staged 4\ndone 4 [4]\nreport assigned 20\n");
 }
 
-static void no_more_sessions_are_opened_than_there_are_grants_for(void **state)
+TALK_TEST(no_more_sessions_are_opened_than_there_are_grants_for)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk); /* 4 places, one taken */
     talk_open(talk, 2);
     talk_open(talk, 3);
@@ -606,10 +578,8 @@ static void no_more_sessions_are_opened_than_there_are_grants_for(void **state)
 }
 
 /* ps 0 has checked all of it; whoever says that it is ps 0 may not have. */
-static void what_no_create_would_make_is_not_made_for_an_order(void **state)
+TALK_TEST(what_no_create_would_make_is_not_made_for_an_order)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     talk_add(talk, 20, 4, 1, SUMAC_INT32, UPDATE_ASSIGN, SUMAC__V1__INITIALIZER__KIND__KIND_NORMAL);
@@ -623,10 +593,8 @@ static void what_no_create_would_make_is_not_made_for_an_order(void **state)
         "report 9 error WRONG_DATA_TYPE\nreport 10 error UNKNOWN_VARIABLE\n");
 }
 
-static void an_order_given_twice_does_nothing_more(void **state)
+TALK_TEST(an_order_given_twice_does_nothing_more)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     talk_open(talk, 1);
@@ -637,9 +605,8 @@ static void an_order_given_twice_does_nothing_more(void **state)
     talk_expect(talk, "report 5\nreport 6\nreport 7\nreport 8\nreport 9\n");
 }
 
-static void an_order_for_a_view_is_answered_by_what_is_not_made_here(void **state)
+TALK_TEST(an_order_for_a_view_is_answered_by_what_is_not_made_here)
 {
-    struct talk *const talk = *state;
     Sumac__V1__Freeze freeze = SUMAC__V1__FREEZE__INIT;
     Sumac__V1__Cut cut = SUMAC__V1__CUT__INIT;
     Sumac__V1__Rollback rollback = SUMAC__V1__ROLLBACK__INIT;
@@ -657,9 +624,8 @@ static void an_order_for_a_view_is_answered_by_what_is_not_made_here(void **stat
               "UNSUPPORTED\n");
 }
 
-static void a_deleted_variable_stays_for_the_parts_that_name_it(void **state)
+TALK_TEST(a_deleted_variable_stays_for_the_parts_that_name_it)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send(talk, stream, 1, 0);
@@ -672,10 +638,8 @@ static void a_deleted_variable_stays_for_the_parts_that_name_it(void **state)
     talk_expect(talk, "refused 2 UNKNOWN_SHARD\ndone 1 [1]\ndone 2 voided\n");
 }
 
-static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state)
+TALK_TEST(a_hello_that_comes_late_on_an_older_stream_is_not_taken)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     hello(talk, 0x1000, 0x1001);
     talk_expect(talk, "end of stream STREAM_REPLACED\nreport 5\n");
@@ -692,9 +656,8 @@ static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state
 }
 
 /* 0 stands for a ps that ps 0 has not reached yet: nothing is known, or forgotten, of that one. */
-static void a_ps_that_came_back_empty_is_found_behind_one_that_is_not_known(void **state)
+TALK_TEST(a_ps_that_came_back_empty_is_found_behind_one_that_is_not_known)
 {
-    struct talk *const talk = *state;
     struct greeting greeting = {0x1000, TALK_SECRET, 0x1001, .incarnations = {0, 0, 0x30, 0x40}};
 
     (void)begin(talk);
@@ -713,9 +676,8 @@ static void a_ps_that_came_back_empty_is_found_behind_one_that_is_not_known(void
         "ps 3 came back without its state; start the whole run again, ps and workers"));
 }
 
-static void a_ps_that_was_not_known_for_a_while_is_still_compared(void **state)
+TALK_TEST(a_ps_that_was_not_known_for_a_while_is_still_compared)
 {
-    struct talk *const talk = *state;
     struct greeting greeting = {0x1000, TALK_SECRET, 0x1001, .incarnations = {0, 0, 0x30, 0}};
 
     (void)begin(talk);
@@ -734,10 +696,8 @@ static void a_ps_that_was_not_known_for_a_while_is_still_compared(void **state)
 
 /* The controller combines the acknowledgements of all ps. The lane tells its client that value, not
  * its own. */
-static void a_closed_client_hears_what_all_ps_know_to_be_acknowledged(void **state)
+TALK_TEST(a_closed_client_hears_what_all_ps_know_to_be_acknowledged)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_close(talk, 1);
     talk_forget(talk);
@@ -746,44 +706,4 @@ static void a_closed_client_hears_what_all_ps_know_to_be_acknowledged(void **sta
     talk_decide(talk, 1, 9, 8);
 
     talk_expect(talk, "report 6\nclosed 9 voided 8 acked 7\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_session_that_is_being_settled_is_not_taken_from),
-        talk_test(without_close_before_settling_it_still_pushes),
-        talk_test(a_close_reports_commits_and_refusals),
-        talk_test(a_decided_session_is_applied_up_to_its_final),
-        talk_test(a_client_that_is_closed_hears_the_cause_that_ps_0_has_said),
-        talk_test(without_tell_closed_client_it_is_not_told),
-        talk_test(a_client_that_was_settled_meanwhile_is_told_when_it_is_back),
-        talk_test(a_decision_is_answered_when_all_is_applied),
-        talk_test(a_decision_waits_for_a_part_that_waits_for_its_shard),
-        talk_test(an_eager_part_that_waits_for_its_shard_is_not_applied_after_the_close),
-        talk_test(a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole),
-        talk_test(an_eager_part_that_is_being_applied_counts_in_a_settle),
-        talk_test(a_clock_counts_when_what_was_committed_before_it_is_applied),
-        talk_test(the_slowest_clock_is_a_members_and_never_goes_back),
-        talk_test(pulls_of_a_settled_session_do_not_wait_on),
-        talk_test(a_pull_for_a_push_of_a_closed_session_fails_at_once),
-        talk_test(the_sessions_heard_from_are_reported_now_and_then),
-        talk_test(of_a_session_that_was_silent_for_a_while_ps_0_hears_at_once),
-        talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
-        talk_test(a_ps_0_that_says_hello_is_told_of_many_variables_over_reports),
-        talk_test(a_shard_that_is_being_filled_is_not_there_yet),
-        talk_test(a_variable_is_assigned_when_every_element_is),
-        talk_test(a_variable_is_assigned_with_the_last_of_its_shards),
-        talk_test(no_more_sessions_are_opened_than_there_are_grants_for),
-        talk_test(what_no_create_would_make_is_not_made_for_an_order),
-        talk_test(an_order_given_twice_does_nothing_more),
-        talk_test(an_order_for_a_view_is_answered_by_what_is_not_made_here),
-        talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
-        talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),
-        talk_test(a_ps_that_came_back_empty_is_found_behind_one_that_is_not_known),
-        talk_test(a_ps_that_was_not_known_for_a_while_is_still_compared),
-        talk_test(a_closed_client_hears_what_all_ps_know_to_be_acknowledged),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

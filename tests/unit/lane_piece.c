@@ -167,9 +167,8 @@ static void assign_zeros(struct talk *talk, uint64_t stream, struct plain *plain
     expect_done(talk, &sent, plain, sequence);
 }
 
-static void every_sequence_of_pieces_is_applied_as_it_says(void **state)
+TALK_TEST(every_sequence_of_pieces_is_applied_as_it_says)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct plain plain = {.versions = {0, 0}};
     uint64_t sequence = 0, sequences = 1;
@@ -194,9 +193,8 @@ static void every_sequence_of_pieces_is_applied_as_it_says(void **state)
     }
 }
 
-static void a_shard_without_rows_is_touched(void **state)
+TALK_TEST(a_shard_without_rows_is_touched)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part sent = {
         .sequence = 1, .eager = true, .shard = ROWLESS, .shards = 1, .values = (const float[]){0}};
@@ -283,9 +281,8 @@ static void push_two(
 #define AT_T_2(value) ((value) > -0.00075f && (value) < -0.00074f)
 
 /* TWIN counts a gradient of zeros, which leaves m and v at 0. */
-static void a_piece_without_bytes_is_counted_by_a_function_that_counts(void **state)
+TALK_TEST(a_piece_without_bytes_is_counted_by_a_function_that_counts)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_adam(talk);
     float counted, twin;
 
@@ -296,9 +293,8 @@ static void a_piece_without_bytes_is_counted_by_a_function_that_counts(void **st
 }
 
 /* The journal has the piece, too: it is replayed when the test ends. */
-static void a_piece_without_bytes_is_counted_beside_a_run_of_another_function(void **state)
+TALK_TEST(a_piece_without_bytes_is_counted_beside_a_run_of_another_function)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_adam(talk);
     float counted, twin;
 
@@ -308,9 +304,8 @@ static void a_piece_without_bytes_is_counted_beside_a_run_of_another_function(vo
     assert_true(AT_T_2(counted));
 }
 
-static void a_piece_without_bytes_is_not_counted_by_another_function(void **state)
+TALK_TEST(a_piece_without_bytes_is_not_counted_by_another_function)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_adam(talk);
     float counted, twin;
 
@@ -321,9 +316,8 @@ static void a_piece_without_bytes_is_not_counted_by_another_function(void **stat
 }
 
 /* Between its two messages another session's part touches the same shard. */
-static void a_part_that_goes_on_knows_the_one_shard_that_it_has_touched(void **state)
+TALK_TEST(a_part_that_goes_on_knows_the_one_shard_that_it_has_touched)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct plain plain = {.versions = {0, 0}};
     struct sent sent = {.count = 0}, other = {.count = 0};
@@ -346,9 +340,8 @@ static void a_part_that_goes_on_knows_the_one_shard_that_it_has_touched(void **s
 }
 
 /* Neighbouring ranges of one shard, each with a function of its own. */
-static void a_piece_with_another_function_is_not_continued(void **state)
+TALK_TEST(a_piece_with_another_function_is_not_continued)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct plain plain = {.versions = {0, 0}};
     struct sent sent = {.count = 0};
@@ -370,9 +363,8 @@ static void a_piece_with_another_function_is_not_continued(void **state)
 }
 
 /* Its client knows whose version each is by their order. */
-static void a_duplicate_is_done_with_the_versions_before_a_deleted_shard(void **state)
+TALK_TEST(a_duplicate_is_done_with_the_versions_before_a_deleted_shard)
 {
-    struct talk *const talk = *state;
     const float values[3] = {1, 1, 1};
     const struct talk_part sent = {
         .sequence = 1, .eager = true, .shard = FLOATS, .shards = 3, .values = values, .count = 1};
@@ -403,9 +395,8 @@ static void send_odd(struct talk *talk, uint64_t stream, uint64_t sequence, int 
     send_some(talk, stream, &sent, sequence, 0, 1);
 }
 
-static void a_piece_of_a_kind_or_codec_that_is_not_known_is_refused(void **state)
+TALK_TEST(a_piece_of_a_kind_or_codec_that_is_not_known_is_refused)
 {
-    struct talk *const talk = *state;
     const struct plain nothing = {.versions = {0}};
     const int identity = SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY;
     const uint64_t stream = begin(talk);
@@ -422,10 +413,9 @@ static void a_piece_of_a_kind_or_codec_that_is_not_known_is_refused(void **state
 }
 
 /* As a float32 those bits are a finite number. */
-static void a_half_that_is_not_finite_is_refused(void **state)
+TALK_TEST(a_half_that_is_not_finite_is_refused)
 {
     static const uint16_t halves[] = {0x7e00, 0, 0x7e00, 0}; /* NaN, 0, … */
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t id = 30;
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
@@ -443,22 +433,4 @@ static void a_half_that_is_not_finite_is_refused(void **state)
     talk_push_part(talk, stream, &part, halves, sizeof halves);
 
     talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(every_sequence_of_pieces_is_applied_as_it_says),
-        talk_test(a_shard_without_rows_is_touched),
-        talk_test(a_piece_without_bytes_is_counted_by_a_function_that_counts),
-        talk_test(a_piece_without_bytes_is_counted_beside_a_run_of_another_function),
-        talk_test(a_piece_without_bytes_is_not_counted_by_another_function),
-        talk_test(a_part_that_goes_on_knows_the_one_shard_that_it_has_touched),
-        talk_test(a_piece_with_another_function_is_not_continued),
-        talk_test(a_duplicate_is_done_with_the_versions_before_a_deleted_shard),
-        talk_test(a_piece_of_a_kind_or_codec_that_is_not_known_is_refused),
-        talk_test(a_half_that_is_not_finite_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,10 +17,8 @@ static void begin(struct talk *talk)
     talk_forget(talk);
 }
 
-static void a_stream_on_which_no_hello_comes_ends_after_five_seconds(void **state)
+TALK_TEST(a_stream_on_which_no_hello_comes_ends_after_five_seconds)
 {
-    struct talk *const talk = *state;
-
     begin(talk);
     talk_stream(talk, LANE_STREAM_PUSH);
     talk_tick(talk, 1000);
@@ -35,10 +33,8 @@ static void a_stream_on_which_no_hello_comes_ends_after_five_seconds(void **stat
     talk_expect(talk, "end of stream TIMED_OUT\nend of stream TIMED_OUT\n");
 }
 
-static void a_stream_that_somebody_owns_stays(void **state)
+TALK_TEST(a_stream_that_somebody_owns_stays)
 {
-    struct talk *const talk = *state;
-
     begin(talk);
     talk_push_stream(talk, 1, 1);
     talk_pull_stream(talk, 1);
@@ -51,10 +47,8 @@ static void a_stream_that_somebody_owns_stays(void **state)
     assert_null(strstr(talk->text, "end of stream"));
 }
 
-static void a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds(void **state)
+TALK_TEST(a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds)
 {
-    struct talk *const talk = *state;
-
     begin(talk);
     talk_tick(talk, 1000);
     talk_push_stream(talk, 3, 1);
@@ -67,10 +61,8 @@ static void a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds
     talk_expect(talk, "end of stream SESSION_UNKNOWN\n");
 }
 
-static void who_was_not_listened_to_has_not_been_silent(void **state)
+TALK_TEST(who_was_not_listened_to_has_not_been_silent)
 {
-    struct talk *const talk = *state;
-
     begin(talk);
     talk_stream(talk, LANE_STREAM_PUSH);
     talk_tick(talk, 1000);
@@ -86,10 +78,8 @@ static void who_was_not_listened_to_has_not_been_silent(void **state)
     }
 }
 
-static void the_oldest_stranger_gives_way_to_who_says_hello_at_once(void **state)
+TALK_TEST(the_oldest_stranger_gives_way_to_who_says_hello_at_once)
 {
-    struct talk *const talk = *state;
-
     begin(talk);
     for (uint32_t i = 0; i < STREAMS / 4; i++)
         talk_stream(talk, i % 2 == 0 ? LANE_STREAM_PUSH : LANE_STREAM_PEER);
@@ -103,10 +93,8 @@ static void the_oldest_stranger_gives_way_to_who_says_hello_at_once(void **state
     talk_expect(talk, "end of stream BUSY\ngreeting\n");
 }
 
-static void readers_take_half_of_the_places_at_most(void **state)
+TALK_TEST(readers_take_half_of_the_places_at_most)
 {
-    struct talk *const talk = *state;
-
     begin(talk);
     uint64_t reader = 0;
     for (uint32_t i = 0; i < STREAMS / 2; i++)
@@ -123,10 +111,8 @@ static void readers_take_half_of_the_places_at_most(void **state)
     talk_expect(talk, "greeting\n");
 }
 
-static void every_session_has_a_share(void **state)
+TALK_TEST(every_session_has_a_share)
 {
-    struct talk *const talk = *state;
-
     begin(talk);
     talk_push_stream(talk, 1, 1);
     const uint64_t pulls = talk_pull_stream(talk, 1);
@@ -144,10 +130,8 @@ static void every_session_has_a_share(void **state)
     talk_expect(talk, "greeting\n");
 }
 
-static void of_a_closed_session_the_push_stream_goes_and_the_readers_stay(void **state)
+TALK_TEST(of_a_closed_session_the_push_stream_goes_and_the_readers_stay)
 {
-    struct talk *const talk = *state;
-
     begin(talk);
     for (uint32_t i = 1; i < STREAMS / 2; i++)
         talk_pull_stream(talk, 0);
@@ -167,9 +151,8 @@ static void of_a_closed_session_the_push_stream_goes_and_the_readers_stay(void *
 }
 
 /* Of a ps that was restarted, or of another epoch. */
-static void a_reader_of_another_incarnation_takes_no_readers_place(void **state)
+TALK_TEST(a_reader_of_another_incarnation_takes_no_readers_place)
 {
-    struct talk *const talk = *state;
     wire_hello hello = WIRE_HELLO_INIT;
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
 
@@ -191,21 +174,4 @@ static void a_reader_of_another_incarnation_takes_no_readers_place(void **state)
     talk_expect(talk, "greeting\n"); /* it is told of the present one, and goes */
     talk_tick(talk, 5000);
     talk_expect(talk, "end of stream SESSION_UNKNOWN\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_stream_on_which_no_hello_comes_ends_after_five_seconds),
-        talk_test(a_stream_that_somebody_owns_stays),
-        talk_test(a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds),
-        talk_test(who_was_not_listened_to_has_not_been_silent),
-        talk_test(the_oldest_stranger_gives_way_to_who_says_hello_at_once),
-        talk_test(readers_take_half_of_the_places_at_most),
-        talk_test(every_session_has_a_share),
-        talk_test(of_a_closed_session_the_push_stream_goes_and_the_readers_stay),
-        talk_test(a_reader_of_another_incarnation_takes_no_readers_place),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

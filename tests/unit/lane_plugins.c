@@ -81,7 +81,7 @@ static void end(void **talk, struct plugins *own, struct plugins *others)
     plugins_deinit(others);
 }
 
-static void ps_that_were_started_with_the_same_go_together(void **state)
+TEST(ps_that_were_started_with_the_same_go_together)
 {
     static const struct sumac_plugin_function turned[] = {
         FUNCTION("two", "r"), FUNCTION("one", "r")};
@@ -98,7 +98,7 @@ static void ps_that_were_started_with_the_same_go_together(void **state)
     end(&talk, &own, &others);
 }
 
-static void a_ps_with_other_plug_ins_ends_and_names_both(void **state)
+TEST(a_ps_with_other_plug_ins_ends_and_names_both)
 {
     static const struct {
         struct started here, there;
@@ -143,14 +143,4 @@ static void a_ps_with_other_plug_ins_ends_and_names_both(void **state)
         assert_string_equal(talk->end.text, cases[i].text);
         end(&state_of_one, &own, &others);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ps_that_were_started_with_the_same_go_together),
-        cmocka_unit_test(a_ps_with_other_plug_ins_ends_and_names_both),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,9 +57,8 @@ static void expect_pulled(const struct talk *talk, uint32_t count, float value)
         assert_number_equal(values[i], value);
 }
 
-static void one_reads_ones_own_pushes(void **state)
+TALK_TEST(one_reads_ones_own_pushes)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
@@ -71,9 +70,8 @@ static void one_reads_ones_own_pushes(void **state)
     assert_int_equal(talk->pulled_position, 1);
 }
 
-static void a_pull_that_waits_holds_up_no_other(void **state)
+TALK_TEST(a_pull_that_waits_holds_up_no_other)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
@@ -83,9 +81,8 @@ static void a_pull_that_waits_holds_up_no_other(void **state)
     talk_expect(talk, "pulled 2 [0] 0 0 0 0\n");
 }
 
-static void without_the_rule_a_pull_that_waits_holds_up_pushes(void **state)
+TALK_TEST(without_the_rule_a_pull_that_waits_holds_up_pushes)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.broken = rule_bit(RULE_pulls_hold_up_nothing);
@@ -97,9 +94,8 @@ static void without_the_rule_a_pull_that_waits_holds_up_pushes(void **state)
     talk_expect(talk, "");
 }
 
-static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
+TALK_TEST(a_pull_that_waits_too_long_names_what_is_missing)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct lane_effects effects;
 
@@ -123,9 +119,8 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
 }
 
 /* Before the time that its stream's reader has. */
-static void a_pull_that_wants_less_time_ends_when_that_is_over(void **state)
+TALK_TEST(a_pull_that_wants_less_time_ends_when_that_is_over)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const uint64_t deadline_us = talk->now_us + 1000000u;
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
@@ -163,9 +158,8 @@ static const char *ended_by(const struct talk *talk, const struct lane_event *la
 }
 
 /* A reader gets the value that the creator gives, never the zeros before it. */
-static void a_pull_waits_until_the_variable_is_assigned(void **state)
+TALK_TEST(a_pull_waits_until_the_variable_is_assigned)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const uint64_t reader = talk_pull_stream(talk, 0);
     const float values[] = {1, 2, 3, 4};
@@ -193,9 +187,8 @@ static void a_pull_waits_until_the_variable_is_assigned(void **state)
     talk_expect(talk, "staged 2\ndone 2 [2]\nreport assigned 20\npulled 7 [2] 1 2 1 2\n");
 }
 
-static void a_pull_of_what_is_never_assigned_says_so(void **state)
+TALK_TEST(a_pull_of_what_is_never_assigned_says_so)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
@@ -210,9 +203,8 @@ static void a_pull_of_what_is_never_assigned_says_so(void **state)
 }
 
 /* The piece begins at the shard's end. */
-static void a_pull_that_reads_nothing_asks_what_it_waits_for(void **state)
+TALK_TEST(a_pull_that_reads_nothing_asks_what_it_waits_for)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
@@ -235,9 +227,8 @@ static void a_pull_that_reads_nothing_asks_what_it_waits_for(void **state)
     assert_memory_equal(ended_by(talk, &late), said, sizeof said - 1);
 }
 
-static void a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer(void **state)
+TALK_TEST(a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const uint64_t reader = talk_pull_stream(talk, 0);
 
@@ -258,9 +249,8 @@ static void a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer(void
     assert_int_equal(talk->lane->store.deleted_count, 0); /* nobody keeps it */
 }
 
-static void a_pull_can_be_cancelled(void **state)
+TALK_TEST(a_pull_can_be_cancelled)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
@@ -274,10 +264,8 @@ static void a_pull_can_be_cancelled(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
-static void a_reader_needs_no_session(void **state)
+TALK_TEST(a_reader_needs_no_session)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     const uint64_t reader = talk_pull_stream(talk, 0);
@@ -286,10 +274,8 @@ static void a_reader_needs_no_session(void **state)
     talk_expect(talk, "greeting\npulled 1 [0] 0 0 0 0\n");
 }
 
-static void a_reader_without_a_session_waits_for_no_push(void **state)
+TALK_TEST(a_reader_without_a_session_waits_for_no_push)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     const uint64_t reader = talk_pull_stream(talk, 0);
     talk_forget(talk);
@@ -299,9 +285,8 @@ static void a_reader_without_a_session_waits_for_no_push(void **state)
     talk_expect(talk, "pulled 1 error SESSION_UNKNOWN\n");
 }
 
-static void an_unknown_shard_is_an_error_of_that_pull(void **state)
+TALK_TEST(an_unknown_shard_is_an_error_of_that_pull)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk_pull(talk, streams.pull, 1, 99, 1, 0);
@@ -328,9 +313,8 @@ static void pull_bytes(
     talk_step(talk, &event);
 }
 
-static void a_range_is_read_within_its_shard_and_in_whole_elements(void **state)
+TALK_TEST(a_range_is_read_within_its_shard_and_in_whole_elements)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     push(talk, streams.push, 1, SHORT, 2);
@@ -358,9 +342,8 @@ static void a_range_is_read_within_its_shard_and_in_whole_elements(void **state)
 
 /* ---- long pulls ---- */
 
-static void a_long_pull_comes_in_messages(void **state)
+TALK_TEST(a_long_pull_comes_in_messages)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     push(talk, streams.push, 1, LONG, 3);
@@ -371,9 +354,8 @@ static void a_long_pull_comes_in_messages(void **state)
     expect_pulled(talk, 40, 3);
 }
 
-static void what_is_written_meanwhile_is_not_seen(void **state)
+TALK_TEST(what_is_written_meanwhile_is_not_seen)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     push(talk, streams.push, 1, LONG, 1);
@@ -397,9 +379,8 @@ static void what_is_written_meanwhile_is_not_seen(void **state)
     assert_int_equal(talk->pulled_position, position + 2);
 }
 
-static void a_reader_that_keeps_too_much_is_ended(void **state)
+TALK_TEST(a_reader_that_keeps_too_much_is_ended)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.view_bytes_max = 64; /* two blocks of the five */
@@ -416,9 +397,8 @@ static void a_reader_that_keeps_too_much_is_ended(void **state)
     talk_expect(talk, "pulled 7 error VIEW_ENDED\n");
 }
 
-static void a_short_pull_overtakes_a_long_one(void **state)
+TALK_TEST(a_short_pull_overtakes_a_long_one)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk->deaf = streams.pull;
@@ -433,9 +413,8 @@ static void a_short_pull_overtakes_a_long_one(void **state)
 }
 
 /* Each has a view: of a stream one at a time. */
-static void a_long_pull_waits_for_the_one_before_it(void **state)
+TALK_TEST(a_long_pull_waits_for_the_one_before_it)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk->deaf = streams.pull;
@@ -452,9 +431,8 @@ static void a_long_pull_waits_for_the_one_before_it(void **state)
     assert_true(end < next);
 }
 
-static void sigterm_lets_a_long_pull_behind_one_that_waits_go_on(void **state)
+TALK_TEST(sigterm_lets_a_long_pull_behind_one_that_waits_go_on)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
 
@@ -471,9 +449,8 @@ static void sigterm_lets_a_long_pull_behind_one_that_waits_go_on(void **state)
     assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
 }
 
-static void a_reader_that_hangs_up_leaves_nothing_behind(void **state)
+TALK_TEST(a_reader_that_hangs_up_leaves_nothing_behind)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk->deaf = streams.pull;
@@ -489,9 +466,8 @@ static void a_reader_that_hangs_up_leaves_nothing_behind(void **state)
 }
 
 /* Vector work reads an old block for as long as it is out, though its reader has gone. */
-static void what_vector_work_reads_is_not_given_away(void **state)
+TALK_TEST(what_vector_work_reads_is_not_given_away)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     push(talk, streams.push, 1, LONG, 1);
@@ -510,9 +486,8 @@ static void what_vector_work_reads_is_not_given_away(void **state)
     expect_pulled(talk, 40, 11);
 }
 
-static void a_block_that_is_written_in_part_keeps_the_rest(void **state)
+TALK_TEST(a_block_that_is_written_in_part_keeps_the_rest)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const float values[] = {5, 5, 5};
     const struct talk_part part = {
@@ -559,9 +534,8 @@ static struct streams begin_lending(struct talk *talk)
     return streams;
 }
 
-static void bytes_that_are_on_their_way_are_not_written_to(void **state)
+TALK_TEST(bytes_that_are_on_their_way_are_not_written_to)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_lending(talk);
     float *ones = test_calloc(65536, sizeof *ones);
 
@@ -585,9 +559,8 @@ static void bytes_that_are_on_their_way_are_not_written_to(void **state)
     test_free(ones);
 }
 
-static void a_deleted_variable_is_read_to_its_end(void **state)
+TALK_TEST(a_deleted_variable_is_read_to_its_end)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_lending(talk);
 
     talk->holds_released = true;
@@ -607,9 +580,8 @@ static void a_deleted_variable_is_read_to_its_end(void **state)
 
 /* A short answer is not copied before the step is over, and by then nobody uses the variable any
  * more. */
-static void the_last_short_pull_of_a_deleted_variable_lends_its_blocks(void **state)
+TALK_TEST(the_last_short_pull_of_a_deleted_variable_lends_its_blocks)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_lending(talk);
     float *ones = test_calloc(16384, sizeof *ones);
 
@@ -650,9 +622,8 @@ static void pass(struct talk *talk, uint64_t ms)
 
 /* Whoever takes nothing for a minute holds no values back: neither of the living nor of the
  * deleted. */
-static void a_reader_that_takes_nothing_is_given_up(void **state)
+TALK_TEST(a_reader_that_takes_nothing_is_given_up)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_lending(talk);
     const uint64_t reader = talk_pull_stream(talk, 1);
 
@@ -678,9 +649,8 @@ static void a_reader_that_takes_nothing_is_given_up(void **state)
 }
 
 /* What it has not taken in a sleep of this process, nobody could tell it to take. */
-static void a_sleep_of_the_ps_is_not_its_readers(void **state)
+TALK_TEST(a_sleep_of_the_ps_is_not_its_readers)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     talk->deaf = streams.pull;
@@ -696,9 +666,8 @@ static void a_sleep_of_the_ps_is_not_its_readers(void **state)
     assert_non_null(strstr(talk->text, "end of stream VIEW_ENDED\n"));
 }
 
-static void many_small_pieces_are_one_run_of_bytes(void **state)
+TALK_TEST(many_small_pieces_are_one_run_of_bytes)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.copied_pull_bytes_max = 65536;
@@ -711,41 +680,4 @@ static void many_small_pieces_are_one_run_of_bytes(void **state)
     assert_int_equal(talk->pulled_messages, 1);
     assert_int_equal(talk->pulled_spans, 1);
     expect_pulled(talk, 4000, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(one_reads_ones_own_pushes),
-        talk_test(a_pull_that_waits_holds_up_no_other),
-        talk_test(without_the_rule_a_pull_that_waits_holds_up_pushes),
-        talk_test(a_pull_that_waits_too_long_names_what_is_missing),
-        talk_test(a_pull_that_wants_less_time_ends_when_that_is_over),
-        talk_test(a_pull_waits_until_the_variable_is_assigned),
-        talk_test(a_pull_of_what_is_never_assigned_says_so),
-        talk_test(a_pull_that_reads_nothing_asks_what_it_waits_for),
-        talk_test(a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer),
-        talk_test(a_pull_can_be_cancelled),
-        talk_test(a_reader_needs_no_session),
-        talk_test(a_reader_without_a_session_waits_for_no_push),
-        talk_test(an_unknown_shard_is_an_error_of_that_pull),
-        talk_test(a_range_is_read_within_its_shard_and_in_whole_elements),
-        talk_test(a_long_pull_comes_in_messages),
-        talk_test(what_is_written_meanwhile_is_not_seen),
-        talk_test(a_reader_that_keeps_too_much_is_ended),
-        talk_test(a_short_pull_overtakes_a_long_one),
-        talk_test(a_long_pull_waits_for_the_one_before_it),
-        talk_test(sigterm_lets_a_long_pull_behind_one_that_waits_go_on),
-        talk_test(a_reader_that_hangs_up_leaves_nothing_behind),
-        talk_test(what_vector_work_reads_is_not_given_away),
-        talk_test(a_block_that_is_written_in_part_keeps_the_rest),
-        talk_test(bytes_that_are_on_their_way_are_not_written_to),
-        talk_test(a_deleted_variable_is_read_to_its_end),
-        talk_test(the_last_short_pull_of_a_deleted_variable_lends_its_blocks),
-        talk_test(a_reader_that_takes_nothing_is_given_up),
-        talk_test(a_sleep_of_the_ps_is_not_its_readers),
-        talk_test(many_small_pieces_are_one_run_of_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

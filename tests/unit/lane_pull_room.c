@@ -37,9 +37,8 @@ static void pull_and_wait(struct talk *talk, uint64_t stream, uint64_t request, 
 }
 
 /* Each session may have half of what readers may have. */
-static void pulls_of_closed_sessions_may_fill_the_room_of_readers(void **state)
+TALK_TEST(pulls_of_closed_sessions_may_fill_the_room_of_readers)
 {
-    struct talk *const talk = *state;
     const uint64_t of_one = sized_pool_bytes(sizeof(struct lane_pull)) + 64;
 
     begin_with_room(talk, 128 * of_one);
@@ -58,9 +57,8 @@ static void pulls_of_closed_sessions_may_fill_the_room_of_readers(void **state)
 }
 
 /* A step has no time to let go of all pulls of a stream that ends. The last one was refused. */
-static void a_refused_pull_that_leaves_later_gives_its_own_room_back(void **state)
+TALK_TEST(a_refused_pull_that_leaves_later_gives_its_own_room_back)
 {
-    struct talk *const talk = *state;
     uint64_t request = 0;
 
     begin_with_room(talk, 16u << 20);
@@ -78,14 +76,4 @@ static void a_refused_pull_that_leaves_later_gives_its_own_room_back(void **stat
     assert_int_equal(talk->lane->pull_bytes, 0);
     assert_int_equal(talk->lane->pulls->refused_bytes, 0);
     assert_int_equal(talk->lane->pulls->reader_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(pulls_of_closed_sessions_may_fill_the_room_of_readers),
-        talk_test(a_refused_pull_that_leaves_later_gives_its_own_room_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

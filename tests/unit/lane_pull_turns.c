@@ -21,9 +21,8 @@ static uint64_t begin_deaf(struct talk *talk)
     return stream;
 }
 
-static void one_that_comes_before_the_last_message_of_another_is_answered_behind_it(void **state)
+TALK_TEST(one_that_comes_before_the_last_message_of_another_is_answered_behind_it)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_deaf(talk);
 
     talk_pull(talk, stream, 1, LONG, 1, 0);
@@ -40,9 +39,8 @@ static void one_that_comes_before_the_last_message_of_another_is_answered_behind
     talk_expect(talk, "pulled 2 [0] 0 0 0 0\n"); /* then */
 }
 
-static void one_before_another_that_is_cancelled_is_answered(void **state)
+TALK_TEST(one_before_another_that_is_cancelled_is_answered)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_deaf(talk);
 
     talk_pull(talk, stream, 1, SHORT, 1, 0);
@@ -57,9 +55,8 @@ static void one_before_another_that_is_cancelled_is_answered(void **state)
 }
 
 /* After pushes that never come; the first may wait longer. */
-static void each_of_a_stream_has_its_own_time(void **state)
+TALK_TEST(each_of_a_stream_has_its_own_time)
 {
-    struct talk *const talk = *state;
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
 
     talk_start(talk, NULL);
@@ -85,10 +82,8 @@ static void each_of_a_stream_has_its_own_time(void **state)
 }
 
 /* The reader takes the answer after the end of the session. */
-static void one_that_ran_out_of_time_says_so_after_its_session(void **state)
+TALK_TEST(one_that_ran_out_of_time_says_so_after_its_session)
 {
-    struct talk *const talk = *state;
-
     talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_variable(talk, SHORT, 4, UPDATE_ASSIGN_ADD);
@@ -107,9 +102,8 @@ static void one_that_ran_out_of_time_says_so_after_its_session(void **state)
     talk_expect(talk, "pulled 2 error TIMED_OUT\n");
 }
 
-static void a_piece_says_which_bytes_of_its_shard_it_has(void **state)
+TALK_TEST(a_piece_says_which_bytes_of_its_shard_it_has)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_deaf(talk);
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
@@ -132,9 +126,8 @@ static void a_piece_says_which_bytes_of_its_shard_it_has(void **state)
 }
 
 /* The second piece is shorter than what has been said of the first. */
-static void pieces_of_a_long_one_begin_at_their_first_byte(void **state)
+TALK_TEST(pieces_of_a_long_one_begin_at_their_first_byte)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_deaf(talk);
 
     talk->deaf = 0;
@@ -165,9 +158,8 @@ static void pull_many_pieces(struct talk *talk, uint64_t stream, uint64_t reques
     talk_step(talk, &event);
 }
 
-static void one_that_a_step_has_no_time_for_keeps_its_turn(void **state)
+TALK_TEST(one_that_a_step_has_no_time_for_keeps_its_turn)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_deaf(talk);
 
     talk_pull(talk, stream, 1, LONG, 1, 0);
@@ -186,9 +178,8 @@ static void one_that_a_step_has_no_time_for_keeps_its_turn(void **state)
     assert_int_equal(talk_times_said(talk, "pulled 3:"), 1);
 }
 
-static void one_that_fails_is_not_among_those_that_were_answered(void **state)
+TALK_TEST(one_that_fails_is_not_among_those_that_were_answered)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_deaf(talk);
 
     talk->deaf = 0;
@@ -203,9 +194,8 @@ static void one_that_fails_is_not_among_those_that_were_answered(void **state)
 }
 
 /* The last of many pieces says how. */
-static void one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes(void **state)
+TALK_TEST(one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_deaf(talk);
 
     talk->deaf = 0;
@@ -218,9 +208,8 @@ static void one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes(v
 }
 
 /* A slow reader keeps old values. */
-static void statistics_say_what_is_kept_for_one_that_is_under_way(void **state)
+TALK_TEST(statistics_say_what_is_kept_for_one_that_is_under_way)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_deaf(talk);
     static const float ones[40] = {1};
     const struct talk_part part = {
@@ -234,22 +223,4 @@ static void statistics_say_what_is_kept_for_one_that_is_under_way(void **state)
     const wire_stats_reply *const stats = talk_stats(talk);
 
     assert_true(stats->memory->view_bytes >= (40 - 12) * sizeof(float));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(one_that_comes_before_the_last_message_of_another_is_answered_behind_it),
-        talk_test(one_before_another_that_is_cancelled_is_answered),
-        talk_test(pieces_of_a_long_one_begin_at_their_first_byte),
-        talk_test(one_that_fails_is_not_among_those_that_were_answered),
-        talk_test(statistics_say_what_is_kept_for_one_that_is_under_way),
-        talk_test(one_that_a_step_has_no_time_for_keeps_its_turn),
-        talk_test(one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes),
-        talk_test(each_of_a_stream_has_its_own_time),
-        talk_test(one_that_ran_out_of_time_says_so_after_its_session),
-        talk_test(a_piece_says_which_bytes_of_its_shard_it_has),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

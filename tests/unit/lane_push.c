@@ -64,10 +64,8 @@ static void expect_values(struct talk *talk, uint64_t stream, const char *line)
 
 /* ---- the ordinary course ---- */
 
-static void a_stream_is_greeted_before_anything_else(void **state)
+TALK_TEST(a_stream_is_greeted_before_anything_else)
 {
-    struct talk *const talk = *state;
-
     talk_start(talk, NULL);
     talk_open(talk, 1);
     talk_forget(talk);
@@ -77,9 +75,8 @@ static void a_stream_is_greeted_before_anything_else(void **state)
     talk_expect(talk, "greeting\n");
 }
 
-static void a_part_changes_nothing_until_it_is_committed(void **state)
+TALK_TEST(a_part_changes_nothing_until_it_is_committed)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -92,9 +89,8 @@ static void a_part_changes_nothing_until_it_is_committed(void **state)
 }
 
 /* What was promised stays promised. */
-static void a_commit_never_goes_back(void **state)
+TALK_TEST(a_commit_never_goes_back)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -107,9 +103,8 @@ static void a_commit_never_goes_back(void **state)
     talk_expect(talk, "staged 3\ndone 3 [2]\n");
 }
 
-static void a_part_in_several_messages_counts_with_the_last(void **state)
+TALK_TEST(a_part_in_several_messages_counts_with_the_last)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct talk_part sent = part(1, 0, one);
 
@@ -120,9 +115,8 @@ static void a_part_in_several_messages_counts_with_the_last(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
-static void an_eager_part_carries_its_own_commit(void **state)
+TALK_TEST(an_eager_part_carries_its_own_commit)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct talk_part sent = part(1, 0, one);
 
@@ -133,9 +127,8 @@ static void an_eager_part_carries_its_own_commit(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
-static void a_part_waits_for_the_one_before_it(void **state)
+TALK_TEST(a_part_waits_for_the_one_before_it)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 7, 3, ten);
@@ -147,9 +140,8 @@ static void a_part_waits_for_the_one_before_it(void **state)
     talk_expect(talk, "staged 3\ndone 3 [1]\ndone 7 [2]\n");
 }
 
-static void without_follow_previous_a_part_overtakes(void **state)
+TALK_TEST(without_follow_previous_a_part_overtakes)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_without(talk, RULE_follow_previous);
 
     send(talk, streams.push, 7, 3, ten);
@@ -160,10 +152,8 @@ static void without_follow_previous_a_part_overtakes(void **state)
 
 /* What it says to follow is below the mark, or not before it, or a staged neighbour says otherwise:
  * it would wait for ever. */
-static void a_part_whose_turn_can_never_come_ends_the_stream(void **state)
+TALK_TEST(a_part_whose_turn_can_never_come_ends_the_stream)
 {
-    struct talk *const talk = *state;
-
     const struct {
         uint64_t sequence, previous;
         const char *says;
@@ -198,9 +188,8 @@ static void a_part_whose_turn_can_never_come_ends_the_stream(void **state)
     talk_expect(talk, "staged 4\ndone 4 [3]\ndone 5 [4]\ndone 7 [5]\n");
 }
 
-static void a_voided_push_takes_its_turn_and_changes_nothing(void **state)
+TALK_TEST(a_voided_push_takes_its_turn_and_changes_nothing)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -213,9 +202,8 @@ static void a_voided_push_takes_its_turn_and_changes_nothing(void **state)
     expect_values(talk, streams.pull, "pulled 99 [1] 10 10 10 10\n");
 }
 
-static void without_done_says_voided_a_voided_push_looks_applied(void **state)
+TALK_TEST(without_done_says_voided_a_voided_push_looks_applied)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_without(talk, RULE_done_says_voided);
 
     send(talk, streams.push, 1, 0, one);
@@ -226,9 +214,8 @@ static void without_done_says_voided_a_voided_push_looks_applied(void **state)
     talk_expect(talk, "done 1 [0]\n");
 }
 
-static void answers_of_a_stream_that_is_not_read_go_out_together(void **state)
+TALK_TEST(answers_of_a_stream_that_is_not_read_go_out_together)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -247,9 +234,8 @@ static void answers_of_a_stream_that_is_not_read_go_out_together(void **state)
 
 /* ---- streams break ---- */
 
-static void a_duplicate_is_done_again_with_the_present_version(void **state)
+TALK_TEST(a_duplicate_is_done_again_with_the_present_version)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -263,9 +249,8 @@ static void a_duplicate_is_done_again_with_the_present_version(void **state)
     expect_values(talk, streams.pull, "pulled 99 [2] 2 2 2 2\n");
 }
 
-static void without_recognise_duplicates_a_duplicate_is_staged(void **state)
+TALK_TEST(without_recognise_duplicates_a_duplicate_is_staged)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_without(talk, RULE_recognise_duplicates);
 
     send(talk, streams.push, 1, 0, one);
@@ -277,9 +262,8 @@ static void without_recognise_duplicates_a_duplicate_is_staged(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
-static void a_part_sent_again_on_a_new_stream_is_staged_once(void **state)
+TALK_TEST(a_part_sent_again_on_a_new_stream_is_staged_once)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -306,9 +290,8 @@ static void expect_nothing_staged(struct talk *talk)
 }
 
 /* A second copy would wait for a turn that has come and gone. */
-static void a_part_sent_again_while_it_is_applied_is_not_staged_again(void **state)
+TALK_TEST(a_part_sent_again_while_it_is_applied_is_not_staged_again)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.inline_bytes = 8;
@@ -329,9 +312,8 @@ static void a_part_sent_again_while_it_is_applied_is_not_staged_again(void **sta
 }
 
 /* What was before it has been committed meanwhile. */
-static void a_part_sent_again_may_carry_its_own_commit(void **state)
+TALK_TEST(a_part_sent_again_may_carry_its_own_commit)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct talk_part sent = part(1, 0, one);
 
@@ -347,9 +329,8 @@ static void a_part_sent_again_may_carry_its_own_commit(void **state)
 }
 
 /* The duplicate is older: it was sent before its client could commit it. */
-static void a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had(void **state)
+TALK_TEST(a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct talk_part first = part(1, 0, one), second = part(2, 1, ten);
 
@@ -364,9 +345,8 @@ static void a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had(v
 }
 
 /* It is looked for where the last one was found. */
-static void a_part_that_was_sent_again_and_is_done_may_come_once_more(void **state)
+TALK_TEST(a_part_that_was_sent_again_and_is_done_may_come_once_more)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     for (uint64_t sequence = 1; sequence <= 4; sequence++)
@@ -380,9 +360,8 @@ static void a_part_that_was_sent_again_and_is_done_may_come_once_more(void **sta
     talk_expect(talk, "done 2 [2]\n");
 }
 
-static void a_part_that_broke_off_is_dropped(void **state)
+TALK_TEST(a_part_that_broke_off_is_dropped)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const struct talk_part broken = part(1, 0, one);
 
@@ -397,9 +376,8 @@ static void a_part_that_broke_off_is_dropped(void **state)
     expect_values(talk, streams.pull, "pulled 99 [1] 10 10 10 10\n");
 }
 
-static void what_has_come_of_a_part_when_its_session_closes_is_dropped(void **state)
+TALK_TEST(what_has_come_of_a_part_when_its_session_closes_is_dropped)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const struct talk_part broken = part(1, 0, one);
 
@@ -410,9 +388,8 @@ static void what_has_come_of_a_part_when_its_session_closes_is_dropped(void **st
     expect_nothing_staged(talk);
 }
 
-static void a_stream_of_a_larger_generation_ends_the_older_one(void **state)
+TALK_TEST(a_stream_of_a_larger_generation_ends_the_older_one)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     (void)talk_push_stream(talk, 1, 2);
@@ -422,10 +399,8 @@ static void a_stream_of_a_larger_generation_ends_the_older_one(void **state)
     talk_expect(talk, "");
 }
 
-static void a_stream_of_no_larger_generation_is_refused(void **state)
+TALK_TEST(a_stream_of_no_larger_generation_is_refused)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     (void)talk_push_stream(talk, 1, 5);
     talk_forget(talk);
@@ -437,9 +412,8 @@ static void a_stream_of_no_larger_generation_is_refused(void **state)
     talk_expect(talk, "end of stream STREAM_REPLACED\n");
 }
 
-static void without_generation_an_older_stream_is_still_taken(void **state)
+TALK_TEST(without_generation_an_older_stream_is_still_taken)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_without(talk, RULE_generation);
 
     (void)talk_push_stream(talk, 1, 2);
@@ -470,20 +444,18 @@ static void expect_stale(struct talk *talk, uint64_t epoch, uint64_t incarnation
     talk_expect(talk, "greeting\n");
 }
 
-static void a_stream_for_another_incarnation_is_greeted_and_not_obeyed(void **state)
+TALK_TEST(a_stream_for_another_incarnation_is_greeted_and_not_obeyed)
 {
-    expect_stale(*state, 1, 0xDEAD);
+    expect_stale(talk, 1, 0xDEAD);
 }
 
-static void a_stream_of_another_epoch_is_greeted_and_not_obeyed(void **state)
+TALK_TEST(a_stream_of_another_epoch_is_greeted_and_not_obeyed)
 {
-    expect_stale(*state, 2, talk_config().incarnation);
+    expect_stale(talk, 2, talk_config().incarnation);
 }
 
-static void a_session_that_is_not_known_is_told_to_join_again(void **state)
+TALK_TEST(a_session_that_is_not_known_is_told_to_join_again)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     const uint64_t stream = talk_push_stream(talk, 9, 1);
@@ -495,10 +467,8 @@ static void a_session_that_is_not_known_is_told_to_join_again(void **state)
 
 /* ---- bad input ---- */
 
-static void a_stream_that_says_no_hello_is_ended(void **state)
+TALK_TEST(a_stream_that_says_no_hello_is_ended)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     const uint64_t stream = talk_stream(talk, LANE_STREAM_PUSH);
 
@@ -516,9 +486,8 @@ static void expect_refused(struct talk *talk, wire_hello *hello, const char *exp
     talk_expect(talk, expected);
 }
 
-static void a_hello_of_another_version_or_cluster_or_of_no_session_is_refused(void **state)
+TALK_TEST(a_hello_of_another_version_or_cluster_or_of_no_session_is_refused)
 {
-    struct talk *const talk = *state;
     uint8_t id[16];
     wire_hello hello = WIRE_HELLO_INIT;
 
@@ -543,9 +512,8 @@ static void a_hello_of_another_version_or_cluster_or_of_no_session_is_refused(vo
     expect_refused(talk, &hello, "end of stream STREAM_REPLACED\ngreeting\n");
 }
 
-static void a_payload_that_is_longer_than_its_pieces_ends_the_stream(void **state)
+TALK_TEST(a_payload_that_is_longer_than_its_pieces_ends_the_stream)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
@@ -555,9 +523,8 @@ static void a_payload_that_is_longer_than_its_pieces_ends_the_stream(void **stat
 }
 
 /* The sum of both pieces, modulo 2^64, is what came. */
-static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
+TALK_TEST(pieces_whose_sizes_wrap_around_end_the_stream)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     wire_piece first = WIRE_PIECE_INIT, second = WIRE_PIECE_INIT, last = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&first, &second, &last};
@@ -580,9 +547,8 @@ static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
                            "payload of 8 bytes");
 }
 
-static void a_part_that_goes_on_without_a_beginning_ends_the_stream(void **state)
+TALK_TEST(a_part_that_goes_on_without_a_beginning_ends_the_stream)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     wire_part header = WIRE_PART_INIT;
 
@@ -594,9 +560,8 @@ static void a_part_that_goes_on_without_a_beginning_ends_the_stream(void **state
     talk_expect(talk, "end of stream MALFORMED\n");
 }
 
-static void parts_that_interleave_on_a_stream_end_it(void **state)
+TALK_TEST(parts_that_interleave_on_a_stream_end_it)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const struct talk_part first = part(1, 0, one), second = part(2, 1, one);
 
@@ -624,9 +589,8 @@ static struct streams begin_with_records(struct talk *talk)
     return streams;
 }
 
-static void no_answer_overtakes_the_record_it_waits_for(void **state)
+TALK_TEST(no_answer_overtakes_the_record_it_waits_for)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_with_records(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -647,9 +611,8 @@ static void no_answer_overtakes_the_record_it_waits_for(void **state)
 
 /* What it shows is chosen when it is ready: what is applied while it waits is not shown, and holds
  * nobody up. */
-static void a_pull_waits_for_the_records_of_what_it_shows(void **state)
+TALK_TEST(a_pull_waits_for_the_records_of_what_it_shows)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_with_records(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -671,9 +634,8 @@ static void a_pull_waits_for_the_records_of_what_it_shows(void **state)
 
 /* Of those that wait the first holds back the rest, though their records are older: a part that
  * came again. */
-static void answers_keep_their_order_while_they_wait(void **state)
+TALK_TEST(answers_keep_their_order_while_they_wait)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_with_records(talk);
 
     send(talk, streams.push, 1, 0, one);
@@ -688,9 +650,8 @@ static void answers_keep_their_order_while_they_wait(void **state)
     talk_expect(talk, "staged 2\ndone 1 [1]\n");
 }
 
-static void refusals_ends_and_reports_wait_for_their_records(void **state)
+TALK_TEST(refusals_ends_and_reports_wait_for_their_records)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin_with_records(talk);
     struct talk_part bad = part(1, 0, one);
 
@@ -708,48 +669,4 @@ static void refusals_ends_and_reports_wait_for_their_records(void **state)
 
     assert_non_null(strstr(talk->text, "closed 0 voided 1\n"));
     assert_non_null(strstr(talk->text, "report "));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_stream_is_greeted_before_anything_else),
-        talk_test(a_part_changes_nothing_until_it_is_committed),
-        talk_test(a_commit_never_goes_back),
-        talk_test(a_part_in_several_messages_counts_with_the_last),
-        talk_test(an_eager_part_carries_its_own_commit),
-        talk_test(a_part_waits_for_the_one_before_it),
-        talk_test(without_follow_previous_a_part_overtakes),
-        talk_test(a_part_whose_turn_can_never_come_ends_the_stream),
-        talk_test(a_voided_push_takes_its_turn_and_changes_nothing),
-        talk_test(without_done_says_voided_a_voided_push_looks_applied),
-        talk_test(answers_of_a_stream_that_is_not_read_go_out_together),
-        talk_test(a_duplicate_is_done_again_with_the_present_version),
-        talk_test(without_recognise_duplicates_a_duplicate_is_staged),
-        talk_test(a_part_sent_again_on_a_new_stream_is_staged_once),
-        talk_test(a_part_sent_again_while_it_is_applied_is_not_staged_again),
-        talk_test(a_part_sent_again_may_carry_its_own_commit),
-        talk_test(a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had),
-        talk_test(a_part_that_broke_off_is_dropped),
-        talk_test(what_has_come_of_a_part_when_its_session_closes_is_dropped),
-        talk_test(a_stream_of_a_larger_generation_ends_the_older_one),
-        talk_test(a_stream_of_no_larger_generation_is_refused),
-        talk_test(without_generation_an_older_stream_is_still_taken),
-        talk_test(a_stream_for_another_incarnation_is_greeted_and_not_obeyed),
-        talk_test(a_stream_of_another_epoch_is_greeted_and_not_obeyed),
-        talk_test(a_session_that_is_not_known_is_told_to_join_again),
-        talk_test(a_stream_that_says_no_hello_is_ended),
-        talk_test(a_hello_of_another_version_or_cluster_or_of_no_session_is_refused),
-        talk_test(a_payload_that_is_longer_than_its_pieces_ends_the_stream),
-        talk_test(a_part_that_goes_on_without_a_beginning_ends_the_stream),
-        talk_test(parts_that_interleave_on_a_stream_end_it),
-        talk_test(pieces_whose_sizes_wrap_around_end_the_stream),
-        talk_test(no_answer_overtakes_the_record_it_waits_for),
-        talk_test(a_pull_waits_for_the_records_of_what_it_shows),
-        talk_test(answers_keep_their_order_while_they_wait),
-        talk_test(refusals_ends_and_reports_wait_for_their_records),
-        talk_test(a_part_that_was_sent_again_and_is_done_may_come_once_more),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

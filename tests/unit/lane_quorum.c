@@ -13,9 +13,8 @@ static struct members begin_quorum(struct talk *talk, uint32_t count, uint32_t q
     return members;
 }
 
-static void a_step_is_made_of_what_ps_0_says(void **state)
+TALK_TEST(a_step_is_made_of_what_ps_0_says)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 3, 2);
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
@@ -31,9 +30,8 @@ static void a_step_is_made_of_what_ps_0_says(void **state)
 }
 
 /* Whose contribution ps 0 knows of from another ps. */
-static void a_step_that_is_taken_waits_for_those_that_it_is_made_of(void **state)
+TALK_TEST(a_step_that_is_taken_waits_for_those_that_it_is_made_of)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 3, 2);
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
@@ -53,9 +51,8 @@ static void a_step_that_is_taken_waits_for_those_that_it_is_made_of(void **state
     assert_value_is(talk, &members, 3);
 }
 
-static void what_comes_late_is_refused_and_counts_nowhere(void **state)
+TALK_TEST(what_comes_late_is_refused_and_counts_nowhere)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 2, 1);
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
@@ -80,9 +77,8 @@ static void what_comes_late_is_refused_and_counts_nowhere(void **state)
 }
 
 /* It would be late for ever else. */
-static void who_was_late_goes_on_with_a_step_that_is_not_over(void **state)
+TALK_TEST(who_was_late_goes_on_with_a_step_that_is_not_over)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 2, 1);
     struct talk_part part = contribution(1, (float[]){2}, 1);
 
@@ -111,9 +107,8 @@ static void who_was_late_goes_on_with_a_step_that_is_not_over(void **state)
 }
 
 /* However many it leaves out; and another ps says that one step more is over. */
-static void who_comes_after_many_steps_is_not_far_ahead(void **state)
+TALK_TEST(who_comes_after_many_steps_is_not_far_ahead)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.parts_per_session_max = 1;
@@ -137,9 +132,8 @@ static void who_comes_after_many_steps_is_not_far_ahead(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
-static void what_is_over_or_was_said_is_obeyed_again_by_doing_nothing(void **state)
+TALK_TEST(what_is_over_or_was_said_is_obeyed_again_by_doing_nothing)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 2, 1);
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
@@ -161,10 +155,8 @@ static void what_is_over_or_was_said_is_obeyed_again_by_doing_nothing(void **sta
     talk_expect(talk, "report 10\n");
 }
 
-static void a_step_that_is_not_the_next_is_not_taken(void **state)
+TALK_TEST(a_step_that_is_not_the_next_is_not_taken)
 {
-    struct talk *const talk = *state;
-
     (void)begin_quorum(talk, 1, 1);
 
     talk_take(talk, 2, "1");
@@ -172,9 +164,8 @@ static void a_step_that_is_not_the_next_is_not_taken(void **state)
     talk_expect(talk, "report 5 error WRONG_STEP\n");
 }
 
-static void without_a_quorum_ps_0_takes_no_steps(void **state)
+TALK_TEST(without_a_quorum_ps_0_takes_no_steps)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 2, 0);
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
@@ -186,9 +177,8 @@ static void without_a_quorum_ps_0_takes_no_steps(void **state)
     assert_value_is(talk, &members, 0);
 }
 
-static void a_voided_contribution_has_come_with_nothing(void **state)
+TALK_TEST(a_voided_contribution_has_come_with_nothing)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 2, 1);
     const struct talk_part part = contribution(1, (float[]){1}, 1);
 
@@ -199,9 +189,8 @@ static void a_voided_contribution_has_come_with_nothing(void **state)
 }
 
 /* K of these would make a step that is refused, and who comes with something would be late. */
-static void a_contribution_without_weight_has_come_with_nothing(void **state)
+TALK_TEST(a_contribution_without_weight_has_come_with_nothing)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 2, 1);
     struct talk_part part = contribution(1, (float[]){1}, 1);
 
@@ -212,10 +201,8 @@ static void a_contribution_without_weight_has_come_with_nothing(void **state)
     talk_expect(talk, "staged 1\nreport 1 has come to 1 with nothing\n");
 }
 
-static void who_has_come_is_said_over_reports(void **state)
+TALK_TEST(who_has_come_is_said_over_reports)
 {
-    struct talk *const talk = *state;
-
     struct lane_config config = talk_config();
 
     config.sessions_max = talk->step_members = 70;
@@ -240,9 +227,8 @@ static void who_has_come_is_said_over_reports(void **state)
 }
 
 /* Its stream may have lost what was said. */
-static void a_ps_0_that_says_hello_is_told_all_of_it_again(void **state)
+TALK_TEST(a_ps_0_that_says_hello_is_told_all_of_it_again)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 3, 2); /* the third comes to none */
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
@@ -260,9 +246,8 @@ static void a_ps_0_that_says_hello_is_told_all_of_it_again(void **state)
 }
 
 /* What of it waits here may be in its step, or late: ps 0 knows which. */
-static void the_end_of_a_session_says_what_it_has_contributed(void **state)
+TALK_TEST(the_end_of_a_session_says_what_it_has_contributed)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 2, 2);
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
@@ -283,9 +268,8 @@ static void the_end_of_a_session_says_what_it_has_contributed(void **state)
 
 /* As when the controller beside it says so in the step that a pull is answered in: what was
  * answered lies in the blocks, and goes out after both. */
-static void a_step_that_follows_another_writes_to_nothing_that_it_shows(void **state)
+TALK_TEST(a_step_that_follows_another_writes_to_nothing_that_it_shows)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     uint8_t id[16];
     wire_bytes named = talk_id(1, id);
@@ -324,9 +308,8 @@ static void a_step_that_follows_another_writes_to_nothing_that_it_shows(void **s
     assert_value_is(talk, &members, 1);
 }
 
-static void a_wait_names_ps_0_until_it_has_taken_the_step(void **state)
+TALK_TEST(a_wait_names_ps_0_until_it_has_taken_the_step)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 2, 2);
     char text[256];
 
@@ -339,9 +322,8 @@ static void a_wait_names_ps_0_until_it_has_taken_the_step(void **state)
     assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "worker 2 "));
 }
 
-static void a_quorum_is_not_said_to_do_without_a_member_that_has_never_joined(void **state)
+TALK_TEST(a_quorum_is_not_said_to_do_without_a_member_that_has_never_joined)
 {
-    struct talk *const talk = *state;
     char text[256];
 
     talk->quorum = 1;
@@ -383,16 +365,15 @@ static void converse_late_without_memory(uint32_t takes)
     assert_int_equal(talk_teardown(&state), 0);
 }
 
-static void a_late_contribution_is_refused_though_memory_was_short_once(void **state)
+TEST(a_late_contribution_is_refused_though_memory_was_short_once)
 {
     for (uint32_t takes = 0; takes < 8; takes++)
         converse_late_without_memory(takes);
 }
 
 /* A report of what has come was in line on a stream of ps 0 that broke. */
-static void what_has_come_is_told_to_the_next_stream_of_ps_0(void **state)
+TALK_TEST(what_has_come_is_told_to_the_next_stream_of_ps_0)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 3, 2);
 
     talk->deaf = talk->controller; /* given */
@@ -410,9 +391,8 @@ static void what_has_come_is_told_to_the_next_stream_of_ps_0(void **state)
 }
 
 /* ps 0 counts who has come on every ps, a closed session as well. */
-static void what_has_come_of_a_closed_session_is_told_again(void **state)
+TALK_TEST(what_has_come_of_a_closed_session_is_told_again)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 3, 2);
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1); /* given */
@@ -428,9 +408,8 @@ static void what_has_come_of_a_closed_session_is_told_again(void **state)
 
 /* By the records of a ps that starts again: ps 0 may have been told, or another was. */
 /* The report waits for its stream. Meanwhile more sessions are closed than are remembered. */
-static void what_has_come_of_a_session_that_is_forgotten_is_not_told(void **state)
+TALK_TEST(what_has_come_of_a_session_that_is_forgotten_is_not_told)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.closed_sessions_max = 1;
@@ -455,9 +434,8 @@ static void what_has_come_of_a_session_that_is_forgotten_is_not_told(void **stat
 
 /* Worker 1 has come to a step that is over, worker 2 to the next one as well. The contribution of
  * worker 3 waits for its commit, that of worker 4 for another push. */
-static void what_records_say_has_come_is_told_to_ps_0(void **state)
+TALK_TEST(what_records_say_has_come_is_told_to_ps_0)
 {
-    struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 4, 2);
     struct talk_part behind = contribution(1, (float[]){1}, 1);
     static const uint64_t come[] = {0, 1, 2, 0, 0};
@@ -482,33 +460,4 @@ static void what_records_say_has_come_is_told_to_ps_0(void **state)
         assert_false(session->come_voided);
     }
     lane_destroy(again);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_late_contribution_is_refused_though_memory_was_short_once),
-        talk_test(what_has_come_is_told_to_the_next_stream_of_ps_0),
-        talk_test(what_has_come_of_a_closed_session_is_told_again),
-        talk_test(a_step_is_made_of_what_ps_0_says),
-        talk_test(a_step_that_is_taken_waits_for_those_that_it_is_made_of),
-        talk_test(what_comes_late_is_refused_and_counts_nowhere),
-        talk_test(who_was_late_goes_on_with_a_step_that_is_not_over),
-        talk_test(who_comes_after_many_steps_is_not_far_ahead),
-        talk_test(what_is_over_or_was_said_is_obeyed_again_by_doing_nothing),
-        talk_test(a_step_that_is_not_the_next_is_not_taken),
-        talk_test(without_a_quorum_ps_0_takes_no_steps),
-        talk_test(a_voided_contribution_has_come_with_nothing),
-        talk_test(a_contribution_without_weight_has_come_with_nothing),
-        talk_test(who_has_come_is_said_over_reports),
-        talk_test(a_ps_0_that_says_hello_is_told_all_of_it_again),
-        talk_test(the_end_of_a_session_says_what_it_has_contributed),
-        talk_test(a_step_that_follows_another_writes_to_nothing_that_it_shows),
-        talk_test(a_wait_names_ps_0_until_it_has_taken_the_step),
-        talk_test(what_records_say_has_come_is_told_to_ps_0),
-        talk_test(a_quorum_is_not_said_to_do_without_a_member_that_has_never_joined),
-        talk_test(what_has_come_of_a_session_that_is_forgotten_is_not_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

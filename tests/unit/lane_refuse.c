@@ -43,7 +43,7 @@ static struct talk_part part(uint64_t sequence, uint64_t previous)
 /* ---- for what ---- */
 
 /* A part that is wrong in one way. The members that a row leaves out are those of a good part. */
-static void each_part_is_refused_for_what_is_wrong_with_it(void **state)
+TEST(each_part_is_refused_for_what_is_wrong_with_it)
 {
     const struct {
         const char *name;
@@ -91,9 +91,8 @@ static void each_part_is_refused_for_what_is_wrong_with_it(void **state)
 }
 
 /* A layout that was before the present one is as stale as one that is to come. */
-static void so_is_one_that_was_before_it(void **state)
+TALK_TEST(so_is_one_that_was_before_it)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
 
@@ -125,9 +124,8 @@ static void send_bytes(
     talk_push_part(talk, stream, &header, one, bytes);
 }
 
-static void a_piece_that_begins_or_ends_within_an_element_is_refused(void **state)
+TALK_TEST(a_piece_that_begins_or_ends_within_an_element_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send_bytes(talk, stream, 1, 2, 4); /* whole elements' bytes, in the middle of two */
@@ -140,9 +138,8 @@ static void a_piece_that_begins_or_ends_within_an_element_is_refused(void **stat
 }
 
 /* An empty piece that lies outside is as wrong as any other. */
-static void an_empty_piece_past_the_shards_end_is_refused(void **state)
+TALK_TEST(an_empty_piece_past_the_shards_end_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send_bytes(talk, stream, 1, 16, 0); /* at its end */
@@ -153,9 +150,8 @@ static void an_empty_piece_past_the_shards_end_is_refused(void **state)
 }
 
 /* The talk looks whether the refusal can be read. */
-static void a_refusal_that_is_cut_is_cut_between_characters(void **state)
+TALK_TEST(a_refusal_that_is_cut_is_cut_between_characters)
 {
-    struct talk *const talk = *state;
     char name[1024] = "x";
 
     for (size_t i = 1; i + 2 < sizeof name; i += 2)
@@ -172,9 +168,8 @@ static void a_refusal_that_is_cut_is_cut_between_characters(void **state)
     talk_expect(talk, "refused 1 WRONG_SHAPE\nrefused 2 WRONG_SHAPE\nrefused 3 WRONG_SHAPE\n");
 }
 
-static void a_function_that_its_part_does_not_have_is_refused(void **state)
+TALK_TEST(a_function_that_its_part_does_not_have_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_function sgd = WIRE_FUNCTION_INIT;
     wire_function *functions[] = {&sgd};
@@ -200,9 +195,8 @@ static void a_function_that_its_part_does_not_have_is_refused(void **state)
 }
 
 /* Every function that keeps slots, against variables of every other. */
-static void slots_are_those_that_a_variable_was_created_with(void **state)
+TALK_TEST(slots_are_those_that_a_variable_was_created_with)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     static const uint32_t with_slots[] = {UPDATE_MOMENTUM, UPDATE_ADAM};
     uint64_t sequence = 0;
@@ -228,9 +222,8 @@ static void slots_are_those_that_a_variable_was_created_with(void **state)
 }
 
 /* 1 - beta_2 is 1e-10 in float64 and nothing in float32. */
-static void a_hyperparameter_is_checked_in_the_variables_type(void **state)
+TALK_TEST(a_hyperparameter_is_checked_in_the_variables_type)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const double wide[4] = {1, 1, 1, 1};
     wire_hyperparameter beta = WIRE_HYPERPARAMETER_INIT;
@@ -268,9 +261,8 @@ static void a_hyperparameter_is_checked_in_the_variables_type(void **state)
 }
 
 /* What comes behind it ends a run, unless it has no bytes. */
-static void half_a_row_with_another_piece_behind_it_is_refused(void **state)
+TALK_TEST(half_a_row_with_another_piece_behind_it_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_part header = WIRE_PART_INIT;
     wire_piece pieces[3];
@@ -297,9 +289,8 @@ static void half_a_row_with_another_piece_behind_it_is_refused(void **state)
     talk_expect(talk, "refused 1 WHOLE_SHARD\nstaged 2\n");
 }
 
-static void rows_in_messages_that_end_within_one_are_whole_rows(void **state)
+TALK_TEST(rows_in_messages_that_end_within_one_are_whole_rows)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
 
@@ -312,9 +303,8 @@ static void rows_in_messages_that_end_within_one_are_whole_rows(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
-static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **state)
+TALK_TEST(a_part_larger_than_the_grant_is_refused_with_both_figures)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
 
@@ -346,9 +336,8 @@ static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **sta
 }
 
 /* Of nothing but pieces, functions, or parts: each takes some of the grant, and gives it back. */
-static void what_has_no_bytes_takes_of_the_grant_too(void **state)
+TALK_TEST(what_has_no_bytes_takes_of_the_grant_too)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     enum { shards = 64 };
@@ -378,9 +367,8 @@ static void what_has_no_bytes_takes_of_the_grant_too(void **state)
 }
 
 /* A piece that goes on where the one before ended is no more than that one. */
-static void a_piece_that_is_continued_takes_room_once(void **state)
+TALK_TEST(a_piece_that_is_continued_takes_room_once)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     enum { elements = 512 };
@@ -399,9 +387,8 @@ static void a_piece_that_is_continued_takes_room_once(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
-static void parts_that_together_exceed_the_grant_are_refused(void **state)
+TALK_TEST(parts_that_together_exceed_the_grant_are_refused)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.staging_bytes_max = 4 * 2048; /* two parts of 16 bytes, no third */
@@ -418,9 +405,8 @@ static void parts_that_together_exceed_the_grant_are_refused(void **state)
     talk_expect(talk, "refused 3 PART_TOO_LARGE\n");
 }
 
-static void room_is_free_again_when_a_part_is_done(void **state)
+TALK_TEST(room_is_free_again_when_a_part_is_done)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.staging_bytes_max = 4 * 1024; /* one of them */
@@ -437,9 +423,8 @@ static void room_is_free_again_when_a_part_is_done(void **state)
     talk_expect(talk, "staged 2\ndone 2 [2]\n");
 }
 
-static void a_value_that_is_not_finite_is_refused(void **state)
+TALK_TEST(a_value_that_is_not_finite_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {1, 2, NAN, 4};
     struct talk_part sent = part(1, 0);
@@ -455,9 +440,8 @@ static void a_value_that_is_not_finite_is_refused(void **state)
               "refused 1 NON_FINITE\n");
 }
 
-static void an_option_allows_what_is_not_finite(void **state)
+TALK_TEST(an_option_allows_what_is_not_finite)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {1, 2, INFINITY, 4};
     struct talk_part sent = part(1, 0);
@@ -472,9 +456,8 @@ static void an_option_allows_what_is_not_finite(void **state)
 }
 
 /* It would be summed up: one of them, and the session's weight is no number any more. */
-static void a_weight_that_is_no_count_is_refused(void **state)
+TALK_TEST(a_weight_that_is_no_count_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
 
@@ -490,9 +473,8 @@ static void a_weight_that_is_no_count_is_refused(void **state)
     talk_expect(talk, "refused 1 MALFORMED\nrefused 2 MALFORMED\nrefused 3 MALFORMED\n");
 }
 
-static void a_payload_with_its_checksum_is_staged(void **state)
+TALK_TEST(a_payload_with_its_checksum_is_staged)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
 
@@ -503,9 +485,8 @@ static void a_payload_with_its_checksum_is_staged(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
-static void more_pieces_than_a_part_may_have_are_refused(void **state)
+TALK_TEST(more_pieces_than_a_part_may_have_are_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     enum { per_message = 4096 };
@@ -531,9 +512,8 @@ static void more_pieces_than_a_part_may_have_are_refused(void **state)
 
 /* ---- what follows ---- */
 
-static void a_refused_part_takes_its_turn(void **state)
+TALK_TEST(a_refused_part_takes_its_turn)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, 0), good = part(2, 1);
 
@@ -547,9 +527,8 @@ static void a_refused_part_takes_its_turn(void **state)
     talk_expect(talk, "done 1 voided\ndone 2 [1]\n");
 }
 
-static void a_refused_eager_part_is_voided_here(void **state)
+TALK_TEST(a_refused_eager_part_is_voided_here)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, 0);
 
@@ -561,9 +540,8 @@ static void a_refused_eager_part_is_voided_here(void **state)
     talk_expect(talk, "refused 1 WRONG_SHAPE\ndone 1 voided\n");
 }
 
-static void a_refusal_is_remembered_until_it_was_heard(void **state)
+TALK_TEST(a_refusal_is_remembered_until_it_was_heard)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, 0);
 
@@ -580,9 +558,8 @@ static void a_refusal_is_remembered_until_it_was_heard(void **state)
     talk_expect(talk, "done 1 [0]\n"); /* its client has said that it knows */
 }
 
-static void without_acked_through_a_refusal_is_forgotten_at_once(void **state)
+TALK_TEST(without_acked_through_a_refusal_is_forgotten_at_once)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.broken = rule_bit(RULE_acked_through);
@@ -599,9 +576,8 @@ static void without_acked_through_a_refusal_is_forgotten_at_once(void **state)
 }
 
 /* The first eight of a session, then the 16th, the 32nd, … */
-static void lines_of_refused_pushes_become_rarer(void **state)
+TALK_TEST(lines_of_refused_pushes_become_rarer)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {NAN, 2, 3, 4};
     char line[64];
@@ -616,37 +592,4 @@ static void lines_of_refused_pushes_become_rarer(void **state)
         assert_int_equal(strstr(talk->text, line) != NULL, said);
         talk_forget(talk);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_part_is_refused_for_what_is_wrong_with_it),
-        talk_test(so_is_one_that_was_before_it),
-        talk_test(a_piece_that_begins_or_ends_within_an_element_is_refused),
-        talk_test(an_empty_piece_past_the_shards_end_is_refused),
-        talk_test(a_refusal_that_is_cut_is_cut_between_characters),
-        talk_test(a_function_that_its_part_does_not_have_is_refused),
-        talk_test(slots_are_those_that_a_variable_was_created_with),
-        talk_test(a_hyperparameter_is_checked_in_the_variables_type),
-        talk_test(half_a_row_with_another_piece_behind_it_is_refused),
-        talk_test(rows_in_messages_that_end_within_one_are_whole_rows),
-        talk_test(a_part_larger_than_the_grant_is_refused_with_both_figures),
-        talk_test(what_has_no_bytes_takes_of_the_grant_too),
-        talk_test(a_piece_that_is_continued_takes_room_once),
-        talk_test(parts_that_together_exceed_the_grant_are_refused),
-        talk_test(room_is_free_again_when_a_part_is_done),
-        talk_test(a_value_that_is_not_finite_is_refused),
-        talk_test(an_option_allows_what_is_not_finite),
-        talk_test(a_weight_that_is_no_count_is_refused),
-        talk_test(a_payload_with_its_checksum_is_staged),
-        talk_test(more_pieces_than_a_part_may_have_are_refused),
-        talk_test(a_refused_part_takes_its_turn),
-        talk_test(a_refused_eager_part_is_voided_here),
-        talk_test(a_refusal_is_remembered_until_it_was_heard),
-        talk_test(without_acked_through_a_refusal_is_forgotten_at_once),
-        talk_test(lines_of_refused_pushes_become_rarer),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

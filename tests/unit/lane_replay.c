@@ -2,15 +2,8 @@
 /* lane_replay.c -- what a lane writes down makes another lane what it is: compared at the end of
  * each conversation by lane_talk, and of every simulated run by tests/sim. Here is what those
  * seldom meet, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "part_state.h"
 #include "lane_talk.h"
 #include "little_endian.h"
@@ -53,9 +46,8 @@ static struct talk_part part(uint64_t sequence, uint64_t shard, uint32_t count)
 
 /* ---- what a part is ---- */
 
-static void a_staged_part_is_recorded_with_all_that_its_turn_will_need(void **state)
+TALK_TEST(a_staged_part_is_recorded_with_all_that_its_turn_will_need)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part staged = part(1, VARIABLE, 4);
     struct talk_part with_slots = part(2, MOMENTUM, 4);
@@ -74,9 +66,8 @@ static void a_staged_part_is_recorded_with_all_that_its_turn_will_need(void **st
 }
 
 /* In several messages, with bytes that don't end where a chunk does. */
-static void a_part_that_came_in_pieces_is_one_record(void **state)
+TALK_TEST(a_part_that_came_in_pieces_is_one_record)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part staged = part(1, LARGE, 32);
     const uint64_t before = talk->last_record;
@@ -89,9 +80,8 @@ static void a_part_that_came_in_pieces_is_one_record(void **state)
 }
 
 /* Those that the push names, over the variable's own. */
-static void a_function_is_recorded_with_its_hyperparameters(void **state)
+TALK_TEST(a_function_is_recorded_with_its_hyperparameters)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
     wire_hyperparameter *rates[] = {&rate};
@@ -126,9 +116,8 @@ static void a_function_is_recorded_with_its_hyperparameters(void **state)
 }
 
 /* And what names it, which is a contradiction without. Told again, it is there already. */
-static void a_function_that_was_defined_is_recorded_before_what_names_it(void **state)
+TALK_TEST(a_function_that_was_defined_is_recorded_before_what_names_it)
 {
-    struct talk *const talk = *state;
     wire_define_function define = WIRE_DEFINE_FUNCTION_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
@@ -147,9 +136,8 @@ static void a_function_that_was_defined_is_recorded_before_what_names_it(void **
 }
 
 /* Shards without bytes are named, too: the versions in the answer are theirs. */
-static void a_shard_that_a_part_only_names_keeps_its_place(void **state)
+TALK_TEST(a_shard_that_a_part_only_names_keeps_its_place)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_piece pieces[4] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
     wire_piece *pointers[4];
@@ -178,9 +166,8 @@ static void a_shard_that_a_part_only_names_keeps_its_place(void **state)
 }
 
 /* It is over before its record is written: its bytes stay for as long as that takes. */
-static void a_part_that_is_applied_at_once_is_recorded_with_its_bytes(void **state)
+TALK_TEST(a_part_that_is_applied_at_once_is_recorded_with_its_bytes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pointers[] = {&piece};
@@ -211,9 +198,8 @@ static void a_part_that_is_applied_at_once_is_recorded_with_its_bytes(void **sta
 
 /* ---- what becomes of it ---- */
 
-static void a_part_that_carries_its_own_commit_is_committed_while_it_is_computed(void **state)
+TALK_TEST(a_part_that_carries_its_own_commit_is_committed_while_it_is_computed)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part eager = part(1, LARGE, 32);
 
@@ -227,9 +213,8 @@ static void a_part_that_carries_its_own_commit_is_committed_while_it_is_computed
 }
 
 /* What was committed before it was said is applied, and the part beside it commits itself. */
-static void a_clock_does_not_wait_for_the_eager_part_that_it_came_with(void **state)
+TALK_TEST(a_clock_does_not_wait_for_the_eager_part_that_it_came_with)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part eager = part(1, LARGE, 32);
     wire_commit commit = WIRE_COMMIT_INIT;
@@ -246,9 +231,8 @@ static void a_clock_does_not_wait_for_the_eager_part_that_it_came_with(void **st
     assert_int_equal(talk->lane->sessions.first->clock, 7);
 }
 
-static void who_joins_late_is_recorded_with_the_clock_that_it_starts_at(void **state)
+TALK_TEST(who_joins_late_is_recorded_with_the_clock_that_it_starts_at)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_commit_at(talk, stream, 0, 0, 0, 9);
@@ -260,9 +244,8 @@ static void who_joins_late_is_recorded_with_the_clock_that_it_starts_at(void **s
     talk_expect(talk, "report 9 clock 9\n");
 }
 
-static void refusals_voids_and_clocks_are_recorded_and_so_is_what_is_forgotten(void **state)
+TALK_TEST(refusals_voids_and_clocks_are_recorded_and_so_is_what_is_forgotten)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, VARIABLE, 4);
     const struct talk_part voided = part(2, VARIABLE, 4);
@@ -281,9 +264,8 @@ static void refusals_voids_and_clocks_are_recorded_and_so_is_what_is_forgotten(v
     talk_expect(talk, "staged 2\nrefused 3 WRONG_SHAPE\ndone 1 voided\ndone 2 voided\n");
 }
 
-static void a_settle_is_recorded_with_what_it_drops(void **state)
+TALK_TEST(a_settle_is_recorded_with_what_it_drops)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     for (uint64_t sequence = 1; sequence <= 3; sequence++) {
@@ -299,9 +281,8 @@ static void a_settle_is_recorded_with_what_it_drops(void **state)
     assert_int_equal(talk->lane->closed_sessions.first->mark, 2);
 }
 
-static void a_variable_that_goes_while_a_part_names_it_is_recorded(void **state)
+TALK_TEST(a_variable_that_goes_while_a_part_names_it_is_recorded)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part staged = part(1, VARIABLE, 4);
 
@@ -316,9 +297,8 @@ static void a_variable_that_goes_while_a_part_names_it_is_recorded(void **state)
 }
 
 /* The disk says again that it has the first one. */
-static void an_earlier_record_takes_nothing_back(void **state)
+TALK_TEST(an_earlier_record_takes_nothing_back)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part staged = part(1, VARIABLE, 4);
 
@@ -350,9 +330,8 @@ static struct lane *replay_but(const struct talk *talk, uint64_t left_out)
     return again;
 }
 
-static void a_lane_that_starts_again_goes_on_where_its_records_end(void **state)
+TALK_TEST(a_lane_that_starts_again_goes_on_where_its_records_end)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part staged = part(1, VARIABLE, 4);
     const struct lane_event start = {.kind = LANE_EVENT_START, .now_us = talk->now_us};
@@ -376,9 +355,8 @@ static void a_lane_that_starts_again_goes_on_where_its_records_end(void **state)
     lane_destroy(again);
 }
 
-static void of_two_sessions_each_goes_on_where_the_records_end(void **state)
+TALK_TEST(of_two_sessions_each_goes_on_where_the_records_end)
 {
-    struct talk *const talk = *state;
     uint64_t streams[2] = {begin(talk)};
     const struct talk_part staged = part(1, LARGE, 32);
     const struct lane_event start = {.kind = LANE_EVENT_START, .now_us = talk->now_us};
@@ -404,9 +382,8 @@ static void of_two_sessions_each_goes_on_where_the_records_end(void **state)
 }
 
 /* This ps knows where the variable is, and has none of it. */
-static void a_variable_that_is_elsewhere_is_recorded(void **state)
+TALK_TEST(a_variable_that_is_elsewhere_is_recorded)
 {
-    struct talk *const talk = *state;
     char name[] = "elsewhere";
     uint64_t shape[] = {4};
     wire_shard shard = WIRE_SHARD_INIT, *shards[] = {&shard};
@@ -452,9 +429,8 @@ static void expect_refused(struct lane *again, const uint8_t *bytes, size_t coun
     assert_int_not_equal(error.reason, SUMAC_REASON_UNSPECIFIED);
 }
 
-static void what_no_lane_wrote_and_what_does_not_follow_is_refused(void **state)
+TALK_TEST(what_no_lane_wrote_and_what_does_not_follow_is_refused)
 {
-    struct talk *const talk = *state;
     uint8_t record[RECORD_HEAD_BYTES + 1] = {0};
 
     (void)begin(talk);
@@ -485,9 +461,8 @@ static void make_head(uint8_t record[RECORD_HEAD_BYTES], enum record_kind kind, 
     (void)talk_id(1, record + 32);
 }
 
-static void what_contradicts_the_records_before_it_is_refused(void **state)
+TALK_TEST(what_contradicts_the_records_before_it_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part first = part(1, VARIABLE, 4);
     struct talk_part refused = part(2, VARIABLE, 4);
@@ -527,9 +502,8 @@ static bool is_of_once(enum record_kind kind)
            kind == RECORD_REFUSED || kind == RECORD_APPLIED || kind == RECORD_DECIDE;
 }
 
-static void what_has_happened_by_the_records_does_not_happen_again(void **state)
+TALK_TEST(what_has_happened_by_the_records_does_not_happen_again)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part applied = part(1, VARIABLE, 4), staged = part(3, VARIABLE, 4);
     struct talk_part refused = part(2, VARIABLE, 4);
@@ -564,9 +538,8 @@ static void what_has_happened_by_the_records_does_not_happen_again(void **state)
     talk_forget(talk);
 }
 
-static void a_part_with_more_bytes_than_its_pieces_is_refused(void **state)
+TALK_TEST(a_part_with_more_bytes_than_its_pieces_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct talk_part staged = part(1, VARIABLE, 4);
     uint8_t record[1024] = {0};
@@ -589,9 +562,8 @@ static void a_part_with_more_bytes_than_its_pieces_is_refused(void **state)
 /* ---- without memory ---- */
 
 /* Nobody is told what could not be written down, and nothing is written behind it. */
-static void a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals(void **state)
+TALK_TEST(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part eager = part(1, VARIABLE, 4);
     const uint64_t before = talk->last_record;
@@ -608,9 +580,8 @@ static void a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reve
 }
 
 /* It waits for a shard that is being updated. */
-static void an_eager_part_that_waits_is_eager_by_its_record(void **state)
+TALK_TEST(an_eager_part_that_waits_is_eager_by_its_record)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part first = part(1, LARGE, 32), second = part(2, LARGE, 32);
 
@@ -632,9 +603,8 @@ static void an_eager_part_that_waits_is_eager_by_its_record(void **state)
 }
 
 /* The client says on its next stream, too, that the part carries its own commit. */
-static void a_staged_part_that_comes_again_as_an_eager_one_needs_no_record(void **state)
+TALK_TEST(a_staged_part_that_comes_again_as_an_eager_one_needs_no_record)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part second = part(2, VARIABLE, 4);
 
@@ -648,9 +618,8 @@ static void a_staged_part_that_comes_again_as_an_eager_one_needs_no_record(void 
 }
 
 /* The part is for the middle of its shard. */
-static void the_place_of_a_staged_part_is_in_its_record(void **state)
+TALK_TEST(the_place_of_a_staged_part_is_in_its_record)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part staged = part(1, VARIABLE, 2);
 
@@ -664,36 +633,4 @@ static void the_place_of_a_staged_part_is_in_its_record(void **state)
     assert_int_equal(made->runs[0].offset, 2 * sizeof(float));
     lane_destroy(again);
     talk_forget(talk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_staged_part_is_recorded_with_all_that_its_turn_will_need),
-        talk_test(a_part_that_came_in_pieces_is_one_record),
-        talk_test(a_function_is_recorded_with_its_hyperparameters),
-        talk_test(a_function_that_was_defined_is_recorded_before_what_names_it),
-        talk_test(a_shard_that_a_part_only_names_keeps_its_place),
-        talk_test(a_part_that_is_applied_at_once_is_recorded_with_its_bytes),
-        talk_test(a_part_that_carries_its_own_commit_is_committed_while_it_is_computed),
-        talk_test(a_clock_does_not_wait_for_the_eager_part_that_it_came_with),
-        talk_test(who_joins_late_is_recorded_with_the_clock_that_it_starts_at),
-        talk_test(refusals_voids_and_clocks_are_recorded_and_so_is_what_is_forgotten),
-        talk_test(a_settle_is_recorded_with_what_it_drops),
-        talk_test(a_variable_that_goes_while_a_part_names_it_is_recorded),
-        talk_test(a_lane_that_starts_again_goes_on_where_its_records_end),
-        talk_test(of_two_sessions_each_goes_on_where_the_records_end),
-        talk_test(an_earlier_record_takes_nothing_back),
-        talk_test(what_no_lane_wrote_and_what_does_not_follow_is_refused),
-        talk_test(what_contradicts_the_records_before_it_is_refused),
-        talk_test(what_has_happened_by_the_records_does_not_happen_again),
-        talk_test(a_part_with_more_bytes_than_its_pieces_is_refused),
-        talk_test(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals),
-        talk_test(an_eager_part_that_waits_is_eager_by_its_record),
-        talk_test(a_staged_part_that_comes_again_as_an_eager_one_needs_no_record),
-        talk_test(the_place_of_a_staged_part_is_in_its_record),
-        talk_test(a_variable_that_is_elsewhere_is_recorded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,10 +111,10 @@ static struct lane_session *session_of(const struct lane *lane, uint8_t id)
     return session;
 }
 
-static void a_difference_of_the_cluster_is_found(void **state)
+TALK_TEST(a_difference_of_the_cluster_is_found)
 {
     struct world world;
-    struct lane *lane = record_all(&world, *state), *again = talk_replayed(*state);
+    struct lane *lane = record_all(&world, talk), *again = talk_replayed(talk);
 
     expect_right(lane, again);
 
@@ -144,10 +144,10 @@ static void a_difference_of_the_cluster_is_found(void **state)
     lane_destroy(again);
 }
 
-static void a_difference_of_a_session_is_found(void **state)
+TALK_TEST(a_difference_of_a_session_is_found)
 {
     struct world world;
-    struct lane *lane = record_all(&world, *state), *again = talk_replayed(*state);
+    struct lane *lane = record_all(&world, talk), *again = talk_replayed(talk);
     struct lane_session *session = session_of(again, 1);
 
     expect_right(lane, again);
@@ -181,10 +181,10 @@ static void a_difference_of_a_session_is_found(void **state)
     lane_destroy(again);
 }
 
-static void a_difference_of_a_voided_push_is_found(void **state)
+TALK_TEST(a_difference_of_a_voided_push_is_found)
 {
     struct world world;
-    struct lane *lane = record_all(&world, *state), *again = talk_replayed(*state);
+    struct lane *lane = record_all(&world, talk), *again = talk_replayed(talk);
     struct lane_session *session = session_of(again, 1);
     struct refusal *refusal = session->voided[0].refusal;
 
@@ -203,10 +203,10 @@ static void a_difference_of_a_voided_push_is_found(void **state)
     lane_destroy(again);
 }
 
-static void a_difference_of_a_part_is_found(void **state)
+TALK_TEST(a_difference_of_a_part_is_found)
 {
     struct world world;
-    struct lane *lane = record_all(&world, *state), *again = talk_replayed(*state);
+    struct lane *lane = record_all(&world, talk), *again = talk_replayed(talk);
     struct lane_part *part = session_of(again, 1)->parts.first;
     struct shard *shard = part->entries[0].shard, *table = store_shard(&again->store, TABLE);
 
@@ -230,10 +230,10 @@ static void a_difference_of_a_part_is_found(void **state)
     lane_destroy(again);
 }
 
-static void a_difference_of_a_parts_function_is_found(void **state)
+TALK_TEST(a_difference_of_a_parts_function_is_found)
 {
     struct world world;
-    struct lane *lane = record_all(&world, *state), *again = talk_replayed(*state);
+    struct lane *lane = record_all(&world, talk), *again = talk_replayed(talk);
     struct lane_part *part = session_of(again, 1)->parts.first;
     struct part_function *function = &part->functions[0];
     struct update_function other = *function->function;
@@ -251,10 +251,10 @@ static void a_difference_of_a_parts_function_is_found(void **state)
     lane_destroy(again);
 }
 
-static void a_difference_of_a_run_is_found(void **state)
+TALK_TEST(a_difference_of_a_run_is_found)
 {
     struct world world;
-    struct lane *lane = record_all(&world, *state), *again = talk_replayed(*state);
+    struct lane *lane = record_all(&world, talk), *again = talk_replayed(talk);
     struct lane_part *part = session_of(again, 1)->parts.first;
     struct run *run = &part->runs[0], *of_rows = &part->in_session.next->runs[0];
     struct entry other = {.shard = store_shard(&again->store, TABLE)};
@@ -283,10 +283,10 @@ static void a_difference_of_a_run_is_found(void **state)
     lane_destroy(again);
 }
 
-static void a_difference_of_a_variable_is_found(void **state)
+TALK_TEST(a_difference_of_a_variable_is_found)
 {
     struct world world;
-    struct lane *lane = record_all(&world, *state), *again = talk_replayed(*state);
+    struct lane *lane = record_all(&world, talk), *again = talk_replayed(talk);
     struct shard *shard = store_shard(&again->store, SMALL);
     struct shard *assigned = store_shard(&again->store, ASSIGNED);
     struct variable *variable = shard->variable;
@@ -313,10 +313,10 @@ static void a_difference_of_a_variable_is_found(void **state)
     lane_destroy(again);
 }
 
-static void a_difference_of_a_round_is_found(void **state)
+TALK_TEST(a_difference_of_a_round_is_found)
 {
     struct world world;
-    struct lane *lane = record_all(&world, *state), *again = talk_replayed(*state);
+    struct lane *lane = record_all(&world, talk), *again = talk_replayed(talk);
     struct round *open = again->rounds.open.first, *over = again->rounds.over.first;
 
     expect_right(lane, again);
@@ -333,20 +333,4 @@ static void a_difference_of_a_round_is_found(void **state)
     expect_right(lane, again);
 
     lane_destroy(again);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_difference_of_the_cluster_is_found),
-        talk_test(a_difference_of_a_session_is_found),
-        talk_test(a_difference_of_a_voided_push_is_found),
-        talk_test(a_difference_of_a_part_is_found),
-        talk_test(a_difference_of_a_parts_function_is_found),
-        talk_test(a_difference_of_a_run_is_found),
-        talk_test(a_difference_of_a_variable_is_found),
-        talk_test(a_difference_of_a_round_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

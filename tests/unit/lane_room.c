@@ -6,9 +6,8 @@
 
 /* ---- a part asks */
 
-static void a_large_part_is_taken_when_its_room_is_kept(void **state)
+TALK_TEST(a_large_part_is_taken_when_its_room_is_kept)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const struct talk_part part = large(1, 0, 10);
 
@@ -24,9 +23,8 @@ static void a_large_part_is_taken_when_its_room_is_kept(void **state)
     assert_int_equal(talk->lane->staged_bytes, 0);
 }
 
-static void elements_that_were_not_asked_for_are_passed_over(void **state)
+TALK_TEST(elements_that_were_not_asked_for_are_passed_over)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct talk_part part = large(1, 0, 10);
 
@@ -42,9 +40,8 @@ static void elements_that_were_not_asked_for_are_passed_over(void **state)
     assert_int_equal(talk->staged_resend, 1);
 }
 
-static void elements_that_wait_for_room_are_passed_over(void **state)
+TALK_TEST(elements_that_wait_for_room_are_passed_over)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const struct talk_part waits = large(1, 0, 30);
 
@@ -62,9 +59,8 @@ static void elements_that_wait_for_room_are_passed_over(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
-static void elements_of_a_part_that_never_asked_end_the_stream(void **state)
+TALK_TEST(elements_of_a_part_that_never_asked_end_the_stream)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const struct talk_part part = large(1, 0, 10);
 
@@ -78,9 +74,8 @@ static void elements_of_a_part_that_never_asked_end_the_stream(void **state)
     assert_int_equal(talk->lane->staged_bytes, 0);
 }
 
-static void a_part_that_takes_more_than_it_asked_for_is_refused(void **state)
+TALK_TEST(a_part_that_takes_more_than_it_asked_for_is_refused)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct talk_part part = large(1, 0, 10);
 
@@ -95,9 +90,8 @@ static void a_part_that_takes_more_than_it_asked_for_is_refused(void **state)
     assert_int_equal(talk->lane->claims.bytes, 0);
 }
 
-static void a_part_above_the_pool_is_refused_with_both_figures(void **state)
+TALK_TEST(a_part_above_the_pool_is_refused_with_both_figures)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct talk_part part = large(1, 0, 10);
 
@@ -112,9 +106,8 @@ static void a_part_above_the_pool_is_refused_with_both_figures(void **state)
 }
 
 /* What the floors leave over by their division is the pool's. */
-static void the_pool_has_what_the_floors_leave(void **state)
+TALK_TEST(the_pool_has_what_the_floors_leave)
 {
-    struct talk *const talk = *state;
     struct lane_config config = config_of(POOL);
     const uint64_t over = config.sessions_max - 1;
 
@@ -135,9 +128,8 @@ static void the_pool_has_what_the_floors_leave(void **state)
 }
 
 /* A part of exactly the floor asks for nothing. */
-static void a_part_of_a_whole_floor_is_not_large(void **state)
+TALK_TEST(a_part_of_a_whole_floor_is_not_large)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct talk_part part = small(1, 0);
 
@@ -152,9 +144,8 @@ static void a_part_of_a_whole_floor_is_not_large(void **state)
 }
 
 /* Others have claims of their own. */
-static void of_several_each_may_ask_for_as_many(void **state)
+TALK_TEST(of_several_each_may_ask_for_as_many)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
 
     for (uint8_t session = 1; session <= 2; session++) {
@@ -168,9 +159,8 @@ static void of_several_each_may_ask_for_as_many(void **state)
     assert_null(strstr(talk->text, "end of stream"));
 }
 
-static void whoever_asks_for_too_many_at_a_time_has_its_stream_ended(void **state)
+TALK_TEST(whoever_asks_for_too_many_at_a_time_has_its_stream_ended)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const struct talk_part before = small(1, 0);
     struct talk_part part = large(2, 1, 10);
@@ -192,9 +182,8 @@ static void whoever_asks_for_too_many_at_a_time_has_its_stream_ended(void **stat
 
 /* ---- it waits */
 
-static void a_part_within_its_floor_does_not_wait_behind_large_ones(void **state)
+TALK_TEST(a_part_within_its_floor_does_not_wait_behind_large_ones)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const struct talk_part second = small(2, 1);
 
@@ -208,9 +197,8 @@ static void a_part_within_its_floor_does_not_wait_behind_large_ones(void **state
     talk_expect(talk, "staged 2\n");
 }
 
-static void the_oldest_gets_the_room_that_becomes_free(void **state)
+TALK_TEST(the_oldest_gets_the_room_that_becomes_free)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     stage(talk, &members, 1, 10);
@@ -226,9 +214,8 @@ static void the_oldest_gets_the_room_that_becomes_free(void **state)
         CLAIM_RESERVED);
 }
 
-static void a_wait_names_who_holds_the_room(void **state)
+TALK_TEST(a_wait_names_who_holds_the_room)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     stage(talk, &members, 1, 10);
@@ -239,9 +226,8 @@ static void a_wait_names_who_holds_the_room(void **state)
     assert_non_null(strstr(text, "by push 1 of worker 1 (0 MiB), which is to be committed"));
 }
 
-static void the_statistics_say_who_waits_for_room(void **state)
+TALK_TEST(the_statistics_say_who_waits_for_room)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     stage(talk, &members, 1, 10);
@@ -254,9 +240,8 @@ static void the_statistics_say_who_waits_for_room(void **state)
     assert_non_null(strstr(reply->waits[0], "worker 2: push 1 waits for 0 MiB of the pool"));
 }
 
-static void a_session_that_ends_gives_its_room_to_who_waits(void **state)
+TALK_TEST(a_session_that_ends_gives_its_room_to_who_waits)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     ask(talk, &members, 1, 10); /* its elements never come */
@@ -269,9 +254,8 @@ static void a_session_that_ends_gives_its_room_to_who_waits(void **state)
 }
 
 /* As one that is closed before: of a session that is decided nothing is waited for. */
-static void a_session_that_is_decided_gives_its_room_to_who_waits(void **state)
+TALK_TEST(a_session_that_is_decided_gives_its_room_to_who_waits)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     ask(talk, &members, 1, 10); /* its elements never come */
@@ -286,9 +270,8 @@ static void a_session_that_is_decided_gives_its_room_to_who_waits(void **state)
     assert_int_equal(talk->lane->claims.waiting, 0);
 }
 
-static void on_a_new_stream_the_room_that_is_kept_is_said_again(void **state)
+TALK_TEST(on_a_new_stream_the_room_that_is_kept_is_said_again)
 {
-    struct talk *const talk = *state;
     struct members members = open_three(talk, POOL);
 
     ask(talk, &members, 1, 10);
@@ -302,9 +285,8 @@ static void on_a_new_stream_the_room_that_is_kept_is_said_again(void **state)
 
 /* ---- it gives way */
 
-static void the_youngest_that_is_not_committed_gives_way_to_an_older_one(void **state)
+TALK_TEST(the_youngest_that_is_not_committed_gives_way_to_an_older_one)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct talk_part part = large(1, 0, 20);
 
@@ -336,9 +318,8 @@ static void the_youngest_that_is_not_committed_gives_way_to_an_older_one(void **
     talk_expect(talk, "staged 1\ndone 1 [2]\n");
 }
 
-static void the_largest_part_is_named_where_one_waits_for_room(void **state)
+TALK_TEST(the_largest_part_is_named_where_one_waits_for_room)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct talk_part larger = large(1, 0, 20);
 
@@ -354,9 +335,8 @@ static void the_largest_part_is_named_where_one_waits_for_room(void **state)
     assert_non_null(strstr(stats->waits[0], ", which is being received"));
 }
 
-static void what_is_committed_is_not_asked_to_give_way(void **state)
+TALK_TEST(what_is_committed_is_not_asked_to_give_way)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     const struct talk_part second = large(2, 1, 20); /* its push 1 never comes here */
 
@@ -383,9 +363,8 @@ static struct talk_part large_contribution(uint64_t step)
     return part;
 }
 
-static void a_contribution_is_refused_when_those_of_all_members_do_not_fit(void **state)
+TALK_TEST(a_contribution_is_refused_when_those_of_all_members_do_not_fit)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const struct talk_part part = large_contribution(1);
 
@@ -409,9 +388,8 @@ static bool is_taken(struct talk *talk, uint64_t stream, uint64_t room)
     return strstr(talk->text, "refused 1 PART_TOO_LARGE") == NULL;
 }
 
-static void contributions_of_all_members_may_fill_the_pool(void **state)
+TALK_TEST(contributions_of_all_members_may_fill_the_pool)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM + 2);
 
     assert_false(is_taken(talk, members.push[1], ROOM + 1));
@@ -420,9 +398,8 @@ static void contributions_of_all_members_may_fill_the_pool(void **state)
 }
 
 /* Room is kept for it from the start. */
-static void who_is_yet_to_join_is_one_of_the_members(void **state)
+TALK_TEST(who_is_yet_to_join_is_one_of_the_members)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_as(talk, 2, 3, config_of(3 * ROOM));
 
     talk->aggregation = SUM;
@@ -433,9 +410,8 @@ static void who_is_yet_to_join_is_one_of_the_members(void **state)
 }
 
 /* Its contribution waits for those of the others, with its room. */
-static void a_closed_session_that_waits_is_one_of_the_members(void **state)
+TALK_TEST(a_closed_session_that_waits_is_one_of_the_members)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     const struct talk_part part = large_contribution(1);
 
@@ -450,7 +426,7 @@ static void a_closed_session_that_waits_is_one_of_the_members(void **state)
 }
 
 /* Each fits beside what is kept for the step, and the two together do not. */
-static void ordinary_parts_share_what_steps_leave(void **state)
+TALK_TEST(ordinary_parts_share_what_steps_leave)
 {
     static const struct {
         uint64_t left;
@@ -460,7 +436,6 @@ static void ordinary_parts_share_what_steps_leave(void **state)
         {2 * ROOM - 1, true, "room wait 2\n"},
         {2 * ROOM - 1, false, "room wait 2\n"},
         {2 * ROOM, true, "resend 2\n"}};
-    struct talk *const talk = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         void *other = talk;
@@ -485,9 +460,8 @@ static void ordinary_parts_share_what_steps_leave(void **state)
     }
 }
 
-static void ordinary_parts_leave_room_for_a_step(void **state)
+TALK_TEST(ordinary_parts_leave_room_for_a_step)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM + 1000);
     const uint64_t observer = open_observer(talk);
     const struct talk_part part = large_contribution(1), ordinary = large(1, 0, 1);
@@ -506,9 +480,8 @@ static void ordinary_parts_leave_room_for_a_step(void **state)
 }
 
 /* The step needs its session, whose contribution comes after the part. */
-static void a_members_ordinary_part_takes_the_room_of_its_own_contribution(void **state)
+TALK_TEST(a_members_ordinary_part_takes_the_room_of_its_own_contribution)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM + 1000);
     const struct talk_part part = large_contribution(1), ordinary = large(1, 0, 1);
     struct talk_part next = large_contribution(1);
@@ -531,9 +504,8 @@ static void a_members_ordinary_part_takes_the_room_of_its_own_contribution(void 
     talk_expect(talk, "resend 2\n");
 }
 
-static void a_members_ordinary_part_that_others_contributions_leave_no_room_is_refused(void **state)
+TALK_TEST(a_members_ordinary_part_that_others_contributions_leave_no_room_is_refused)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     const struct talk_part part = large_contribution(1);
     struct talk_part ordinary = large(1, 0, 1);
@@ -548,9 +520,8 @@ static void a_members_ordinary_part_that_others_contributions_leave_no_room_is_r
     assert_non_null(strstr(talk->refused, "keeps 3782 for the contributions of members"));
 }
 
-static void a_part_that_is_refused_beside_steps_has_its_turn(void **state)
+TALK_TEST(a_part_that_is_refused_beside_steps_has_its_turn)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     const struct talk_part contribution = large_contribution(1);
     struct talk_part small = {
@@ -572,9 +543,8 @@ static void a_part_that_is_refused_beside_steps_has_its_turn(void **state)
     talk_expect(talk, "done 2 voided\nstaged 3\ndone 3 [2]\n"); /* then */
 }
 
-static void a_contribution_behind_a_part_that_is_committed_is_due(void **state)
+TALK_TEST(a_contribution_behind_a_part_that_is_committed_is_due)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     const uint64_t observer = open_observer(talk);
     const struct talk_part before = large(2, 1, 20); /* its push 1 never comes here */
@@ -594,9 +564,8 @@ static void a_contribution_behind_a_part_that_is_committed_is_due(void **state)
     talk_expect(talk, "refused 1 PART_TOO_LARGE\n"); /* then */
 }
 
-static void an_ordinary_part_gives_way_to_a_contribution_however_old_it_is(void **state)
+TALK_TEST(an_ordinary_part_gives_way_to_a_contribution_however_old_it_is)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     const uint64_t observer = open_observer(talk);
     const struct talk_part part = large_contribution(1), ordinary = large(1, 0, 0);
@@ -614,9 +583,8 @@ static void an_ordinary_part_gives_way_to_a_contribution_however_old_it_is(void 
     talk_expect(talk, "give way 1 (resend 0)\nroom wait 1\n");
 }
 
-static void contributions_to_a_later_step_give_way_to_those_of_the_open_one(void **state)
+TALK_TEST(contributions_to_a_later_step_give_way_to_those_of_the_open_one)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     const struct talk_part first = large_contribution(1), second = large_contribution(2);
 
@@ -637,9 +605,8 @@ static void contributions_to_a_later_step_give_way_to_those_of_the_open_one(void
 /* ---- a client that contradicts itself */
 
 /* Push 1 waits for room, push 3 asks after it. */
-static void a_part_that_contradicts_one_that_asks_ends_the_stream(void **state)
+TALK_TEST(a_part_that_contradicts_one_that_asks_ends_the_stream)
 {
-    struct talk *const talk = *state;
     struct talk_part again = large_contribution(1);
 
     again.sequence = 3;
@@ -682,9 +649,8 @@ static void a_part_that_contradicts_one_that_asks_ends_the_stream(void **state)
     }
 }
 
-static void the_room_of_a_contribution_that_is_refused_when_it_comes_again_is_free(void **state)
+TALK_TEST(the_room_of_a_contribution_that_is_refused_when_it_comes_again_is_free)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     struct talk_part part = large_contribution(1);
 
@@ -700,9 +666,8 @@ static void the_room_of_a_contribution_that_is_refused_when_it_comes_again_is_fr
 }
 
 /* Each that asks may be refused, and then has a place among the parts. */
-static void parts_that_ask_count_among_those_that_a_session_may_have(void **state)
+TALK_TEST(parts_that_ask_count_among_those_that_a_session_may_have)
 {
-    struct talk *const talk = *state;
     struct lane_config config = config_of(3 * ROOM + 1000);
 
     config.parts_per_session_max = 3;
@@ -726,9 +691,8 @@ static void parts_that_ask_count_among_those_that_a_session_may_have(void **stat
 }
 
 /* The first that asked has more than the second. */
-static void the_largest_part_is_named_though_it_came_first(void **state)
+TALK_TEST(the_largest_part_is_named_though_it_came_first)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct talk_part larger = large(1, 0, 10);
 
@@ -741,48 +705,4 @@ static void the_largest_part_is_named_though_it_came_first(void **state)
 
     assert_int_equal(stats->n_waits, 1);
     assert_non_null(strstr(stats->waits[0], "most of them by push 1 of worker 1"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_large_part_is_taken_when_its_room_is_kept),
-        talk_test(elements_that_were_not_asked_for_are_passed_over),
-        talk_test(elements_that_wait_for_room_are_passed_over),
-        talk_test(elements_of_a_part_that_never_asked_end_the_stream),
-        talk_test(a_part_that_takes_more_than_it_asked_for_is_refused),
-        talk_test(a_part_above_the_pool_is_refused_with_both_figures),
-        talk_test(the_pool_has_what_the_floors_leave),
-        talk_test(a_part_of_a_whole_floor_is_not_large),
-        talk_test(of_several_each_may_ask_for_as_many),
-        talk_test(whoever_asks_for_too_many_at_a_time_has_its_stream_ended),
-        talk_test(a_part_that_contradicts_one_that_asks_ends_the_stream),
-        talk_test(the_room_of_a_contribution_that_is_refused_when_it_comes_again_is_free),
-        talk_test(parts_that_ask_count_among_those_that_a_session_may_have),
-        talk_test(a_part_within_its_floor_does_not_wait_behind_large_ones),
-        talk_test(the_oldest_gets_the_room_that_becomes_free),
-        talk_test(a_wait_names_who_holds_the_room),
-        talk_test(the_statistics_say_who_waits_for_room),
-        talk_test(a_session_that_ends_gives_its_room_to_who_waits),
-        talk_test(a_session_that_is_decided_gives_its_room_to_who_waits),
-        talk_test(on_a_new_stream_the_room_that_is_kept_is_said_again),
-        talk_test(the_youngest_that_is_not_committed_gives_way_to_an_older_one),
-        talk_test(the_largest_part_is_named_where_one_waits_for_room),
-        talk_test(what_is_committed_is_not_asked_to_give_way),
-        talk_test(a_contribution_is_refused_when_those_of_all_members_do_not_fit),
-        talk_test(contributions_of_all_members_may_fill_the_pool),
-        talk_test(who_is_yet_to_join_is_one_of_the_members),
-        talk_test(a_closed_session_that_waits_is_one_of_the_members),
-        talk_test(ordinary_parts_share_what_steps_leave),
-        talk_test(ordinary_parts_leave_room_for_a_step),
-        talk_test(a_members_ordinary_part_takes_the_room_of_its_own_contribution),
-        talk_test(a_members_ordinary_part_that_others_contributions_leave_no_room_is_refused),
-        talk_test(a_part_that_is_refused_beside_steps_has_its_turn),
-        talk_test(a_contribution_behind_a_part_that_is_committed_is_due),
-        talk_test(an_ordinary_part_gives_way_to_a_contribution_however_old_it_is),
-        talk_test(contributions_to_a_later_step_give_way_to_those_of_the_open_one),
-        talk_test(the_largest_part_is_named_though_it_came_first),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

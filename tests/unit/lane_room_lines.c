@@ -22,9 +22,8 @@ static void ask_behind_a_contribution(struct talk *talk, const struct members *m
     talk_ask(talk, members->push[1], &oldest);
 }
 
-static void without_a_contribution_before_it_the_youngest_gives_way(void **state)
+TALK_TEST(without_a_contribution_before_it_the_youngest_gives_way)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_full(talk, POOL);
     const struct talk_part before = small(1, 0);
 
@@ -36,9 +35,8 @@ static void without_a_contribution_before_it_the_youngest_gives_way(void **state
     talk_expect(talk, "give way 1 (resend 0)\nroom wait 2\n");
 }
 
-static void nobody_gives_way_to_one_behind_a_contribution_that_is_staged(void **state)
+TALK_TEST(nobody_gives_way_to_one_behind_a_contribution_that_is_staged)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_full(talk, POOL);
     const struct talk_part before = contribution(1, ones, 1);
 
@@ -50,9 +48,8 @@ static void nobody_gives_way_to_one_behind_a_contribution_that_is_staged(void **
     talk_expect(talk, "room wait 2\n");
 }
 
-static void nobody_gives_way_to_one_behind_a_contribution_that_has_room(void **state)
+TALK_TEST(nobody_gives_way_to_one_behind_a_contribution_that_has_room)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_full(talk, 3 * ROOM);
     struct talk_part before = large(1, 0, 0);
 
@@ -65,9 +62,8 @@ static void nobody_gives_way_to_one_behind_a_contribution_that_has_room(void **s
     talk_expect(talk, "room wait 2\n");
 }
 
-static void room_that_becomes_free_is_shared_at_once(void **state)
+TALK_TEST(room_that_becomes_free_is_shared_at_once)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     struct talk_part whole = large(1, 0, 1);
 
@@ -83,9 +79,8 @@ static void room_that_becomes_free_is_shared_at_once(void **state)
     assert_int_equal(talk_times_said(talk, "resend 1\n"), 2); /* then */
 }
 
-static void one_that_waits_has_no_room_said_on_a_new_stream(void **state)
+TALK_TEST(one_that_waits_has_no_room_said_on_a_new_stream)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_full(talk, POOL);
 
     ask(talk, &members, 1, 30);
@@ -97,9 +92,8 @@ static void one_that_waits_has_no_room_said_on_a_new_stream(void **state)
 }
 
 /* The part between the two asks for room, too. */
-static void nobody_gives_way_to_the_second_one_behind_a_contribution(void **state)
+TALK_TEST(nobody_gives_way_to_the_second_one_behind_a_contribution)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_full(talk, POOL);
     const struct talk_part before = contribution(1, ones, 1), second = large(3, 2, 5);
 
@@ -118,9 +112,8 @@ static enum claim_state state_of(struct talk *talk, const struct lane_session *s
 }
 
 /* Every ps gives room in the same order, whichever session asked first. */
-static void of_parts_of_one_age_that_of_the_session_with_the_lower_id_comes_first(void **state)
+TALK_TEST(of_parts_of_one_age_that_of_the_session_with_the_lower_id_comes_first)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     const struct lane_session *const first = talk->lane->sessions.first;
 
@@ -135,9 +128,8 @@ static void of_parts_of_one_age_that_of_the_session_with_the_lower_id_comes_firs
     assert_int_equal(state_of(talk, first->in_lane.next), CLAIM_WAITS);
 }
 
-static void one_that_is_to_give_way_hears_of_which_round(void **state)
+TALK_TEST(one_that_is_to_give_way_hears_of_which_round)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     struct talk_part younger = large(1, 0, 20);
 
@@ -151,9 +143,8 @@ static void one_that_is_to_give_way_hears_of_which_round(void **state)
     talk_expect(talk, "give way 1 (resend 2)\nroom wait 1\n");
 }
 
-static void one_that_is_withdrawn_while_it_waits_has_no_room_said(void **state)
+TALK_TEST(one_that_is_withdrawn_while_it_waits_has_no_room_said)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_full(talk, POOL);
 
     ask(talk, &members, 1, 30);
@@ -165,9 +156,8 @@ static void one_that_is_withdrawn_while_it_waits_has_no_room_said(void **state)
 }
 
 /* Else the first of the others would wait for ever. */
-static void one_behind_a_contribution_takes_no_room_while_another_waits(void **state)
+TALK_TEST(one_behind_a_contribution_takes_no_room_while_another_waits)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_full(talk, POOL);
     const uint64_t observer = open_observer(talk);
     const struct talk_part before = contribution(1, ones, 1);
@@ -187,9 +177,8 @@ static void one_behind_a_contribution_takes_no_room_while_another_waits(void **s
 }
 
 /* The part before it may yet be voided. */
-static void a_contribution_behind_a_part_that_is_not_committed_is_not_due(void **state)
+TALK_TEST(a_contribution_behind_a_part_that_is_not_committed_is_not_due)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 4 * ROOM);
     const uint64_t observer = open_observer(talk);
     const struct talk_part before = large(2, 1, 20), other = large(1, 0, 30);
@@ -207,9 +196,8 @@ static void a_contribution_behind_a_part_that_is_not_committed_is_not_due(void *
 }
 
 /* Some of them; the others are counted. */
-static void the_statistics_say_eight_of_those_that_wait_for_room(void **state)
+TALK_TEST(the_statistics_say_eight_of_those_that_wait_for_room)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     for (uint8_t session = 1; session <= 3; session++)
@@ -236,9 +224,8 @@ static struct claim *claim_of(struct talk *talk, uint8_t session, uint64_t seque
 }
 
 /* Though the later one has asked first. */
-static void of_two_parts_of_one_session_and_age_the_first_comes_first(void **state)
+TALK_TEST(of_two_parts_of_one_session_and_age_the_first_comes_first)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     const struct talk_part first = large(1, 0, 10), second = large(2, 1, 10);
 
@@ -253,9 +240,8 @@ static void of_two_parts_of_one_session_and_age_the_first_comes_first(void **sta
 }
 
 /* The same where both are behind a contribution of their session. */
-static void of_two_parts_behind_a_contribution_the_first_comes_first(void **state)
+TALK_TEST(of_two_parts_behind_a_contribution_the_first_comes_first)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     const struct talk_part before = contribution(1, ones, 1);
     const struct talk_part first = large(2, 1, 10), second = large(3, 2, 10);
@@ -287,10 +273,9 @@ static uint64_t fill_with_committed(struct talk *talk, uint64_t count)
     return observer;
 }
 
-static void of_contributions_to_a_step_the_chiefs_comes_first_then_the_lower_index(void **state)
+TALK_TEST(of_contributions_to_a_step_the_chiefs_comes_first_then_the_lower_index)
 {
     static const uint8_t order[] = {3, 1, 2};
-    struct talk *const talk = *state;
     struct members members = begin_as(talk, 2, 3, config_of(3 * ROOM)); /* given */
     const struct talk_part before = small(1, 0);
     struct talk_part part = large(1, 0, 10);
@@ -315,9 +300,8 @@ static void of_contributions_to_a_step_the_chiefs_comes_first_then_the_lower_ind
 }
 
 /* The second contribution of session 1 is behind its first one, too. */
-static void of_two_behind_contributions_that_of_the_earlier_step_comes_first(void **state)
+TALK_TEST(of_two_behind_contributions_that_of_the_earlier_step_comes_first)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 6 * ROOM);
     const uint64_t observer = fill_with_committed(talk, 5); /* given: the pool is full */
     const struct talk_part before = contribution(1, ones, 1), first = small(1, 0);
@@ -353,12 +337,11 @@ static void of_two_behind_contributions_that_of_the_earlier_step_comes_first(voi
 
 /* ---- who gives way ---- */
 
-static void of_two_that_may_give_way_the_younger_one_is_asked(void **state)
+TALK_TEST(of_two_that_may_give_way_the_younger_one_is_asked)
 {
     static const uint64_t ages[][2] = {{10, 20}, {20, 10}}; /* of session 1, of session 2 */
     static const char *const said[] = {
         "give way 2 (resend 0)\nroom wait 1\n", "give way 1 (resend 0)\nroom wait 1\n"};
-    struct talk *const talk = *state;
 
     for (size_t i = 0; i < 2; i++) {
         void *other = talk;
@@ -380,9 +363,8 @@ static void of_two_that_may_give_way_the_younger_one_is_asked(void **state)
     }
 }
 
-static void a_part_that_gave_way_is_asked_again_when_it_is_back(void **state)
+TALK_TEST(a_part_that_gave_way_is_asked_again_when_it_is_back)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     struct talk_part older = large(1, 0, 10), younger = large(1, 0, 20);
 
@@ -402,9 +384,8 @@ static void a_part_that_gave_way_is_asked_again_when_it_is_back(void **state)
 }
 
 /* Its client may have heard nothing of it, and still takes the part back in its next header. */
-static void a_header_of_a_later_round_takes_back_what_is_staged(void **state)
+TALK_TEST(a_header_of_a_later_round_takes_back_what_is_staged)
 {
-    struct talk *const talk = *state;
     struct members members = open_three(talk, ROOM);
     struct talk_part part = large(1, 0, 20);
 
@@ -421,9 +402,8 @@ static void a_header_of_a_later_round_takes_back_what_is_staged(void **state)
     assert_int_equal(claim_of(talk, 2, 1)->state, CLAIM_RESERVED);
 }
 
-static void a_message_may_take_back_several_parts(void **state)
+TALK_TEST(a_message_may_take_back_several_parts)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const struct talk_part second = large(2, 1, 20);
     wire_withdraw withdraws[] = {WIRE_WITHDRAW_INIT, WIRE_WITHDRAW_INIT};
@@ -448,10 +428,9 @@ static void a_message_may_take_back_several_parts(void **state)
 
 /* Five staged parts give way, and the pool then has room for all five again. The limit counts parts
  * that ask for room; each of these five has asked before. */
-static void more_parts_than_may_ask_at_a_time_come_again_after_they_gave_way(void **state)
+TALK_TEST(more_parts_than_may_ask_at_a_time_come_again_after_they_gave_way)
 {
     enum { GAVE_WAY = CLAIMS_PER_SESSION_MAX + 1 };
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, GAVE_WAY * ROOM);
     struct talk_part whole = large(1, 0, 10);
 
@@ -479,9 +458,8 @@ static void more_parts_than_may_ask_at_a_time_come_again_after_they_gave_way(voi
 }
 
 /* It carries its own commit, which no commit_through says. */
-static void an_eager_part_that_is_being_applied_does_not_give_way(void **state)
+TALK_TEST(an_eager_part_that_is_being_applied_does_not_give_way)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     struct talk_part eager = large(1, 0, 20);
 
@@ -500,9 +478,8 @@ static void an_eager_part_that_is_being_applied_does_not_give_way(void **state)
 }
 
 /* Its step needs it, though another session's comes first in the line. */
-static void a_contribution_that_is_due_does_not_give_way_to_another(void **state)
+TALK_TEST(a_contribution_that_is_due_does_not_give_way_to_another)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     struct talk_part part = large(1, 0, 10);
 
@@ -519,9 +496,8 @@ static void a_contribution_that_is_due_does_not_give_way_to_another(void **state
 
 /* ---- beside steps ---- */
 
-static void one_behind_a_contribution_takes_no_room_while_a_contribution_waits(void **state)
+TALK_TEST(one_behind_a_contribution_takes_no_room_while_a_contribution_waits)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 6 * ROOM);
     struct talk_part first = large(1, 0, 10), second = large(2, 1, 10);
 
@@ -540,9 +516,8 @@ static void one_behind_a_contribution_takes_no_room_while_a_contribution_waits(v
 }
 
 /* It waits for the end of the step anyway. */
-static void one_behind_a_contribution_is_not_refused_beside_steps(void **state)
+TALK_TEST(one_behind_a_contribution_is_not_refused_beside_steps)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     struct talk_part part = large(1, 0, 10), behind = large(2, 1, 5);
 
@@ -557,9 +532,8 @@ static void one_behind_a_contribution_is_not_refused_beside_steps(void **state)
 }
 
 /* One has joined since the contribution asked. */
-static void where_a_steps_contributions_take_more_than_the_pool_others_get_none_of_it(void **state)
+TALK_TEST(where_a_steps_contributions_take_more_than_the_pool_others_get_none_of_it)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_as(talk, 2, 2, config_of(2 * ROOM));
     struct talk_part part = large(1, 0, 10), ordinary = large(1, 0, 1);
 
@@ -577,9 +551,8 @@ static void where_a_steps_contributions_take_more_than_the_pool_others_get_none_
     assert_string_equal(talk->expected, "0");
 }
 
-static void one_whose_stream_is_gone_is_refused_beside_steps_when_it_is_back(void **state)
+TALK_TEST(one_whose_stream_is_gone_is_refused_beside_steps_when_it_is_back)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     const uint64_t observer = open_observer(talk);
     struct talk_part part = large(1, 0, 10), ordinary = large(1, 0, 20);
@@ -598,9 +571,8 @@ static void one_whose_stream_is_gone_is_refused_beside_steps_when_it_is_back(voi
     talk_expect(talk, "greeting\nrefused 1 PART_TOO_LARGE\n"); /* then */
 }
 
-static void a_large_part_that_was_passed_over_is_done_when_it_asks_again(void **state)
+TALK_TEST(a_large_part_that_was_passed_over_is_done_when_it_asks_again)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     const struct talk_part part = large(1, 0, 10);
 
@@ -612,40 +584,4 @@ static void a_large_part_that_was_passed_over_is_done_when_it_asks_again(void **
     talk_ask(talk, again, &part); /* when */
 
     talk_expect(talk, "done 1 voided\n"); /* then: its elements are not asked for */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(without_a_contribution_before_it_the_youngest_gives_way),
-        talk_test(nobody_gives_way_to_one_behind_a_contribution_that_is_staged),
-        talk_test(nobody_gives_way_to_one_behind_a_contribution_that_has_room),
-        talk_test(nobody_gives_way_to_the_second_one_behind_a_contribution),
-        talk_test(of_parts_of_one_age_that_of_the_session_with_the_lower_id_comes_first),
-        talk_test(one_that_is_withdrawn_while_it_waits_has_no_room_said),
-        talk_test(a_contribution_behind_a_part_that_is_not_committed_is_not_due),
-        talk_test(one_behind_a_contribution_takes_no_room_while_another_waits),
-        talk_test(room_that_becomes_free_is_shared_at_once),
-        talk_test(one_that_waits_has_no_room_said_on_a_new_stream),
-        talk_test(one_that_is_to_give_way_hears_of_which_round),
-        talk_test(of_two_parts_of_one_session_and_age_the_first_comes_first),
-        talk_test(of_two_parts_behind_a_contribution_the_first_comes_first),
-        talk_test(of_contributions_to_a_step_the_chiefs_comes_first_then_the_lower_index),
-        talk_test(of_two_behind_contributions_that_of_the_earlier_step_comes_first),
-        talk_test(of_two_that_may_give_way_the_younger_one_is_asked),
-        talk_test(a_part_that_gave_way_is_asked_again_when_it_is_back),
-        talk_test(a_header_of_a_later_round_takes_back_what_is_staged),
-        talk_test(a_message_may_take_back_several_parts),
-        talk_test(more_parts_than_may_ask_at_a_time_come_again_after_they_gave_way),
-        talk_test(an_eager_part_that_is_being_applied_does_not_give_way),
-        talk_test(a_contribution_that_is_due_does_not_give_way_to_another),
-        talk_test(one_behind_a_contribution_takes_no_room_while_a_contribution_waits),
-        talk_test(one_behind_a_contribution_is_not_refused_beside_steps),
-        talk_test(where_a_steps_contributions_take_more_than_the_pool_others_get_none_of_it),
-        talk_test(one_whose_stream_is_gone_is_refused_beside_steps_when_it_is_back),
-        talk_test(a_large_part_that_was_passed_over_is_done_when_it_asks_again),
-        talk_test(the_statistics_say_eight_of_those_that_wait_for_room),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

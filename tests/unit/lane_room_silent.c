@@ -11,9 +11,8 @@ static void pass_half_leases(struct talk *talk, uint32_t count)
         talk_tick(talk, talk_config().lease_ms / 8);
 }
 
-static void elements_that_do_not_come_end_the_stream_and_are_reported(void **state)
+TALK_TEST(elements_that_do_not_come_end_the_stream_and_are_reported)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     ask(talk, &members, 1, 10); /* given */
@@ -33,9 +32,8 @@ static void elements_that_do_not_come_end_the_stream_and_are_reported(void **sta
     assert_int_equal(talk_times_said(talk, "end of stream"), 1);
 }
 
-static void what_another_client_sends_is_no_answer(void **state)
+TALK_TEST(what_another_client_sends_is_no_answer)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     const struct talk_part part = large(1, 0, 20);
 
@@ -50,9 +48,8 @@ static void what_another_client_sends_is_no_answer(void **state)
     assert_false(talk_has_ended(talk, members.push[2]));
 }
 
-static void a_ps_that_slept_ends_no_stream(void **state)
+TALK_TEST(a_ps_that_slept_ends_no_stream)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     ask(talk, &members, 1, 10);
@@ -63,9 +60,8 @@ static void a_ps_that_slept_ends_no_stream(void **state)
 }
 
 /* It has answered on another stream in between. */
-static void who_is_silent_again_loses_its_stream_again(void **state)
+TALK_TEST(who_is_silent_again_loses_its_stream_again)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     const struct talk_part part = large(1, 0, 20);
 
@@ -81,9 +77,8 @@ static void who_is_silent_again_loses_its_stream_again(void **state)
     assert_true(talk_has_ended(talk, next)); /* then */
 }
 
-static void a_staged_part_that_does_not_give_way_is_reported(void **state)
+TALK_TEST(a_staged_part_that_does_not_give_way_is_reported)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     stage(talk, &members, 1, 20); /* given */
@@ -101,9 +96,8 @@ static void a_staged_part_that_does_not_give_way_is_reported(void **state)
 }
 
 /* The commit was under way when the part was asked to give way. Its push 1 never comes. */
-static void a_staged_part_that_is_committed_need_not_give_way(void **state)
+TALK_TEST(a_staged_part_that_is_committed_need_not_give_way)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     const struct talk_part second = large(2, 1, 20);
 
@@ -122,9 +116,8 @@ static void a_staged_part_that_is_committed_need_not_give_way(void **state)
 }
 
 /* The one that wanted its room first has left long ago. */
-static void a_staged_part_has_a_lease_each_time_that_its_room_is_wanted(void **state)
+TALK_TEST(a_staged_part_has_a_lease_each_time_that_its_room_is_wanted)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     stage(talk, &members, 1, 20); /* given */
@@ -143,9 +136,8 @@ static void a_staged_part_has_a_lease_each_time_that_its_room_is_wanted(void **s
 }
 
 /* It waits for its other parts, and only younger ones want its room. */
-static void an_older_staged_part_is_not_reported(void **state)
+TALK_TEST(an_older_staged_part_is_not_reported)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     stage(talk, &members, 1, 10);
@@ -158,9 +150,8 @@ static void an_older_staged_part_is_not_reported(void **state)
     assert_int_equal(talk_times_said(talk, "end of stream"), 0);
 }
 
-static void whoever_answers_on_a_new_stream_goes_on(void **state)
+TALK_TEST(whoever_answers_on_a_new_stream_goes_on)
 {
-    struct talk *const talk = *state;
     struct members members = open_three(talk, ROOM);
     const struct talk_part part = large(1, 0, 10);
 
@@ -180,9 +171,8 @@ static void whoever_answers_on_a_new_stream_goes_on(void **state)
     assert_int_equal(talk_times_said(talk, "stalled"), 0); /* then */
 }
 
-static void a_contribution_whose_elements_do_not_come_is_reported(void **state)
+TALK_TEST(a_contribution_whose_elements_do_not_come_is_reported)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     struct talk_part part = large(1, 0, 10);
 
@@ -238,9 +228,8 @@ static struct members open_slow(struct talk *talk, struct talk_part *part)
     return members;
 }
 
-static void a_large_part_may_take_longer_than_a_lease_to_send(void **state)
+TALK_TEST(a_large_part_may_take_longer_than_a_lease_to_send)
 {
-    struct talk *const talk = *state;
     struct talk_part part;
     struct members members = open_slow(talk, &part); /* given */
     const uint32_t step = MANY / 20;
@@ -269,9 +258,8 @@ static void send_slowly(struct talk *talk, uint64_t stream, const struct talk_pa
     }
 }
 
-static void the_second_of_two_large_parts_comes_when_the_first_is_whole(void **state)
+TALK_TEST(the_second_of_two_large_parts_comes_when_the_first_is_whole)
 {
-    struct talk *const talk = *state;
     struct talk_part one;
     const struct members members = open_many(talk, 2, &one); /* given */
 
@@ -293,9 +281,8 @@ static void the_second_of_two_large_parts_comes_when_the_first_is_whole(void **s
 }
 
 /* Part 1 gives way and has its room again while part 2 is on its way. */
-static void a_part_that_gave_way_may_come_behind_the_next_one(void **state)
+TALK_TEST(a_part_that_gave_way_may_come_behind_the_next_one)
 {
-    struct talk *const talk = *state;
     struct talk_part one;
     const struct members members = open_many(talk, 2, &one); /* given */
 
@@ -321,9 +308,8 @@ static void a_part_that_gave_way_may_come_behind_the_next_one(void **state)
     send_slowly(talk, members.push[1], &two); /* when, then */
 }
 
-static void a_large_part_comes_slowly_behind_more_small_ones_than_a_floor(void **state)
+TALK_TEST(a_large_part_comes_slowly_behind_more_small_ones_than_a_floor)
 {
-    struct talk *const talk = *state;
     struct talk_part part;
     const struct members members = open_slow(talk, &part);
 
@@ -338,9 +324,8 @@ static void a_large_part_comes_slowly_behind_more_small_ones_than_a_floor(void *
     send_slowly(talk, members.push[1], &part); /* when, then */
 }
 
-static void other_large_parts_are_no_answer_without_end(void **state)
+TALK_TEST(other_large_parts_are_no_answer_without_end)
 {
-    struct talk *const talk = *state;
     struct talk_part part;
     const struct members members = open_many(talk, 2, &part); /* given */
     bool has_ended = false;
@@ -367,9 +352,8 @@ static void other_large_parts_are_no_answer_without_end(void **state)
 }
 
 /* It sends parts that ask later for as long as that counts. */
-static void after_other_large_parts_the_elements_of_a_part_are_an_answer(void **state)
+TALK_TEST(after_other_large_parts_the_elements_of_a_part_are_an_answer)
 {
-    struct talk *const talk = *state;
     struct talk_part part;
     const struct members members = open_many(talk, 2, &part); /* given */
 
@@ -390,9 +374,8 @@ static void after_other_large_parts_the_elements_of_a_part_are_an_answer(void **
     assert_int_equal(talk_times_said(talk, "staged 1000\n"), 1); /* then */
 }
 
-static void small_parts_are_no_answer_without_end(void **state)
+TALK_TEST(small_parts_are_no_answer_without_end)
 {
-    struct talk *const talk = *state;
     struct talk_part part;
     const struct members members = open_slow(talk, &part); /* given */
     bool has_ended = false;
@@ -412,9 +395,8 @@ static void small_parts_are_no_answer_without_end(void **state)
 }
 
 /* An element for each eighth of a lease is too little. */
-static void elements_that_trickle_end_the_stream(void **state)
+TALK_TEST(elements_that_trickle_end_the_stream)
 {
-    struct talk *const talk = *state;
     struct talk_part part;
     const struct members members = open_slow(talk, &part); /* given */
 
@@ -428,9 +410,8 @@ static void elements_that_trickle_end_the_stream(void **state)
 }
 
 /* The client has lost the answer, and its stream is there. */
-static void who_asks_again_for_room_that_is_kept_is_told_again(void **state)
+TALK_TEST(who_asks_again_for_room_that_is_kept_is_told_again)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     struct talk_part part = large(1, 0, 10);
 
@@ -444,9 +425,8 @@ static void who_asks_again_for_room_that_is_kept_is_told_again(void **state)
     assert_int_equal(lane_claim_find(talk->lane, talk->lane->sessions.first, 1)->resend, 2);
 }
 
-static void who_asks_again_for_room_that_it_waits_for_is_told_again(void **state)
+TALK_TEST(who_asks_again_for_room_that_it_waits_for_is_told_again)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
 
     stage(talk, &members, 1, 10);
@@ -459,9 +439,8 @@ static void who_asks_again_for_room_that_it_waits_for_is_told_again(void **state
 }
 
 /* What was asked of a client, and what it waits for, is said on the stream that takes the place. */
-static void on_a_new_stream_all_about_room_is_said_again(void **state)
+TALK_TEST(on_a_new_stream_all_about_room_is_said_again)
 {
-    struct talk *const talk = *state;
     struct members members = open_three(talk, ROOM);
 
     stage(talk, &members, 1, 20); /* given */
@@ -478,9 +457,8 @@ static void on_a_new_stream_all_about_room_is_said_again(void **state)
     assert_int_equal(talk_times_said(talk, "room wait 1"), 1);
 }
 
-static void nothing_is_said_there_of_what_another_client_has_asked_for(void **state)
+TALK_TEST(nothing_is_said_there_of_what_another_client_has_asked_for)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
 
     ask(talk, &members, 1, 10); /* given: its room is kept */
@@ -493,9 +471,8 @@ static void nothing_is_said_there_of_what_another_client_has_asked_for(void **st
 }
 
 /* It is an ordinary part, whatever step it names. */
-static void a_part_that_is_not_synchronous_asks_again_with_a_step(void **state)
+TALK_TEST(a_part_that_is_not_synchronous_asks_again_with_a_step)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, POOL);
     wire_part header = WIRE_PART_INIT;
 
@@ -512,9 +489,8 @@ static void a_part_that_is_not_synchronous_asks_again_with_a_step(void **state)
 }
 
 /* Its header alone names no shards, and the answer says the versions of those that are named. */
-static void a_large_part_that_is_done_is_to_come_again_whole(void **state)
+TALK_TEST(a_large_part_that_is_done_is_to_come_again_whole)
 {
-    struct talk *const talk = *state;
     struct members members = open_three(talk, POOL);
     const struct talk_part part = large(1, 0, 10);
 
@@ -532,9 +508,8 @@ static void a_large_part_that_is_done_is_to_come_again_whole(void **state)
 }
 
 /* A ps that starts again knows which request for room the part is the answer to. */
-static void the_round_of_a_staged_part_is_in_its_record(void **state)
+TALK_TEST(the_round_of_a_staged_part_is_in_its_record)
 {
-    struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
     struct talk_part part = large(1, 0, 10);
 
@@ -545,37 +520,4 @@ static void the_round_of_a_staged_part_is_in_its_record(void **state)
 
     assert_int_equal(lane_claim_find(again, again->sessions.first, 1)->resend, 2); /* then */
     lane_destroy(again);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(elements_that_do_not_come_end_the_stream_and_are_reported),
-        talk_test(what_another_client_sends_is_no_answer),
-        talk_test(a_ps_that_slept_ends_no_stream),
-        talk_test(who_is_silent_again_loses_its_stream_again),
-        talk_test(a_staged_part_that_does_not_give_way_is_reported),
-        talk_test(a_staged_part_that_is_committed_need_not_give_way),
-        talk_test(a_staged_part_has_a_lease_each_time_that_its_room_is_wanted),
-        talk_test(an_older_staged_part_is_not_reported),
-        talk_test(whoever_answers_on_a_new_stream_goes_on),
-        talk_test(a_contribution_whose_elements_do_not_come_is_reported),
-        talk_test(a_large_part_may_take_longer_than_a_lease_to_send),
-        talk_test(the_second_of_two_large_parts_comes_when_the_first_is_whole),
-        talk_test(a_part_that_gave_way_may_come_behind_the_next_one),
-        talk_test(a_large_part_comes_slowly_behind_more_small_ones_than_a_floor),
-        talk_test(other_large_parts_are_no_answer_without_end),
-        talk_test(small_parts_are_no_answer_without_end),
-        talk_test(elements_that_trickle_end_the_stream),
-        talk_test(who_asks_again_for_room_that_is_kept_is_told_again),
-        talk_test(who_asks_again_for_room_that_it_waits_for_is_told_again),
-        talk_test(on_a_new_stream_all_about_room_is_said_again),
-        talk_test(nothing_is_said_there_of_what_another_client_has_asked_for),
-        talk_test(the_round_of_a_staged_part_is_in_its_record),
-        talk_test(after_other_large_parts_the_elements_of_a_part_are_an_answer),
-        talk_test(a_large_part_that_is_done_is_to_come_again_whole),
-        talk_test(a_part_that_is_not_synchronous_asks_again_with_a_step),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

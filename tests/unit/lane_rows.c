@@ -118,9 +118,8 @@ static void expect_values(struct talk *talk, uint64_t table, const float *expect
     talk_forget(talk);
 }
 
-static void rows_come_in_any_order_and_the_others_stay(void **state)
+TALK_TEST(rows_come_in_any_order_and_the_others_stay)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN_SUB);
     float expected[ROWS * COLUMNS] = {0};
 
@@ -150,9 +149,8 @@ static void apply_momentum(float *value, float *slot, float gradient)
     *value = *value - 0.01f * *slot;
 }
 
-static void repeated_rows_are_summed_in_their_order_before_the_function_sees_them(void **state)
+TALK_TEST(repeated_rows_are_summed_in_their_order_before_the_function_sees_them)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_MOMENTUM);
     const float a = 1e8f, b = 1.0f, c = -1e8f; /* no two orders of these have the same sum */
     float expected[ROWS * COLUMNS] = {0}, slots[ROWS * COLUMNS] = {0};
@@ -183,9 +181,8 @@ static void repeated_rows_are_summed_in_their_order_before_the_function_sees_the
 }
 
 /* Row 4 occurs twice, and what is clipped is its sum; row 9 occurs once. */
-static void what_rows_sum_up_to_is_scaled_then_clipped(void **state)
+TALK_TEST(what_rows_sum_up_to_is_scaled_then_clipped)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_MOMENTUM);
     float expected[ROWS * COLUMNS] = {0}, slots[ROWS * COLUMNS] = {0};
 
@@ -226,9 +223,8 @@ static void what_rows_sum_up_to_is_scaled_then_clipped(void **state)
     expect_values(talk, TABLE, expected, ROWS * COLUMNS);
 }
 
-static void of_several_assigned_to_one_row_the_last_wins(void **state)
+TALK_TEST(of_several_assigned_to_one_row_the_last_wins)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN);
     float expected[ROWS * COLUMNS] = {0};
 
@@ -252,9 +248,8 @@ static void of_several_assigned_to_one_row_the_last_wins(void **state)
 }
 
 /* Its second moment would shrink each time. */
-static void adam_leaves_the_slots_of_other_rows_alone_and_counts_pushes(void **state)
+TALK_TEST(adam_leaves_the_slots_of_other_rows_alone_and_counts_pushes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ADAM);
     float lazily[ROWS * COLUMNS], value;
 
@@ -373,20 +368,16 @@ static void push_at_random(struct talk *talk, uint32_t inline_bytes)
     expect_values(talk, TABLE, expected, ROWS * COLUMNS);
 }
 
-static void any_pushes_are_what_a_plain_loop_makes_of_them(void **state)
+TALK_TEST(any_pushes_are_what_a_plain_loop_makes_of_them)
 {
-    push_at_random(*state, 64); /* vector work is given out */
+    push_at_random(talk, 64); /* vector work is given out */
 }
 
-static void and_so_are_those_that_are_applied_at_once(void **state)
-{
-    push_at_random(*state, 1u << 20);
-}
+TALK_TEST(and_so_are_those_that_are_applied_at_once) { push_at_random(talk, 1u << 20); }
 
 /* More of one row than one batch of slices takes: its sum is carried from one to the next. */
-static void a_row_may_be_repeated_thousands_of_times(void **state)
+TALK_TEST(a_row_may_be_repeated_thousands_of_times)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
     static int64_t rows[PUSHED_MAX];
     static float values[PUSHED_MAX];
@@ -413,10 +404,9 @@ static void a_row_may_be_repeated_thousands_of_times(void **state)
 }
 
 /* A part is staged in chunks of 1 MiB. The indices of the last message begin in the first chunk. */
-static void indices_go_on_in_the_next_chunk(void **state)
+TALK_TEST(indices_go_on_in_the_next_chunk)
 {
     enum { TOGETHER = 7300, COUNT = 8 * TOGETHER };
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
     static int64_t rows[COUNT];
     static float values[COUNT * COLUMNS];
@@ -463,9 +453,8 @@ static void expect_refused(
     assert_non_null(strstr(talk->refused, text));
 }
 
-static void a_row_outside_is_refused_with_both_values_and_nothing_changes(void **state)
+TALK_TEST(a_row_outside_is_refused_with_both_values_and_nothing_changes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_MOMENTUM);
     const float nothing[ROWS * COLUMNS] = {0};
     const int64_t outside[] = {ROWS, -1, INT64_MAX, INT64_MIN};
@@ -491,9 +480,8 @@ static void a_row_outside_is_refused_with_both_values_and_nothing_changes(void *
     expect_values(talk, TABLE, nothing, ROWS * COLUMNS);
 }
 
-static void values_of_other_rows_than_were_named_are_refused(void **state)
+TALK_TEST(values_of_other_rows_than_were_named_are_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_MOMENTUM);
     const float nothing[ROWS * COLUMNS] = {0};
 
@@ -512,9 +500,8 @@ static void values_of_other_rows_than_were_named_are_refused(void **state)
     expect_values(talk, TABLE, nothing, ROWS * COLUMNS);
 }
 
-static void scaled_rows_of_integers_are_refused(void **state)
+TALK_TEST(scaled_rows_of_integers_are_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_MOMENTUM);
 
     talk_add(talk, 9, ROWS, 1, SUMAC_INT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
@@ -532,9 +519,8 @@ static void scaled_rows_of_integers_are_refused(void **state)
         "WRONG_DATA_TYPE", "push 1 has scale 2, and variable v9 is of type int32");
 }
 
-static void what_is_not_finite_is_refused(void **state)
+TALK_TEST(what_is_not_finite_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_MOMENTUM);
     const float nothing[ROWS * COLUMNS] = {0};
 
@@ -584,9 +570,8 @@ static wire_piece piece(int kind, uint64_t shard, uint64_t offset_bytes, uint64_
     return made;
 }
 
-static void pieces_that_are_no_pairs_are_refused(void **state)
+TALK_TEST(pieces_that_are_no_pairs_are_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
     const int indices = WIRE_PIECE_ROW_INDICES, values = WIRE_PIECE_VALUES;
 
@@ -637,9 +622,8 @@ static void pieces_that_are_no_pairs_are_refused(void **state)
 }
 
 /* They would begin a list of their own. */
-static void indices_that_go_on_for_another_function_are_refused(void **state)
+TALK_TEST(indices_that_go_on_for_another_function_are_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
     struct rows_push push = {
         .sequence = 1,
@@ -683,9 +667,8 @@ send_pairs(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t count
 }
 
 /* More than a step can put in order, at once or together. */
-static void a_message_has_so_many_rows_at_most(void **state)
+TALK_TEST(a_message_has_so_many_rows_at_most)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
     const uint32_t count = UPDATE_ROWS_TOGETHER_MAX + 1;
 
@@ -695,9 +678,8 @@ static void a_message_has_so_many_rows_at_most(void **state)
     talk_expect(talk, "refused 2 TOO_MANY_PIECES\ndone 2 voided\n");
 }
 
-static void a_row_wider_than_a_block_is_refused(void **state)
+TALK_TEST(a_row_wider_than_a_block_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
 
     talk_add(talk, 9, 4, 9, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
@@ -719,9 +701,8 @@ static void a_row_wider_than_a_block_is_refused(void **state)
     talk_expect(talk, "staged 2\ndone 2 [1]\n"); /* as wide as a block is allowed */
 }
 
-static void a_table_without_columns_has_rows_all_the_same(void **state)
+TALK_TEST(a_table_without_columns_has_rows_all_the_same)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
 
     talk_add(talk, 9, 4, 0, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
@@ -732,30 +713,4 @@ static void a_table_without_columns_has_rows_all_the_same(void **state)
         2);
 
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(rows_come_in_any_order_and_the_others_stay),
-        talk_test(repeated_rows_are_summed_in_their_order_before_the_function_sees_them),
-        talk_test(what_rows_sum_up_to_is_scaled_then_clipped),
-        talk_test(of_several_assigned_to_one_row_the_last_wins),
-        talk_test(adam_leaves_the_slots_of_other_rows_alone_and_counts_pushes),
-        talk_test(any_pushes_are_what_a_plain_loop_makes_of_them),
-        talk_test(and_so_are_those_that_are_applied_at_once),
-        talk_test(a_row_may_be_repeated_thousands_of_times),
-        talk_test(indices_go_on_in_the_next_chunk),
-        talk_test(a_row_outside_is_refused_with_both_values_and_nothing_changes),
-        talk_test(values_of_other_rows_than_were_named_are_refused),
-        talk_test(scaled_rows_of_integers_are_refused),
-        talk_test(what_is_not_finite_is_refused),
-        talk_test(pieces_that_are_no_pairs_are_refused),
-        talk_test(indices_that_go_on_for_another_function_are_refused),
-        talk_test(a_message_has_so_many_rows_at_most),
-        talk_test(a_row_wider_than_a_block_is_refused),
-        talk_test(a_table_without_columns_has_rows_all_the_same),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

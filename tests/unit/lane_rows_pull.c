@@ -74,9 +74,8 @@ static void expect_rows(const struct talk *talk, const int64_t *indices, uint32_
             COLUMNS * sizeof(float));
 }
 
-static void rows_come_in_the_order_asked_for(void **state)
+TALK_TEST(rows_come_in_the_order_asked_for)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const int64_t indices[] = {39, 0, 7, 7};
 
@@ -98,16 +97,10 @@ static void pull_many(struct talk *talk, uint64_t stream, uint32_t count)
     talk_forget(talk);
 }
 
-static void many_rows_come_in_several_messages(void **state)
-{
-    struct talk *const talk = *state;
+TALK_TEST(many_rows_come_in_several_messages) { pull_many(talk, begin(talk), INDICES_MAX); }
 
-    pull_many(talk, begin(talk), INDICES_MAX);
-}
-
-static void rows_too_large_to_be_copied_are_lent_one_by_one(void **state)
+TALK_TEST(rows_too_large_to_be_copied_are_lent_one_by_one)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.gathered_bytes_max = 8;
@@ -116,9 +109,8 @@ static void rows_too_large_to_be_copied_are_lent_one_by_one(void **state)
     assert_int_not_equal(talk->pulled_lent, 0);
 }
 
-static void a_message_may_end_within_a_row(void **state)
+TALK_TEST(a_message_may_end_within_a_row)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.pull_chunk_bytes = 40; /* three rows and a third */
@@ -134,9 +126,8 @@ static void expect_refused(struct talk *talk, const char *reason)
     assert_int_equal(store_shard(&talk->lane->store, TABLE)->users, 0);
 }
 
-static void indices_take_room_while_their_pull_waits(void **state)
+TALK_TEST(indices_take_room_while_their_pull_waits)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     int64_t indices[INDICES_MAX] = {0};
 
@@ -150,9 +141,8 @@ static void indices_take_room_while_their_pull_waits(void **state)
     assert_true(first - second >= sizeof indices - 64);
 }
 
-static void what_is_no_row_of_the_shard_is_refused(void **state)
+TALK_TEST(what_is_no_row_of_the_shard_is_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     pull_rows(talk, stream, (int64_t[]){1, ROWS}, 2);
@@ -167,9 +157,8 @@ static void what_is_no_row_of_the_shard_is_refused(void **state)
     expect_refused(talk, "MALFORMED");
 }
 
-static void a_pull_names_so_many_rows_at_most(void **state)
+TALK_TEST(a_pull_names_so_many_rows_at_most)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     static int64_t indices[WIRE_PULL_ROWS_MAX + 1];
 
@@ -186,9 +175,8 @@ static void a_pull_names_so_many_rows_at_most(void **state)
 }
 
 /* However small: each lies anywhere. */
-static void an_answer_has_so_many_rows_at_most(void **state)
+TALK_TEST(an_answer_has_so_many_rows_at_most)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     static int64_t indices[ROWS_PER_ANSWER_MAX + 1];
 
@@ -207,9 +195,8 @@ static void an_answer_has_so_many_rows_at_most(void **state)
 }
 
 /* Of 12 bytes, in blocks of 8. */
-static void each_row_may_be_lent_in_two_runs(void **state)
+TALK_TEST(each_row_may_be_lent_in_two_runs)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const int64_t indices[] = {2, 5, 10, 13, 18, 21, 26, 29};
 
@@ -223,9 +210,8 @@ static void each_row_may_be_lent_in_two_runs(void **state)
     talk_release(talk);
 }
 
-static void a_pull_of_no_rows_is_answered(void **state)
+TALK_TEST(a_pull_of_no_rows_is_answered)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     pull_rows(talk, stream, NULL, 0);
@@ -234,12 +220,11 @@ static void a_pull_of_no_rows_is_answered(void **state)
 }
 
 /* The first of two pieces is wrong; both have as many indices as the payload. */
-static void a_list_of_rows_is_of_whole_indices_from_the_first_on(void **state)
+TALK_TEST(a_list_of_rows_is_of_whole_indices_from_the_first_on)
 {
     static const struct {
         uint64_t offset_bytes, bytes;
     } wrong[] = {{0, 12}, {8, 8}};
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const int64_t rows[] = {3, 4};
     const struct span span = {(const uint8_t *)rows, sizeof rows};
@@ -269,9 +254,8 @@ static void a_list_of_rows_is_of_whole_indices_from_the_first_on(void **state)
     }
 }
 
-static void rows_of_a_table_without_columns_are_answered(void **state)
+TALK_TEST(rows_of_a_table_without_columns_are_answered)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const int64_t row = 3;
     const struct span span = {(const uint8_t *)&row, sizeof row};
@@ -298,11 +282,10 @@ static void rows_of_a_table_without_columns_are_answered(void **state)
 }
 
 /* The first piece has more rows than an answer takes. */
-static void a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own(void **state)
+TALK_TEST(a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own)
 {
     enum { count = ROWS_PER_ANSWER_MAX + 100 };
     static int64_t indices[count];
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     wire_piece rows = WIRE_PIECE_INIT, rest = WIRE_PIECE_INIT, *pieces[] = {&rows, &rest};
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
@@ -342,10 +325,9 @@ static void a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own(void
     assert_true(next->last);
 }
 
-static void each_piece_has_its_own_rows(void **state)
+TALK_TEST(each_piece_has_its_own_rows)
 {
     static const int64_t indices[] = {4, 39, 7};
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_piece one = WIRE_PIECE_INIT, two = WIRE_PIECE_INIT, *pieces[] = {&one, &two};
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
@@ -379,13 +361,12 @@ static void each_piece_has_its_own_rows(void **state)
 }
 
 /* So many pieces are looked up over several steps. */
-static void each_of_many_pieces_has_its_own_rows(void **state)
+TALK_TEST(each_of_many_pieces_has_its_own_rows)
 {
     enum { count = 2048 };
     static int64_t indices[count];
     static wire_piece all[count];
     static wire_piece *pieces[count];
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
     const struct span span = {(const uint8_t *)indices, sizeof indices};
@@ -435,10 +416,8 @@ static void push_rows_of_none(struct talk *talk, uint64_t stream)
     talk_push_part(talk, stream, &part, NULL, 0);
 }
 
-static void rows_of_none_assign_nothing(void **state)
+TALK_TEST(rows_of_none_assign_nothing)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_add(talk, TABLE + 1, ROWS, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
     const uint64_t stream = talk_push_stream(talk, 1, 2);
@@ -449,28 +428,4 @@ static void rows_of_none_assign_nothing(void **state)
     talk_expect(talk, "staged 2\ndone 2 [1]\n");
     talk_pull(talk, talk_pull_stream(talk, 0), 9, TABLE + 1, 1, 0);
     assert_int_equal(talk_times_said(talk, "pulled 9"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(rows_come_in_the_order_asked_for),
-        talk_test(many_rows_come_in_several_messages),
-        talk_test(rows_too_large_to_be_copied_are_lent_one_by_one),
-        talk_test(indices_take_room_while_their_pull_waits),
-        talk_test(what_is_no_row_of_the_shard_is_refused),
-        talk_test(a_pull_names_so_many_rows_at_most),
-        talk_test(an_answer_has_so_many_rows_at_most),
-        talk_test(each_row_may_be_lent_in_two_runs),
-        talk_test(a_pull_of_no_rows_is_answered),
-        talk_test(rows_of_a_table_without_columns_are_answered),
-        talk_test(a_list_of_rows_is_of_whole_indices_from_the_first_on),
-        talk_test(rows_of_none_assign_nothing),
-        talk_test(a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own),
-        talk_test(each_piece_has_its_own_rows),
-        talk_test(each_of_many_pieces_has_its_own_rows),
-        talk_test(a_message_may_end_within_a_row),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,21 +106,13 @@ static void push_runs_of_each_kind(struct talk *talk, uint32_t inline_bytes)
     expect_values(talk, NARROW, narrow, ROWS);
 }
 
-static void lists_and_ranges_of_one_part_are_each_applied_whole(void **state)
-{
-    push_runs_of_each_kind(*state, 0);
-}
+TALK_TEST(lists_and_ranges_of_one_part_are_each_applied_whole) { push_runs_of_each_kind(talk, 0); }
 
-static void and_so_are_those_that_are_applied_at_once(void **state)
-{
-    push_runs_of_each_kind(*state, 1u << 20);
-}
+TALK_TEST(and_so_are_those_that_are_applied_at_once) { push_runs_of_each_kind(talk, 1u << 20); }
 
 /* A mean is of the contributions to a step. */
-static void rows_of_one_worker_are_divided_by_nothing(void **state)
+TALK_TEST(rows_of_one_worker_are_divided_by_nothing)
 {
-    struct talk *const talk = *state;
-
     talk->aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_MEAN;
     const uint64_t stream = begin(talk, 0);
     const struct run_of run = {NARROW, true, 1, 0, 2, {4, 9}, {8, 6}};
@@ -133,9 +125,8 @@ static void rows_of_one_worker_are_divided_by_nothing(void **state)
 }
 
 /* In any order: the second pair has those that are missing. */
-static void a_variable_is_assigned_when_a_list_has_had_all_its_rows(void **state)
+TALK_TEST(a_variable_is_assigned_when_a_list_has_had_all_its_rows)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk, 0), pulls = talk_pull_stream(talk, 0);
     struct run_of runs[] = {
         {7, true, 1, 0, 3, {5, 0, 2}, {5, 10, 2}}, {7, true, 1, 3, 3, {4, 1, 3}, {4, 1, 3}}};
@@ -206,26 +197,12 @@ static void push_runs_around_rows_while_all_are_read(struct talk *talk, uint32_t
     talk_forget(talk);
 }
 
-static void runs_after_rows_keep_the_old_blocks_that_a_reader_needs(void **state)
+TALK_TEST(runs_after_rows_keep_the_old_blocks_that_a_reader_needs)
 {
-    push_runs_around_rows_while_all_are_read(*state, 0);
+    push_runs_around_rows_while_all_are_read(talk, 0);
 }
 
-static void and_so_do_those_that_are_applied_at_once(void **state)
+TALK_TEST(and_so_do_those_that_are_applied_at_once)
 {
-    push_runs_around_rows_while_all_are_read(*state, 1u << 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(lists_and_ranges_of_one_part_are_each_applied_whole),
-        talk_test(and_so_are_those_that_are_applied_at_once),
-        talk_test(runs_after_rows_keep_the_old_blocks_that_a_reader_needs),
-        talk_test(and_so_do_those_that_are_applied_at_once),
-        talk_test(rows_of_one_worker_are_divided_by_nothing),
-        talk_test(a_variable_is_assigned_when_a_list_has_had_all_its_rows),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    push_runs_around_rows_while_all_are_read(talk, 1u << 20);
 }

@@ -76,9 +76,8 @@ static void expect_rows(struct talk *talk, const struct members *members, const 
 
 static const float a = 1e8f, b = 1.0f, c = -1e8f; /* no two orders of these have the same sum */
 
-static void rows_of_all_members_are_taken_together_in_worker_order(void **state)
+TALK_TEST(rows_of_all_members_are_taken_together_in_worker_order)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 3, UPDATE_ASSIGN_ADD, SUM);
     float expected[ROWS * COLUMNS] = {0};
 
@@ -92,9 +91,8 @@ static void rows_of_all_members_are_taken_together_in_worker_order(void **state)
     expect_rows(talk, &members, expected);
 }
 
-static void a_mean_divides_by_all_weights_and_who_weighs_nothing_adds_nothing(void **state)
+TALK_TEST(a_mean_divides_by_all_weights_and_who_weighs_nothing_adds_nothing)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 3, UPDATE_ASSIGN_ADD, MEAN);
     float expected[ROWS * COLUMNS] = {0};
 
@@ -108,9 +106,8 @@ static void a_mean_divides_by_all_weights_and_who_weighs_nothing_adds_nothing(vo
     expect_rows(talk, &members, expected);
 }
 
-static void a_member_without_rows_takes_part_all_the_same(void **state)
+TALK_TEST(a_member_without_rows_takes_part_all_the_same)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 2, UPDATE_ASSIGN_ADD, SUM);
     float expected[ROWS * COLUMNS] = {0};
 
@@ -124,9 +121,8 @@ static void a_member_without_rows_takes_part_all_the_same(void **state)
     expect_rows(talk, &members, expected);
 }
 
-static void only_the_first_members_rows_count_where_that_is_asked_for(void **state)
+TALK_TEST(only_the_first_members_rows_count_where_that_is_asked_for)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 2, UPDATE_ASSIGN, FIRST);
     float expected[ROWS * COLUMNS] = {0};
 
@@ -138,9 +134,8 @@ static void only_the_first_members_rows_count_where_that_is_asked_for(void **sta
     expect_rows(talk, &members, expected);
 }
 
-static void the_first_members_rows_count_whatever_they_weigh(void **state)
+TALK_TEST(the_first_members_rows_count_whatever_they_weigh)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 2, UPDATE_ASSIGN, FIRST);
     float expected[ROWS * COLUMNS] = {0};
 
@@ -153,9 +148,8 @@ static void the_first_members_rows_count_whatever_they_weigh(void **state)
 }
 
 /* Before they are added; nobody else's rows are scaled by it. */
-static void each_member_has_its_own_scale(void **state)
+TALK_TEST(each_member_has_its_own_scale)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 3, UPDATE_ASSIGN_ADD, MEAN);
     const struct rows_of first = {1, 2, {2, 4}, {6, 8, 16, 4}};
     const struct rows_of second = {2, 2, {2, 2}, {1, 2, 3, 4}};
@@ -175,9 +169,8 @@ static void each_member_has_its_own_scale(void **state)
     expect_rows(talk, &members, expected);
 }
 
-static void rows_beside_a_range_of_another_member_are_refused(void **state)
+TALK_TEST(rows_beside_a_range_of_another_member_are_refused)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 2, UPDATE_ASSIGN_ADD, SUM);
     struct talk_part range = contribution(1, (float[]){1, 1}, 2);
 
@@ -191,9 +184,8 @@ static void rows_beside_a_range_of_another_member_are_refused(void **state)
                        "by index of shard 10"));
 }
 
-static void a_range_beside_rows_of_another_member_is_refused(void **state)
+TALK_TEST(a_range_beside_rows_of_another_member_is_refused)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 2, UPDATE_ASSIGN_ADD, SUM);
     const struct talk_part range = contribution(1, (float[]){1, 1}, 2);
     const struct rows_of rows = {1, 1, {0}, {1, 2}};
@@ -207,9 +199,8 @@ static void a_range_beside_rows_of_another_member_is_refused(void **state)
 }
 
 /* Members send float32 to a variable of a half type, by rows as well. */
-static void rows_of_a_half_type_are_contributed_in_float32(void **state)
+TALK_TEST(rows_of_a_half_type_are_contributed_in_float32)
 {
-    struct talk *const talk = *state;
     const struct members members = begin(talk, 2);
     uint16_t values[ROWS * COLUMNS];
 
@@ -231,31 +222,12 @@ static void rows_of_a_half_type_are_contributed_in_float32(void **state)
     assert_int_equal(values[5 * COLUMNS + 1], float16_of_float32(10));
 }
 
-static void rows_for_a_variable_that_adds_nothing_up_are_refused(void **state)
+TALK_TEST(rows_for_a_variable_that_adds_nothing_up_are_refused)
 {
-    struct talk *const talk = *state;
     const struct members members = begin_table(talk, 2, UPDATE_ASSIGN_ADD, NONE);
     const struct rows_of rows = {.weight = 1, .count = 1, .rows = {2}, .values = {1, 2}};
 
     contribute_rows(talk, members.push[1], 1, &rows);
 
     assert_int_equal(talk_times_said(talk, "refused 1 "), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(rows_of_all_members_are_taken_together_in_worker_order),
-        talk_test(a_mean_divides_by_all_weights_and_who_weighs_nothing_adds_nothing),
-        talk_test(a_member_without_rows_takes_part_all_the_same),
-        talk_test(only_the_first_members_rows_count_where_that_is_asked_for),
-        talk_test(the_first_members_rows_count_whatever_they_weigh),
-        talk_test(each_member_has_its_own_scale),
-        talk_test(rows_beside_a_range_of_another_member_are_refused),
-        talk_test(a_range_beside_rows_of_another_member_is_refused),
-        talk_test(rows_of_a_half_type_are_contributed_in_float32),
-        talk_test(rows_for_a_variable_that_adds_nothing_up_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

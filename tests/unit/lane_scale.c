@@ -54,9 +54,8 @@ static void expect_values(struct talk *talk, const float *values)
 
 /* What is pushed is multiplied before the function sees it, in every slice; the next push has its
  * own scale. */
-static void a_part_is_applied_scaled(void **state)
+TALK_TEST(a_part_is_applied_scaled)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[40], expected[40];
 
@@ -80,9 +79,8 @@ static void a_part_is_applied_scaled(void **state)
 /* Blocks of a slot hold the elements of the value's blocks, in twice the bytes: 40 bfloat16 lie in
  * five blocks of 16 bytes, a slot's in five of 32. The gradient is 1, in messages of six; of the
  * second push it begins within a block, with element 6. */
-static void slots_of_a_half_type_go_with_their_elements(void **state)
+TALK_TEST(slots_of_a_half_type_go_with_their_elements)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     uint16_t ones[40], held[40];
     double sum = 0.1, value[2] = {0};
@@ -114,10 +112,9 @@ static void slots_of_a_half_type_go_with_their_elements(void **state)
 }
 
 /* Values are multiplied by it, in float32, too: 2^128 is beyond that. */
-static void a_scale_that_is_not_finite_is_refused(void **state)
+TALK_TEST(a_scale_that_is_not_finite_is_refused)
 {
     static const double odd[] = {NAN, INFINITY, -INFINITY, 0x1p128};
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     for (uint64_t i = 0; i < 4; i++) {
@@ -134,9 +131,8 @@ static void a_scale_that_is_not_finite_is_refused(void **state)
               "refused 4 MALFORMED\nstaged 5\n");
 }
 
-static void integers_are_not_scaled(void **state)
+TALK_TEST(integers_are_not_scaled)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = small(1, 0);
 
@@ -160,9 +156,8 @@ static void integers_are_not_scaled(void **state)
 }
 
 /* The mean gradient is there from the beginning, or never. */
-static void a_push_cannot_ask_for_a_slot_that_is_not_kept(void **state)
+TALK_TEST(a_push_cannot_ask_for_a_slot_that_is_not_kept)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_hyperparameter centered = WIRE_HYPERPARAMETER_INIT;
     struct talk_part sent = small(1, 0);
@@ -183,17 +178,4 @@ static void a_push_cannot_ask_for_a_slot_that_is_not_kept(void **state)
     talk_part(talk, stream, &sent);
 
     talk_expect(talk, "staged 2\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_part_is_applied_scaled),
-        talk_test(slots_of_a_half_type_go_with_their_elements),
-        talk_test(a_scale_that_is_not_finite_is_refused),
-        talk_test(integers_are_not_scaled),
-        talk_test(a_push_cannot_ask_for_a_slot_that_is_not_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

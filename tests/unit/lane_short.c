@@ -202,7 +202,7 @@ static void converse_orders(void **state, shortage *run_short, uint32_t limit)
     assert_int_equal(talk_teardown(state), 0);
 }
 
-static void with_short_steps_a_ps_answers_or_ends_its_streams(void **state)
+STATE_TEST(with_short_steps_a_ps_answers_or_ends_its_streams, NULL, NULL)
 {
     for (uint32_t limit = 0; limit < STEP_BYTES_MAX; limit += limit < 4096 ? 16 : 1024) {
         converse_hellos(state, short_steps, limit);
@@ -222,12 +222,12 @@ static void converse_short(void **state, shortage *run_short)
     }
 }
 
-static void with_an_empty_source_a_ps_answers_or_ends_its_streams(void **state)
+STATE_TEST(with_an_empty_source_a_ps_answers_or_ends_its_streams, NULL, NULL)
 {
     converse_short(state, short_source);
 }
 
-static void without_memory_for_a_moment_a_ps_answers_or_ends_its_streams(void **state)
+STATE_TEST(without_memory_for_a_moment_a_ps_answers_or_ends_its_streams, NULL, NULL)
 {
     converse_short(state, short_once);
 }
@@ -270,7 +270,7 @@ static void assert_all_versions_are_said(struct talk *talk, uint64_t generation)
     talk_expect(talk, expected);
 }
 
-static void done_is_not_said_without_its_versions(void **state)
+STATE_TEST(done_is_not_said_without_its_versions, NULL, NULL)
 {
     uint64_t stream;
     struct talk *talk = stage_many(state, &stream);
@@ -285,7 +285,7 @@ static void done_is_not_said_without_its_versions(void **state)
     assert_int_equal(talk_teardown(state), 0);
 }
 
-static void nor_is_it_said_again_without_them(void **state)
+STATE_TEST(nor_is_it_said_again_without_them, NULL, NULL)
 {
     static const float one[MANY] = {1};
     const struct talk_part part = {
@@ -327,7 +327,7 @@ static uint64_t begin_push(void **state, bool heard)
     return stream;
 }
 
-static void a_stream_that_there_is_no_memory_for_is_ended_with_that(void **state)
+STATE_TEST(a_stream_that_there_is_no_memory_for_is_ended_with_that, NULL, NULL)
 {
     (void)begin_push(state, false);
     struct talk *const talk = *state;
@@ -388,7 +388,7 @@ static bool ends_and_is_said_again(
     return ended;
 }
 
-static void a_refusal_that_there_is_no_memory_to_remember_ends_the_stream(void **state)
+STATE_TEST(a_refusal_that_there_is_no_memory_to_remember_ends_the_stream, NULL, NULL)
 {
     uint32_t refused = 0, voided = 0;
 
@@ -428,7 +428,7 @@ static void push_by_one_of_many(struct talk *talk, uint64_t stream, uint64_t seq
 }
 
 /* It takes its place, as one refused; where there is none to say so either, its stream ends. */
-static void a_part_that_there_is_no_memory_for_the_functions_of_is_refused(void **state)
+STATE_TEST(a_part_that_there_is_no_memory_for_the_functions_of_is_refused, NULL, NULL)
 {
     uint32_t refused = 0;
 
@@ -592,13 +592,13 @@ static uint64_t ask_everything(void **state, shortage *run_short, uint32_t limit
     return takes;
 }
 
-static void with_short_steps_ps_0_answers_every_call(void **state)
+STATE_TEST(with_short_steps_ps_0_answers_every_call, NULL, NULL)
 {
     for (uint32_t limit = 0; limit < STEP_BYTES_MAX; limit += limit < 4096 ? 16 : 1024)
         (void)ask_everything(state, short_steps, limit);
 }
 
-static void with_an_empty_source_ps_0_answers_every_call(void **state)
+STATE_TEST(with_an_empty_source_ps_0_answers_every_call, NULL, NULL)
 {
     for (uint32_t limit = 0; limit < TAKES_MAX; limit++)
         (void)ask_everything(state, short_source, limit);
@@ -611,7 +611,7 @@ static void short_take(struct talk *talk, uint32_t limit)
     each_take_begin(limit);
 }
 
-static void whichever_take_of_memory_fails_ps_0_answers_every_call(void **state)
+STATE_TEST(whichever_take_of_memory_fails_ps_0_answers_every_call, NULL, NULL)
 {
     uint32_t failing = 1;
 
@@ -623,7 +623,7 @@ static void whichever_take_of_memory_fails_ps_0_answers_every_call(void **state)
 /* ---- a lane is made ---- */
 
 /* Or it would take an address of its configuration for unknown. */
-static void a_lane_that_there_is_no_memory_for_is_not_made(void **state)
+TEST(a_lane_that_there_is_no_memory_for_is_not_made)
 {
     static const char *const jobs[] = {"chief", "worker"}, *const members[] = {"h2:1", "h3:1"};
     static const uint32_t indices[] = {0, 1};
@@ -645,24 +645,4 @@ static void a_lane_that_there_is_no_memory_for_is_not_made(void **state)
     } while (failing <= takes);
 
     assert_true(failing > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_short_steps_a_ps_answers_or_ends_its_streams),
-        cmocka_unit_test(with_an_empty_source_a_ps_answers_or_ends_its_streams),
-        cmocka_unit_test(without_memory_for_a_moment_a_ps_answers_or_ends_its_streams),
-        cmocka_unit_test(a_stream_that_there_is_no_memory_for_is_ended_with_that),
-        cmocka_unit_test(a_refusal_that_there_is_no_memory_to_remember_ends_the_stream),
-        cmocka_unit_test(a_part_that_there_is_no_memory_for_the_functions_of_is_refused),
-        cmocka_unit_test(done_is_not_said_without_its_versions),
-        cmocka_unit_test(nor_is_it_said_again_without_them),
-        cmocka_unit_test(with_short_steps_ps_0_answers_every_call),
-        cmocka_unit_test(with_an_empty_source_ps_0_answers_every_call),
-        cmocka_unit_test(whichever_take_of_memory_fails_ps_0_answers_every_call),
-        cmocka_unit_test(a_lane_that_there_is_no_memory_for_is_not_made),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,7 +178,7 @@ static void both_come_and_ask(struct scarce *scarce)
         "met #" WHO " float32 [4] 2 4 6 8\n"                                                       \
     }
 
-static void a_round_passes_or_its_contribution_is_refused(void **state)
+TEST(a_round_passes_or_its_contribution_is_refused)
 {
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_ask, .answers = {HEARD_BY("1"), HEARD_BY("2")}});
@@ -192,7 +192,7 @@ static void lend_results(struct talk *talk, struct lane_config *config)
     config->gathered_bytes_max = 1;
 }
 
-static void a_long_result_is_heard(void **state)
+TEST(a_long_result_is_heard)
 {
     scarce_each_take(&(struct scarce_conversation){
         .configure = lend_results,
@@ -213,7 +213,7 @@ static void both_come_and_hear_beside(struct scarce *scarce)
     acknowledge_heard(scarce);
 }
 
-static void a_result_beside_the_answers_of_pushes_is_heard(void **state)
+TEST(a_result_beside_the_answers_of_pushes_is_heard)
 {
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_hear_beside, .answers = {HEARD_BY("1"), HEARD_BY("2")}});
@@ -235,7 +235,7 @@ static void the_second_comes_late(struct scarce *scarce)
     acknowledge_heard(scarce);
 }
 
-static void who_comes_late_hears_the_end(void **state)
+TEST(who_comes_late_hears_the_end)
 {
     scarce_each_take(&(struct scarce_conversation){
         .say = the_second_comes_late,
@@ -271,7 +271,7 @@ static void both_come_and_ps_0_ends_it(struct scarce *scarce)
     acknowledge_heard(scarce);
 }
 
-static void a_split_round_passes_when_ps_0_says_so(void **state)
+TEST(a_split_round_passes_when_ps_0_says_so)
 {
     scarce_each_take(&(struct scarce_conversation){
         .say = both_come_and_ps_0_ends_it,
@@ -312,7 +312,7 @@ static void one_is_split_and_the_other_is_not(struct scarce *scarce)
     acknowledge_heard(scarce);
 }
 
-static void an_end_that_is_proposed_is_heard(void **state)
+TEST(an_end_that_is_proposed_is_heard)
 {
     scarce_each_take(&(struct scarce_conversation){
         .say = one_is_split_and_the_other_is_not,
@@ -320,18 +320,4 @@ static void an_end_that_is_proposed_is_heard(void **state)
             {"proposes h # STEP_DIFFERS"},
             {"pulled #1 error STEP_DIFFERS\n"},
             {"pulled #2 error STEP_DIFFERS\n"}}});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_round_passes_or_its_contribution_is_refused),
-        cmocka_unit_test(a_long_result_is_heard),
-        cmocka_unit_test(an_end_that_is_proposed_is_heard),
-        cmocka_unit_test(a_result_beside_the_answers_of_pushes_is_heard),
-        cmocka_unit_test(who_comes_late_hears_the_end),
-        cmocka_unit_test(a_split_round_passes_when_ps_0_says_so),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void add_one(struct scarce *scarce)
     talk_variable(scarce->talk, VARIABLE, ELEMENTS, UPDATE_ASSIGN_ADD);
 }
 
-static void a_session_opens_and_leaves(void **state)
+TEST(a_session_opens_and_leaves)
 {
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
@@ -144,7 +144,7 @@ static void add_and_delete(struct scarce *scarce)
     scarce_order(scarce, delete_it);
 }
 
-static void a_variable_comes_and_goes(void **state)
+TEST(a_variable_comes_and_goes)
 {
     scarce_each_take(&(struct scarce_conversation){
         .say = add_and_delete,
@@ -176,7 +176,7 @@ static void define_and_use(struct scarce *scarce)
     talk_part(scarce->talk, scarce_push(scarce, 1), &part);
 }
 
-static void a_function_is_defined_and_applied(void **state)
+TEST(a_function_is_defined_and_applied)
 {
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
@@ -236,7 +236,7 @@ static uint64_t begin_without(uint64_t failing, uint32_t *not_created)
     return takes;
 }
 
-static void a_ps_that_has_met_ps_0_knows_where_all_are(void **state)
+TEST(a_ps_that_has_met_ps_0_knows_where_all_are)
 {
     uint64_t failing = 1;
     uint32_t not_created = 0;
@@ -244,16 +244,4 @@ static void a_ps_that_has_met_ps_0_knows_where_all_are(void **state)
     while (begin_without(failing, &not_created) >= failing)
         failing++;
     assert_in_range(not_created, 5, failing);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_opens_and_leaves),
-        cmocka_unit_test(a_variable_comes_and_goes),
-        cmocka_unit_test(a_ps_that_has_met_ps_0_knows_where_all_are),
-        cmocka_unit_test(a_function_is_defined_and_applied),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void pull_three(struct scarce *scarce)
     pull(scarce, 3, &none, 1);
 }
 
-static void each_pull_is_answered_and_the_next_ones_are_right(void **state)
+TEST(each_pull_is_answered_and_the_next_ones_are_right)
 {
     scarce_each_take(&(struct scarce_conversation){
         .configure = lend_blocks,
@@ -152,7 +152,7 @@ static void pull_beside(struct scarce *scarce, bool by_row)
 static void pull_beside_a_push(struct scarce *scarce) { pull_beside(scarce, false); }
 static void pull_beside_a_row(struct scarce *scarce) { pull_beside(scarce, true); }
 
-static void a_long_pull_beside_a_push_is_answered(void **state)
+TEST(a_long_pull_beside_a_push_is_answered)
 {
     static void (*const said[])(struct scarce *) = {pull_beside_a_push, pull_beside_a_row};
 
@@ -185,22 +185,11 @@ static void wait_and_cancel(struct scarce *scarce)
     talk_cancel(scarce->talk, scarce_pull(scarce, 1), request.request);
 }
 
-static void a_pull_that_waits_runs_out_of_time_or_is_cancelled(void **state)
+TEST(a_pull_that_waits_runs_out_of_time_or_is_cancelled)
 {
     scarce_each_take(&(struct scarce_conversation){
         .configure = lend_blocks,
         .prepare = add_table,
         .say = wait_and_cancel,
         .answers = {{"pulled #1 error TIMED_OUT\n", {"pulled #1 error OUT_OF_MEMORY\n"}}}});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_pull_is_answered_and_the_next_ones_are_right),
-        cmocka_unit_test(a_long_pull_beside_a_push_is_answered),
-        cmocka_unit_test(a_pull_that_waits_runs_out_of_time_or_is_cancelled),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

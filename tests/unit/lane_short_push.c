@@ -26,7 +26,7 @@ static void push_and_commit(struct scarce *scarce)
     talk_commit(talk, stream, scarce->number, 0, scarce->number - 1);
 }
 
-static void a_push_is_applied_or_refused_and_the_next_one_is_applied(void **state)
+TEST(a_push_is_applied_or_refused_and_the_next_one_is_applied)
 {
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
@@ -56,7 +56,7 @@ static void push_many(struct scarce *scarce)
     talk_part(scarce->talk, scarce_push(scarce, 1), &part);
 }
 
-static void a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_applied(void **state)
+TEST(a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_applied)
 {
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_many,
@@ -127,7 +127,7 @@ static uint64_t push_both_scarcely(uint64_t failing, bool *refused)
     return takes;
 }
 
-static void a_push_behind_one_that_there_is_no_memory_for_has_its_own_bytes(void **state)
+TEST(a_push_behind_one_that_there_is_no_memory_for_has_its_own_bytes)
 {
     uint32_t refused_times = 0;
     uint64_t failing = 0, takes;
@@ -152,7 +152,7 @@ static void push_with_another_checksum(struct scarce *scarce)
     talk_part(scarce->talk, scarce_push(scarce, 1), &part);
 }
 
-static void a_push_that_is_refused_is_refused_with_any_memory(void **state)
+TEST(a_push_that_is_refused_is_refused_with_any_memory)
 {
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
@@ -225,7 +225,7 @@ static void push_rows(struct scarce *scarce)
     talk_commit(scarce->talk, scarce_push(scarce, 1), scarce->number, 0, scarce->number - 1);
 }
 
-static void a_push_by_rows_is_applied_or_refused_and_the_next_one_is_applied(void **state)
+TEST(a_push_by_rows_is_applied_or_refused_and_the_next_one_is_applied)
 {
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_table,
@@ -272,7 +272,7 @@ static void contribute_both(struct scarce *scarce)
     contribute(scarce, 2);
 }
 
-static void a_step_is_over_though_a_contribution_is_refused(void **state)
+TEST(a_step_is_over_though_a_contribution_is_refused)
 {
     scarce_each_take(&(struct scarce_conversation){
         .configure = two_members,
@@ -292,7 +292,7 @@ static void contribute_early_and_late(struct scarce *scarce)
     contribute(scarce, 2);
 }
 
-static void a_step_of_a_quorum_is_over_and_who_comes_late_is_told(void **state)
+TEST(a_step_of_a_quorum_is_over_and_who_comes_late_is_told)
 {
     scarce_each_take(&(struct scarce_conversation){
         .configure = one_of_two,
@@ -303,19 +303,4 @@ static void a_step_of_a_quorum_is_over_and_who_comes_late_is_told(void **state)
              {"refused # STEP_LATE\n", {"refused # OUT_OF_MEMORY\n"}},
              {"done # voided\n"}},
         .pushes = 1});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_push_is_applied_or_refused_and_the_next_one_is_applied),
-        cmocka_unit_test(a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_applied),
-        cmocka_unit_test(a_push_behind_one_that_there_is_no_memory_for_has_its_own_bytes),
-        cmocka_unit_test(a_push_that_is_refused_is_refused_with_any_memory),
-        cmocka_unit_test(a_push_by_rows_is_applied_or_refused_and_the_next_one_is_applied),
-        cmocka_unit_test(a_step_is_over_though_a_contribution_is_refused),
-        cmocka_unit_test(a_step_of_a_quorum_is_over_and_who_comes_late_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void one_after_the_other(struct scarce *scarce)
     commit(scarce, 2);
 }
 
-static void a_part_that_waits_for_room_comes_when_there_is_some(void **state)
+TEST(a_part_that_waits_for_room_comes_when_there_is_some)
 {
     scarce_each_take(&(struct scarce_conversation){
         .configure = room_for_one,
@@ -95,7 +95,7 @@ static void the_younger_gives_way(struct scarce *scarce)
     commit(scarce, 1);
 }
 
-static void a_part_that_gives_way_comes_again(void **state)
+TEST(a_part_that_gives_way_comes_again)
 {
     scarce_each_take(&(struct scarce_conversation){
         .configure = room_for_one,
@@ -151,7 +151,7 @@ static void ask_beside_a_contribution(struct scarce *scarce)
     talk_commit(talk, scarce_push(scarce, 2), number, number, number - 1);
 }
 
-static void a_part_that_steps_leave_no_room_for_is_refused(void **state)
+TEST(a_part_that_steps_leave_no_room_for_is_refused)
 {
     scarce_each_take(&(struct scarce_conversation){
         .configure = almost_room_for_three,
@@ -162,15 +162,4 @@ static void a_part_that_steps_leave_no_room_for_is_refused(void **state)
              {"done # [", {"done # voided\n"}},
              {"done # voided\n"}},
         .pushes = 1});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_that_waits_for_room_comes_when_there_is_some),
-        cmocka_unit_test(a_part_that_gives_way_comes_again),
-        cmocka_unit_test(a_part_that_steps_leave_no_room_for_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,8 @@ static void pull_both_of(struct talk *talk, uint64_t stream, uint64_t shard)
     talk_step(talk, &event);
 }
 
-static void a_value_and_its_slot_are_of_one_moment(void **state)
+TALK_TEST(a_value_and_its_slot_are_of_one_moment)
 {
-    struct talk *const talk = *state;
     const float *const pulled = (const float *)(const void *)talk->pulled;
 
     talk_start(talk, NULL);
@@ -120,12 +119,9 @@ static void read_while_a_row_is_written(struct talk *talk, bool both)
     assert_int_equal(others, 0);
 }
 
-static void a_row_is_read_as_it_was(void **state) { read_while_a_row_is_written(*state, false); }
+TALK_TEST(a_row_is_read_as_it_was) { read_while_a_row_is_written(talk, false); }
 
-static void the_slot_of_a_row_is_read_as_it_was(void **state)
-{
-    read_while_a_row_is_written(*state, true);
-}
+TALK_TEST(the_slot_of_a_row_is_read_as_it_was) { read_while_a_row_is_written(talk, true); }
 
 static void pull_slot(struct talk *talk, uint64_t stream, uint32_t slot)
 {
@@ -144,9 +140,8 @@ static void pull_slot(struct talk *talk, uint64_t stream, uint32_t slot)
 }
 
 /* After a gradient of one they are a tenth and a thousandth of it. */
-static void each_slot_is_read_by_its_number(void **state)
+TALK_TEST(each_slot_is_read_by_its_number)
 {
-    struct talk *const talk = *state;
     const float *const pulled = (const float *)(const void *)talk->pulled;
 
     talk_start(talk, NULL);
@@ -166,9 +161,8 @@ static void each_slot_is_read_by_its_number(void **state)
 }
 
 /* The elements of a slot are float32, those of the value two bytes. */
-static void a_slot_is_read_by_whole_elements_of_its_own_type(void **state)
+TALK_TEST(a_slot_is_read_by_whole_elements_of_its_own_type)
 {
-    struct talk *const talk = *state;
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
 
@@ -192,12 +186,11 @@ static void a_slot_is_read_by_whole_elements_of_its_own_type(void **state)
 }
 
 /* More pieces than one step looks at. */
-static void slots_of_many_pieces_are_each_read_by_its_number(void **state)
+TALK_TEST(slots_of_many_pieces_are_each_read_by_its_number)
 {
     enum { count = 1200 };
     static wire_piece pieces[count];
     static wire_piece *pointers[count];
-    struct talk *const talk = *state;
     const float *const pulled = (const float *)(const void *)talk->pulled;
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
 
@@ -245,10 +238,9 @@ static void slots_of_many_pieces_are_each_read_by_its_number(void **state)
 }
 
 /* Two lists of versions lie side by side: the old one until its reader is done. */
-static void a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin(void **state)
+TALK_TEST(a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin)
 {
     enum { elements = 8, half = 4 }; /* one block */
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const float *const pulled = (const float *)(const void *)talk->pulled;
     const float values[half] = {1, 1, 1, 1};
@@ -278,19 +270,4 @@ static void a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin(void **sta
         assert_number_equal(pulled[i], i < half ? 1 : 2);
     talk->holds_released = false;
     talk_release(talk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_value_and_its_slot_are_of_one_moment),
-        talk_test(a_row_is_read_as_it_was),
-        talk_test(the_slot_of_a_row_is_read_as_it_was),
-        talk_test(a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin),
-        talk_test(each_slot_is_read_by_its_number),
-        talk_test(a_slot_is_read_by_whole_elements_of_its_own_type),
-        talk_test(slots_of_many_pieces_are_each_read_by_its_number),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@
 
 /* ---- when a step is whole ---- */
 
-static void a_step_waits_for_the_contribution_of_each_member(void **state)
+TALK_TEST(a_step_waits_for_the_contribution_of_each_member)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -30,9 +29,8 @@ static void a_step_waits_for_the_contribution_of_each_member(void **state)
 }
 
 /* Another push ends over several steps of the lane, and lets their shard go before it is over. */
-static void a_step_is_taken_when_its_shard_is_free(void **state)
+TALK_TEST(a_step_is_taken_when_its_shard_is_free)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const struct talk_part wide = {
         .sequence = 1,
@@ -69,9 +67,8 @@ static void a_step_is_taken_when_its_shard_is_free(void **state)
     assert_value_is(talk, &members, 3);
 }
 
-static void steps_are_taken_one_after_the_other(void **state)
+TALK_TEST(steps_are_taken_one_after_the_other)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -89,9 +86,8 @@ static void steps_are_taken_one_after_the_other(void **state)
     assert_value_is(talk, &members, 9);
 }
 
-static void no_step_is_whole_before_all_that_begin_with_it_have_come(void **state)
+TALK_TEST(no_step_is_whole_before_all_that_begin_with_it_have_come)
 {
-    struct talk *const talk = *state;
     struct members members = begin_with(talk, 1, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -110,9 +106,8 @@ static void no_step_is_whole_before_all_that_begin_with_it_have_come(void **stat
 
 /* It has told ps 0 that it has no memory for the session: that it has come it hears with its end.
  */
-static void a_member_that_could_not_be_opened_here_has_come_when_it_is_decided(void **state)
+TALK_TEST(a_member_that_could_not_be_opened_here_has_come_when_it_is_decided)
 {
-    struct talk *const talk = *state;
     struct members members = begin_with(talk, 1, 2);
     uint8_t id[16] = {2}; /* of a session that is not here */
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
@@ -133,9 +128,8 @@ static void a_member_that_could_not_be_opened_here_has_come_when_it_is_decided(v
     assert_value_is(talk, &members, 2);
 }
 
-static void a_contribution_waits_for_what_its_member_pushed_before(void **state)
+TALK_TEST(a_contribution_waits_for_what_its_member_pushed_before)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct talk_part ordinary = {
         .sequence = 1, .shard = VARIABLE, .shards = 1, .values = (float[]){10}, .count = 1};
@@ -174,9 +168,8 @@ static const float unequal[MEMBERS_MAX + 1] = {0, 1e8f, 3, -1e8f, 0.1f};
 
 /* 24 steps, one for each order of four arrivals. Many elements, in messages of other sizes for each
  * member: vector work is given out, and the contributions lie in other chunks. */
-static void every_order_of_arrivals_gives_the_same_bits(void **state)
+TALK_TEST(every_order_of_arrivals_gives_the_same_bits)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, MEMBERS_MAX);
     float values[MEMBERS_MAX + 1][COUNT], expected[COUNT], found[COUNT];
 
@@ -202,10 +195,9 @@ static void every_order_of_arrivals_gives_the_same_bits(void **state)
 }
 
 /* Chunks of 1 MiB, which end within a slice: the contributions begin within a block. */
-static void contributions_go_on_in_their_next_chunks(void **state)
+TALK_TEST(contributions_go_on_in_their_next_chunks)
 {
     enum { ELEMENTS = 300000, FIRST = 4 };
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     static float values[ELEMENTS], held[FIRST + ELEMENTS];
 
@@ -229,13 +221,12 @@ static void contributions_go_on_in_their_next_chunks(void **state)
         assert_true(held[FIRST + i] >= 2 * values[i] && held[FIRST + i] <= 2 * values[i]);
 }
 
-static void a_variable_says_how_contributions_become_one(void **state)
+TALK_TEST(a_variable_says_how_contributions_become_one)
 {
     static const struct {
         uint32_t aggregation;
         float expected;
     } rows[] = {{SUM, 12}, {MEAN, 3}, {FIRST, 50}};
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
     static const float values[] = {0, 50, 2, 10};
 
@@ -264,9 +255,8 @@ static void a_variable_says_how_contributions_become_one(void **state)
 }
 
 /* adam's t counts steps, and the versions updates: not contributions. */
-static void a_step_is_one_update(void **state)
+TALK_TEST(a_step_is_one_update)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     float alone, together;
 
@@ -295,9 +285,8 @@ static void a_step_is_one_update(void **state)
     assert_memory_equal(&together, &alone, sizeof together);
 }
 
-static void a_contribution_may_be_of_no_pieces(void **state)
+TALK_TEST(a_contribution_may_be_of_no_pieces)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     for (uint32_t m = 1; m <= 2; m++) {
@@ -311,10 +300,9 @@ static void a_contribution_may_be_of_no_pieces(void **state)
 }
 
 /* 1 + half a unit and a little is the next float16, when all is added up in float32. */
-static void half_types_contribute_float32(void **state)
+TALK_TEST(half_types_contribute_float32)
 {
     enum { COUNT_HALF = 40 }; /* several blocks */
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     uint16_t value;
     float values[COUNT_HALF + 1] = {[0] = 0x1p-11f, [17] = 3, [COUNT_HALF - 1] = 4};
@@ -348,9 +336,8 @@ static void half_types_contribute_float32(void **state)
     assert_non_null(strstr(talk->refused, "164 bytes at 0 of a shard of 160 bytes of float32"));
 }
 
-static void what_is_pushed_in_between_waits_for_a_large_step(void **state)
+TALK_TEST(what_is_pushed_in_between_waits_for_a_large_step)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     float values[40];
     struct talk_part other = {
@@ -380,9 +367,8 @@ static void what_is_pushed_in_between_waits_for_a_large_step(void **state)
     assert_true(values[0] >= 3 && values[0] <= 3 && values[39] >= 2 && values[39] <= 2);
 }
 
-static void a_step_waits_for_a_shard_that_is_being_updated(void **state)
+TALK_TEST(a_step_waits_for_a_shard_that_is_being_updated)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
     float values[40] = {1};
     const struct talk_part large = {
@@ -410,9 +396,8 @@ static void a_step_waits_for_a_shard_that_is_being_updated(void **state)
 }
 
 /* All weigh nothing, and the members had pushed more before that was known. */
-static void a_step_that_weighs_nothing_lets_its_members_go_on(void **state)
+TALK_TEST(a_step_that_weighs_nothing_lets_its_members_go_on)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct talk_part part = contribution(1, (float[]){1}, 1);
     const struct talk_part next = {
@@ -436,9 +421,8 @@ static void a_step_that_weighs_nothing_lets_its_members_go_on(void **state)
     assert_int_equal(talk_times_said(talk, "done 2 [1]\n"), 1);
 }
 
-static void the_first_contribution_is_taken_with_its_scale(void **state)
+TALK_TEST(the_first_contribution_is_taken_with_its_scale)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     struct talk_part part = contribution(1, (float[]){8}, 1);
 
@@ -453,9 +437,8 @@ static void the_first_contribution_is_taken_with_its_scale(void **state)
 }
 
 /* The member pushes asynchronously after its contribution: the push belongs to no step. */
-static void a_lost_member_fails_the_steps_behind_its_last_contribution(void **state)
+TALK_TEST(a_lost_member_fails_the_steps_behind_its_last_contribution)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     const struct talk_part next = {
         .sequence = 2,
@@ -483,10 +466,8 @@ static void a_lost_member_fails_the_steps_behind_its_last_contribution(void **st
     assert_value_is(talk, &members, 3);
 }
 
-static void a_lost_member_fails_no_step_before_its_first(void **state)
+TALK_TEST(a_lost_member_fails_no_step_before_its_first)
 {
-    struct talk *const talk = *state;
-
     (void)begin_with(talk, 2, 1);
     talk_first_step(talk, 2, 5);
     talk_close(talk, 2);
@@ -498,10 +479,8 @@ static void a_lost_member_fails_no_step_before_its_first(void **state)
         talk_times_said(talk, "fails the synchronous steps from 5 on: they lack worker 2"), 1);
 }
 
-static void a_member_that_was_lost_before_its_first_step_fails_none(void **state)
+TALK_TEST(a_member_that_was_lost_before_its_first_step_fails_none)
 {
-    struct talk *const talk = *state;
-
     (void)begin_with(talk, 2, 1); /* the second one waits for its first step */
     talk_close(talk, 2);
     talk->lost = talk->shows_logs = true;
@@ -512,9 +491,8 @@ static void a_member_that_was_lost_before_its_first_step_fails_none(void **state
 }
 
 /* The contribution is staged without a commit. */
-static void a_lost_member_fails_the_step_that_it_has_not_committed(void **state)
+TALK_TEST(a_lost_member_fails_the_step_that_it_has_not_committed)
 {
-    struct talk *const talk = *state;
     const struct members members = begin(talk, 2);
     const struct talk_part part = contribution(1, (float[]){1}, 1);
 
@@ -530,9 +508,8 @@ static void a_lost_member_fails_the_step_that_it_has_not_committed(void **state)
 }
 
 /* Its own contribution to the step that fails waits behind the one that is being applied. */
-static void a_step_that_is_applied_while_a_member_is_lost_is_whole(void **state)
+TALK_TEST(a_step_that_is_applied_while_a_member_is_lost_is_whole)
 {
-    struct talk *const talk = *state;
     const struct members members = begin(talk, 2);
     float values[COUNT] = {1};
 
@@ -556,9 +533,8 @@ static void a_step_that_is_applied_while_a_member_is_lost_is_whole(void **state)
     assert_true(values[0] >= 2 && values[0] <= 2);
 }
 
-static void a_wait_for_a_step_names_some_members_and_counts_all(void **state)
+TALK_TEST(a_wait_for_a_step_names_some_members_and_counts_all)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     char text[512];
 
@@ -578,9 +554,8 @@ static void a_wait_for_a_step_names_some_members_and_counts_all(void **state)
 }
 
 /* The contribution is staged, and its client did not commit it yet. */
-static void a_contribution_that_is_not_committed_is_missing(void **state)
+TALK_TEST(a_contribution_that_is_not_committed_is_missing)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     const struct talk_part part = contribution(1, (float[]){1}, 1);
     char text[512];
@@ -595,9 +570,8 @@ static void a_contribution_that_is_not_committed_is_missing(void **state)
 }
 
 /* Pushes 3 and 2 come first, and push 1 names the step of push 3; so does push 5, before push 4. */
-static void a_step_is_contributed_to_once_in_whatever_order_pushes_come(void **state)
+TALK_TEST(a_step_is_contributed_to_once_in_whatever_order_pushes_come)
 {
-    struct talk *const talk = *state;
     const struct members members = begin(talk, 2);
     struct talk_part part = contribution(1, (float[]){1}, 1);
 
@@ -620,9 +594,8 @@ static void a_step_is_contributed_to_once_in_whatever_order_pushes_come(void **s
 }
 
 /* The contribution to the second step comes first. */
-static void the_largest_step_that_was_contributed_to_is_seen(void **state)
+TALK_TEST(the_largest_step_that_was_contributed_to_is_seen)
 {
-    struct talk *const talk = *state;
     const struct members members = begin(talk, 2);
     const struct talk_part second = contribution(2, (float[]){1}, 1);
     const struct talk_part first = contribution(1, (float[]){1}, 1);
@@ -638,9 +611,8 @@ static void the_largest_step_that_was_contributed_to_is_seen(void **state)
 }
 
 /* No two orders of these have the same sum: the chief's one is lost in the first worker's. */
-static void the_contribution_of_a_chief_comes_before_those_of_workers(void **state)
+TALK_TEST(the_contribution_of_a_chief_comes_before_those_of_workers)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     struct members members = {.push = {0}};
     const float values[] = {0, 1e8F, -1e8F, 1};
@@ -663,9 +635,8 @@ static void the_contribution_of_a_chief_comes_before_those_of_workers(void **sta
 }
 
 /* No client is left to hear that its contribution counts for nothing. */
-static void what_a_settled_member_has_contributed_to_a_lost_step_is_let_go(void **state)
+TALK_TEST(what_a_settled_member_has_contributed_to_a_lost_step_is_let_go)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 2);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
@@ -679,39 +650,4 @@ static void what_a_settled_member_has_contributed_to_a_lost_step_is_let_go(void 
     talk_decide(talk, 1, 0, 0);
 
     assert_int_equal(talk->lane->staged_bytes, 0); /* then */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_step_waits_for_the_contribution_of_each_member),
-        talk_test(a_step_is_taken_when_its_shard_is_free),
-        talk_test(steps_are_taken_one_after_the_other),
-        talk_test(no_step_is_whole_before_all_that_begin_with_it_have_come),
-        talk_test(a_member_that_could_not_be_opened_here_has_come_when_it_is_decided),
-        talk_test(a_contribution_waits_for_what_its_member_pushed_before),
-        talk_test(every_order_of_arrivals_gives_the_same_bits),
-        talk_test(contributions_go_on_in_their_next_chunks),
-        talk_test(a_variable_says_how_contributions_become_one),
-        talk_test(a_step_is_one_update),
-        talk_test(a_contribution_may_be_of_no_pieces),
-        talk_test(half_types_contribute_float32),
-        talk_test(what_is_pushed_in_between_waits_for_a_large_step),
-        talk_test(a_step_waits_for_a_shard_that_is_being_updated),
-        talk_test(a_step_that_weighs_nothing_lets_its_members_go_on),
-        talk_test(the_first_contribution_is_taken_with_its_scale),
-        talk_test(a_lost_member_fails_the_steps_behind_its_last_contribution),
-        talk_test(a_lost_member_fails_no_step_before_its_first),
-        talk_test(a_member_that_was_lost_before_its_first_step_fails_none),
-        talk_test(a_lost_member_fails_the_step_that_it_has_not_committed),
-        talk_test(a_step_that_is_applied_while_a_member_is_lost_is_whole),
-        talk_test(a_wait_for_a_step_names_some_members_and_counts_all),
-        talk_test(a_contribution_that_is_not_committed_is_missing),
-        talk_test(a_step_is_contributed_to_once_in_whatever_order_pushes_come),
-        talk_test(the_largest_step_that_was_contributed_to_is_seen),
-        talk_test(the_contribution_of_a_chief_comes_before_those_of_workers),
-        talk_test(what_a_settled_member_has_contributed_to_a_lost_step_is_let_go),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

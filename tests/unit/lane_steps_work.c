@@ -38,9 +38,8 @@ static void stage_nothing(struct talk *talk, uint64_t stream, uint64_t step)
     talk_part(talk, stream, &part);
 }
 
-static void where_a_contribution_lies_is_found_at_once(void **state)
+TALK_TEST(where_a_contribution_lies_is_found_at_once)
 {
-    struct talk *const talk = *state;
     struct members members = begin_ample(talk, 4);
 
     for (uint32_t m = 2; m <= 4; m++) {
@@ -57,9 +56,8 @@ static void where_a_contribution_lies_is_found_at_once(void **state)
     assert_in_range(talk->most_work, 1, AHEAD / 8);
 }
 
-static void steps_that_are_whole_at_once_are_taken_over_steps_of_the_lane(void **state)
+TALK_TEST(steps_that_are_whole_at_once_are_taken_over_steps_of_the_lane)
 {
-    struct talk *const talk = *state;
     struct members members = begin_ample(talk, 3);
 
     for (uint32_t m = 1; m <= 3; m++) {
@@ -78,14 +76,4 @@ static void steps_that_are_whole_at_once_are_taken_over_steps_of_the_lane(void *
     assert_int_equal(talk_times_said(talk, "done "), 3 * AHEAD);
     assert_in_range(steps, 1, AHEAD / 2);
     assert_in_range(talk->most_work, 1, WORK_PER_STEP_MAX + WORK_PER_STEP_MAX / 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(where_a_contribution_lies_is_found_at_once),
-        talk_test(steps_that_are_whole_at_once_are_taken_over_steps_of_the_lane),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@ static const struct lane_session *session_of_closed(const struct talk *talk)
 }
 
 /* The push stream has said the refusal. */
-static void of_refusals_nothing_is_said_again_because_a_reader_comes(void **state)
+TALK_TEST(of_refusals_nothing_is_said_again_because_a_reader_comes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part unknown = part(1, 0);
 
@@ -28,9 +27,8 @@ static void of_refusals_nothing_is_said_again_because_a_reader_comes(void **stat
 }
 
 /* It says neither which epoch it knows nor which start of the ps. */
-static void a_reader_may_leave_out_what_it_does_not_know(void **state)
+TALK_TEST(a_reader_may_leave_out_what_it_does_not_know)
 {
-    struct talk *const talk = *state;
     wire_hello hello = WIRE_HELLO_INIT;
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
 
@@ -49,10 +47,8 @@ static void a_reader_may_leave_out_what_it_does_not_know(void **state)
 }
 
 /* Else the pushes of another run, or from before a restart, would count. */
-static void a_push_stream_says_which_start_of_the_ps_it_is_for(void **state)
+TALK_TEST(a_push_stream_says_which_start_of_the_ps_it_is_for)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     for (uint32_t i = 0; i < 2; i++) {
         wire_hello hello = WIRE_HELLO_INIT;
@@ -75,9 +71,8 @@ static void a_push_stream_says_which_start_of_the_ps_it_is_for(void **state)
 
 /* One session more than are remembered is closed, and the other one has a part that is not applied
  * yet. */
-static void the_session_that_was_closed_last_is_remembered_whatever_others_keep(void **state)
+TALK_TEST(the_session_that_was_closed_last_is_remembered_whatever_others_keep)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     struct talk_part sent = part(1, 0);
 
@@ -105,9 +100,8 @@ static void the_session_that_was_closed_last_is_remembered_whatever_others_keep(
 }
 
 /* Texts of refusals take memory. A session needs none of them once its client was told its end. */
-static void what_was_said_to_who_is_closed_is_not_kept(void **state)
+TALK_TEST(what_was_said_to_who_is_closed_is_not_kept)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part unknown = part(1, 0);
 
@@ -123,9 +117,8 @@ static void what_was_said_to_who_is_closed_is_not_kept(void **state)
 }
 
 /* Its stream takes no report at present. */
-static void who_is_alive_is_told_when_ps_0_reads_on(void **state)
+TALK_TEST(who_is_alive_is_told_when_ps_0_reads_on)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk->deaf = talk->controller;
@@ -141,9 +134,8 @@ static void who_is_alive_is_told_when_ps_0_reads_on(void **state)
 }
 
 /* The client knows its cluster from another ps. */
-static void who_comes_before_ps_0_is_not_told_that_the_cluster_is_wrong(void **state)
+TALK_TEST(who_comes_before_ps_0_is_not_told_that_the_cluster_is_wrong)
 {
-    struct talk *const talk = *state;
     const struct lane_config config = talk_config();
 
     talk_make(talk, &config);
@@ -155,10 +147,8 @@ static void who_comes_before_ps_0_is_not_told_that_the_cluster_is_wrong(void **s
     talk_expect(talk, "greeting\nrejoin\n");
 }
 
-static void the_first_stream_of_a_session_may_have_any_generation(void **state)
+TALK_TEST(the_first_stream_of_a_session_may_have_any_generation)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_open(talk, 2);
     talk_forget(talk);
@@ -169,9 +159,8 @@ static void the_first_stream_of_a_session_may_have_any_generation(void **state)
 }
 
 /* The report waits for its stream, and meanwhile one more session is closed than is remembered. */
-static void a_close_of_a_session_that_is_forgotten_is_reported(void **state)
+TALK_TEST(a_close_of_a_session_that_is_forgotten_is_reported)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.closed_sessions_max = 1;
@@ -190,9 +179,8 @@ static void a_close_of_a_session_that_is_forgotten_is_reported(void **state)
     assert_int_equal(talk_times_said(talk, "commit_through 0\n"), 1); /* then */
 }
 
-static void of_a_session_that_is_being_closed_no_broken_stream_is_logged(void **state)
+TALK_TEST(of_a_session_that_is_being_closed_no_broken_stream_is_logged)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk->shows_logs = true;
@@ -201,22 +189,4 @@ static void of_a_session_that_is_being_closed_no_broken_stream_is_logged(void **
     talk_hang_up(talk, stream);
 
     assert_int_equal(talk_times_said(talk, "broke"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(of_refusals_nothing_is_said_again_because_a_reader_comes),
-        talk_test(a_reader_may_leave_out_what_it_does_not_know),
-        talk_test(a_push_stream_says_which_start_of_the_ps_it_is_for),
-        talk_test(the_session_that_was_closed_last_is_remembered_whatever_others_keep),
-        talk_test(what_was_said_to_who_is_closed_is_not_kept),
-        talk_test(who_is_alive_is_told_when_ps_0_reads_on),
-        talk_test(who_comes_before_ps_0_is_not_told_that_the_cluster_is_wrong),
-        talk_test(the_first_stream_of_a_session_may_have_any_generation),
-        talk_test(a_close_of_a_session_that_is_forgotten_is_reported),
-        talk_test(of_a_session_that_is_being_closed_no_broken_stream_is_logged),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,13 +16,7 @@
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "lane_check.h"
 #include "ps_core.h"
 
@@ -94,7 +88,7 @@ struct talk {
 };
 
 /* A test whose *state is a talk; ended, and its memory looked at, afterwards. */
-#define talk_test(name) cmocka_unit_test_setup_teardown(name, talk_setup, talk_teardown)
+#define TALK_TEST(name) FIXTURE_TEST(name, struct talk *const talk, talk_setup, talk_teardown)
 int talk_setup(void **state);
 int talk_teardown(void **state);
 

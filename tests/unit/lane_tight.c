@@ -351,7 +351,7 @@ static void report_of_each(void **state, size_t row)
     assert_int_equal(talk_teardown(state), 0);
 }
 
-static void reports_are_heard_with_little_memory(void **state)
+STATE_TEST(reports_are_heard_with_little_memory, NULL, NULL)
 {
     for (size_t row = 0; row < sizeof calls / sizeof *calls; row++)
         report_of_each(state, row);
@@ -386,7 +386,7 @@ static void answer_each(void **state, uint32_t index, size_t row)
     assert_int_equal(talk_teardown(state), 0);
 }
 
-static void every_call_is_answered_once(void **state)
+STATE_TEST(every_call_is_answered_once, NULL, NULL)
 {
     for (size_t row = 0; row < sizeof calls / sizeof *calls; row++) {
         answer_each(state, 0, row);
@@ -653,20 +653,9 @@ answer_or_end(void **state, uint64_t (*open)(struct talk *talk), const struct sa
     assert_int_equal(talk_teardown(state), 0);
 }
 
-static void every_message_is_answered_or_its_stream_ends(void **state)
+STATE_TEST(every_message_is_answered_or_its_stream_ends, NULL, NULL)
 {
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
         for (size_t j = 0; j < streams[i].count; j++)
             answer_or_end(state, streams[i].open, &streams[i].said[j]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_call_is_answered_once),
-        cmocka_unit_test(reports_are_heard_with_little_memory),
-        cmocka_unit_test(every_message_is_answered_or_its_stream_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,8 @@ static void order_hello(struct talk *talk, wire_peer_hello *hello)
     talk_order_of(talk, hello, hello);
 }
 
-static void a_close_reports_whether_the_client_is_connected(void **state)
+TALK_TEST(a_close_reports_whether_the_client_is_connected)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     talk_close(talk, 1);
@@ -23,9 +22,8 @@ static void a_close_reports_whether_the_client_is_connected(void **state)
     assert_false(talk->connected);
 }
 
-static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void **state)
+TALK_TEST(a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed)
 {
-    struct talk *const talk = *state;
     wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
@@ -43,9 +41,8 @@ static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void *
     talk_expect(talk, "report 7\n");
 }
 
-static void a_second_ps_0_hears_where_the_first_is_and_to_end_one(void **state)
+TALK_TEST(a_second_ps_0_hears_where_the_first_is_and_to_end_one)
 {
-    struct talk *const talk = *state;
     wire_peer_hello hello = talk_good_hello();
     wire_identity identity = WIRE_IDENTITY_INIT;
 
@@ -68,9 +65,8 @@ static void a_second_ps_0_hears_where_the_first_is_and_to_end_one(void **state)
 }
 
 /* On the stream that orders have come on: from now on it is nobody's. */
-static void a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more(void **state)
+TALK_TEST(a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more)
 {
-    struct talk *const talk = *state;
     wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
@@ -89,10 +85,8 @@ static void a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more(void **state
 }
 
 /* The close was lost to it and the session with it; or it was decided, and forgotten. */
-static void a_session_that_is_not_here_cannot_be_closed_and_is_decided(void **state)
+TALK_TEST(a_session_that_is_not_here_cannot_be_closed_and_is_decided)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     talk_close(talk, 9);
@@ -118,10 +112,8 @@ static void open_at(struct talk *talk, uint8_t session, uint64_t membership_epoc
     talk_order_of(talk, open, &open);
 }
 
-static void a_session_that_is_opened_tells_the_membership_when_it_is_newer(void **state)
+TALK_TEST(a_session_that_is_opened_tells_the_membership_when_it_is_newer)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
 
     open_at(talk, 2, 5);
@@ -132,9 +124,8 @@ static void a_session_that_is_opened_tells_the_membership_when_it_is_newer(void 
     talk_expect(talk, "report 5\nreport 6\n");
 }
 
-static void a_pull_of_a_view_is_of_a_later_release(void **state)
+TALK_TEST(a_pull_of_a_view_is_of_a_later_release)
 {
-    struct talk *const talk = *state;
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
 
     (void)begin(talk);
@@ -150,9 +141,8 @@ static void a_pull_of_a_view_is_of_a_later_release(void **state)
 }
 
 /* It takes its place all the same, and the next push goes on. */
-static void a_function_with_a_hyperparameter_that_it_cannot_have_refuses_its_push(void **state)
+TALK_TEST(a_function_with_a_hyperparameter_that_it_cannot_have_refuses_its_push)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
     wire_hyperparameter *rates[] = {&rate};
@@ -179,9 +169,8 @@ static void a_function_with_a_hyperparameter_that_it_cannot_have_refuses_its_pus
 
 /* Part 3 waits behind parts 1, on its way, and 2. Of 4 and 5 no part will come here; there is room
  * for two. */
-static void a_push_that_is_to_be_passed_over_is_so_however_many_no_part_comes_of(void **state)
+TALK_TEST(a_push_that_is_to_be_passed_over_is_so_however_many_no_part_comes_of)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.voided_per_session_max = 2;
@@ -206,9 +195,8 @@ static bool is_there(const struct talk *talk, uint64_t variable)
 }
 
 /* Two operations are out: the one that began first is computed first. */
-static void of_two_operations_each_is_over_when_its_own_work_is_done(void **state)
+TALK_TEST(of_two_operations_each_is_over_when_its_own_work_is_done)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     struct talk_part eager = part(1, 0);
     struct lane_compute first;
@@ -243,9 +231,8 @@ static void of_two_operations_each_is_over_when_its_own_work_is_done(void **stat
 
 /* ---- ps 0 ---- */
 
-static void ps_0_that_another_ps_0_calls_names_both_lists(void **state)
+TALK_TEST(ps_0_that_another_ps_0_calls_names_both_lists)
 {
-    struct talk *const talk = *state;
     static const char *const ours[] = {"h0:1", "h1:1"};
     static char *others[] = {"h1:1", "h0:1"};
     static const char none[] = "this is ps 0, which gives orders and takes none";
@@ -276,9 +263,8 @@ static void ps_0_that_another_ps_0_calls_names_both_lists(void **state)
 }
 
 /* The refusal waits for a reader that has stopped. The client still hears why. */
-static void who_is_closed_hears_why_a_push_was_refused(void **state)
+TALK_TEST(who_is_closed_hears_why_a_push_was_refused)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
 
@@ -301,10 +287,8 @@ static void who_is_closed_hears_why_a_push_was_refused(void **state)
 }
 
 /* ps 0 counts each report as an answer of its order. */
-static void a_close_is_reported_once(void **state)
+TALK_TEST(a_close_is_reported_once)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_close(talk, 1);
     assert_int_equal(talk_times_said(talk, "commit_through 0"), 1);
@@ -325,9 +309,8 @@ static void begin_missed(struct talk *talk, struct lane_config config)
     talk_forget(talk);
 }
 
-static void a_hello_may_come_again_on_its_stream(void **state)
+TALK_TEST(a_hello_may_come_again_on_its_stream)
 {
-    struct talk *const talk = *state;
     wire_peer_hello hello = talk_good_hello();
 
     (void)begin(talk);
@@ -338,9 +321,8 @@ static void a_hello_may_come_again_on_its_stream(void **state)
     talk_expect(talk, "report 5\nreport 6\n");
 }
 
-static void a_hello_without_addresses_is_logged_as_of_an_unknown_address(void **state)
+TALK_TEST(a_hello_without_addresses_is_logged_as_of_an_unknown_address)
 {
-    struct talk *const talk = *state;
     wire_peer_hello hello = talk_good_hello();
     struct lane_config config = talk_config();
 
@@ -356,9 +338,8 @@ static void a_hello_without_addresses_is_logged_as_of_an_unknown_address(void **
 }
 
 /* The number of this ps in the list of ps 0 is one beyond the list. */
-static void a_hello_with_an_index_beyond_its_list_names_no_address(void **state)
+TALK_TEST(a_hello_with_an_index_beyond_its_list_names_no_address)
 {
-    struct talk *const talk = *state;
     char *addresses[] = {"h0:1", "h1:1", "h9:9"};
     wire_peer_hello hello = talk_good_hello();
 
@@ -374,9 +355,8 @@ static void a_hello_with_an_index_beyond_its_list_names_no_address(void **state)
 }
 
 /* The other run may number this ps as it likes: the run is what is wrong. */
-static void a_hello_of_another_run_is_refused_for_its_run(void **state)
+TALK_TEST(a_hello_of_another_run_is_refused_for_its_run)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     wire_identity identity = SUMAC__V1__IDENTITY__INIT;
     wire_peer_hello hello = talk_good_hello();
@@ -395,10 +375,9 @@ static void a_hello_of_another_run_is_refused_for_its_run(void **state)
 }
 
 /* A cluster has LANE_PS_MAX ps at most. A ps stores no more incarnations. */
-static void a_hello_may_name_as_many_ps_as_a_cluster_has_at_most(void **state)
+TALK_TEST(a_hello_may_name_as_many_ps_as_a_cluster_has_at_most)
 {
     enum { named = LANE_PS_MAX + 4 };
-    struct talk *const talk = *state;
     char *addresses[named];
     uint64_t incarnations[named] = {0x1000};
     wire_peer_hello hello = talk_good_hello();
@@ -428,9 +407,8 @@ static void a_hello_may_name_as_many_ps_as_a_cluster_has_at_most(void **state)
 }
 
 /* The bound of what sessions keep is known when the number of ps is. */
-static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
+TALK_TEST(the_first_hello_bounds_what_is_held_for_sessions)
 {
-    struct talk *const talk = *state;
     wire_peer_hello hello = talk_good_hello();
     struct lane_config config = talk_config();
 
@@ -448,9 +426,8 @@ static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
     assert_in_range(talk->lane->bytes.held_bytes_max, most, 2 * most);
 }
 
-static void the_first_call_and_the_first_session_of_a_ps_are_logged(void **state)
+TALK_TEST(the_first_call_and_the_first_session_of_a_ps_are_logged)
 {
-    struct talk *const talk = *state;
     wire_peer_hello hello = talk_good_hello();
 
     begin_missed(talk, talk_config());
@@ -475,9 +452,8 @@ static void define(struct talk *talk, const char *text)
     talk_order_of(talk, define, &define);
 }
 
-static void a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once(void **state)
+TALK_TEST(a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.records = talk->disk_is_quick = true;
@@ -510,9 +486,8 @@ static void decide_with(struct talk *talk, uint8_t session, size_t count)
 }
 
 /* Two ps remember one of a session each. */
-static void a_decision_names_no_more_voided_pushes_than_all_ps_remember(void **state)
+TALK_TEST(a_decision_names_no_more_voided_pushes_than_all_ps_remember)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.voided_per_session_max = 1;
@@ -527,9 +502,8 @@ static void a_decision_names_no_more_voided_pushes_than_all_ps_remember(void **s
     assert_int_equal(talk_times_said(talk, "report 7\n"), 1);
 }
 
-static void a_second_hello_ends_a_push_stream(void **state)
+TALK_TEST(a_second_hello_ends_a_push_stream)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     uint8_t id[16];
     wire_hello again = WIRE_HELLO_INIT;
@@ -548,9 +522,8 @@ static void a_second_hello_ends_a_push_stream(void **state)
 }
 
 /* The client may have lost the stream before it read the refusal. */
-static void a_refusal_is_said_again_on_a_new_stream(void **state)
+TALK_TEST(a_refusal_is_said_again_on_a_new_stream)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part unknown = part(1, 0);
 
@@ -565,9 +538,8 @@ static void a_refusal_is_said_again_on_a_new_stream(void **state)
 }
 
 /* The push is applied, though the session is being closed. */
-static void a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes(void **state)
+TALK_TEST(a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t pulls = talk_pull_stream(talk, 1);
 
@@ -584,10 +556,8 @@ static void a_pull_after_a_push_that_is_applied_is_answered_while_its_session_cl
     assert_non_null(strstr(talk->refused, "pull 8 waits for push 2 of session worker 1"));
 }
 
-static void a_pull_that_waited_for_a_push_hears_of_that_push(void **state)
+TALK_TEST(a_pull_that_waited_for_a_push_hears_of_that_push)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_pull(talk, talk_pull_stream(talk, 1), 7, VARIABLE, 1, 5);
     talk_close(talk, 1);
@@ -595,38 +565,4 @@ static void a_pull_that_waited_for_a_push_hears_of_that_push(void **state)
 
     assert_int_equal(talk_times_said(talk, "pulled 7 error"), 1);
     assert_non_null(strstr(talk->refused, "pull 7 waited for push 5 of session worker 1"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(who_is_closed_hears_why_a_push_was_refused),
-        talk_test(a_close_is_reported_once),
-        talk_test(a_close_reports_whether_the_client_is_connected),
-        talk_test(a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed),
-        talk_test(a_second_ps_0_hears_where_the_first_is_and_to_end_one),
-        talk_test(a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more),
-        talk_test(a_session_that_is_not_here_cannot_be_closed_and_is_decided),
-        talk_test(a_session_that_is_opened_tells_the_membership_when_it_is_newer),
-        talk_test(a_pull_of_a_view_is_of_a_later_release),
-        talk_test(a_function_with_a_hyperparameter_that_it_cannot_have_refuses_its_push),
-        talk_test(a_push_that_is_to_be_passed_over_is_so_however_many_no_part_comes_of),
-        talk_test(of_two_operations_each_is_over_when_its_own_work_is_done),
-        talk_test(ps_0_that_another_ps_0_calls_names_both_lists),
-        talk_test(a_hello_may_come_again_on_its_stream),
-        talk_test(a_hello_without_addresses_is_logged_as_of_an_unknown_address),
-        talk_test(a_hello_with_an_index_beyond_its_list_names_no_address),
-        talk_test(a_hello_of_another_run_is_refused_for_its_run),
-        talk_test(a_hello_may_name_as_many_ps_as_a_cluster_has_at_most),
-        talk_test(the_first_hello_bounds_what_is_held_for_sessions),
-        talk_test(the_first_call_and_the_first_session_of_a_ps_are_logged),
-        talk_test(a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once),
-        talk_test(a_decision_names_no_more_voided_pushes_than_all_ps_remember),
-        talk_test(a_second_hello_ends_a_push_stream),
-        talk_test(a_refusal_is_said_again_on_a_new_stream),
-        talk_test(a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes),
-        talk_test(a_pull_that_waited_for_a_push_hears_of_that_push),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

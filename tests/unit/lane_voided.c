@@ -57,9 +57,8 @@ static const struct lane_session *session_of(const struct talk *talk)
 
 /* Pushes 1, 3, 5 … are refused here, 2, 4, 6 … go elsewhere: what the client knows of is always
  * beyond the mark. */
-static void what_is_acknowledged_beyond_the_mark_counts_up_to_the_mark(void **state)
+TALK_TEST(what_is_acknowledged_beyond_the_mark_counts_up_to_the_mark)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t pushes = 4 * LANE_VOIDED_PER_SESSION_MAX;
 
@@ -74,9 +73,8 @@ static void what_is_acknowledged_beyond_the_mark_counts_up_to_the_mark(void **st
     assert_int_equal(session_of(talk)->acked_through, session_of(talk)->mark);
 }
 
-static void what_is_staged_here_is_not_forgotten_whatever_is_acknowledged(void **state)
+TALK_TEST(what_is_staged_here_is_not_forgotten_whatever_is_acknowledged)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part staged = part(1, 0, one), bad = part(2, 1, nan_value);
 
@@ -91,9 +89,8 @@ static void what_is_staged_here_is_not_forgotten_whatever_is_acknowledged(void *
 }
 
 /* The acknowledgement that comes with a part makes room for it. */
-static void an_acknowledgement_counts_before_the_parts_of_its_message(void **state)
+TALK_TEST(an_acknowledgement_counts_before_the_parts_of_its_message)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t last = LANE_VOIDED_PER_SESSION_MAX;
     wire_commit commit = WIRE_COMMIT_INIT;
@@ -113,9 +110,8 @@ static void an_acknowledgement_counts_before_the_parts_of_its_message(void **sta
 
 /* Eager parts that are refused and never acknowledged: the stream ends, and on the next one the
  * client can say what it has heard and send the part again. */
-static void refused_parts_that_nobody_acknowledges_are_bounded(void **state)
+TALK_TEST(refused_parts_that_nobody_acknowledges_are_bounded)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t last = LANE_VOIDED_PER_SESSION_MAX;
 
@@ -142,9 +138,8 @@ static void refused_parts_that_nobody_acknowledges_are_bounded(void **state)
 }
 
 /* A client may name every refused push to every ps, also those that have no part there. */
-static void what_was_refused_elsewhere_and_has_no_part_here_takes_no_room(void **state)
+TALK_TEST(what_was_refused_elsewhere_and_has_no_part_here_takes_no_room)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     for (uint64_t sequence = 1; sequence <= 4 * LANE_VOIDED_PER_SESSION_MAX; sequence++)
@@ -169,9 +164,8 @@ static void name_voided(
 }
 
 /* As many as a session may have, over and over, of which the list takes one. */
-static void a_commit_names_no_more_than_a_session_may_have(void **state)
+TALK_TEST(a_commit_names_no_more_than_a_session_may_have)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     uint64_t voided[LANE_VOIDED_PER_SESSION_MAX + 1];
 
@@ -192,9 +186,8 @@ static void a_commit_names_no_more_than_a_session_may_have(void **state)
 }
 
 /* Nothing was refused here: it is the commit that names too many. */
-static void a_commit_that_names_more_than_are_kept_is_told_so(void **state)
+TALK_TEST(a_commit_that_names_more_than_are_kept_is_told_so)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     uint64_t voided[LANE_VOIDED_PER_SESSION_MAX + 1];
 
@@ -211,9 +204,8 @@ static void a_commit_that_names_more_than_are_kept_is_told_so(void **state)
         "acked_through");
 }
 
-static void a_commit_that_finds_the_list_full_is_told_which_there_is_no_room_for(void **state)
+TALK_TEST(a_commit_that_finds_the_list_full_is_told_which_there_is_no_room_for)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin_as(talk, true); /* the first of two is all that is recorded */
     const uint64_t more[] = {7, 8};
     uint64_t voided[LANE_VOIDED_PER_SESSION_MAX - 1];
@@ -234,9 +226,8 @@ static void a_commit_that_finds_the_list_full_is_told_which_there_is_no_room_for
         "and name no others");
 }
 
-static void a_commit_that_there_is_no_memory_for_says_so(void **state)
+TALK_TEST(a_commit_that_there_is_no_memory_for_says_so)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk), one_more = 7;
 
     talk->out_of_memory = true;
@@ -248,9 +239,8 @@ static void a_commit_that_there_is_no_memory_for_says_so(void **state)
 }
 
 /* What the client is known to have heard of is passed over, and does not count. */
-static void a_commit_may_name_what_was_acknowledged(void **state)
+TALK_TEST(a_commit_may_name_what_was_acknowledged)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     uint64_t voided[LANE_VOIDED_PER_SESSION_MAX + 1];
 
@@ -268,10 +258,9 @@ static void a_commit_may_name_what_was_acknowledged(void **state)
 
 /* The list is full but for one, and a commit names what was committed long ago, and has no part
  * here: it is looked through for room once, not for each of them. */
-static void a_full_list_is_looked_through_once_for_a_commit(void **state)
+TALK_TEST(a_full_list_is_looked_through_once_for_a_commit)
 {
     enum { kept = LANE_VOIDED_PER_SESSION_MAX - 1, committed = 5000 };
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t useless[] = {10, 11, 12};
     uint64_t voided[kept];
@@ -288,9 +277,8 @@ static void a_full_list_is_looked_through_once_for_a_commit(void **state)
     talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
 }
 
-static void on_a_new_stream_only_unacknowledged_refusals_are_said_again(void **state)
+TALK_TEST(on_a_new_stream_only_unacknowledged_refusals_are_said_again)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     for (uint64_t sequence = 1; sequence <= 3; sequence++)
@@ -332,9 +320,8 @@ static void say_hello_and_begin(struct talk *talk, uint64_t stream, uint64_t seq
     talk_push(talk, stream, &request, NULL, 0);
 }
 
-static void a_stream_that_ends_while_they_are_said_again_takes_no_part(void **state)
+TALK_TEST(a_stream_that_ends_while_they_are_said_again_takes_no_part)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t many = LANE_VOIDED_PER_SESSION_MAX; /* more answers than a slab has */
 
@@ -353,9 +340,8 @@ static void a_stream_that_ends_while_they_are_said_again_takes_no_part(void **st
     assert_int_equal(session_of(talk)->staged_bytes, 0);
 }
 
-static void a_refusal_that_is_heard_meanwhile_is_not_said(void **state)
+TALK_TEST(a_refusal_that_is_heard_meanwhile_is_not_said)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send_refused(talk, stream, 1, 0);
@@ -372,9 +358,8 @@ static void a_refusal_that_is_heard_meanwhile_is_not_said(void **state)
 }
 
 /* A part counts when it is here whole, a refused one as well: what is cut off comes again. */
-static void a_refused_part_that_is_cut_off_counts_when_it_is_whole(void **state)
+TALK_TEST(a_refused_part_that_is_cut_off_counts_when_it_is_whole)
 {
-    struct talk *const talk = *state;
     uint64_t stream = begin(talk);
     wire_part header = WIRE_PART_INIT;
     wire_piece piece = WIRE_PIECE_INIT;
@@ -422,9 +407,8 @@ static void order_decide(struct talk *talk, uint64_t final, uint64_t voided_coun
 }
 
 /* What it could not void it would apply. */
-static void a_decision_that_cannot_be_kept_is_not_obeyed(void **state)
+TALK_TEST(a_decision_that_cannot_be_kept_is_not_obeyed)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t many = 2 * LANE_VOIDED_PER_SESSION_MAX; /* the refusals of both ps together */
     float held = 0;
@@ -447,10 +431,8 @@ static void a_decision_that_cannot_be_kept_is_not_obeyed(void **state)
     assert_number_equal(held, 0);
 }
 
-static void a_decision_that_voids_more_than_all_ps_remember_is_refused(void **state)
+TALK_TEST(a_decision_that_voids_more_than_all_ps_remember_is_refused)
 {
-    struct talk *const talk = *state;
-
     (void)begin(talk);
     talk_close(talk, 1);
     talk_forget(talk);
@@ -465,9 +447,8 @@ static void a_decision_that_voids_more_than_all_ps_remember_is_refused(void **st
 }
 
 /* The order is answered later, and whole. */
-static void a_close_is_reported_when_there_is_memory_for_it(void **state)
+TALK_TEST(a_close_is_reported_when_there_is_memory_for_it)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, 0, nan_value);
 
@@ -508,9 +489,8 @@ static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voi
 }
 
 /* Of 16 ps each has refused others of a session's pushes. */
-static void what_is_voided_of_closed_sessions_is_within_what_is_published(void **state)
+TALK_TEST(what_is_voided_of_closed_sessions_is_within_what_is_published)
 {
-    struct talk *const talk = *state;
     uint8_t oldest[16];
 
     talk_start(talk, NULL); /* given */
@@ -534,10 +514,8 @@ static void what_is_voided_of_closed_sessions_is_within_what_is_published(void *
 }
 
 /* Each with few: as many as there may be. */
-static void closed_sessions_of_which_little_is_voided_are_remembered(void **state)
+TALK_TEST(closed_sessions_of_which_little_is_voided_are_remembered)
 {
-    struct talk *const talk = *state;
-
     talk_start(talk, NULL);
 
     for (uint8_t session = 1; session < 255; session++)
@@ -547,9 +525,8 @@ static void closed_sessions_of_which_little_is_voided_are_remembered(void **stat
 }
 
 /* What is committed is applied, however many sessions are closed meanwhile. */
-static void a_closed_session_with_a_part_to_apply_is_not_forgotten(void **state)
+TALK_TEST(a_closed_session_with_a_part_to_apply_is_not_forgotten)
 {
-    struct talk *const talk = *state;
     static const float values[64] = {1};
     struct lane_config config = talk_config();
     float held[64];
@@ -582,10 +559,9 @@ static void a_closed_session_with_a_part_to_apply_is_not_forgotten(void **state)
 }
 
 /* Its turn has passed, and its client may send it again. */
-static void what_was_voided_and_not_heard_of_gives_no_room_to_others(void **state)
+TALK_TEST(what_was_voided_and_not_heard_of_gives_no_room_to_others)
 {
     enum { committed = 5000 };
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part staged = part(1, 0, one);
     uint64_t voided[LANE_VOIDED_PER_SESSION_MAX];
@@ -609,9 +585,8 @@ static void what_was_voided_and_not_heard_of_gives_no_room_to_others(void **stat
 }
 
 /* What a session's end says has no reasons. */
-static void reasons_that_nobody_will_hear_are_given_back(void **state)
+TALK_TEST(reasons_that_nobody_will_hear_are_given_back)
 {
-    struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
     send_refused(talk, stream, 1, 0);
@@ -622,35 +597,4 @@ static void reasons_that_nobody_will_hear_are_given_back(void **state)
 
     assert_int_equal(talk->lane->parts->refusals.used, 0);
     assert_int_equal(talk->lane->closed_sessions.first->voided_count, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(what_is_acknowledged_beyond_the_mark_counts_up_to_the_mark),
-        talk_test(what_is_staged_here_is_not_forgotten_whatever_is_acknowledged),
-        talk_test(an_acknowledgement_counts_before_the_parts_of_its_message),
-        talk_test(refused_parts_that_nobody_acknowledges_are_bounded),
-        talk_test(what_was_refused_elsewhere_and_has_no_part_here_takes_no_room),
-        talk_test(a_commit_names_no_more_than_a_session_may_have),
-        talk_test(a_commit_that_names_more_than_are_kept_is_told_so),
-        talk_test(a_commit_that_finds_the_list_full_is_told_which_there_is_no_room_for),
-        talk_test(a_commit_that_there_is_no_memory_for_says_so),
-        talk_test(a_commit_may_name_what_was_acknowledged),
-        talk_test(a_full_list_is_looked_through_once_for_a_commit),
-        talk_test(on_a_new_stream_only_unacknowledged_refusals_are_said_again),
-        talk_test(a_stream_that_ends_while_they_are_said_again_takes_no_part),
-        talk_test(a_refusal_that_is_heard_meanwhile_is_not_said),
-        talk_test(a_refused_part_that_is_cut_off_counts_when_it_is_whole),
-        talk_test(a_decision_that_cannot_be_kept_is_not_obeyed),
-        talk_test(a_decision_that_voids_more_than_all_ps_remember_is_refused),
-        talk_test(a_close_is_reported_when_there_is_memory_for_it),
-        talk_test(what_is_voided_of_closed_sessions_is_within_what_is_published),
-        talk_test(a_closed_session_with_a_part_to_apply_is_not_forgotten),
-        talk_test(closed_sessions_of_which_little_is_voided_are_remembered),
-        talk_test(what_was_voided_and_not_heard_of_gives_no_room_to_others),
-        talk_test(reasons_that_nobody_will_hear_are_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,9 +45,8 @@ static const char *wait_in_stats(struct talk *talk)
 }
 
 /* The clock's count before that start is no silence of ps 0, and no sleep. */
-static void a_ps_waits_from_its_start_whatever_its_clock_says_then(void **state)
+TALK_TEST(a_ps_waits_from_its_start_whatever_its_clock_says_then)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const struct lane_event start = {.kind = LANE_EVENT_START};
 
@@ -60,9 +59,8 @@ static void a_ps_waits_from_its_start_whatever_its_clock_says_then(void **state)
     assert_non_null(strstr(talk_stats(talk)->waits[0], "gives up in 60 s"));
 }
 
-static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
+TALK_TEST(a_ps_that_was_told_only_itself_waits_without_limit)
 {
-    struct talk *const talk = *state;
     static const char line[] = "log ps 1 waits for its first call from ps 0 at an address that it "
                                "was not told; this wait has no limit, so far 5 s\n";
     static const char later[] = "log ps 1 waits for its first call from ps 0 at an address that it "
@@ -82,10 +80,8 @@ static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
     talk_expect(talk, "");
 }
 
-static void a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called(void **state)
+TALK_TEST(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
 
     seconds_pass(talk, 5);
@@ -115,9 +111,8 @@ static void probe(struct talk *talk, const char *trouble, uint32_t ps, uint64_t 
     talk_step(talk, &event);
 }
 
-static void a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address(void **state)
+TALK_TEST(a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address)
 {
-    struct talk *const talk = *state;
     static const char refused[] =
         "that address does not answer (refused): start ps 0 there, or correct its address";
 
@@ -144,9 +139,8 @@ static void a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address(void **s
 }
 
 /* Starting again is no use then; while things start, it may be the ps of an earlier run. */
-static void a_ps_that_ps_0_never_calls_ends_with_2_if_their_configurations_differ(void **state)
+TALK_TEST(a_ps_that_ps_0_never_calls_ends_with_2_if_their_configurations_differ)
 {
-    struct talk *const talk = *state;
     static const char list[] = "that address answers, but the configuration of ps 1 has ps 1 at "
                                "h1:1, that of ps 0 at h1:2; give every task the same";
 
@@ -162,10 +156,8 @@ static void a_ps_that_ps_0_never_calls_ends_with_2_if_their_configurations_diffe
     assert_non_null(strstr(talk->end.text, list));
 }
 
-static void a_ps_that_finds_another_one_at_ps_0s_address_to_the_end_ends_with_2(void **state)
+TALK_TEST(a_ps_that_finds_another_one_at_ps_0s_address_to_the_end_ends_with_2)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
     probe(talk, NULL, 1, 7, "h1:1"); /* given */
 
@@ -176,10 +168,8 @@ static void a_ps_that_finds_another_one_at_ps_0s_address_to_the_end_ends_with_2(
 }
 
 /* Perhaps a firewall is in the way. */
-static void a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs(void **state)
+TALK_TEST(a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
     probe(talk, NULL, 0, 7, "h9:1"); /* given: another name of the host */
 
@@ -189,9 +179,8 @@ static void a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs(void **s
 }
 
 /* It waits for the first join, and its listed address does not lead to it. */
-static void ps_0_says_where_its_listed_address_leads_until_somebody_joins(void **state)
+TALK_TEST(ps_0_says_where_its_listed_address_leads_until_somebody_joins)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.index = 0;
@@ -219,9 +208,8 @@ static void ps_0_says_where_its_listed_address_leads_until_somebody_joins(void *
     assert_null(strstr(talk->text, "exit "));
 }
 
-static void ps_0_without_memory_is_not_told_to_correct_its_address(void **state)
+TALK_TEST(ps_0_without_memory_is_not_told_to_correct_its_address)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.index = 0;
@@ -240,10 +228,8 @@ static void ps_0_without_memory_is_not_told_to_correct_its_address(void **state)
 }
 
 /* ps 0 calls the others: that says nothing about its own address. */
-static void a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0(void **state)
+TALK_TEST(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
     probe(talk, NULL, 0, 7, "h9:1");
     call_from_ps_0(talk);
@@ -263,9 +249,8 @@ static void a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0(void
     assert_false(lane_seeks_ps0(talk->lane));
 }
 
-static void localhost_beside_other_hosts_is_what_to_correct(void **state)
+TALK_TEST(localhost_beside_other_hosts_is_what_to_correct)
 {
-    struct talk *const talk = *state;
     static const char *const addresses[] = {"localhost:1", "h1:1"};
     struct lane_config config = talk_config();
 
@@ -277,9 +262,8 @@ static void localhost_beside_other_hosts_is_what_to_correct(void **state)
         strstr(wait_in_stats(talk), "(refused): localhost and 127.0.0.1 mean each host"));
 }
 
-static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **state)
+TALK_TEST(a_ps_that_was_called_names_the_members_that_have_not_joined)
 {
-    struct talk *const talk = *state;
     static const char *const said[] = {
         "log ps 1 waits for the first join, of chief 0, worker 3; this wait has no limit, so far "
         "5 s\n",
@@ -305,9 +289,8 @@ static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **s
     assert_int_equal(lines, 3);
 }
 
-static void a_ps_whose_configuration_lists_no_member_waits_for_any(void **state)
+TALK_TEST(a_ps_whose_configuration_lists_no_member_waits_for_any)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
     config.member_count = 0;
@@ -322,10 +305,8 @@ static void a_ps_whose_configuration_lists_no_member_waits_for_any(void **state)
         "wait has no limit, so far 3 s");
 }
 
-static void a_ps_looks_for_ps_0_until_a_session_is_opened(void **state)
+TALK_TEST(a_ps_looks_for_ps_0_until_a_session_is_opened)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
     assert_true(lane_seeks_ps0(talk->lane));
     call_from_ps_0(talk);
@@ -336,10 +317,8 @@ static void a_ps_looks_for_ps_0_until_a_session_is_opened(void **state)
     assert_false(lane_seeks_ps0(talk->lane));
 }
 
-static void a_ps_that_has_given_up_does_not_look_for_ps_0(void **state)
+TALK_TEST(a_ps_that_has_given_up_does_not_look_for_ps_0)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
 
     seconds_pass(talk, 61);
@@ -349,10 +328,8 @@ static void a_ps_that_has_given_up_does_not_look_for_ps_0(void **state)
 }
 
 /* Though nothing but itself is in its configuration. */
-static void a_ps_that_was_called_once_gives_up_when_ps_0_is_silent(void **state)
+TALK_TEST(a_ps_that_was_called_once_gives_up_when_ps_0_is_silent)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 0);
     seconds_pass(talk, 100);
     assert_null(strstr(talk->text, "exit"));
@@ -363,10 +340,8 @@ static void a_ps_that_was_called_once_gives_up_when_ps_0_is_silent(void **state)
     assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
 }
 
-static void the_first_call_of_ps_0_is_a_sign_of_life(void **state)
+TALK_TEST(the_first_call_of_ps_0_is_a_sign_of_life)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
     seconds_pass(talk, 59);
     call_from_ps_0(talk);
@@ -378,10 +353,8 @@ static void the_first_call_of_ps_0_is_a_sign_of_life(void **state)
 
 /* ---- the same in the statistics ---- */
 
-static void a_ps_that_nobody_has_called_says_so_in_its_statistics(void **state)
+TALK_TEST(a_ps_that_nobody_has_called_says_so_in_its_statistics)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
 
     seconds_pass(talk, 2);
@@ -390,10 +363,8 @@ static void a_ps_that_nobody_has_called_says_so_in_its_statistics(void **state)
         wait_in_stats(talk), "ps 1 waits for its first call from ps 0 at h0:1; gives up in 58 s");
 }
 
-static void a_ps_without_workers_names_them_in_its_statistics(void **state)
+TALK_TEST(a_ps_without_workers_names_them_in_its_statistics)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
     probe(talk, "refused", 0, 0, NULL); /* ps 0 was not there yet */
     call_from_ps_0(talk);
@@ -408,9 +379,8 @@ static void a_ps_without_workers_names_them_in_its_statistics(void **state)
         strstr(wait_in_stats(talk), "its listed address h0:1 does not answer (refused)"));
 }
 
-static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(void **state)
+TALK_TEST(a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks)
 {
-    struct talk *const talk = *state;
     wire_peer_order alive = WIRE_PEER_ORDER_INIT;
 
     talk_start(talk, NULL);
@@ -430,10 +400,8 @@ static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(
 }
 
 /* Unlike of one that has none. */
-static void of_a_wait_with_a_limit_one_speaks_as_often_as_it_should(void **state)
+TALK_TEST(of_a_wait_with_a_limit_one_speaks_as_often_as_it_should)
 {
-    struct talk *const talk = *state;
-
     begin_uncalled(talk, 2);
     unsigned lines = 0;
     for (int i = 0; i < 55; i++) {
@@ -446,9 +414,8 @@ static void of_a_wait_with_a_limit_one_speaks_as_often_as_it_should(void **state
 }
 
 /* After 5, 15, 35 and 75 s, and then each minute. */
-static void a_wait_without_limit_is_told_once_a_minute_at_least(void **state)
+TALK_TEST(a_wait_without_limit_is_told_once_a_minute_at_least)
 {
-    struct talk *const talk = *state;
     unsigned lines = 0;
 
     begin_uncalled(talk, 0);
@@ -524,9 +491,8 @@ static void expect_waits(struct talk *talk, uint64_t later_ms, const char *expec
     assert_string_equal(said, expected);
 }
 
-static void a_part_that_waits_says_for_what(void **state)
+TALK_TEST(a_part_that_waits_says_for_what)
 {
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 2, 0, one);
@@ -550,10 +516,9 @@ static void a_part_that_waits_says_for_what(void **state)
 }
 
 /* It has its place, and nothing of it is staged. */
-static void a_refused_part_that_waits_says_that_it_was_refused(void **state)
+TALK_TEST(a_refused_part_that_waits_says_that_it_was_refused)
 {
     static const float not_a_number[] = {__builtin_nanf(""), 1, 1, 1};
-    struct talk *const talk = *state;
     const struct streams streams = begin(talk);
 
     send(talk, streams.push, 2, 0, not_a_number);
@@ -572,36 +537,4 @@ static void a_refused_part_that_waits_says_that_it_was_refused(void **state)
         "of worker 1: what it has for variable v5 is not finite; it is applied nowhere (allow it "
         "with allow_non_finite); 2 later "
         "pushes wait for it\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_ps_waits_from_its_start_whatever_its_clock_says_then),
-        talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
-        talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
-        talk_test(a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address),
-        talk_test(a_ps_that_ps_0_never_calls_ends_with_2_if_their_configurations_differ),
-        talk_test(a_ps_that_finds_another_one_at_ps_0s_address_to_the_end_ends_with_2),
-        talk_test(a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs),
-        talk_test(ps_0_says_where_its_listed_address_leads_until_somebody_joins),
-        talk_test(ps_0_without_memory_is_not_told_to_correct_its_address),
-        talk_test(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0),
-        talk_test(localhost_beside_other_hosts_is_what_to_correct),
-        talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
-        talk_test(a_ps_looks_for_ps_0_until_a_session_is_opened),
-        talk_test(a_ps_that_has_given_up_does_not_look_for_ps_0),
-        talk_test(a_ps_that_was_called_once_gives_up_when_ps_0_is_silent),
-        talk_test(the_first_call_of_ps_0_is_a_sign_of_life),
-        talk_test(a_ps_that_nobody_has_called_says_so_in_its_statistics),
-        talk_test(a_ps_without_workers_names_them_in_its_statistics),
-        talk_test(a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks),
-        talk_test(of_a_wait_with_a_limit_one_speaks_as_often_as_it_should),
-        talk_test(a_wait_without_limit_is_told_once_a_minute_at_least),
-        talk_test(a_part_that_waits_says_for_what),
-        talk_test(a_refused_part_that_waits_says_that_it_was_refused),
-        talk_test(a_ps_whose_configuration_lists_no_member_waits_for_any),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,7 +317,8 @@ static const struct wait {
      LATE_MS},
 };
 
-static void every_wait_of_a_lane_ends_in_time_by_the_ticks_that_it_asks_for(void **state)
+STATE_TEST(
+    every_wait_of_a_lane_ends_in_time_by_the_ticks_that_it_asks_for, talk_setup, talk_teardown)
 {
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         const struct wait *wait = &waits[i];
@@ -342,13 +343,4 @@ static void every_wait_of_a_lane_ends_in_time_by_the_ticks_that_it_asks_for(void
         if (i + 1 < sizeof waits / sizeof *waits)
             assert_int_equal(talk_teardown(state), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(every_wait_of_a_lane_ends_in_time_by_the_ticks_that_it_asks_for),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,10 +98,9 @@ static uint64_t stage_parts(struct talk *talk, uint64_t parts)
 }
 
 /* One commit is for all of them. */
-static void many_parts_are_committed_at_once(void **state)
+TALK_TEST(many_parts_are_committed_at_once)
 {
     enum { parts = 200 };
-    struct talk *const talk = *state;
     const uint64_t stream = stage_parts(talk, parts);
 
     talk_forget(talk);
@@ -118,10 +117,9 @@ static void many_parts_are_committed_at_once(void **state)
 
 /* A session is decided while its last parts wait for the next step: the order is answered behind
  * them. */
-static void a_decision_waits_for_the_parts_that_had_no_time(void **state)
+TALK_TEST(a_decision_waits_for_the_parts_that_had_no_time)
 {
     enum { parts = 100 };
-    struct talk *const talk = *state;
 
     (void)stage_parts(talk, parts);
     talk_close(talk, 1);
@@ -187,10 +185,9 @@ static void push_one(struct talk *talk, uint64_t stream)
 }
 
 /* Half of them wait behind the others' push. */
-static void pulls_that_are_answered_do_not_look_at_those_that_wait(void **state)
+TALK_TEST(pulls_that_are_answered_do_not_look_at_those_that_wait)
 {
     enum { half = 2000, work_of_one = 64 };
-    struct talk *const talk = *state;
     const struct lane_config config = ample_config();
     uint64_t work = 0;
     talk_start(talk, &config);
@@ -217,10 +214,9 @@ static void pulls_that_are_answered_do_not_look_at_those_that_wait(void **state)
 }
 
 /* Pulls that wait for a push that does not come, whose time is over together. */
-static void many_pulls_time_out_at_once(void **state)
+TALK_TEST(many_pulls_time_out_at_once)
 {
     enum { streams = 3, pulls = 4000 };
-    struct talk *const talk = *state;
     const struct lane_config config = ample_config();
     uint32_t steps = 1;
     talk_start(talk, &config);
@@ -242,10 +238,9 @@ static void many_pulls_time_out_at_once(void **state)
     assert_steps_were_short(talk);
 }
 
-static void many_streams_say_no_hello_in_time(void **state)
+TALK_TEST(many_streams_say_no_hello_in_time)
 {
     enum { streams = 1500 };
-    struct talk *const talk = *state;
     const struct lane_config config = ample_config();
     talk_start(talk, &config);
     talk_forget(talk);
@@ -273,10 +268,9 @@ static void call(struct talk *talk, enum lane_call_kind kind, const wire_message
 }
 
 /* Statistics, and lists by name and of everything, of a ps that has much to say. */
-static void much_is_asked_for_at_once(void **state)
+TALK_TEST(much_is_asked_for_at_once)
 {
     enum { variables = WIRE_LIST_NAMES_MAX, streams = 6, pulls = 4000 };
-    struct talk *const talk = *state;
     const struct lane_config config = ample_config();
     static char texts[variables][16];
     char *names[variables];
@@ -313,11 +307,10 @@ static void much_is_asked_for_at_once(void **state)
 
 /* What is kept of each element until it is assigned is written with its initial value: the order
  * itself is short, whatever the size. */
-static void a_large_variable_is_made_that_its_creator_assigns(void **state)
+TALK_TEST(a_large_variable_is_made_that_its_creator_assigns)
 {
     enum { elements = 3 * STORE_BLOCK_BYTES / 4 + 100 };
     static float values[elements];
-    struct talk *const talk = *state;
     struct lane_config config = ample_config();
     const struct talk_part all = {
         .sequence = 1,
@@ -349,10 +342,9 @@ static void a_large_variable_is_made_that_its_creator_assigns(void **state)
 }
 
 /* A block given back to the system takes a tenth of a millisecond. */
-static void a_large_variable_is_deleted(void **state)
+TALK_TEST(a_large_variable_is_deleted)
 {
     enum { blocks = 64 };
-    struct talk *const talk = *state;
     struct lane_config config = ample_config();
     uint64_t bytes;
 
@@ -376,10 +368,9 @@ static void a_large_variable_is_deleted(void **state)
 }
 
 /* What is filled anew takes the place of what leaves: no more is held than the state may. */
-static void what_is_created_after_a_delete_waits_for_what_leaves(void **state)
+TALK_TEST(what_is_created_after_a_delete_waits_for_what_leaves)
 {
     enum { blocks = 64 };
-    struct talk *const talk = *state;
     struct lane_config config = ample_config();
     uint32_t steps = 0;
 
@@ -441,10 +432,9 @@ static void pull_much_quietly(struct talk *talk, uint64_t stream, uint64_t numbe
 
 /* The most that a pull may name: they are looked up over several steps, and what it reads is chosen
  * in one. */
-static void a_pull_of_many_pieces_is_looked_up_and_answered(void **state)
+TALK_TEST(a_pull_of_many_pieces_is_looked_up_and_answered)
 {
     enum { pieces = WIRE_PULL_PIECES_MAX };
-    struct talk *const talk = *state;
     struct lane_config config = ample_config();
     const struct shard *shard;
     uint32_t steps = 0;
@@ -479,10 +469,9 @@ static void a_pull_of_many_pieces_is_looked_up_and_answered(void **state)
 }
 
 /* It is refused for the first thing that is wrong with it, when that has been looked at. */
-static void a_pull_of_many_pieces_is_refused_for_one_of_them(void **state)
+TALK_TEST(a_pull_of_many_pieces_is_refused_for_one_of_them)
 {
     enum { pieces = WIRE_PULL_PIECES_MAX, at = pieces - 100 };
-    struct talk *const talk = *state;
     const struct lane_config config = ample_config();
     wire_piece unknown = WIRE_PIECE_INIT, odd = WIRE_PIECE_INIT, stale = WIRE_PIECE_INIT;
     wire_piece beyond = WIRE_PIECE_INIT, slot = WIRE_PIECE_INIT, no_slot = WIRE_PIECE_INIT;
@@ -516,10 +505,9 @@ static void a_pull_of_many_pieces_is_refused_for_one_of_them(void **state)
 }
 
 /* What happens while it is looked up: its variable is deleted, it is cancelled, its stream ends. */
-static void a_pull_that_is_looked_up_may_end(void **state)
+TALK_TEST(a_pull_that_is_looked_up_may_end)
 {
     enum { pieces = WIRE_PULL_PIECES_MAX };
-    struct talk *const talk = *state;
     const struct lane_config config = ample_config();
     talk_start(talk, &config);
     talk_open(talk, 1);
@@ -555,10 +543,9 @@ static void a_pull_that_is_looked_up_may_end(void **state)
 }
 
 /* Half a million pieces: to let go of them takes several milliseconds. */
-static void a_stream_with_many_pulls_goes(void **state)
+TALK_TEST(a_stream_with_many_pulls_goes)
 {
     enum { pulls = 32, pieces = WIRE_PULL_PIECES_MAX };
-    struct talk *const talk = *state;
     struct lane_config config = ample_config();
     uint32_t steps = 1;
 
@@ -613,10 +600,9 @@ static uint64_t stage_pieces(struct talk *talk, uint64_t parts, uint32_t pieces)
 }
 
 /* Few bytes, and a slice for each of them: they are given out. */
-static void a_part_of_many_pieces_is_applied(void **state)
+TALK_TEST(a_part_of_many_pieces_is_applied)
 {
     enum { pieces = 1500 };
-    struct talk *const talk = *state;
     const uint64_t stream = stage_pieces(talk, 1, pieces);
 
     talk_commit(talk, stream, 1, 0, 0);
@@ -629,10 +615,9 @@ static void a_part_of_many_pieces_is_applied(void **state)
 
 /* As many as a message may have, which a step takes: its turn is the next step's, and its blocks
  * are looked for over several. */
-static void a_message_of_the_most_pieces_is_taken_and_then_applied(void **state)
+TALK_TEST(a_message_of_the_most_pieces_is_taken_and_then_applied)
 {
     static const float ones[WIRE_PUSH_PIECES_MAX] = {1};
-    struct talk *const talk = *state;
     const struct talk_part part = {
         .sequence = 1,
         .eager = true,
@@ -655,10 +640,9 @@ static void a_message_of_the_most_pieces_is_taken_and_then_applied(void **state)
     assert_steps_were_short(talk);
 }
 
-static void many_parts_are_dropped_by_a_decision(void **state)
+TALK_TEST(many_parts_are_dropped_by_a_decision)
 {
     enum { parts = 40, pieces = 1000 };
-    struct talk *const talk = *state;
 
     (void)stage_pieces(talk, parts, pieces);
     talk_close(talk, 1);
@@ -675,10 +659,9 @@ static void many_parts_are_dropped_by_a_decision(void **state)
 }
 
 /* It has asked for much, and gives it so much time and no more. */
-static void a_pull_that_is_looked_up_waits_no_longer_than_it_said(void **state)
+TALK_TEST(a_pull_that_is_looked_up_waits_no_longer_than_it_said)
 {
     enum { pieces = WIRE_PULL_PIECES_MAX };
-    struct talk *const talk = *state;
     const struct lane_config config = ample_config();
     talk_start(talk, &config);
     talk_open(talk, 1);
@@ -697,10 +680,9 @@ static void a_pull_that_is_looked_up_waits_no_longer_than_it_said(void **state)
 
 /* A push of one element each to many large blocks that a reader keeps: so many bytes are copied in
  * a step, and the rest goes on. */
-static void a_small_push_to_many_blocks_that_are_read(void **state)
+TALK_TEST(a_small_push_to_many_blocks_that_are_read)
 {
     enum { variables = 20, elements = STORE_BLOCK_BYTES / 4 };
-    struct talk *const talk = *state;
     static float values[variables];
     struct lane_config config = ample_config();
     float held[2];
@@ -743,30 +725,4 @@ static void a_small_push_to_many_blocks_that_are_read(void **state)
     talk->holds_released = false;
     talk_hang_up(talk, pull);
     talk_release(talk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(many_parts_are_committed_at_once),
-        talk_test(a_decision_waits_for_the_parts_that_had_no_time),
-        talk_test(many_pulls_time_out_at_once),
-        talk_test(pulls_that_are_answered_do_not_look_at_those_that_wait),
-        talk_test(many_streams_say_no_hello_in_time),
-        talk_test(much_is_asked_for_at_once),
-        talk_test(a_part_of_many_pieces_is_applied),
-        talk_test(a_message_of_the_most_pieces_is_taken_and_then_applied),
-        talk_test(many_parts_are_dropped_by_a_decision),
-        talk_test(a_pull_of_many_pieces_is_looked_up_and_answered),
-        talk_test(a_pull_of_many_pieces_is_refused_for_one_of_them),
-        talk_test(a_pull_that_is_looked_up_may_end),
-        talk_test(a_stream_with_many_pulls_goes),
-        talk_test(a_large_variable_is_made_that_its_creator_assigns),
-        talk_test(a_large_variable_is_deleted),
-        talk_test(what_is_created_after_a_delete_waits_for_what_leaves),
-        talk_test(a_pull_that_is_looked_up_waits_no_longer_than_it_said),
-        talk_test(a_small_push_to_many_blocks_that_are_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* listing.c -- names in one text that has an end, and lists of addresses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "listing.h"
 #include "loopback.h"
 
@@ -23,7 +18,7 @@ static const char *name_of(size_t bytes)
     return name;
 }
 
-static void names_are_listed_with_commas(void **state)
+TEST(names_are_listed_with_commas)
 {
     struct listing listing = {0};
 
@@ -33,7 +28,7 @@ static void names_are_listed_with_commas(void **state)
     assert_string_equal(listing_end(&listing), "worker 0, ps 1");
 }
 
-static void a_name_is_shown_if_the_count_has_room_beside_it(void **state)
+TEST(a_name_is_shown_if_the_count_has_room_beside_it)
 {
     struct listing whole = {0}, cut = {0};
 
@@ -44,7 +39,7 @@ static void a_name_is_shown_if_the_count_has_room_beside_it(void **state)
     assert_string_equal(listing_end(&cut), "… 1 in all");
 }
 
-static void names_behind_one_without_room_are_only_counted(void **state)
+TEST(names_behind_one_without_room_are_only_counted)
 {
     struct listing listing = {0};
 
@@ -55,7 +50,7 @@ static void names_behind_one_without_room_are_only_counted(void **state)
     assert_string_equal(listing_end(&listing), "first, … 3 in all");
 }
 
-static void lists_contradict_each_other_by_the_index_or_the_port_of_a_ps(void **state)
+TEST(lists_contradict_each_other_by_the_index_or_the_port_of_a_ps)
 {
     static const struct {
         const char *ours[2], *theirs[2];
@@ -87,7 +82,7 @@ static void lists_contradict_each_other_by_the_index_or_the_port_of_a_ps(void **
             listing_same_ps(rows[i].ours, 2, rows[i].theirs, rows[i].their_count), rows[i].same);
 }
 
-static void the_ps_on_another_port_of_its_host_is_found(void **state)
+TEST(the_ps_on_another_port_of_its_host_is_found)
 {
     static const char *const ours[] = {"a:1", "b:1", "c:1"};
     static const char *const theirs[] = {"x:1", "b:1", "c:2"};
@@ -99,7 +94,7 @@ static void the_ps_on_another_port_of_its_host_is_found(void **state)
     assert_int_equal(index, 2);
 }
 
-static void a_list_that_names_an_address_twice_is_told_where(void **state)
+TEST(a_list_that_names_an_address_twice_is_told_where)
 {
     static const char *const twice[] = {"", "a:1", NULL, "b:1", "a:1"};
     size_t first = 9, second = 9;
@@ -111,7 +106,7 @@ static void a_list_that_names_an_address_twice_is_told_where(void **state)
     assert_int_equal(second, 4);
 }
 
-static void an_address_that_is_not_known_is_said_so(void **state)
+TEST(an_address_that_is_not_known_is_said_so)
 {
     static const char *const addresses[] = {"a:1", "", NULL};
     struct listing listing = {0};
@@ -125,7 +120,7 @@ static const char *const own[] = {"localhost:1", "127.0.0.2:1", NULL, "[::1]:2"}
 static const char *const started[] = {STARTER_ADDRESS, "127.0.0.1:1"};
 static const char *const mixed[] = {"127.0.0.1:1", "", "h1:1"};
 
-static void loopback_is_a_remedy_only_beside_other_hosts(void **state)
+TEST(loopback_is_a_remedy_only_beside_other_hosts)
 {
     static const struct {
         const char *address;
@@ -151,20 +146,4 @@ static void loopback_is_a_remedy_only_beside_other_hosts(void **state)
         assert_string_equal(
             loopback_remedy(rows[i].address, rows[i].ps, rows[i].members, "otherwise"),
             rows[i].remedy ? LOOPBACK_REMEDY : "otherwise");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_listed_with_commas),
-        cmocka_unit_test(a_name_is_shown_if_the_count_has_room_beside_it),
-        cmocka_unit_test(names_behind_one_without_room_are_only_counted),
-        cmocka_unit_test(lists_contradict_each_other_by_the_index_or_the_port_of_a_ps),
-        cmocka_unit_test(the_ps_on_another_port_of_its_host_is_found),
-        cmocka_unit_test(a_list_that_names_an_address_twice_is_told_where),
-        cmocka_unit_test(an_address_that_is_not_known_is_said_so),
-        cmocka_unit_test(loopback_is_a_remedy_only_beside_other_hosts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

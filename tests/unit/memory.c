@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c -- sources, pools and arenas. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "memory.h"
 
 /* A source that counts, and that is empty past bytes_max. */
@@ -41,7 +35,7 @@ static struct memory source(struct counted *counted)
     return (struct memory){.take = take_counted, .give = give_counted, .context = counted};
 }
 
-static void the_heap_gives_aligned_memory_and_says_when_there_is_none(void **state)
+TEST(the_heap_gives_aligned_memory_and_says_when_there_is_none)
 {
     for (size_t bytes = 0; bytes < 200; bytes += 33) {
         void *data = memory_take(&memory_heap, bytes);
@@ -53,7 +47,7 @@ static void the_heap_gives_aligned_memory_and_says_when_there_is_none(void **sta
     memory_give(&memory_heap, NULL, 0);
 }
 
-static void a_pool_gives_zeroed_objects_and_uses_them_again(void **state)
+TEST(a_pool_gives_zeroed_objects_and_uses_them_again)
 {
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
@@ -81,7 +75,7 @@ static void a_pool_gives_zeroed_objects_and_uses_them_again(void **state)
     assert_int_equal(pool.used, 0);
 }
 
-static void a_pool_grows_by_chunks_until_its_source_is_empty(void **state)
+TEST(a_pool_grows_by_chunks_until_its_source_is_empty)
 {
     struct counted counted = {.bytes_max = 2 * (64 + 2 * 32)};
     const struct memory memory = source(&counted);
@@ -98,7 +92,7 @@ static void a_pool_grows_by_chunks_until_its_source_is_empty(void **state)
     assert_int_equal(counted.bytes_out, 0);
 }
 
-static void an_arena_that_has_given_its_bound_gives_no_byte_more(void **state)
+TEST(an_arena_that_has_given_its_bound_gives_no_byte_more)
 {
     struct arena arena;
 
@@ -111,7 +105,7 @@ static void an_arena_that_has_given_its_bound_gives_no_byte_more(void **state)
     arena_deinit(&arena);
 }
 
-static void an_arena_gives_up_to_its_bound_and_all_again_after_a_reset(void **state)
+TEST(an_arena_gives_up_to_its_bound_and_all_again_after_a_reset)
 {
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
@@ -137,7 +131,7 @@ static void an_arena_gives_up_to_its_bound_and_all_again_after_a_reset(void **st
     assert_int_equal(counted.bytes_out, 0);
 }
 
-static void a_chunk_that_is_too_small_is_passed_over(void **state)
+TEST(a_chunk_that_is_too_small_is_passed_over)
 {
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
@@ -158,7 +152,7 @@ static void a_chunk_that_is_too_small_is_passed_over(void **state)
     arena_deinit(&arena);
 }
 
-static void an_arena_keeps_its_chunks_for_the_next_time(void **state)
+TEST(an_arena_keeps_its_chunks_for_the_next_time)
 {
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
@@ -179,7 +173,7 @@ static void an_arena_keeps_its_chunks_for_the_next_time(void **state)
 
 /* Requests that no kept chunk has room for do not add up: what is held stays below three times the
  * bound. */
-static void an_arena_holds_at_most_three_times_its_bound(void **state)
+TEST(an_arena_holds_at_most_three_times_its_bound)
 {
     const size_t bytes_max = 1 << 20;
     const size_t first_requests[] = {16, bytes_max / 2, bytes_max - 4096};
@@ -200,7 +194,7 @@ static void an_arena_holds_at_most_three_times_its_bound(void **state)
     }
 }
 
-static void an_arena_whose_source_is_empty_still_gives_what_fits(void **state)
+TEST(an_arena_whose_source_is_empty_still_gives_what_fits)
 {
     struct counted counted = {.bytes_max = 17000};
     const struct memory memory = source(&counted);
@@ -216,7 +210,7 @@ static void an_arena_whose_source_is_empty_still_gives_what_fits(void **state)
     arena_deinit(&arena);
 }
 
-static void zeroed_memory_of_an_arena_is_zeroed_after_a_reset_too(void **state)
+TEST(zeroed_memory_of_an_arena_is_zeroed_after_a_reset_too)
 {
     struct arena arena;
 
@@ -231,7 +225,7 @@ static void zeroed_memory_of_an_arena_is_zeroed_after_a_reset_too(void **state)
     arena_deinit(&arena);
 }
 
-static void requests_for_nothing_get_places_of_their_own(void **state)
+TEST(requests_for_nothing_get_places_of_their_own)
 {
     struct arena arena;
 
@@ -244,23 +238,4 @@ static void requests_for_nothing_get_places_of_their_own(void **state)
     assert_ptr_not_equal(first, second);
     assert_null(arena_take(&arena, 0));
     arena_deinit(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_heap_gives_aligned_memory_and_says_when_there_is_none),
-        cmocka_unit_test(a_pool_gives_zeroed_objects_and_uses_them_again),
-        cmocka_unit_test(a_pool_grows_by_chunks_until_its_source_is_empty),
-        cmocka_unit_test(an_arena_that_has_given_its_bound_gives_no_byte_more),
-        cmocka_unit_test(an_arena_gives_up_to_its_bound_and_all_again_after_a_reset),
-        cmocka_unit_test(a_chunk_that_is_too_small_is_passed_over),
-        cmocka_unit_test(an_arena_keeps_its_chunks_for_the_next_time),
-        cmocka_unit_test(an_arena_holds_at_most_three_times_its_bound),
-        cmocka_unit_test(an_arena_whose_source_is_empty_still_gives_what_fits),
-        cmocka_unit_test(zeroed_memory_of_an_arena_is_zeroed_after_a_reset_too),
-        cmocka_unit_test(requests_for_nothing_get_places_of_their_own),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

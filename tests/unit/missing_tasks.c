@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* missing_tasks.c -- the words for the tasks that others wait for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "missing_tasks.h"
 
-static void each_task_is_named_with_its_state(void **state)
+TEST(each_task_is_named_with_its_state)
 {
     static const struct {
         struct missing_task task;
@@ -40,7 +35,7 @@ static void each_task_is_named_with_its_state(void **state)
     }
 }
 
-static void tasks_that_do_not_fit_are_counted(void **state)
+TEST(tasks_that_do_not_fit_are_counted)
 {
     struct missing_tasks missing = {.own_pace = false};
 
@@ -55,7 +50,7 @@ static void tasks_that_do_not_fit_are_counted(void **state)
         assert_non_null(text = strstr(text, "worker 1 (no push or pull on ps 1 for 60 s)"));
 }
 
-static void the_states_say_what_to_do(void **state)
+TEST(the_states_say_what_to_do)
 {
     static const struct missing_task away = {.name = "worker 1", .state = MISSING_NEVER_JOINED},
                                      alone = {.name = "worker 2", .own_pace = true},
@@ -72,15 +67,4 @@ static void the_states_say_what_to_do(void **state)
     assert_string_equal(
         missing_tasks_remedy(&missing, ""),
         "; start each missing task; start all workers with the same SUMAC_SYNCHRONOUS");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_task_is_named_with_its_state),
-        cmocka_unit_test(tasks_that_do_not_fit_are_counted),
-        cmocka_unit_test(the_states_say_what_to_do),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

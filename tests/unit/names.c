@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c -- commands call each value of an enumeration what types.proto calls it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "names.h"
 #include "wire.h"
 
@@ -20,18 +14,9 @@ static void assert_names(
     assert_string_equal(name_of(-1), "?");
 }
 
-static void each_value_has_its_name_in_the_proto(void **state)
+TEST(each_value_has_its_name_in_the_proto)
 {
     assert_names(&sumac__v1__aggregation__descriptor, "AGGREGATION_", names_aggregation);
     assert_names(
         &sumac__v1__synchronization__descriptor, "SYNCHRONIZATION_", names_synchronization);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_value_has_its_name_in_the_proto),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* number.c -- floating numbers in the fewest digits that read back as the same. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "half.h"
 #include "number.h"
 
@@ -21,7 +13,7 @@ static void prints(enum sumac_dtype dtype, double value, const char *expected)
     assert_string_equal(number_print(dtype, value, text), expected);
 }
 
-static void a_float32_has_the_digits_of_a_float32(void **state)
+TEST(a_float32_has_the_digits_of_a_float32)
 {
     prints(SUMAC_FLOAT32, (double)0.1f, "0.1");
     prints(SUMAC_FLOAT32, (double)0.05888345f, "0.05888345");
@@ -31,7 +23,7 @@ static void a_float32_has_the_digits_of_a_float32(void **state)
     prints(SUMAC_FLOAT32, 0x1p-149, "1e-45");
 }
 
-static void a_float64_has_those_of_a_float64(void **state)
+TEST(a_float64_has_those_of_a_float64)
 {
     prints(SUMAC_FLOAT64, 0.1, "0.1");
     prints(SUMAC_FLOAT64, 1e-7, "1e-07");
@@ -41,14 +33,14 @@ static void a_float64_has_those_of_a_float64(void **state)
     prints(SUMAC_FLOAT64, -1.7976931348623157e308, "-1.7976931348623157e+308");
 }
 
-static void halves_have_few(void **state)
+TEST(halves_have_few)
 {
     prints(SUMAC_FLOAT16, (double)float32_of_float16(float16_of_float32(0.1f)), "0.1");
     prints(SUMAC_FLOAT16, 65504, "6.55e+04");
     prints(SUMAC_BFLOAT16, (double)float32_of_bfloat16(bfloat16_of_float32(0.3f)), "0.3");
 }
 
-static void a_whole_number_is_still_a_float(void **state)
+TEST(a_whole_number_is_still_a_float)
 {
     prints(SUMAC_FLOAT32, 0, "0.0");
     prints(SUMAC_FLOAT32, (double)-0.0f, "-0.0");
@@ -71,7 +63,7 @@ static void assert_shortest(enum sumac_dtype dtype, double value)
     }
 }
 
-static void no_digit_is_too_many(void **state)
+TEST(no_digit_is_too_many)
 {
     uint64_t bits = 1;
 
@@ -93,17 +85,4 @@ static void no_digit_is_too_many(void **state)
         if (isfinite(single))
             assert_shortest(SUMAC_FLOAT32, (double)single);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_float32_has_the_digits_of_a_float32),
-        cmocka_unit_test(a_float64_has_those_of_a_float64),
-        cmocka_unit_test(halves_have_few),
-        cmocka_unit_test(a_whole_number_is_still_a_float),
-        cmocka_unit_test(no_digit_is_too_many),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

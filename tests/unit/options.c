@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c -- command lines, by a command's table of options. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "nearest.h"
 #include "options.h"
 
@@ -49,7 +42,7 @@ parsed(const struct command *command, char **words, struct target *target, int *
     return options_parse(command, given, words, target, count);
 }
 
-static void options_and_words_may_be_mixed(void **state)
+TEST(options_and_words_may_be_mixed)
 {
     char *words[] = {
         (char[]){"ls"},
@@ -73,7 +66,7 @@ static void options_and_words_may_be_mixed(void **state)
     assert_string_equal(words[1], "W2");
 }
 
-static void a_list_has_each_value_in_turn_and_an_end(void **state)
+TEST(a_list_has_each_value_in_turn_and_an_end)
 {
     char name[] = "ls", a[] = "--set=a", b[] = "--set=b";
     char *words[OPTION_LIST_MAX + 3] = {name};
@@ -94,7 +87,7 @@ static void a_list_has_each_value_in_turn_and_an_end(void **state)
     assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_BAD);
 }
 
-static void after_two_dashes_everything_is_a_word(void **state)
+TEST(after_two_dashes_everything_is_a_word)
 {
     char *words[] = {(char[]){"ls"}, (char[]){"--"}, (char[]){"--json"}, (char[]){"-h"}, NULL};
     struct target target = {0};
@@ -106,7 +99,7 @@ static void after_two_dashes_everything_is_a_word(void **state)
     assert_string_equal(words[0], "--json");
 }
 
-static void another_programs_options_are_left_to_it(void **state)
+TEST(another_programs_options_are_left_to_it)
 {
     struct command run = ordinary;
 
@@ -122,7 +115,7 @@ static void another_programs_options_are_left_to_it(void **state)
     assert_string_equal(words[1], "--ps");
 }
 
-static void what_is_wrong_is_refused(void **state)
+TEST(what_is_wrong_is_refused)
 {
     static const char *const wrong[][2] = {
         {"--jsn", NULL},         {"--ps", NULL},           {"--json=1", NULL},
@@ -142,7 +135,7 @@ static void what_is_wrong_is_refused(void **state)
     }
 }
 
-static void sizes_are_powers_of_two(void **state)
+TEST(sizes_are_powers_of_two)
 {
     static const struct {
         const char *text;
@@ -177,7 +170,7 @@ static const char *fruit(const void *context, size_t index)
     return index < 3 ? names[index] : NULL;
 }
 
-static void the_nearest_word_is_meant_unless_none_is_near(void **state)
+TEST(the_nearest_word_is_meant_unless_none_is_near)
 {
     assert_string_equal(nearest_word("aple", fruit, NULL), "apple");
     assert_string_equal(nearest_word("pears", fruit, NULL), "pear");
@@ -188,7 +181,7 @@ static void the_nearest_word_is_meant_unless_none_is_near(void **state)
     assert_null(nearest_word("meat", fruit, NULL)); /* half of its letters would be wrong */
 }
 
-static void the_nearest_are_at_most_three_best_first(void **state)
+TEST(the_nearest_are_at_most_three_best_first)
 {
     static const char *const names[] = {"W10", "layer1/kernel", "w1", "b1",
                                         "W",   "embedding",     "W2", "done"};
@@ -215,7 +208,7 @@ static void the_nearest_are_at_most_three_best_first(void **state)
     }
 }
 
-static void a_letter_stands_for_an_option_and_an_unknown_one_for_none(void **state)
+TEST(a_letter_stands_for_an_option_and_an_unknown_one_for_none)
 {
     static const struct option_letter letters[] = {{'p', "ps"}, {0, NULL}};
     struct command lettered = ordinary;
@@ -269,7 +262,7 @@ assert_told(const struct command *command, const char *option, const char *next,
     assert_string_equal(said, told);
 }
 
-static void help_is_given_whatever_comes_behind(void **state)
+TEST(help_is_given_whatever_comes_behind)
 {
     char *words[] = {(char[]){"ls"}, (char[]){"--help"}, (char[]){"--jsn"}, NULL};
     struct target target = {0};
@@ -278,7 +271,7 @@ static void help_is_given_whatever_comes_behind(void **state)
     assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_HELP);
 }
 
-static void an_unknown_option_is_told_with_what_was_meant(void **state)
+TEST(an_unknown_option_is_told_with_what_was_meant)
 {
     assert_told(&ordinary, "--jsn", NULL, "sumac ls: unknown option --jsn; did you mean --json?\n");
     assert_told(
@@ -294,7 +287,7 @@ static void an_unknown_option_is_told_with_what_was_meant(void **state)
         &ordinary, "-x", NULL, "sumac ls: unknown option -x; `sumac ls --help` lists them\n");
 }
 
-static void an_option_of_the_command_that_is_started_is_told_with_its_value(void **state)
+TEST(an_option_of_the_command_that_is_started_is_told_with_its_value)
 {
     static const struct option_row own[] = {
         {"ps-args", "WORDS", "", OPTION_TEXT, .offset = offsetof(struct target, ps)}};
@@ -328,7 +321,7 @@ static void an_option_of_the_command_that_is_started_is_told_with_its_value(void
     assert_told(&carrying, "--ps", "7", "sumac ls: unknown option --ps; `sumac run` has it\n");
 }
 
-static void a_value_that_is_wrong_or_missing_is_told_with_what_is_wanted(void **state)
+TEST(a_value_that_is_wrong_or_missing_is_told_with_what_is_wanted)
 {
     assert_told(&ordinary, "--json=1", NULL, "sumac ls: --json takes no value\n");
     assert_told(&ordinary, "--ps", NULL, "sumac ls: --ps wants a value\n");
@@ -339,25 +332,4 @@ static void a_value_that_is_wrong_or_missing_is_told_with_what_is_wanted(void **
         &ordinary, "--staging-max", "1Q",
         "sumac ls: --staging-max wants a size such as 4096, 64K, 256M or 2G, from 1 to 16777215T, "
         "not 1Q\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_and_words_may_be_mixed),
-        cmocka_unit_test(a_list_has_each_value_in_turn_and_an_end),
-        cmocka_unit_test(after_two_dashes_everything_is_a_word),
-        cmocka_unit_test(another_programs_options_are_left_to_it),
-        cmocka_unit_test(what_is_wrong_is_refused),
-        cmocka_unit_test(sizes_are_powers_of_two),
-        cmocka_unit_test(the_nearest_word_is_meant_unless_none_is_near),
-        cmocka_unit_test(the_nearest_are_at_most_three_best_first),
-        cmocka_unit_test(a_letter_stands_for_an_option_and_an_unknown_one_for_none),
-        cmocka_unit_test(help_is_given_whatever_comes_behind),
-        cmocka_unit_test(an_unknown_option_is_told_with_what_was_meant),
-        cmocka_unit_test(an_option_of_the_command_that_is_started_is_told_with_its_value),
-        cmocka_unit_test(a_value_that_is_wrong_or_missing_is_told_with_what_is_wanted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

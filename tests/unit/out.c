@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out.c -- the effects of a step, when the source has no memory for more of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "out.h"
 
 static void *take(void *context, size_t bytes)
@@ -49,10 +44,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void effects_have_no_bound_while_there_is_memory(void **state)
+FIXTURE_TEST(
+    effects_have_no_bound_while_there_is_memory, struct fixture *const fixture, set_up, tear_down)
 {
-    struct fixture *const fixture = *state;
-
     for (uint32_t i = 1; i <= 5000; i++)
         out_fail(&fixture->out, i, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED, "call %u", i);
 
@@ -70,9 +64,10 @@ static void log_numbered(struct out *out, uint32_t count)
 }
 
 /* Whatever causes a line, lines of another kind are said beside it. */
-static void lines_of_one_kind_are_said_once_a_second_after_many(void **state)
+FIXTURE_TEST(
+    lines_of_one_kind_are_said_once_a_second_after_many, struct fixture *const fixture, set_up,
+    tear_down)
 {
-    struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
 
     out->now_us = 5000000;
@@ -93,9 +88,10 @@ static void lines_of_one_kind_are_said_once_a_second_after_many(void **state)
 }
 
 /* However often lines come meanwhile, none of that time is lost. */
-static void time_that_makes_no_whole_line_counts_for_the_next(void **state)
+FIXTURE_TEST(
+    time_that_makes_no_whole_line_counts_for_the_next, struct fixture *const fixture, set_up,
+    tear_down)
 {
-    struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
 
     out->now_us = 5000000;
@@ -119,9 +115,9 @@ static void time_that_makes_no_whole_line_counts_for_the_next(void **state)
         out_log(out, name "6"), out_log(out, name "7")
 
 /* Nothing is written behind the places. */
-static void kinds_beyond_the_places_share_the_last_one(void **state)
+FIXTURE_TEST(
+    kinds_beyond_the_places_share_the_last_one, struct fixture *const fixture, set_up, tear_down)
 {
-    struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
     const struct log_kind *const kinds = out->log_limit.kinds;
 
@@ -149,9 +145,10 @@ static void fill(struct out *out, enum lane_effect_kind kind)
 }
 
 /* The log goes first; who waits is answered from the reserve; the end has the last place. */
-static void without_memory_the_log_is_left_out_first_and_the_end_has_a_place(void **state)
+FIXTURE_TEST(
+    without_memory_the_log_is_left_out_first_and_the_end_has_a_place, struct fixture *const fixture,
+    set_up, tear_down)
 {
-    struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
 
     fixture->empty = true;
@@ -172,9 +169,10 @@ static void without_memory_the_log_is_left_out_first_and_the_end_has_a_place(voi
 
 /* A line that there is no room for is not an empty line, and costs nobody the answer; the last line
  * has a place of its own. */
-static void without_room_for_texts_there_is_no_log_but_a_last_line(void **state)
+FIXTURE_TEST(
+    without_room_for_texts_there_is_no_log_but_a_last_line, struct fixture *const fixture, set_up,
+    tear_down)
 {
-    struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
     const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
 
@@ -191,9 +189,10 @@ static void without_room_for_texts_there_is_no_log_but_a_last_line(void **state)
     assert_string_equal(said.items[1].error.text, "why");
 }
 
-static void an_answer_that_could_not_be_made_fails_its_call(void **state)
+FIXTURE_TEST(
+    an_answer_that_could_not_be_made_fails_its_call, struct fixture *const fixture, set_up,
+    tear_down)
 {
-    struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
     const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
 
@@ -211,26 +210,4 @@ static void an_answer_that_could_not_be_made_fails_its_call(void **state)
     assert_int_equal(said.items[1].kind, LANE_EFFECT_REPLY);
     assert_int_equal(said.items[2].kind, LANE_EFFECT_FAIL);
     assert_int_equal(said.items[2].call, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            lines_of_one_kind_are_said_once_a_second_after_many, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            effects_have_no_bound_while_there_is_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            without_memory_the_log_is_left_out_first_and_the_end_has_a_place, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            without_room_for_texts_there_is_no_log_but_a_last_line, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            an_answer_that_could_not_be_made_fails_its_call, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            kinds_beyond_the_places_share_the_last_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            time_that_makes_no_whole_line_counts_for_the_next, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

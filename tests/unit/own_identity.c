@@ -2,14 +2,9 @@
 /* own_identity.c (test) -- the run that a process takes from its environment. */
 #include "own_identity.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static const char *const variables[] = {
     "SUMAC_RUN",         "SLURM_HET_JOB_ID",          "SLURM_JOB_ID_HET_GROUP_0",
@@ -19,6 +14,7 @@ static const char *const variables[] = {
 
 static int clear(void **state)
 {
+    (void)state;
     for (size_t i = 0; i < VARIABLES; i++)
         unsetenv(variables[i]);
     return 0;
@@ -35,7 +31,7 @@ static void expect(const char *run, uint32_t source)
 }
 
 /* From the last one to the first, each goes before those that are set already. */
-static void each_variable_goes_before_those_behind_it(void **state)
+FIXTURE_TEST(each_variable_goes_before_those_behind_it, void *none, clear, NULL)
 {
     expect("", RUN_SOURCE_NONE);
     for (size_t i = VARIABLES; i-- > 0;) {
@@ -44,7 +40,7 @@ static void each_variable_goes_before_those_behind_it(void **state)
     }
 }
 
-static void an_empty_name_is_no_run(void **state)
+FIXTURE_TEST(an_empty_name_is_no_run, void *none, clear, NULL)
 {
     setenv("SLURM_HET_JOB_ID", "", 1);
     setenv("SLURM_JOB_ID", "4711", 1);
@@ -53,7 +49,7 @@ static void an_empty_name_is_no_run(void **state)
     expect("", RUN_SOURCE_NONE);
 }
 
-static void a_name_has_128_bytes_without_control_characters(void **state)
+FIXTURE_TEST(a_name_has_128_bytes_without_control_characters, void *none, clear, NULL)
 {
     char name[RUN_NAME_BYTES_MAX + 2] = {0};
     struct run_identity identity;
@@ -70,15 +66,4 @@ static void a_name_has_128_bytes_without_control_characters(void **state)
     setenv("SLURM_JOB_ID", "a\nb", 1);
     assert_int_equal(own_identity(&identity, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "SLURM_JOB_ID, shown here with ?, has a control"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_variable_goes_before_those_behind_it, clear),
-        cmocka_unit_test_setup(an_empty_name_is_no_run, clear),
-        cmocka_unit_test_setup(a_name_has_128_bytes_without_control_characters, clear),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

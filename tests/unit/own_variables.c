@@ -2,17 +2,16 @@
 /* own_variables.c (test) -- which variables in the environment are misspelt, and what they say. */
 #include "own_variables.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+static int clear(void **state)
+{
+    (void)state;
+    return clearenv();
+}
 
-static int clear(void **state) { return clearenv(); }
-
-static void a_name_that_is_nearly_known_is_found_with_the_one_that_is_meant(void **state)
+FIXTURE_TEST(
+    a_name_that_is_nearly_known_is_found_with_the_one_that_is_meant, void *none, clear, NULL)
 {
     static const struct {
         const char *name, *meant;
@@ -36,7 +35,7 @@ static void a_name_that_is_nearly_known_is_found_with_the_one_that_is_meant(void
     }
 }
 
-static void known_names_and_the_users_own_are_left_alone(void **state)
+FIXTURE_TEST(known_names_and_the_users_own_are_left_alone, void *none, clear, NULL)
 {
     static const char *const names[] = {
         "SUMAC_RUN",
@@ -57,15 +56,4 @@ static void known_names_and_the_users_own_are_left_alone(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         setenv(names[i], "1", 1);
     assert_null(misspelt_variable(name));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            a_name_that_is_nearly_known_is_found_with_the_one_that_is_meant, clear),
-        cmocka_unit_test_setup(known_names_and_the_users_own_are_left_alone, clear),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

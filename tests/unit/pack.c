@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c (test) -- a value as bytes, and back; and bytes that are none. */
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "pack.h"
 
 /* ---- how much memory is taken */
@@ -117,7 +109,7 @@ static struct sumac_value *read_value(struct unpack *unpack)
     return value;
 }
 
-static void a_value_comes_back_as_it_was(void **state)
+TEST(a_value_comes_back_as_it_was)
 {
     struct sumac_value *value = everything();
     struct pack pack = {.bytes = NULL};
@@ -152,7 +144,7 @@ static bool large_ones_alone(const void *context, const struct sumac_tensor *ten
     return sumac_tensor_bytes(tensor) < 8;
 }
 
-static void elements_may_stay_behind(void **state)
+TEST(elements_may_stay_behind)
 {
     struct sumac_value *const items[] = {vector(1, 2), sumac_value_float32(3)};
     struct sumac_value *value = sumac_value_list(items, 2);
@@ -172,7 +164,7 @@ static void elements_may_stay_behind(void **state)
 }
 
 /* Each byte missing, each changed: a value, or none, and nothing is read beyond the end. */
-static void bytes_of_strangers_are_a_value_or_none(void **state)
+TEST(bytes_of_strangers_are_a_value_or_none)
 {
     struct sumac_value *value = everything();
     struct pack pack = {.bytes = NULL};
@@ -209,7 +201,7 @@ static void pack_nest(struct pack *pack, uint32_t depth)
     pack_u32(pack, 0);
 }
 
-static void what_is_too_deep_or_too_many_is_none(void **state)
+TEST(what_is_too_deep_or_too_many_is_none)
 {
     struct pack deep = {.bytes = NULL}, many = {.bytes = NULL}, huge = {.bytes = NULL};
 
@@ -245,7 +237,7 @@ static void pack_list_of_nones(struct pack *pack, uint32_t count)
     }
 }
 
-static void the_values_within_a_value_are_counted_together(void **state)
+TEST(the_values_within_a_value_are_counted_together)
 {
     struct pack pack = {.bytes = NULL};
 
@@ -376,7 +368,7 @@ static void expect_little_memory(
 static pack_item *const each[] = {
     pack_none, pack_empty_list, pack_empty_dict, pack_scalar_alone, pack_scalar};
 
-static void reading_takes_memory_in_proportion_to_the_bytes(void **state)
+TEST(reading_takes_memory_in_proportion_to_the_bytes)
 {
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         expect_little_memory(SUMAC_VALUE_LIST, 100, 100, each[i], true);
@@ -389,7 +381,7 @@ static void reading_takes_memory_in_proportion_to_the_bytes(void **state)
     expect_little_memory(SUMAC_VALUE_DICT, 4000000, 4000000, pack_entry, false);
 }
 
-static void a_count_of_more_than_is_there_takes_no_memory(void **state)
+TEST(a_count_of_more_than_is_there_takes_no_memory)
 {
     static const uint32_t counts[] = {2, 3, 40000, UINT32_MAX};
 
@@ -401,7 +393,7 @@ static void a_count_of_more_than_is_there_takes_no_memory(void **state)
     expect_little_memory(SUMAC_VALUE_LIST, 4096, 4096, pack_lie, false);
 }
 
-static void a_value_of_too_many_is_not_packed(void **state)
+TEST(a_value_of_too_many_is_not_packed)
 {
     struct sumac_value **items = calloc(PACK_VALUES_MAX, sizeof *items);
 
@@ -416,7 +408,7 @@ static void a_value_of_too_many_is_not_packed(void **state)
 }
 
 /* A key that is too long is refused. Cut short, it could be the same as another key. */
-static void a_key_has_a_length(void **state)
+TEST(a_key_has_a_length)
 {
     static char key[SUMAC_VALUE_KEY_BYTES_MAX + 2];
 
@@ -436,7 +428,7 @@ static void a_key_has_a_length(void **state)
 }
 
 /* Workers compute with the rows of slices, so both tensors must have elements. */
-static void slices_without_elements_are_none(void **state)
+TEST(slices_without_elements_are_none)
 {
     const int64_t index = 0;
 
@@ -463,7 +455,7 @@ static void slices_without_elements_are_none(void **state)
 }
 
 /* Whatever there is no memory for: that is the status, and nothing is kept. */
-static void no_memory_is_told_from_no_value(void **state)
+TEST(no_memory_is_told_from_no_value)
 {
     struct sumac_value *value = everything(), *back = NULL;
     struct pack pack = {.bytes = NULL};
@@ -485,23 +477,4 @@ static void no_memory_is_told_from_no_value(void **state)
     sumac_value_unref(value);
     sumac_value_unref(back);
     pack_deinit(&pack);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_comes_back_as_it_was),
-        cmocka_unit_test(elements_may_stay_behind),
-        cmocka_unit_test(bytes_of_strangers_are_a_value_or_none),
-        cmocka_unit_test(what_is_too_deep_or_too_many_is_none),
-        cmocka_unit_test(the_values_within_a_value_are_counted_together),
-        cmocka_unit_test(reading_takes_memory_in_proportion_to_the_bytes),
-        cmocka_unit_test(a_count_of_more_than_is_there_takes_no_memory),
-        cmocka_unit_test(a_value_of_too_many_is_not_packed),
-        cmocka_unit_test(a_key_has_a_length),
-        cmocka_unit_test(slices_without_elements_are_none),
-        cmocka_unit_test(no_memory_is_told_from_no_value),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

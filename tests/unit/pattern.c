@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.c (test) -- words that name variables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "pattern.h"
 
-static void a_word_that_was_given_before_is_dropped_and_the_others_stay_in_order(void **state)
+TEST(a_word_that_was_given_before_is_dropped_and_the_others_stay_in_order)
 {
     char a[] = "a", again[] = "a", b[] = "b", c[] = "c", b_again[] = "b";
     char *words[] = {a, again, b, c, b_again, a};
@@ -22,7 +17,7 @@ static void a_word_that_was_given_before_is_dropped_and_the_others_stay_in_order
     assert_int_equal(pattern_drop_repeated(words, 0), 0);
 }
 
-static void a_star_or_a_question_mark_makes_a_pattern(void **state)
+TEST(a_star_or_a_question_mark_makes_a_pattern)
 {
     assert_true(pattern_is_one("w*"));
     assert_true(pattern_is_one("?"));
@@ -30,7 +25,7 @@ static void a_star_or_a_question_mark_makes_a_pattern(void **state)
     assert_false(pattern_is_one(""));
 }
 
-static void a_word_names_a_variable_by_its_letters_or_as_a_pattern(void **state)
+TEST(a_word_names_a_variable_by_its_letters_or_as_a_pattern)
 {
     assert_true(pattern_matches("layer*", "layer1/kernel"));
     assert_true(pattern_matches("w?", "w1"));
@@ -40,15 +35,4 @@ static void a_word_names_a_variable_by_its_letters_or_as_a_pattern(void **state)
     assert_false(pattern_matches("w[0]", "w0"));
     assert_false(pattern_matches("w", "w1"));
     assert_false(pattern_matches("w?", "w"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_word_that_was_given_before_is_dropped_and_the_others_stay_in_order),
-        cmocka_unit_test(a_star_or_a_question_mark_makes_a_pattern),
-        cmocka_unit_test(a_word_names_a_variable_by_its_letters_or_as_a_pattern),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

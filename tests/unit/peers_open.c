@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers_open.c (test) -- which workers are in step, and under which name: what there is of it
  * before the first call. The linker hands what is asked of the client to these. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "members.h"
 #include "sumac/strategy.h"
 
@@ -57,7 +51,7 @@ opened(struct sumac_strategy_options options, struct sumac_strategy **strategy)
     return sumac_strategy_create(&options, strategy, &error);
 }
 
-static void workers_are_those_that_are_listed_with_their_jobs(void **state)
+TEST(workers_are_those_that_are_listed_with_their_jobs)
 {
     char job[] = "chief";
     const struct sumac_member workers[] = {{job, 0}, {"worker", 3}, {"evaluator", 0}};
@@ -81,7 +75,7 @@ static void workers_are_those_that_are_listed_with_their_jobs(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_makes_no_group_is_refused(void **state)
+TEST(what_makes_no_group_is_refused)
 {
     static char longest[202];
     static const char *const names[] = {"", "a\nb", "\xff", longest};
@@ -108,7 +102,7 @@ static void what_makes_no_group_is_refused(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void replicas_of_all_workers_together_have_a_most(void **state)
+TEST(replicas_of_all_workers_together_have_a_most)
 {
     struct sumac_strategy *strategy;
 
@@ -141,7 +135,7 @@ static enum sumac_status make_of_id(
     return SUMAC_OK;
 }
 
-static void a_workers_replicas_are_numbered_behind_those_of_the_ones_before(void **state)
+TEST(a_workers_replicas_are_numbered_behind_those_of_the_ones_before)
 {
     const struct sumac_run_options step = {.function = note_ids};
     struct sumac_strategy *strategy;
@@ -164,16 +158,4 @@ static void a_workers_replicas_are_numbered_behind_those_of_the_ones_before(void
     sumac_value_unref(made);
     sumac_value_unref(local);
     sumac_strategy_destroy(strategy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_are_those_that_are_listed_with_their_jobs),
-        cmocka_unit_test(what_makes_no_group_is_refused),
-        cmocka_unit_test(replicas_of_all_workers_together_have_a_most),
-        cmocka_unit_test(a_workers_replicas_are_numbered_behind_those_of_the_ones_before),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* placement.c -- partitioners and round-robin placement. The cases of
  * tests/conformance/partition.json are run beside this. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "placement.h"
 
 static struct sumac_shape shape_of(uint32_t rank, uint64_t rows, uint64_t columns)
@@ -25,7 +19,7 @@ static uint64_t count_of(const struct placement_rule *rule, uint64_t rows, uint6
     return count;
 }
 
-static void fixed_shards_are_never_more_than_the_rows(void **state)
+TEST(fixed_shards_are_never_more_than_the_rows)
 {
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
 
@@ -35,7 +29,7 @@ static void fixed_shards_are_never_more_than_the_rows(void **state)
     assert_int_equal(count_of(&rule, 3, 3), 3);
 }
 
-static void min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum(void **state)
+TEST(min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum)
 {
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
 
@@ -45,14 +39,14 @@ static void min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum(vo
     assert_int_equal(count_of(&rule, 6, 1), 3); /* 24 bytes / 10, rounded up: 8 bytes each */
 }
 
-static void min_size_makes_one_shard_unless_more_are_allowed(void **state)
+TEST(min_size_makes_one_shard_unless_more_are_allowed)
 {
     const struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
 
     assert_int_equal(count_of(&rule, 1000000, 10), 1);
 }
 
-static void the_cap_of_max_size_breaks_its_limit(void **state)
+TEST(the_cap_of_max_size_breaks_its_limit)
 {
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
 
@@ -63,7 +57,7 @@ static void the_cap_of_max_size_breaks_its_limit(void **state)
     assert_int_equal(count_of(&rule, 6, 1), 2);
 }
 
-static void a_scalar_and_a_variable_without_rows_are_not_split(void **state)
+TEST(a_scalar_and_a_variable_without_rows_are_not_split)
 {
     const struct sumac_shape scalar = shape_of(0, 0, 0);
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
@@ -76,7 +70,7 @@ static void a_scalar_and_a_variable_without_rows_are_not_split(void **state)
     assert_int_equal(count_of(&rule, 0, 3), 1);
 }
 
-static void a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_refused(void **state)
+TEST(a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_refused)
 {
     wire_partitioner message = WIRE_PARTITIONER_INIT; /* given */
     struct placement_rule rule;
@@ -100,7 +94,7 @@ static void a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_re
     assert_int_equal(count, 77);
 }
 
-static void max_size_takes_its_bytes_and_a_cap_of_shards(void **state)
+TEST(max_size_takes_its_bytes_and_a_cap_of_shards)
 {
     wire_partitioner message = WIRE_PARTITIONER_INIT;
     struct placement_rule rule;
@@ -114,7 +108,7 @@ static void max_size_takes_its_bytes_and_a_cap_of_shards(void **state)
     assert_int_equal(rule.max_shards, 3);
 }
 
-static void fixed_shards_without_a_number_is_refused(void **state)
+TEST(fixed_shards_without_a_number_is_refused)
 {
     wire_partitioner message = WIRE_PARTITIONER_INIT;
     struct placement_rule rule;
@@ -131,7 +125,7 @@ static void fixed_shards_without_a_number_is_refused(void **state)
     assert_non_null(strstr(error.text, "num_shards"));
 }
 
-static void the_first_shards_have_the_rows_that_are_left_over(void **state)
+TEST(the_first_shards_have_the_rows_that_are_left_over)
 {
     const uint64_t firsts[] = {0, 3, 6, 8};
     const uint64_t counts[] = {3, 3, 2, 2};
@@ -143,7 +137,7 @@ static void the_first_shards_have_the_rows_that_are_left_over(void **state)
     }
 }
 
-static void variables_and_shards_take_their_turns_on_the_ps_alike(void **state)
+TEST(variables_and_shards_take_their_turns_on_the_ps_alike)
 {
     uint64_t counter = 0;
 
@@ -153,16 +147,15 @@ static void variables_and_shards_take_their_turns_on_the_ps_alike(void **state)
     assert_int_equal(placement_next_ps(&counter, 3), 0);
 }
 
-static void of_the_ps_with_the_fewest_bytes_the_first_is_next(void **state)
+TEST(of_the_ps_with_the_fewest_bytes_the_first_is_next)
 {
-
     assert_int_equal(placement_least_ps((const uint64_t[]){5, 3, 3, 4}, 4), 1);
     assert_int_equal(placement_least_ps((const uint64_t[]){0, 0, 0}, 3), 0);
     assert_int_equal(placement_least_ps((const uint64_t[]){UINT64_MAX, 7}, 2), 1);
     assert_int_equal(placement_least_ps((const uint64_t[]){9}, 1), 0);
 }
 
-static void a_row_that_is_larger_than_a_shard_may_be_has_its_own(void **state)
+TEST(a_row_that_is_larger_than_a_shard_may_be_has_its_own)
 {
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
 
@@ -171,7 +164,7 @@ static void a_row_that_is_larger_than_a_shard_may_be_has_its_own(void **state)
     assert_int_equal(count_of(&rule, 10, 3), 10); /* rows of 12 bytes */
 }
 
-static void rows_of_no_bytes_are_one_shard(void **state)
+TEST(rows_of_no_bytes_are_one_shard)
 {
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE),
                           other = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
@@ -184,7 +177,7 @@ static void rows_of_no_bytes_are_one_shard(void **state)
 }
 
 /* The other parameters are right. */
-static void each_parameter_of_a_kind_is_at_least_1(void **state)
+TEST(each_parameter_of_a_kind_is_at_least_1)
 {
     static const uint32_t kinds[] = {
         WIRE_PARTITIONER_FIXED_SHARDS, WIRE_PARTITIONER_MIN_SIZE, WIRE_PARTITIONER_MIN_SIZE,
@@ -213,26 +206,4 @@ static void each_parameter_of_a_kind_is_at_least_1(void **state)
         }
         assert_int_equal(count, 2);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed_shards_are_never_more_than_the_rows),
-        cmocka_unit_test(min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum),
-        cmocka_unit_test(min_size_makes_one_shard_unless_more_are_allowed),
-        cmocka_unit_test(the_cap_of_max_size_breaks_its_limit),
-        cmocka_unit_test(a_scalar_and_a_variable_without_rows_are_not_split),
-        cmocka_unit_test(a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_refused),
-        cmocka_unit_test(max_size_takes_its_bytes_and_a_cap_of_shards),
-        cmocka_unit_test(fixed_shards_without_a_number_is_refused),
-        cmocka_unit_test(each_parameter_of_a_kind_is_at_least_1),
-        cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
-        cmocka_unit_test(variables_and_shards_take_their_turns_on_the_ps_alike),
-        cmocka_unit_test(of_the_ps_with_the_fewest_bytes_the_first_is_next),
-        cmocka_unit_test(a_row_that_is_larger_than_a_shard_may_be_has_its_own),
-        cmocka_unit_test(rows_of_no_bytes_are_one_shard),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

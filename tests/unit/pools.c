@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pools.c -- memory by size, maps of ids and of keys, and lists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "id_map.h"
 #include "key_map.h"
 #include "list.h"
@@ -62,7 +54,7 @@ static int end(void **state)
 
 /* ---- pools ---- */
 
-static void sizes_are_rounded_up_by_an_eighth_at_most(void **state)
+FIXTURE_TEST(sizes_are_rounded_up_by_an_eighth_at_most, struct fixture *fixture, begin, end)
 {
     for (size_t bytes = 513; bytes <= 8u << 20; bytes += bytes / 7) {
         assert_true(sized_pool_bytes(bytes) >= bytes);
@@ -73,9 +65,8 @@ static void sizes_are_rounded_up_by_an_eighth_at_most(void **state)
     assert_int_equal(sized_pool_bytes(1), 64);
 }
 
-static void what_is_given_back_is_taken_again(void **state)
+FIXTURE_TEST(what_is_given_back_is_taken_again, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct sized_pool pool;
 
     sized_pool_init(&pool, &fixture->memory, 1u << 19);
@@ -89,9 +80,8 @@ static void what_is_given_back_is_taken_again(void **state)
     sized_pool_deinit(&pool);
 }
 
-static void no_more_than_the_bound_is_kept(void **state)
+FIXTURE_TEST(no_more_than_the_bound_is_kept, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct sized_pool pool;
 
     sized_pool_init(&pool, &fixture->memory, 150000);
@@ -104,9 +94,8 @@ static void no_more_than_the_bound_is_kept(void **state)
     sized_pool_deinit(&pool);
 }
 
-static void what_was_trimmed_is_taken_of_the_source_again(void **state)
+FIXTURE_TEST(what_was_trimmed_is_taken_of_the_source_again, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct sized_pool pool;
 
     sized_pool_init(&pool, &fixture->memory, 1u << 19);
@@ -122,9 +111,8 @@ static void what_was_trimmed_is_taken_of_the_source_again(void **state)
 }
 
 /* No taker pays for all that is spare. */
-static void each_taker_gives_eight_spare_pieces_back(void **state)
+FIXTURE_TEST(each_taker_gives_eight_spare_pieces_back, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct sized_pool pool;
     void *pieces[20];
 
@@ -143,9 +131,9 @@ static void each_taker_gives_eight_spare_pieces_back(void **state)
 }
 
 /* 1000 objects of every small size, one size after the other. */
-static void what_is_given_back_of_small_sizes_is_given_to_the_source(void **state)
+FIXTURE_TEST(
+    what_is_given_back_of_small_sizes_is_given_to_the_source, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     static void *objects[1000];
     struct sized_pool pool;
 
@@ -165,9 +153,8 @@ static void what_is_given_back_of_small_sizes_is_given_to_the_source(void **stat
 }
 
 /* One of each slab stays in use, and what is beside it is taken again. */
-static void a_slab_of_which_something_is_in_use_is_used_again(void **state)
+FIXTURE_TEST(a_slab_of_which_something_is_in_use_is_used_again, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     static void *objects[1000];
     struct sized_pool pool;
 
@@ -191,9 +178,9 @@ static void a_slab_of_which_something_is_in_use_is_used_again(void **state)
 }
 
 /* The bound sinks while something is kept: whoever wants another size does not add to it. */
-static void what_is_spare_beyond_the_bound_goes_before_more_is_taken(void **state)
+FIXTURE_TEST(
+    what_is_spare_beyond_the_bound_goes_before_more_is_taken, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct sized_pool pool;
 
     sized_pool_init(&pool, &fixture->memory, 300000);
@@ -210,10 +197,11 @@ static void what_is_spare_beyond_the_bound_goes_before_more_is_taken(void **stat
 /* ---- holes: one object stays in each slab, size after size, and what is between serves no other
  * size */
 
-static void a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs(void **state)
+FIXTURE_TEST(
+    a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs, struct fixture *fixture,
+    begin, end)
 {
     enum { BOUND = 4 << 20, OBJECTS = BOUND / 64 };
-    struct fixture *fixture = *state;
     struct sized_pool pool;
     static void *objects[OBJECTS], *kept[OBJECTS];
     static size_t kept_bytes[OBJECTS];
@@ -254,10 +242,10 @@ static void a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs(vo
     assert_int_equal(fixture->bytes_taken, before); /* nothing is kept when nothing is in use */
 }
 
-static void a_pool_may_hold_as_much_as_its_bound_and_no_byte_more(void **state)
+FIXTURE_TEST(
+    a_pool_may_hold_as_much_as_its_bound_and_no_byte_more, struct fixture *fixture, begin, end)
 {
     enum { BYTES = 16 << 20 };
-    struct fixture *fixture = *state;
     struct sized_pool pool;
     sized_pool_init(&pool, &fixture->memory, 0);
     pool.held_bytes_max = BYTES;
@@ -316,9 +304,8 @@ struct held {
 };
 
 /* Sizes are mixed, and memory goes back to the source in each of the three ways. */
-static void whatever_is_taken_and_given_the_counters_hold(void **state)
+FIXTURE_TEST(whatever_is_taken_and_given_the_counters_hold, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct sized_pool pool;
     struct held held[HELD_MAX] = {{0}};
     uint32_t random = 1;
@@ -369,9 +356,8 @@ static void whatever_is_taken_and_given_the_counters_hold(void **state)
 
 /* ---- ids ---- */
 
-static void a_map_of_few_ids_is_small_again(void **state)
+FIXTURE_TEST(a_map_of_few_ids_is_small_again, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct id_map map;
     uint8_t thing;
 
@@ -388,9 +374,8 @@ static void a_map_of_few_ids_is_small_again(void **state)
     id_map_deinit(&map);
 }
 
-static void ids_are_found_until_they_are_removed(void **state)
+FIXTURE_TEST(ids_are_found_until_they_are_removed, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct id_map map;
 
     enum { ids = 5000 };
@@ -410,10 +395,9 @@ static void ids_are_found_until_they_are_removed(void **state)
 
 /* Nothing is lost, found twice, or found again, whatever is put and removed while the entries of a
  * map that grows or shrinks are on their way. */
-static void ids_are_found_while_the_map_changes_its_size(void **state)
+FIXTURE_TEST(ids_are_found_while_the_map_changes_its_size, struct fixture *fixture, begin, end)
 {
     enum { ids = 3000, changes = 60000 };
-    struct fixture *fixture = *state;
     struct id_map map;
     uint8_t *there[ids] = {0};
     uint8_t things[2];
@@ -450,10 +434,10 @@ static void ids_are_found_while_the_map_changes_its_size(void **state)
 }
 
 /* Of a map of a hundred thousand, none clears or brings over more than a few places. */
-static void a_put_and_a_remove_clear_and_bring_over_a_few_places(void **state)
+FIXTURE_TEST(
+    a_put_and_a_remove_clear_and_bring_over_a_few_places, struct fixture *fixture, begin, end)
 {
     enum { ids = 100000 };
-    struct fixture *fixture = *state;
     struct id_map map;
     uint8_t thing;
 
@@ -502,9 +486,8 @@ static struct thing *get(const struct key_map *map, const char *name)
 }
 
 /* The first two have the same hash (where words are little-endian). */
-static void two_keys_of_one_hash_are_two_things(void **state)
+FIXTURE_TEST(two_keys_of_one_hash_are_two_things, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     static const char *const names[] = {"the_nameeE2FefJ9", "4-8NXIr35On5uf5q", "W"};
     struct thing things[3] = {0};
 
@@ -523,9 +506,8 @@ static void two_keys_of_one_hash_are_two_things(void **state)
     }
 }
 
-static void a_key_is_all_of_its_bytes(void **state)
+FIXTURE_TEST(a_key_is_all_of_its_bytes, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct thing short_one = {0}, long_one = {0};
     struct key_map map;
 
@@ -541,9 +523,10 @@ static void a_key_is_all_of_its_bytes(void **state)
 }
 
 /* A variable that is deleted stays for a moment beside the new one of its name. */
-static void of_two_of_one_key_the_later_is_found_and_each_is_removed_alone(void **state)
+FIXTURE_TEST(
+    of_two_of_one_key_the_later_is_found_and_each_is_removed_alone, struct fixture *fixture, begin,
+    end)
 {
-    struct fixture *fixture = *state;
     struct thing old = {0}, fresh = {0};
     struct key_map map;
 
@@ -560,10 +543,8 @@ static void of_two_of_one_key_the_later_is_found_and_each_is_removed_alone(void 
 }
 
 /* The one in the middle has another before it and another behind it. */
-static void of_three_of_one_key_each_is_removed_alone(void **state)
+FIXTURE_TEST(of_three_of_one_key_each_is_removed_alone, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
-
     for (size_t removed = 0; removed < 3; removed++) {
         struct thing things[3] = {0};
         struct key_map map;
@@ -586,9 +567,8 @@ static void of_three_of_one_key_each_is_removed_alone(void **state)
     }
 }
 
-static void a_key_that_there_is_no_memory_for_changes_nothing(void **state)
+FIXTURE_TEST(a_key_that_there_is_no_memory_for_changes_nothing, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct thing thing = {.by_name = {.key = "W", .key_bytes = 1, .value = &thing}};
     struct key_map map;
 
@@ -623,7 +603,7 @@ static void assert_row(const struct row *row, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void items_are_put_at_both_ends_and_between(void **state)
+FIXTURE_TEST(items_are_put_at_both_ends_and_between, struct fixture *fixture, begin, end)
 {
     struct thing things[] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
     struct row row = {0};
@@ -637,7 +617,7 @@ static void items_are_put_at_both_ends_and_between(void **state)
     assert_row(&row, "0 1 2 3 ");
 }
 
-static void any_item_is_removed(void **state)
+FIXTURE_TEST(any_item_is_removed, struct fixture *fixture, begin, end)
 {
     static const char *const left[] = {"1 2 ", "0 2 ", "0 1 "};
 
@@ -657,42 +637,4 @@ static void any_item_is_removed(void **state)
                 LIST_REMOVE(&row, &things[i], in_row);
         assert_row(&row, "");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sizes_are_rounded_up_by_an_eighth_at_most, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_given_back_is_taken_again, begin, end),
-        cmocka_unit_test_setup_teardown(what_was_trimmed_is_taken_of_the_source_again, begin, end),
-        cmocka_unit_test_setup_teardown(each_taker_gives_eight_spare_pieces_back, begin, end),
-        cmocka_unit_test_setup_teardown(no_more_than_the_bound_is_kept, begin, end),
-        cmocka_unit_test_setup_teardown(
-            what_is_given_back_of_small_sizes_is_given_to_the_source, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_slab_of_which_something_is_in_use_is_used_again, begin, end),
-        cmocka_unit_test_setup_teardown(
-            what_is_spare_beyond_the_bound_goes_before_more_is_taken, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_pool_may_hold_as_much_as_its_bound_and_no_byte_more, begin, end),
-        cmocka_unit_test_setup_teardown(whatever_is_taken_and_given_the_counters_hold, begin, end),
-        cmocka_unit_test_setup_teardown(a_map_of_few_ids_is_small_again, begin, end),
-        cmocka_unit_test_setup_teardown(ids_are_found_while_the_map_changes_its_size, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_put_and_a_remove_clear_and_bring_over_a_few_places, begin, end),
-        cmocka_unit_test_setup_teardown(ids_are_found_until_they_are_removed, begin, end),
-        cmocka_unit_test_setup_teardown(two_keys_of_one_hash_are_two_things, begin, end),
-        cmocka_unit_test_setup_teardown(a_key_is_all_of_its_bytes, begin, end),
-        cmocka_unit_test_setup_teardown(
-            of_two_of_one_key_the_later_is_found_and_each_is_removed_alone, begin, end),
-        cmocka_unit_test_setup_teardown(of_three_of_one_key_each_is_removed_alone, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_key_that_there_is_no_memory_for_changes_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(items_are_put_at_both_ends_and_between, begin, end),
-        cmocka_unit_test_setup_teardown(any_item_is_removed, begin, end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

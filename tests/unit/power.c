@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* power.c (test) -- x^y at the ends of what a float64 holds. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "power.h"
 
-static void a_power_is_right_to_the_ends_of_its_type(void **state)
+TEST(a_power_is_right_to_the_ends_of_its_type)
 {
     static const struct {
         double x, y, power;
@@ -32,11 +27,4 @@ static void a_power_is_right_to_the_ends_of_its_type(void **state)
         if (!(power <= known[i].power * (1 + 0x1p-40) && power >= known[i].power * (1 - 0x1p-40)))
             fail_msg("%g to the %g is %g", known[i].x, known[i].y, power);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_power_is_right_to_the_ends_of_its_type)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print_array.c -- what NumPy 1.24 printed for the same values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 
 #include "print_array.h"
@@ -45,7 +39,7 @@ static void prints(
 #define VECTOR(count) ((struct sumac_shape){.extent = {(count)}, .rank = 1})
 #define MATRIX(rows, columns) ((struct sumac_shape){.extent = {(rows), (columns)}, .rank = 2})
 
-static void floats_have_the_fewest_digits_that_tell_them_apart(void **state)
+TEST(floats_have_the_fewest_digits_that_tell_them_apart)
 {
     float values[] = {1, 0.1f, -2.5f, 100};
 
@@ -54,14 +48,14 @@ static void floats_have_the_fewest_digits_that_tell_them_apart(void **state)
     prints(thirds, sizeof thirds, SUMAC_FLOAT64, VECTOR(2), "[0.33333333 2.        ]\n");
 }
 
-static void numbers_of_a_column_have_their_points_below_each_other(void **state)
+TEST(numbers_of_a_column_have_their_points_below_each_other)
 {
     float values[] = {1.25f, 2, 1.25f, 2};
 
     prints(values, sizeof values, SUMAC_FLOAT32, MATRIX(2, 2), "[[1.25 2.  ]\n [1.25 2.  ]]\n");
 }
 
-static void a_wide_range_is_written_with_exponents(void **state)
+TEST(a_wide_range_is_written_with_exponents)
 {
     float values[] = {1e-5f, 1, 12345};
 
@@ -75,14 +69,14 @@ static void a_wide_range_is_written_with_exponents(void **state)
     prints(small, sizeof small, SUMAC_FLOAT64, VECTOR(2), "[0.0001 0.01  ]\n");
 }
 
-static void what_is_not_finite_has_a_name(void **state)
+TEST(what_is_not_finite_has_a_name)
 {
     double values[] = {(double)NAN, (double)-INFINITY, (double)INFINITY, 1};
 
     prints(values, sizeof values, SUMAC_FLOAT64, VECTOR(4), "[ nan -inf  inf   1.]\n");
 }
 
-static void integers_and_bools_are_aligned(void **state)
+TEST(integers_and_bools_are_aligned)
 {
     int32_t numbers[] = {1, -20, 300, 4};
 
@@ -91,14 +85,14 @@ static void integers_and_bools_are_aligned(void **state)
     prints(truths, sizeof truths, SUMAC_BOOL, VECTOR(2), "[ True False]\n");
 }
 
-static void a_scalar_has_no_brackets(void **state)
+TEST(a_scalar_has_no_brackets)
 {
     double value = 5695;
 
     prints(&value, sizeof value, SUMAC_FLOAT64, (struct sumac_shape){.rank = 0}, "5695.\n");
 }
 
-static void nothing_is_an_empty_list(void **state)
+TEST(nothing_is_an_empty_list)
 {
     float none[1] = {0};
 
@@ -106,7 +100,7 @@ static void nothing_is_an_empty_list(void **state)
     prints(none, 0, SUMAC_FLOAT32, MATRIX(2, 0), "[]\n");
 }
 
-static void lines_end_before_75_characters(void **state)
+TEST(lines_end_before_75_characters)
 {
     int64_t values[30];
 
@@ -135,7 +129,7 @@ static void lines_end_before_75_characters(void **state)
         "   174 175 176 177 178 179]]]\n");
 }
 
-static void no_line_ends_with_blanks(void **state)
+TEST(no_line_ends_with_blanks)
 {
     float values[20];
 
@@ -147,7 +141,7 @@ static void no_line_ends_with_blanks(void **state)
         " 1.25 2.   1.25 2.   1.25 2.  ]\n");
 }
 
-static void of_a_thousand_all_are_shown(void **state)
+TEST(of_a_thousand_all_are_shown)
 {
     static int8_t values[1001];
     const struct sumac_shape thousand = VECTOR(1000);
@@ -158,7 +152,7 @@ static void of_a_thousand_all_are_shown(void **state)
     prints(values, sizeof values, SUMAC_INT8, VECTOR(1001), "[0 0 0 ... 0 0 0]\n");
 }
 
-static void of_more_than_a_thousand_the_edges_are_shown(void **state)
+TEST(of_more_than_a_thousand_the_edges_are_shown)
 {
     static int16_t values[7 * 200];
 
@@ -176,7 +170,7 @@ static void of_more_than_a_thousand_the_edges_are_shown(void **state)
 }
 
 /* Nothing would be left out in the place of the dots. */
-static void an_axis_of_both_edges_alone_is_shown_whole(void **state)
+TEST(an_axis_of_both_edges_alone_is_shown_whole)
 {
     static int16_t values[6 * 200];
 
@@ -190,24 +184,4 @@ static void an_axis_of_both_edges_alone_is_shown_whole(void **state)
         " [ 600  601  602 ...  797  798  799]\n"
         " [ 800  801  802 ...  997  998  999]\n"
         " [1000 1001 1002 ... 1197 1198 1199]]\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats_have_the_fewest_digits_that_tell_them_apart),
-        cmocka_unit_test(numbers_of_a_column_have_their_points_below_each_other),
-        cmocka_unit_test(a_wide_range_is_written_with_exponents),
-        cmocka_unit_test(what_is_not_finite_has_a_name),
-        cmocka_unit_test(integers_and_bools_are_aligned),
-        cmocka_unit_test(a_scalar_has_no_brackets),
-        cmocka_unit_test(nothing_is_an_empty_list),
-        cmocka_unit_test(lines_end_before_75_characters),
-        cmocka_unit_test(no_line_ends_with_blanks),
-        cmocka_unit_test(of_a_thousand_all_are_shown),
-        cmocka_unit_test(of_more_than_a_thousand_the_edges_are_shown),
-        cmocka_unit_test(an_axis_of_both_edges_alone_is_shown_whole),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

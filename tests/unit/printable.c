@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* printable.c -- the strings of a message, made safe for a terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "wire.h"
 
-static void every_string_of_a_message_becomes_a_printable_line(void **state)
+TEST(every_string_of_a_message_becomes_a_printable_line)
 {
     char address[] = "a\x1b[2J\nb:5", worker[] = "w\r", name[] = "v\xc2\x9b";
     char *addresses[] = {address};
@@ -33,7 +28,7 @@ static void every_string_of_a_message_becomes_a_printable_line(void **state)
     assert_string_equal(name, "v??");
 }
 
-static void the_text_of_a_function_keeps_its_lines(void **state)
+TEST(the_text_of_a_function_keeps_its_lines)
 {
     char text[] = "a = g\n\x1b[2J\n", name[] = "f\n";
     wire_known_function function = WIRE_KNOWN_FUNCTION_INIT;
@@ -45,14 +40,4 @@ static void the_text_of_a_function_keeps_its_lines(void **state)
 
     assert_string_equal(text, "a = g\n?[2J\n");
     assert_string_equal(name, "f?");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_string_of_a_message_becomes_a_printable_line),
-        cmocka_unit_test(the_text_of_a_function_keeps_its_lines),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

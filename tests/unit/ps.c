@@ -4,15 +4,8 @@
  *
  * The process itself is tested by tests/process.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,7 +18,7 @@
 /* The table never looks into its calls. */
 static struct rpc_call *call_at(char *place) { return (struct rpc_call *)(void *)place; }
 
-static void a_number_is_never_used_again(void **state)
+TEST(a_number_is_never_used_again)
 {
     struct ps_links links;
 
@@ -46,7 +39,7 @@ static void a_number_is_never_used_again(void **state)
     ps_links_deinit(&links);
 }
 
-static void a_full_table_takes_no_more_until_one_goes(void **state)
+TEST(a_full_table_takes_no_more_until_one_goes)
 {
     struct ps_links links;
 
@@ -65,7 +58,7 @@ static void a_full_table_takes_no_more_until_one_goes(void **state)
     ps_links_deinit(&links);
 }
 
-static void long_pulls_take_turns(void **state)
+TEST(long_pulls_take_turns)
 {
     struct ps_turns turns = {0};
     struct ps_link links[3] = {{0}};
@@ -86,7 +79,7 @@ static void long_pulls_take_turns(void **state)
 }
 
 /* Of thousands that are answered at once, so many go before what else has arrived is heard. */
-static void short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_network(void **state)
+TEST(short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_network)
 {
     struct ps_turns turns = {0};
     struct ps_link reader = {.is_stream = true, .stream_kind = LANE_STREAM_PULL};
@@ -106,7 +99,7 @@ static void short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_netw
     }
 }
 
-static void short_answers_and_a_long_pull_alone_wait_for_no_turn(void **state)
+TEST(short_answers_and_a_long_pull_alone_wait_for_no_turn)
 {
     struct ps_turns turns = {0};
     struct ps_link reader = {.is_stream = true, .stream_kind = LANE_STREAM_PULL}, other = {0};
@@ -125,7 +118,7 @@ static void short_answers_and_a_long_pull_alone_wait_for_no_turn(void **state)
     assert_false(ps_turns_wait(&turns, &reader));
 }
 
-static void who_goes_leaves_the_queue(void **state)
+TEST(who_goes_leaves_the_queue)
 {
     for (size_t gone = 0; gone < 3; gone++) {
         struct ps_turns turns = {0};
@@ -146,7 +139,7 @@ static void who_goes_leaves_the_queue(void **state)
     }
 }
 
-static void a_log_line_has_its_time_and_its_ps(void **state)
+TEST(a_log_line_has_its_time_and_its_ps)
 {
     char line[128];
 
@@ -159,7 +152,7 @@ static void a_log_line_has_its_time_and_its_ps(void **state)
     assert_string_equal(line, "2026-11-21T14:02:03.123Z ps 0: ps 3 is lost\n");
 }
 
-static void a_long_log_line_is_cut_and_still_ends(void **state)
+TEST(a_long_log_line_is_cut_and_still_ends)
 {
     char text[200], line[64];
 
@@ -173,7 +166,7 @@ static void a_long_log_line_is_cut_and_still_ends(void **state)
     assert_int_equal(line[bytes], '\0');
 }
 
-static void a_log_line_is_one_printable_line_whatever_a_peer_said(void **state)
+TEST(a_log_line_is_one_printable_line_whatever_a_peer_said)
 {
     char line[128];
 
@@ -187,7 +180,7 @@ static void a_log_line_is_one_printable_line_whatever_a_peer_said(void **state)
 }
 
 /* And nobody finds them in its memory. */
-static void random_bits_go_on_after_a_page(void **state)
+TEST(random_bits_go_on_after_a_page)
 {
     static struct ps_random random;
 
@@ -206,7 +199,7 @@ static void random_bits_go_on_after_a_page(void **state)
 }
 
 /* Both wait until they are asked for; a peer that has gone ends nobody. */
-static void signals_wait_and_a_broken_pipe_is_no_signal(void **state)
+TEST(signals_wait_and_a_broken_pipe_is_no_signal)
 {
     static struct ps ps;
     sigset_t before, blocked;
@@ -230,7 +223,7 @@ static void signals_wait_and_a_broken_pipe_is_no_signal(void **state)
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
 }
 
-static void a_ps_that_does_not_come_to_its_end_exits_all_the_same(void **state)
+TEST(a_ps_that_does_not_come_to_its_end_exits_all_the_same)
 {
     const pid_t child = fork();
 
@@ -246,7 +239,7 @@ static void a_ps_that_does_not_come_to_its_end_exits_all_the_same(void **state)
 }
 
 /* As a parent process may leave it: a mask outlives the exec. */
-static void a_blocked_alarm_does_not_keep_a_ps_from_its_end(void **state)
+TEST(a_blocked_alarm_does_not_keep_a_ps_from_its_end)
 {
     const pid_t child = fork();
 
@@ -265,7 +258,7 @@ static void a_blocked_alarm_does_not_keep_a_ps_from_its_end(void **state)
     assert_int_equal(WEXITSTATUS(status), 143); /* then */
 }
 
-static void a_ps_that_has_come_to_its_end_gives_its_caller_the_code(void **state)
+TEST(a_ps_that_has_come_to_its_end_gives_its_caller_the_code)
 {
     static struct ps ps;
     struct itimerval left;
@@ -278,7 +271,7 @@ static void a_ps_that_has_come_to_its_end_gives_its_caller_the_code(void **state
 }
 
 /* As nohup has it; else its terminal's end is a signal as others are. */
-static void a_hangup_that_is_ignored_stays_so(void **state)
+TEST(a_hangup_that_is_ignored_stays_so)
 {
     static struct ps ps;
     sigset_t before;
@@ -296,33 +289,9 @@ static void a_hangup_that_is_ignored_stays_so(void **state)
     assert_int_equal(sigaction(SIGHUP, &was, NULL), 0);
 }
 
-static void this_process_is_resident(void **state)
+TEST(this_process_is_resident)
 {
     assert_true(ps_resident_bytes() > 100000);
     assert_true(ps_memory_bytes() > ps_resident_bytes());
     assert_true(ps_processors() >= 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_is_never_used_again),
-        cmocka_unit_test(a_full_table_takes_no_more_until_one_goes),
-        cmocka_unit_test(long_pulls_take_turns),
-        cmocka_unit_test(short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_network),
-        cmocka_unit_test(short_answers_and_a_long_pull_alone_wait_for_no_turn),
-        cmocka_unit_test(who_goes_leaves_the_queue),
-        cmocka_unit_test(a_log_line_has_its_time_and_its_ps),
-        cmocka_unit_test(a_long_log_line_is_cut_and_still_ends),
-        cmocka_unit_test(a_log_line_is_one_printable_line_whatever_a_peer_said),
-        cmocka_unit_test(random_bits_go_on_after_a_page),
-        cmocka_unit_test(signals_wait_and_a_broken_pipe_is_no_signal),
-        cmocka_unit_test(a_ps_that_does_not_come_to_its_end_exits_all_the_same),
-        cmocka_unit_test(a_blocked_alarm_does_not_keep_a_ps_from_its_end),
-        cmocka_unit_test(a_ps_that_has_come_to_its_end_gives_its_caller_the_code),
-        cmocka_unit_test(a_hangup_that_is_ignored_stays_so),
-        cmocka_unit_test(this_process_is_resident),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_config.c -- what a ps makes of its options and its cluster. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <sys/resource.h>
 
 #include "ps_state.h"
@@ -50,7 +43,7 @@ static void drop(struct made *made)
     sumac_cluster_deinit(&made->cluster);
 }
 
-static void the_lane_is_told_all_ps_and_all_members(void **state)
+TEST(the_lane_is_told_all_ps_and_all_members)
 {
     struct made made = {.options = PS_OPTIONS_INIT};
 
@@ -72,7 +65,7 @@ static void the_lane_is_told_all_ps_and_all_members(void **state)
     drop(&made);
 }
 
-static void limits_left_out_have_their_defaults(void **state)
+TEST(limits_left_out_have_their_defaults)
 {
     struct made made = {.options = PS_OPTIONS_INIT};
 
@@ -103,7 +96,7 @@ static void limits_left_out_have_their_defaults(void **state)
 }
 
 /* Each has a value of its own, so that none can stand for another. */
-static void each_limit_is_the_option_of_its_name(void **state)
+TEST(each_limit_is_the_option_of_its_name)
 {
     struct made made = {
         .options = {
@@ -156,7 +149,7 @@ static void each_limit_is_the_option_of_its_name(void **state)
 }
 
 /* The last number that there is, and the one after it; of itself, and of another. */
-static void ps_are_numbered_up_to_their_bound(void **state)
+TEST(ps_are_numbered_up_to_their_bound)
 {
     for (uint32_t i = 0; i < 4; i++) {
         const uint32_t index = LANE_PS_MAX - 1 + i % 2;
@@ -180,7 +173,7 @@ static void ps_are_numbered_up_to_their_bound(void **state)
 }
 
 /* All but one processor, three at most: a ps shares its host with workers. */
-static void three_threads_compute_at_most_where_nothing_is_said(void **state)
+TEST(three_threads_compute_at_most_where_nothing_is_said)
 {
     const uint32_t expected[][2] = {{1, 0}, {2, 1}, {4, 3}, {5, 3}, {64, 3}};
 
@@ -197,7 +190,7 @@ static void three_threads_compute_at_most_where_nothing_is_said(void **state)
 }
 
 /* Those of one host share its memory. */
-static void a_ps_may_fill_its_share_of_the_memory(void **state)
+TEST(a_ps_may_fill_its_share_of_the_memory)
 {
     struct made made = {.options = PS_OPTIONS_INIT};
 
@@ -212,7 +205,7 @@ static void a_ps_may_fill_its_share_of_the_memory(void **state)
     drop(&made);
 }
 
-static void a_ps_whose_sessions_could_push_nothing_is_refused(void **state)
+TEST(a_ps_whose_sessions_could_push_nothing_is_refused)
 {
     struct made made = {.options = PS_OPTIONS_INIT};
 
@@ -243,7 +236,7 @@ static uint32_t sessions_of(const char *tf_config, uint32_t asked)
     return sessions_max;
 }
 
-static void there_is_a_place_for_every_listed_member_and_for_eight_observers(void **state)
+TEST(there_is_a_place_for_every_listed_member_and_for_eight_observers)
 {
     char workers[1024] = "";
 
@@ -277,7 +270,7 @@ static void configure_ps_3(const char *clusters, struct made *made)
 
 /* A ps that some map in the configuration leaves alone in its list waits to be told of the
  * others. */
-static void a_ps_that_is_told_only_itself_is_told_of_none(void **state)
+TEST(a_ps_that_is_told_only_itself_is_told_of_none)
 {
     struct made made;
 
@@ -290,7 +283,7 @@ static void a_ps_that_is_told_only_itself_is_told_of_none(void **state)
 }
 
 /* The workers are a map that names none of them yet. */
-static void the_members_that_it_is_told_are_not_all(void **state)
+TEST(the_members_that_it_is_told_are_not_all)
 {
     struct made made;
 
@@ -302,7 +295,7 @@ static void the_members_that_it_is_told_are_not_all(void **state)
 }
 
 /* It does not matter which of the jobs is not whole. */
-static void a_map_of_members_with_holes_is_not_all_of_them(void **state)
+TEST(a_map_of_members_with_holes_is_not_all_of_them)
 {
     static const struct {
         const char *jobs;
@@ -328,7 +321,7 @@ static void a_map_of_members_with_holes_is_not_all_of_them(void **state)
     }
 }
 
-static void as_many_members_begin_as_are_listed_or_as_it_is_told(void **state)
+TEST(as_many_members_begin_as_are_listed_or_as_it_is_told)
 {
     static const struct {
         const char *jobs;
@@ -364,7 +357,7 @@ static void as_many_members_begin_as_are_listed_or_as_it_is_told(void **state)
     }
 }
 
-static void a_quorum_is_of_members_that_are_known_and_does_without_those_that_are_lost(void **state)
+TEST(a_quorum_is_of_members_that_are_known_and_does_without_those_that_are_lost)
 {
     static const struct {
         const char *jobs;
@@ -407,7 +400,7 @@ static void a_quorum_is_of_members_that_are_known_and_does_without_those_that_ar
     }
 }
 
-static void a_sparse_map_of_ps_leaves_holes(void **state)
+TEST(a_sparse_map_of_ps_leaves_holes)
 {
     struct made made = {.options = PS_OPTIONS_INIT};
 
@@ -425,7 +418,7 @@ static void a_sparse_map_of_ps_leaves_holes(void **state)
     drop(&made);
 }
 
-static void a_port_that_is_given_goes_before_the_addresss(void **state)
+TEST(a_port_that_is_given_goes_before_the_addresss)
 {
     struct made made = {.options = PS_OPTIONS_INIT};
 
@@ -447,7 +440,7 @@ static void a_port_that_is_given_goes_before_the_addresss(void **state)
     drop(&made);
 }
 
-static void a_task_that_is_no_ps_is_refused(void **state)
+TEST(a_task_that_is_no_ps_is_refused)
 {
     static const char *const texts[] = {
         "", "{\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[\"b:1\"]},\"task\":{\"type\":\"worker\","
@@ -465,7 +458,7 @@ static void a_task_that_is_no_ps_is_refused(void **state)
 }
 
 /* Three ps, two workers and a chief: a ps hears from the five others. */
-static void fewer_connections_than_other_tasks_are_refused(void **state)
+TEST(fewer_connections_than_other_tasks_are_refused)
 {
     const char *const text =
         "{\"cluster\":{\"ps\":[\"a:1\",\"b:1\",\"c:1\"],\"chief\":[\"d:1\"],"
@@ -486,7 +479,7 @@ static void fewer_connections_than_other_tasks_are_refused(void **state)
 }
 
 /* A process that may open 256 files: what its own take is left out. */
-static void more_connections_than_there_are_descriptors_for_are_refused(void **state)
+TEST(more_connections_than_there_are_descriptors_for_are_refused)
 {
     struct rlimit before;
 
@@ -511,7 +504,7 @@ static void more_connections_than_there_are_descriptors_for_are_refused(void **s
 }
 
 /* Of very few descriptors half are its clients'. */
-static void of_few_descriptors_half_are_for_connections(void **state)
+TEST(of_few_descriptors_half_are_for_connections)
 {
     struct rlimit before;
     struct made made = {.options = PS_OPTIONS_INIT};
@@ -527,7 +520,7 @@ static void of_few_descriptors_half_are_for_connections(void **state)
     drop(&made);
 }
 
-static void calls_are_open_for_every_session_and_no_more_than_there_are_links(void **state)
+TEST(calls_are_open_for_every_session_and_no_more_than_there_are_links)
 {
     const struct {
         uint32_t sessions_max, given, calls_max; /* 0: refused */
@@ -555,7 +548,7 @@ static void calls_are_open_for_every_session_and_no_more_than_there_are_links(vo
 }
 
 /* Ports and numbers are compared; a name may lead to whatever address of this host. */
-static void a_ps_that_listens_where_its_listed_address_may_not_lead_is_found(void **state)
+TEST(a_ps_that_listens_where_its_listed_address_may_not_lead_is_found)
 {
     static const struct {
         const char *listed, *bind;
@@ -592,34 +585,4 @@ static void a_ps_that_listens_where_its_listed_address_may_not_lead_is_found(voi
         assert_int_equal(ps_config_listens_elsewhere(&options, rows[i].port), rows[i].elsewhere);
         sumac_cluster_deinit(&cluster);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_lane_is_told_all_ps_and_all_members),
-        cmocka_unit_test(limits_left_out_have_their_defaults),
-        cmocka_unit_test(each_limit_is_the_option_of_its_name),
-        cmocka_unit_test(ps_are_numbered_up_to_their_bound),
-        cmocka_unit_test(a_ps_may_fill_its_share_of_the_memory),
-        cmocka_unit_test(a_ps_whose_sessions_could_push_nothing_is_refused),
-        cmocka_unit_test(there_is_a_place_for_every_listed_member_and_for_eight_observers),
-        cmocka_unit_test(a_ps_that_is_told_only_itself_is_told_of_none),
-        cmocka_unit_test(the_members_that_it_is_told_are_not_all),
-        cmocka_unit_test(a_map_of_members_with_holes_is_not_all_of_them),
-        cmocka_unit_test(as_many_members_begin_as_are_listed_or_as_it_is_told),
-        cmocka_unit_test(
-            a_quorum_is_of_members_that_are_known_and_does_without_those_that_are_lost),
-        cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
-        cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
-        cmocka_unit_test(a_task_that_is_no_ps_is_refused),
-        cmocka_unit_test(a_ps_that_listens_where_its_listed_address_may_not_lead_is_found),
-        cmocka_unit_test(calls_are_open_for_every_session_and_no_more_than_there_are_links),
-        cmocka_unit_test(fewer_connections_than_other_tasks_are_refused),
-        cmocka_unit_test(of_few_descriptors_half_are_for_connections),
-        cmocka_unit_test(more_connections_than_there_are_descriptors_for_are_refused),
-        cmocka_unit_test(three_threads_compute_at_most_where_nothing_is_said),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

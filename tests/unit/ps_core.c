@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_core.c -- ps 0's lane and its controller: the stream between them is as any other, and breaks
  * as any other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "controller_state.h"
 #include "peer_state.h"
 #include "lane_talk.h"
@@ -103,7 +96,8 @@ static void join(struct ps_0 *ps, uint32_t index)
     call(ps, LANE_CALL_JOIN, &request.message.base);
 }
 
-static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(void **state)
+STATE_TEST(
+    a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 0);
 
@@ -117,7 +111,7 @@ static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(voi
     assert_int_equal(ps.talk->lane->controller->place, PLACE_CONTROLLER);
 }
 
-static void the_numbers_of_ps_0_are_its_controllers_too(void **state)
+STATE_TEST(the_numbers_of_ps_0_are_its_controllers_too, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -141,7 +135,8 @@ static void the_numbers_of_ps_0_are_its_controllers_too(void **state)
 
 /* The lane has no memory for a report, so it ends the stream; the controller gives its orders again
  * on the next one. */
-static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost(void **state)
+STATE_TEST(
+    a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     struct pool *const reports = &ps.talk->lane->peers->reports;
@@ -166,7 +161,7 @@ static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost
 }
 
 /* Nobody but its lane hears of a client that only pulls. */
-static void a_session_lives_by_what_the_lane_beside_reports(void **state)
+STATE_TEST(a_session_lives_by_what_the_lane_beside_reports, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
 
@@ -198,7 +193,7 @@ static void a_session_lives_by_what_the_lane_beside_reports(void **state)
 
 /* In the step's effects: first why, then the end, and the code is the one that the controller has
  * chosen. */
-static void ps_0_exits_when_its_lane_has_answered_the_end(void **state)
+STATE_TEST(ps_0_exits_when_its_lane_has_answered_the_end, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
@@ -263,7 +258,7 @@ static void expect_exit_when_time_to_terminate_is_over(struct ps_0 *ps)
 }
 
 /* Nobody may hear of an end that is not written: what bounds the wait is the signal. */
-static void an_end_that_is_never_written_waits_until_ps_0_is_terminated(void **state)
+STATE_TEST(an_end_that_is_never_written_waits_until_ps_0_is_terminated, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin_with(state, 1, true);
     wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
@@ -286,8 +281,9 @@ static void an_end_that_is_never_written_waits_until_ps_0_is_terminated(void **s
     expect_exit_when_time_to_terminate_is_over(&ps);
 }
 
-static void
-a_ps_0_of_which_nothing_is_written_exits_when_its_time_to_terminate_is_over(void **state)
+STATE_TEST(
+    a_ps_0_of_which_nothing_is_written_exits_when_its_time_to_terminate_is_over, talk_setup,
+    talk_teardown)
 {
     struct ps_0 ps = begin_with(state, 1, true);
 
@@ -298,9 +294,8 @@ a_ps_0_of_which_nothing_is_written_exits_when_its_time_to_terminate_is_over(void
 }
 
 /* A ps without a controller answers each call in its step, so no call waits any more. */
-static void a_call_that_is_given_up_concerns_no_ps_but_ps_0(void **state)
+TALK_TEST(a_call_that_is_given_up_concerns_no_ps_but_ps_0)
 {
-    struct talk *talk = *state;
     const struct lane_config config = talk_config();
     const struct lane_event given_up = {.kind = LANE_EVENT_CALL_CANCELLED, .now_us = 1, .call = 7};
     struct lane_effects effects = {.count = 1};
@@ -313,7 +308,7 @@ static void a_call_that_is_given_up_concerns_no_ps_but_ps_0(void **state)
 }
 
 /* It is dialled, and lost, in here: no driver has anything of it. */
-static void what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard(void **state)
+STATE_TEST(what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     const struct lane_event down = {
@@ -405,7 +400,9 @@ static uint32_t go_on(struct ps_0 *ps, struct most *most)
     return steps;
 }
 
-static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next(void **state)
+STATE_TEST(
+    so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next, talk_setup,
+    talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     struct most most;
@@ -423,7 +420,7 @@ static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_nex
 }
 
 /* A shard takes longer to make than its few bytes to fill. */
-static void a_step_makes_some_of_4096_shards_and_more_with_the_next(void **state)
+STATE_TEST(a_step_makes_some_of_4096_shards_and_more_with_the_next, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     struct most most;
@@ -443,7 +440,7 @@ static void a_step_makes_some_of_4096_shards_and_more_with_the_next(void **state
 
 /* Of variables of 128 shards each, those that a step has time for: as many orders as it might give
  * would make 4096. */
-static void what_is_filled_is_work_of_the_step(void **state)
+STATE_TEST(what_is_filled_is_work_of_the_step, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     struct most most;
@@ -475,7 +472,7 @@ static struct ps_0 begin_with_joins(void **state, uint32_t count)
 }
 
 /* More joins are to be answered than there is memory for: ps 0 ends, and its controller with it. */
-static void after_an_exit_of_the_controller_nobody_decides_anything(void **state)
+STATE_TEST(after_an_exit_of_the_controller_nobody_decides_anything, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin_with_joins(state, 300);
 
@@ -513,7 +510,7 @@ static void create_assigned(struct ps_0 *ps)
 }
 
 /* Each half has places for what it says, and of both together there are fewer. */
-static void what_there_is_no_place_for_ends_ps_0(void **state)
+STATE_TEST(what_there_is_no_place_for_ends_ps_0, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     struct reserved_array *const places = &ps.talk->core->out.effects;
@@ -539,7 +536,7 @@ static void what_there_is_no_place_for_ends_ps_0(void **state)
 }
 
 /* The lane is stepped for the call, and once more for what waits of the step before. */
-static void what_was_said_first_in_a_step_is_said(void **state)
+STATE_TEST(what_was_said_first_in_a_step_is_said, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -554,7 +551,8 @@ static void what_was_said_first_in_a_step_is_said(void **state)
 }
 
 /* Statistics that say for how many waits there was no room, whoever waits. */
-static void waits_that_the_controller_leaves_out_are_counted_in_the_statistics(void **state)
+STATE_TEST(
+    waits_that_the_controller_leaves_out_are_counted_in_the_statistics, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -602,7 +600,7 @@ static const char *ask_for_waits(const struct ps_0 *ps)
 }
 
 /* A step can answer Stats and carry out other work of the controller: here 256 creates go on. */
-static void statistics_are_readable_while_the_controller_goes_on(void **state)
+STATE_TEST(statistics_are_readable_while_the_controller_goes_on, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
 
@@ -615,7 +613,7 @@ static void statistics_are_readable_while_the_controller_goes_on(void **state)
             "create of v0 waits for ps 0 at h0:1, last heard from 0 µs ago; gives up in 60 s");
 }
 
-static void statistics_are_asked_as_often_as_one_likes(void **state)
+STATE_TEST(statistics_are_asked_as_often_as_one_likes, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
     uint64_t bytes = 0;
@@ -631,7 +629,7 @@ static void statistics_are_asked_as_often_as_one_likes(void **state)
 }
 
 /* Whoever asks the clock may be told of an earlier moment than was known. */
-static void time_does_not_go_back(void **state)
+STATE_TEST(time_does_not_go_back, talk_setup, talk_teardown)
 {
     struct ps_0 ps = begin(state, 1);
 
@@ -642,31 +640,4 @@ static void time_does_not_go_back(void **state)
 
     assert_int_equal(ps.replied, 2);
     assert_int_equal(ps.talk->core->now_us, ps.talk->now_us + 50000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_call_that_is_given_up_concerns_no_ps_but_ps_0),
-        talk_test(a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join),
-        talk_test(the_numbers_of_ps_0_are_its_controllers_too),
-        talk_test(a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost),
-        talk_test(a_session_lives_by_what_the_lane_beside_reports),
-        talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
-        talk_test(an_end_that_is_never_written_waits_until_ps_0_is_terminated),
-        talk_test(a_ps_0_of_which_nothing_is_written_exits_when_its_time_to_terminate_is_over),
-        talk_test(what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard),
-        talk_test(so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next),
-        talk_test(a_step_makes_some_of_4096_shards_and_more_with_the_next),
-        talk_test(what_is_filled_is_work_of_the_step),
-        talk_test(after_an_exit_of_the_controller_nobody_decides_anything),
-        talk_test(what_there_is_no_place_for_ends_ps_0),
-        talk_test(what_was_said_first_in_a_step_is_said),
-        talk_test(statistics_are_readable_while_the_controller_goes_on),
-        talk_test(statistics_are_asked_as_often_as_one_likes),
-        talk_test(waits_that_the_controller_leaves_out_are_counted_in_the_statistics),
-        talk_test(time_does_not_go_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,8 @@
  *
  * Lane and controller say what the test says, and keep what they were told.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "lane_talk.h"
 #include "ps_core_state.h"
 
@@ -129,7 +122,9 @@ static void lane_says(const struct lane_effect *effect)
 
 /* ---- what the driver tells ---- */
 
-static void what_is_for_the_controller_is_told_with_all_that_goes_with_it(void **state)
+#define BETWEEN_TEST(name) FIXTURE_TEST(name, struct ps_core *const core, set_up, tear_down)
+
+BETWEEN_TEST(what_is_for_the_controller_is_told_with_all_that_goes_with_it)
 {
     static const struct {
         enum lane_event_kind kind;
@@ -166,7 +161,7 @@ static void what_is_for_the_controller_is_told_with_all_that_goes_with_it(void *
         const struct controller_event *const told = &between.controller_told[0];
         given.kind = cases[i].kind;
 
-        const struct lane_effects effects = step(*state, given);
+        const struct lane_effects effects = step(core, given);
 
         assert_int_equal(effects.count, 0);
         assert_int_equal(between.of_controller.told_count, 1);
@@ -199,9 +194,8 @@ static void what_is_for_the_controller_is_told_with_all_that_goes_with_it(void *
     }
 }
 
-static void statistics_are_asked_of_the_lane_with_what_the_controller_adds(void **state)
+BETWEEN_TEST(statistics_are_asked_of_the_lane_with_what_the_controller_adds)
 {
-    struct ps_core *const core = *state;
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
 
     (void)step(
@@ -225,7 +219,7 @@ static void statistics_are_asked_of_the_lane_with_what_the_controller_adds(void 
 
 /* ---- what the controller says ---- */
 
-static void what_the_controller_says_to_others_is_said_with_all_that_goes_with_it(void **state)
+BETWEEN_TEST(what_the_controller_says_to_others_is_said_with_all_that_goes_with_it)
 {
     static const struct {
         enum controller_effect_kind kind;
@@ -258,7 +252,7 @@ static void what_the_controller_says_to_others_is_said_with_all_that_goes_with_i
             .error = {.status = SUMAC_ABORTED, .reason = SUMAC_REASON_BUSY, .text = "later"}});
 
         const struct lane_effects effects =
-            step(*state, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
+            step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
 
         assert_int_equal(effects.count, 1);
         const struct lane_effect *const said = &effects.items[0];
@@ -291,9 +285,8 @@ static void dial_own(struct ps_core *core)
 
 /* The order that its lane does not obey is out, and lost with the stream: the controller hears why,
  * and nothing else of it until it is dialled again. */
-static void the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing(void **state)
+BETWEEN_TEST(the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing)
 {
-    struct ps_core *const core = *state;
     static const wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     dial_own(core);
@@ -329,10 +322,8 @@ static void the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing(v
 }
 
 /* It ends as an order on its way is out: of that the controller hears no more. */
-static void a_stream_that_has_ended_is_not_up(void **state)
+BETWEEN_TEST(a_stream_that_has_ended_is_not_up)
 {
-    struct ps_core *const core = *state;
-
     dial_own(core);
     controller_says(
         &(struct controller_effect){.kind = CONTROLLER_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
@@ -347,12 +338,12 @@ static void a_stream_that_has_ended_is_not_up(void **state)
     assert_int_equal(between.controller_told[1].kind, CONTROLLER_EVENT_PEER_DOWN);
 }
 
-static void the_end_of_the_run_is_told_to_the_lane(void **state)
+BETWEEN_TEST(the_end_of_the_run_is_told_to_the_lane)
 {
     controller_says(&(struct controller_effect){.kind = CONTROLLER_EFFECT_RUN_OVER, .ps = 7});
 
     const struct lane_effects effects =
-        step(*state, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
+        step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
 
     assert_int_equal(effects.count, 0);
     assert_int_equal(between.of_lane.told_count, 1);
@@ -361,10 +352,8 @@ static void the_end_of_the_run_is_told_to_the_lane(void **state)
 
 /* ---- the end ---- */
 
-static void after_an_exit_of_the_lane_its_controller_hears_nothing(void **state)
+BETWEEN_TEST(after_an_exit_of_the_lane_its_controller_hears_nothing)
 {
-    struct ps_core *const core = *state;
-
     lane_says(&(struct lane_effect){.kind = LANE_EFFECT_EXIT, .exit_code = 143});
     const struct lane_effects effects =
         step(core, (struct lane_event){.kind = LANE_EVENT_TERMINATE});
@@ -377,31 +366,13 @@ static void after_an_exit_of_the_lane_its_controller_hears_nothing(void **state)
 }
 
 /* Whoever asks the clock may be told of an earlier moment than was known. */
-static void time_does_not_go_back_for_either(void **state)
+BETWEEN_TEST(time_does_not_go_back_for_either)
 {
     struct lane_effects effects;
 
-    (void)step(*state, (struct lane_event){.kind = LANE_EVENT_TICK});
-    ps_core_step(*state, &(struct lane_event){.kind = LANE_EVENT_TICK, .now_us = 500}, &effects);
+    (void)step(core, (struct lane_event){.kind = LANE_EVENT_TICK});
+    ps_core_step(core, &(struct lane_event){.kind = LANE_EVENT_TICK, .now_us = 500}, &effects);
 
     assert_int_equal(between.controller_told[1].now_us, 1000);
     assert_int_equal(between.lane_told[1].now_us, 1000);
-}
-
-#define between_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        between_test(what_is_for_the_controller_is_told_with_all_that_goes_with_it),
-        between_test(statistics_are_asked_of_the_lane_with_what_the_controller_adds),
-        between_test(what_the_controller_says_to_others_is_said_with_all_that_goes_with_it),
-        between_test(the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing),
-        between_test(a_stream_that_has_ended_is_not_up),
-        between_test(the_end_of_the_run_is_told_to_the_lane),
-        between_test(time_does_not_go_back_for_either),
-        between_test(after_an_exit_of_the_lane_its_controller_hears_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,16 +7,7 @@
 #ifndef TESTS_UNIT_PS_FIXTURE_H
 #define TESTS_UNIT_PS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "ps_state.h"
 #include "text.h"
@@ -300,6 +291,6 @@ static inline int ps_tear_down(void **state)
     return 0;
 }
 
-#define served_test(name) cmocka_unit_test_setup_teardown(name, ps_set_up, ps_tear_down)
+#define SERVED_TEST(name) FIXTURE_TEST(name, void *none, ps_set_up, ps_tear_down)
 
 #endif

@@ -4,14 +4,8 @@
  *
  * It serves nobody, and its core does what the test says.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "ps_state.h"
 #include "text.h"
 
@@ -246,7 +240,7 @@ static int run_as(const char *type)
     return exit_code;
 }
 
-static void what_keeps_a_ps_from_starting_is_its_exit_code(void **state)
+TEST(what_keeps_a_ps_from_starting_is_its_exit_code)
 {
     static const struct {
         enum sumac_status status;
@@ -273,7 +267,7 @@ static void what_keeps_a_ps_from_starting_is_its_exit_code(void **state)
 
 /* A signal that comes while what was said goes out cuts that short. It says how a ps ends that an
  * earlier one ends; a run that has ended by itself has its code. */
-static void the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is(void **state)
+TEST(the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is)
 {
     static const struct {
         int signals[SIGNALS_MAX];
@@ -306,7 +300,7 @@ static void the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is(void 
 }
 
 /* What is open has two seconds, and then the connections half of one. */
-static void what_was_said_goes_out_within_its_time(void **state)
+TEST(what_was_said_goes_out_within_its_time)
 {
     static const struct {
         uint32_t peers_found, calls_found;
@@ -339,7 +333,7 @@ static void what_was_said_goes_out_within_its_time(void **state)
 }
 
 /* 0 is nobody's. */
-static void an_incarnation_is_not_0(void **state)
+TEST(an_incarnation_is_not_0)
 {
     life = (struct life){.exits_at = LANE_EVENT_TICK};
 
@@ -348,7 +342,7 @@ static void an_incarnation_is_not_0(void **state)
     assert_int_equal(life.incarnation, 1);
 }
 
-static void its_server_is_bound_as_the_options_say(void **state)
+TEST(its_server_is_bound_as_the_options_say)
 {
     life = (struct life){.exits_at = LANE_EVENT_TICK};
 
@@ -362,7 +356,7 @@ static void its_server_is_bound_as_the_options_say(void **state)
 }
 
 /* It reads and writes what the core has. */
-static void vector_work_is_finished_before_the_core_goes(void **state)
+TEST(vector_work_is_finished_before_the_core_goes)
 {
     life = (struct life){.exits_at = LANE_EVENT_START, .computes = true};
 
@@ -371,7 +365,7 @@ static void vector_work_is_finished_before_the_core_goes(void **state)
     assert_int_equal(life.computed, 2);
 }
 
-static void the_heap_is_trimmed_of_what_the_core_has_given_back(void **state)
+TEST(the_heap_is_trimmed_of_what_the_core_has_given_back)
 {
     for (int i = 0; i < 2; i++) {
         life = (struct life){.exits_at = LANE_EVENT_TICK, .had_bytes = (i == 0 ? 1u : 64u) << 20};
@@ -380,19 +374,4 @@ static void the_heap_is_trimmed_of_what_the_core_has_given_back(void **state)
 
         assert_int_equal(life.trims, i);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_keeps_a_ps_from_starting_is_its_exit_code),
-        cmocka_unit_test(the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is),
-        cmocka_unit_test(what_was_said_goes_out_within_its_time),
-        cmocka_unit_test(an_incarnation_is_not_0),
-        cmocka_unit_test(its_server_is_bound_as_the_options_say),
-        cmocka_unit_test(vector_work_is_finished_before_the_core_goes),
-        cmocka_unit_test(the_heap_is_trimmed_of_what_the_core_has_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,8 @@
  *
  * The clock and the processor's time go as the test says; the network brings nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "ps_state.h"
 #include "text.h"
 
@@ -199,7 +192,9 @@ static int tear_down(void **state)
 
 /* ---- ticks ---- */
 
-static void a_tick_is_due_when_the_core_wants_it_and_every_tenth_of_a_second(void **state)
+#define LOOP_TEST(name) FIXTURE_TEST(name, struct ps *const ps, set_up, tear_down)
+
+LOOP_TEST(a_tick_is_due_when_the_core_wants_it_and_every_tenth_of_a_second)
 {
     static const struct {
         uint64_t wanted_us, later_us; /* after the last tick */
@@ -212,7 +207,6 @@ static void a_tick_is_due_when_the_core_wants_it_and_every_tenth_of_a_second(voi
         {500, TICK_US / 2, true},
         {TICK_US * 3, TICK_US, true},
         {TICK_US * 3, TICK_US - 1, false}};
-    struct ps *const ps = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         machine.told_count = 0;
@@ -233,13 +227,12 @@ static void a_tick_is_due_when_the_core_wants_it_and_every_tenth_of_a_second(voi
 }
 
 /* For a message, for as long as nothing is due; while there is vector work, not at all. */
-static void the_network_is_waited_for_until_something_is_due(void **state)
+LOOP_TEST(the_network_is_waited_for_until_something_is_due)
 {
     static const struct {
         uint64_t wanted_us, redial_us, until_us; /* from now on; 0: never */
     } cases[] = {{0, 0, TICK_US}, {700, 0, 700},   {0, 300, 300},
                  {700, 300, 300}, {300, 700, 300}, {TICK_US * 2, TICK_US * 3, TICK_US}};
-    struct ps *const ps = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ps->ticked_us = machine.now_us;
@@ -253,10 +246,8 @@ static void the_network_is_waited_for_until_something_is_due(void **state)
     }
 }
 
-static void other_ps_are_dialled_when_their_time_comes(void **state)
+LOOP_TEST(other_ps_are_dialled_when_their_time_comes)
 {
-    struct ps *const ps = *state;
-
     ps->redial_us = BEGIN_US + 1;
     ps_turn(ps);
     assert_int_equal(ps->redial_us, BEGIN_US + 1);
@@ -265,9 +256,8 @@ static void other_ps_are_dialled_when_their_time_comes(void **state)
     assert_true(ps->redial_us == UINT64_MAX); /* there are none */
 }
 
-static void a_tick_says_what_the_thread_has_worked_since_the_last(void **state)
+LOOP_TEST(a_tick_says_what_the_thread_has_worked_since_the_last)
 {
-    struct ps *const ps = *state;
     static const uint64_t worked_us[] = {700, 0, 250};
 
     for (size_t i = 0; i < 3; i++) {
@@ -281,10 +271,8 @@ static void a_tick_says_what_the_thread_has_worked_since_the_last(void **state)
 }
 
 /* The core is not stepped once it has ended, and nothing more is waited for. */
-static void after_the_exit_nothing_is_told_or_waited_for(void **state)
+LOOP_TEST(after_the_exit_nothing_is_told_or_waited_for)
 {
-    struct ps *const ps = *state;
-
     machine.exits_at = LANE_EVENT_TERMINATE;
     machine.signal = 15;
     machine.now_us += TICK_US;
@@ -298,10 +286,8 @@ static void after_the_exit_nothing_is_told_or_waited_for(void **state)
     assert_false(ps->hurried);
 }
 
-static void the_first_signal_is_the_cores_and_the_second_ends_the_process(void **state)
+LOOP_TEST(the_first_signal_is_the_cores_and_the_second_ends_the_process)
 {
-    struct ps *const ps = *state;
-
     machine.signal = 15;
     machine.now_us += TICK_US;
     ps_turn(ps);
@@ -335,10 +321,8 @@ void __wrap_update_run(const struct update_slice *slice);
 
 void __wrap_update_run(const struct update_slice *slice) { (void)slice; }
 
-static void what_was_computed_is_told_in_order(void **state)
+LOOP_TEST(what_was_computed_is_told_in_order)
 {
-    struct ps *const ps = *state;
-
     submit(ps, 7, 3);
     submit(ps, 8, 1);
 
@@ -352,10 +336,8 @@ static void what_was_computed_is_told_in_order(void **state)
 }
 
 /* Half a millisecond of it, and then what has come is heard, without waiting for it. */
-static void vector_work_does_not_keep_the_network_waiting(void **state)
+LOOP_TEST(vector_work_does_not_keep_the_network_waiting)
 {
-    struct ps *const ps = *state;
-
     submit(ps, 7, 8);
     machine.each_look_us = 200; /* a slice */
 
@@ -369,10 +351,8 @@ static void vector_work_does_not_keep_the_network_waiting(void **state)
 }
 
 /* Other threads have done all of it. */
-static void all_that_is_finished_is_told_in_a_round(void **state)
+LOOP_TEST(all_that_is_finished_is_told_in_a_round)
 {
-    struct ps *const ps = *state;
-
     submit(ps, 7, 1);
     submit(ps, 8, 1);
     while (compute_pool_help(ps->pool))
@@ -384,10 +364,8 @@ static void all_that_is_finished_is_told_in_a_round(void **state)
     assert_int_equal(compute_pool_jobs(ps->pool), 0);
 }
 
-static void what_is_computed_after_the_exit_is_not_told(void **state)
+LOOP_TEST(what_is_computed_after_the_exit_is_not_told)
 {
-    struct ps *const ps = *state;
-
     submit(ps, 7, 1);
     submit(ps, 8, 1);
     while (compute_pool_help(ps->pool))
@@ -410,10 +388,8 @@ static void look_round(struct ps *ps)
     ps_turn(ps);
 }
 
-static void every_second_the_machine_is_looked_at(void **state)
+LOOP_TEST(every_second_the_machine_is_looked_at)
 {
-    struct ps *const ps = *state;
-
     machine.resident_bytes = 1234;
     machine.connections.open = 5;
     machine.now_us += (uint64_t)PS_LOOK_ROUND_MS * 1000u - 1;
@@ -432,9 +408,8 @@ static void every_second_the_machine_is_looked_at(void **state)
 }
 
 /* One line for each, and it says how many there were since the last one. */
-static void whoever_was_refused_or_cut_is_told_of_once(void **state)
+LOOP_TEST(whoever_was_refused_or_cut_is_told_of_once)
 {
-    struct ps *const ps = *state;
     uint64_t *const counts[] = {
         &machine.connections.refused, &machine.connections.cut, &machine.connections.unread,
         &machine.connections.shortages};
@@ -456,14 +431,13 @@ static void whoever_was_refused_or_cut_is_told_of_once(void **state)
 }
 
 /* The heap keeps what is between: it is told to give that back once, when the ps is quiet. */
-static void after_a_crowd_the_heap_is_trimmed_when_it_is_quiet(void **state)
+LOOP_TEST(after_a_crowd_the_heap_is_trimmed_when_it_is_quiet)
 {
     static const struct {
         uint64_t resident_mib, worked_us;
         uint32_t trims;
     } seconds[] = {{40, 50000, 0}, {40, 50000, 0}, {40, 49999, 1}, {40, 0, 1}, {71, 0, 1},
                    {72, 0, 2},     {10, 0, 2},     {41, 0, 2},     {42, 0, 3}};
-    struct ps *const ps = *state;
 
     for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
         machine.resident_bytes = seconds[i].resident_mib << 20;
@@ -474,10 +448,8 @@ static void after_a_crowd_the_heap_is_trimmed_when_it_is_quiet(void **state)
 }
 
 /* What the lane has is no crowd's. */
-static void what_the_lane_has_is_not_trimmed_for(void **state)
+LOOP_TEST(what_the_lane_has_is_not_trimmed_for)
 {
-    struct ps *const ps = *state;
-
     ps->config.lane.base_bytes = UINT64_C(20) << 20;
     ps->lane_bytes = ps->lane_bytes_most = UINT64_C(30) << 20;
     machine.resident_bytes = UINT64_C(81) << 20;
@@ -489,13 +461,12 @@ static void what_the_lane_has_is_not_trimmed_for(void **state)
 }
 
 /* As after variables were deleted: once for each time that it had much more. */
-static void the_heap_is_trimmed_when_the_lane_has_much_less_than_it_had(void **state)
+LOOP_TEST(the_heap_is_trimmed_when_the_lane_has_much_less_than_it_had)
 {
     static const struct {
         uint64_t bytes;
         uint32_t trims;
     } ticks[] = {{(8u << 20) + 1, 0}, {8u << 20, 1}, {8u << 20, 1}, {1u << 20, 1}};
-    struct ps *const ps = *state;
 
     ps->lane_bytes_most = UINT64_C(40) << 20;
     for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++) {
@@ -520,9 +491,8 @@ static struct ps_link *wait_for_turn(struct ps *ps, bool bulky, struct rpc_call 
     return link;
 }
 
-static void a_turn_is_one_message_of_a_long_pull_or_a_few_short_ones(void **state)
+LOOP_TEST(a_turn_is_one_message_of_a_long_pull_or_a_few_short_ones)
 {
-    struct ps *const ps = *state;
     struct rpc_call *const call = (struct rpc_call *)(void *)&no_call;
     static char another;
 
@@ -550,9 +520,8 @@ static void a_turn_is_one_message_of_a_long_pull_or_a_few_short_ones(void **stat
 }
 
 /* What comes without a pause is heard so many times, and then others have their turn. */
-static void between_two_turns_so_much_is_heard(void **state)
+LOOP_TEST(between_two_turns_so_much_is_heard)
 {
-    struct ps *const ps = *state;
     struct rpc_call *const call = (struct rpc_call *)(void *)&no_call;
 
     (void)wait_for_turn(ps, true, call);
@@ -585,9 +554,8 @@ static uint32_t turns_until_listening(struct ps *ps)
 }
 
 /* Given: one stream has more messages there than anybody could handle. */
-static void of_a_stream_that_never_pauses_so_much_is_handled_and_then_others_are_heard(void **state)
+LOOP_TEST(of_a_stream_that_never_pauses_so_much_is_handled_and_then_others_are_heard)
 {
-    struct ps *const ps = *state;
     const uint32_t quick = PS_UNHEARD_US_MAX / PS_EVENT_US;
 
     machine.endless = true;
@@ -615,9 +583,8 @@ static void of_a_stream_that_never_pauses_so_much_is_handled_and_then_others_are
     assert_int_equal(machine.listens, PS_EVENTS_PER_TURN_MAX);
 }
 
-static void what_was_released_is_told_before_more_is_heard(void **state)
+LOOP_TEST(what_was_released_is_told_before_more_is_heard)
 {
-    struct ps *const ps = *state;
     struct ps_held *const held = pool_take(&ps->helds);
 
     held->node.id = 77;
@@ -633,33 +600,4 @@ static void what_was_released_is_told_before_more_is_heard(void **state)
     release_queue_push(&ps->released, &held->node);
     ps_take_released(ps);
     assert_int_equal(machine.told_count, 1); /* the core has ended */
-}
-
-#define loop_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        loop_test(a_tick_is_due_when_the_core_wants_it_and_every_tenth_of_a_second),
-        loop_test(the_network_is_waited_for_until_something_is_due),
-        loop_test(other_ps_are_dialled_when_their_time_comes),
-        loop_test(a_tick_says_what_the_thread_has_worked_since_the_last),
-        loop_test(after_the_exit_nothing_is_told_or_waited_for),
-        loop_test(the_first_signal_is_the_cores_and_the_second_ends_the_process),
-        loop_test(what_was_computed_is_told_in_order),
-        loop_test(vector_work_does_not_keep_the_network_waiting),
-        loop_test(all_that_is_finished_is_told_in_a_round),
-        loop_test(what_is_computed_after_the_exit_is_not_told),
-        loop_test(every_second_the_machine_is_looked_at),
-        loop_test(whoever_was_refused_or_cut_is_told_of_once),
-        loop_test(after_a_crowd_the_heap_is_trimmed_when_it_is_quiet),
-        loop_test(what_the_lane_has_is_not_trimmed_for),
-        loop_test(the_heap_is_trimmed_when_the_lane_has_much_less_than_it_had),
-        loop_test(between_two_turns_so_much_is_heard),
-        loop_test(of_a_stream_that_never_pauses_so_much_is_handled_and_then_others_are_heard),
-        loop_test(what_was_released_is_told_before_more_is_heard),
-        loop_test(a_turn_is_one_message_of_a_long_pull_or_a_few_short_ones),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

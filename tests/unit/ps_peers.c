@@ -54,7 +54,7 @@ static void report(uint64_t stream, uint64_t answers)
         &(struct lane_effect){.kind = LANE_EFFECT_REPORT, .stream = stream, .report = &report});
 }
 
-static void orders_and_reports_go_one_at_a_time(void **state)
+SERVED_TEST(orders_and_reports_go_one_at_a_time)
 {
     const uint64_t stream = dial_own();
 
@@ -71,7 +71,7 @@ static void orders_and_reports_go_one_at_a_time(void **state)
 }
 
 /* The core dials as often as it likes, and a stream that there is stays. */
-static void a_ps_is_dialled_once_at_an_address(void **state)
+SERVED_TEST(a_ps_is_dialled_once_at_an_address)
 {
     char address[32], other[32];
     struct ps_peer *const peer = &served->ps->peers[OTHER];
@@ -104,7 +104,7 @@ static void close_from_there(uint64_t stream, enum sumac_status status)
 }
 
 /* At once it is dialled again, and the core hears why each time. */
-static void a_stream_that_ends_is_told_with_its_reason_and_dialled_again(void **state)
+SERVED_TEST(a_stream_that_ends_is_told_with_its_reason_and_dialled_again)
 {
     uint64_t stream = dial_own();
     struct ps_peer *const peer = &served->ps->peers[OTHER];
@@ -132,7 +132,7 @@ static void a_stream_that_ends_is_told_with_its_reason_and_dialled_again(void **
 }
 
 /* Each attempt that fails is told: why it waits may change. */
-static void the_next_to_be_dialled_is_the_one_whose_time_comes_first(void **state)
+SERVED_TEST(the_next_to_be_dialled_is_the_one_whose_time_comes_first)
 {
     struct ps *const ps = served->ps;
     char address[32];
@@ -162,7 +162,7 @@ static void the_next_to_be_dialled_is_the_one_whose_time_comes_first(void **stat
 }
 
 /* What was said goes out first; who is not reached is not waited for. */
-static void at_the_end_streams_are_ended_and_counted_until_they_are_gone(void **state)
+SERVED_TEST(at_the_end_streams_are_ended_and_counted_until_they_are_gone)
 {
     struct ps *const ps = served->ps;
     char address[32];
@@ -188,7 +188,7 @@ static void at_the_end_streams_are_ended_and_counted_until_they_are_gone(void **
 }
 
 /* What is still on its way comes in, and nobody hears it. */
-static void what_another_ps_says_after_the_exit_is_not_told(void **state)
+SERVED_TEST(what_another_ps_says_after_the_exit_is_not_told)
 {
     struct ps *const ps = served->ps;
     const uint64_t stream = dial_own(), end_us = ps_now_us() + PATIENCE_US;
@@ -206,18 +206,4 @@ static void what_another_ps_says_after_the_exit_is_not_told(void **state)
     assert_int_equal(count_of(LANE_EVENT_PEER_UP), 1);
     assert_int_equal(count_of(LANE_EVENT_REPORT), 0);
     assert_int_equal(count_of(LANE_EVENT_ORDER), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        served_test(orders_and_reports_go_one_at_a_time),
-        served_test(a_ps_is_dialled_once_at_an_address),
-        served_test(a_stream_that_ends_is_told_with_its_reason_and_dialled_again),
-        served_test(the_next_to_be_dialled_is_the_one_whose_time_comes_first),
-        served_test(what_another_ps_says_after_the_exit_is_not_told),
-        served_test(at_the_end_streams_are_ended_and_counted_until_they_are_gone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,9 @@ static void await_end(void)
     assert_null(served->ps->probe.call);
 }
 
-static void who_answers_is_told_once_and_asked_again_two_seconds_later(void **state)
+#define PROBE_TEST(name) FIXTURE_TEST(name, void *none, set_up, tear_down)
+
+PROBE_TEST(who_answers_is_told_once_and_asked_again_two_seconds_later)
 {
     probe();
     const struct told *const asked = await_told(LANE_EVENT_CALL, 1); /* given */
@@ -87,7 +89,7 @@ static void who_answers_is_told_once_and_asked_again_two_seconds_later(void **st
     assert_true(served->ps->probe.due_us <= ps_now_us() + 2000000);
 }
 
-static void an_address_that_nobody_listens_at_is_told_with_why(void **state)
+PROBE_TEST(an_address_that_nobody_listens_at_is_told_with_why)
 {
     char address[32];
     const int taken = take_dead_port(address);
@@ -102,7 +104,7 @@ static void an_address_that_nobody_listens_at_is_told_with_why(void **state)
     close(taken);
 }
 
-static void while_an_answer_is_waited_for_nothing_is_asked(void **state)
+PROBE_TEST(while_an_answer_is_waited_for_nothing_is_asked)
 {
     probe();
     struct rpc_call *const call = served->ps->probe.call;
@@ -115,7 +117,7 @@ static void while_an_answer_is_waited_for_nothing_is_asked(void **state)
 }
 
 /* A member has joined meanwhile. */
-static void an_answer_that_is_not_wanted_any_more_is_not_told(void **state)
+PROBE_TEST(an_answer_that_is_not_wanted_any_more_is_not_told)
 {
     probe();
     const struct told *const asked = await_told(LANE_EVENT_CALL, 1); /* given */
@@ -130,7 +132,7 @@ static void an_answer_that_is_not_wanted_any_more_is_not_told(void **state)
 }
 
 /* It was not read before the ps had to end. */
-static void what_comes_after_the_exit_is_not_told(void **state)
+PROBE_TEST(what_comes_after_the_exit_is_not_told)
 {
     probe();
     const struct told *const asked = await_told(LANE_EVENT_CALL, 1);
@@ -142,18 +144,4 @@ static void what_comes_after_the_exit_is_not_told(void **state)
     assert_int_equal(count_of(LANE_EVENT_PS0_PROBED), 0);
     probe();
     assert_null(served->ps->probe.call);
-}
-
-int main(void)
-{
-#define probe_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        probe_test(who_answers_is_told_once_and_asked_again_two_seconds_later),
-        probe_test(an_address_that_nobody_listens_at_is_told_with_why),
-        probe_test(while_an_answer_is_waited_for_nothing_is_asked),
-        probe_test(an_answer_that_is_not_wanted_any_more_is_not_told),
-        probe_test(what_comes_after_the_exit_is_not_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

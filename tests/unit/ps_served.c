@@ -14,7 +14,7 @@ static void answer_call(uint64_t call)
         &(struct lane_effect){.kind = LANE_EFFECT_REPLY, .call = call, .reply = &reply.base});
 }
 
-static void a_call_is_told_by_its_method_and_answered_once(void **state)
+SERVED_TEST(a_call_is_told_by_its_method_and_answered_once)
 {
     static const struct {
         const wire_service *service;
@@ -60,7 +60,7 @@ static void a_call_is_told_by_its_method_and_answered_once(void **state)
     assert_int_equal(count_of(LANE_EVENT_CALL_CANCELLED), 0); /* they were answered */
 }
 
-static void a_call_that_is_given_up_is_told_and_its_late_answer_goes_nowhere(void **state)
+SERVED_TEST(a_call_that_is_given_up_is_told_and_its_late_answer_goes_nowhere)
 {
     struct heard first, second;
 
@@ -83,7 +83,7 @@ static void a_call_that_is_given_up_is_told_and_its_late_answer_goes_nowhere(voi
 }
 
 /* No place is left: the core does not hear of it, neither of its end. */
-static void one_call_more_than_there_are_places_for_is_refused(void **state)
+SERVED_TEST(one_call_more_than_there_are_places_for_is_refused)
 {
     struct heard heard;
 
@@ -138,7 +138,7 @@ static void ps_says(uint64_t stream, enum lane_stream_kind kind)
                         .report = &report});
 }
 
-static void a_stream_is_told_from_its_opening_to_its_end(void **state)
+SERVED_TEST(a_stream_is_told_from_its_opening_to_its_end)
 {
     static const enum lane_event_kind arrives[] = {
         [LANE_STREAM_PUSH] = LANE_EVENT_PUSH,
@@ -177,7 +177,7 @@ static void a_stream_is_told_from_its_opening_to_its_end(void **state)
     }
 }
 
-static void a_stream_that_is_ended_from_here_hears_why_once(void **state)
+SERVED_TEST(a_stream_that_is_ended_from_here_hears_why_once)
 {
     struct heard heard;
     const uint64_t stream = begin_stream(&heard, LANE_STREAM_PUSH);
@@ -218,7 +218,7 @@ static struct ps_link *half_close(struct heard *heard, uint64_t stream)
 }
 
 /* However long that takes. */
-static void a_half_closed_pull_stream_ends_when_its_pulls_are_answered_and_out(void **state)
+SERVED_TEST(a_half_closed_pull_stream_ends_when_its_pulls_are_answered_and_out)
 {
     struct heard heard;
     const uint64_t stream = begin_stream(&heard, LANE_STREAM_PULL);
@@ -242,7 +242,7 @@ static void a_half_closed_pull_stream_ends_when_its_pulls_are_answered_and_out(v
     await_no_links();
 }
 
-static void a_half_closed_pull_stream_of_which_nothing_is_wanted_ends_at_once(void **state)
+SERVED_TEST(a_half_closed_pull_stream_of_which_nothing_is_wanted_ends_at_once)
 {
     struct heard heard;
     const uint64_t stream = begin_stream(&heard, LANE_STREAM_PULL);
@@ -254,7 +254,7 @@ static void a_half_closed_pull_stream_of_which_nothing_is_wanted_ends_at_once(vo
     await_no_links();
 }
 
-static void a_half_closed_push_stream_ends_a_second_after_the_last_word(void **state)
+SERVED_TEST(a_half_closed_push_stream_ends_a_second_after_the_last_word)
 {
     struct heard heard;
     const uint64_t stream = begin_stream(&heard, LANE_STREAM_PUSH), before_us = ps_now_us();
@@ -272,7 +272,7 @@ static void a_half_closed_push_stream_ends_a_second_after_the_last_word(void **s
     await_no_links();
 }
 
-static void who_may_still_ask_is_not_ended(void **state)
+SERVED_TEST(who_may_still_ask_is_not_ended)
 {
     struct heard half_closed, open;
     const uint64_t first = begin_stream(&open, LANE_STREAM_PULL);
@@ -292,7 +292,7 @@ static void who_may_still_ask_is_not_ended(void **state)
 /* ---- bytes that are lent ---- */
 
 /* A long one is sent as it lies, and a short one is copied: both are told back once. */
-static void lent_bytes_are_told_back_when_they_are_out(void **state)
+SERVED_TEST(lent_bytes_are_told_back_when_they_are_out)
 {
     static const uint8_t bytes[200000];
     const struct lane_bytes payload[] = {
@@ -337,7 +337,7 @@ static void lent_bytes_are_told_back_when_they_are_out(void **state)
 
 /* The core says one message after the other, as it hears that the last one is out; its stream may
  * end in between. */
-static void bytes_of_a_message_that_cannot_go_out_are_told_back(void **state)
+SERVED_TEST(bytes_of_a_message_that_cannot_go_out_are_told_back)
 {
     static const uint8_t bytes[PS_BULK_BYTES];
     const struct lane_bytes payload[] = {
@@ -383,7 +383,7 @@ static void give(void *context, void *data, size_t bytes)
 
 /* One note of what is lent is left, and it takes two: what is not sent is told back, and, since
  * there is none for that either, the ps ends. */
-static void without_memory_to_note_what_is_lent_the_ps_ends(void **state)
+SERVED_TEST(without_memory_to_note_what_is_lent_the_ps_ends)
 {
     static const uint8_t bytes[20000];
     static const struct memory scarce = {.take = take_while_there_is, .give = give};
@@ -444,7 +444,7 @@ static void expect_told_of_the_end(struct heard *heard, enum sumac_reason reason
 }
 
 /* Only the streams of clients are counted: on those something may still be on its way here. */
-static void an_exit_is_told_to_all_that_are_open_and_to_who_comes_after_it(void **state)
+SERVED_TEST(an_exit_is_told_to_all_that_are_open_and_to_who_comes_after_it)
 {
     static const char *const text = "every member has left";
     struct open_calls calls;
@@ -493,7 +493,7 @@ static uint64_t last_opened(enum lane_stream_kind kind)
     return served->told[i - 1].event.stream;
 }
 
-static void what_comes_when_the_core_has_ended_is_not_told(void **state)
+SERVED_TEST(what_comes_when_the_core_has_ended_is_not_told)
 {
     struct open_calls calls;
 
@@ -517,26 +517,4 @@ static void what_comes_when_the_core_has_ended_is_not_told(void **state)
     await(&calls.pull.closed, 1);
     await_no_links();
     assert_int_equal(served->told_count, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        served_test(a_call_is_told_by_its_method_and_answered_once),
-        served_test(a_call_that_is_given_up_is_told_and_its_late_answer_goes_nowhere),
-        served_test(one_call_more_than_there_are_places_for_is_refused),
-        served_test(a_stream_is_told_from_its_opening_to_its_end),
-        served_test(a_stream_that_is_ended_from_here_hears_why_once),
-        served_test(a_half_closed_pull_stream_ends_when_its_pulls_are_answered_and_out),
-        served_test(a_half_closed_pull_stream_of_which_nothing_is_wanted_ends_at_once),
-        served_test(a_half_closed_push_stream_ends_a_second_after_the_last_word),
-        served_test(who_may_still_ask_is_not_ended),
-        served_test(lent_bytes_are_told_back_when_they_are_out),
-        served_test(bytes_of_a_message_that_cannot_go_out_are_told_back),
-        served_test(without_memory_to_note_what_is_lent_the_ps_ends),
-        served_test(an_exit_is_told_to_all_that_are_open_and_to_who_comes_after_it),
-        served_test(what_comes_when_the_core_has_ended_is_not_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

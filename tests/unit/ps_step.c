@@ -4,15 +4,9 @@
  *
  * There is no core, and no clock but the process's own.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <stdio.h>
 
 #include <arpa/inet.h>
-#include <cmocka.h>
+#include "unit.h"
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -172,7 +166,7 @@ void __wrap_ps_log(uint32_t index, const char *format, ...)
 /* ---- what is lent, and the other ps */
 
 /* Its stream has ended while the lane was at work. */
-static void bytes_that_cannot_be_sent_are_let_go_of(void **state)
+TEST(bytes_that_cannot_be_sent_are_let_go_of)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
     const struct lane_bytes payload[] = {{.hold = 0}, {.hold = 77}};
@@ -240,7 +234,7 @@ static void give_back(struct ps *ps, int taken)
 }
 
 /* After 20 ms, then 40 and so on up to a second, and up to a quarter more. */
-static void a_ps_that_is_not_there_is_dialled_less_and_less_often(void **state)
+TEST(a_ps_that_is_not_there_is_dialled_less_and_less_often)
 {
     int taken;
     struct ps *const ps = ps_that_dials_a_dead_port(&taken);
@@ -262,7 +256,7 @@ static void a_ps_that_is_not_there_is_dialled_less_and_less_often(void **state)
     give_back(ps, taken);
 }
 
-static void without_memory_for_a_call_a_ps_is_dialled_later(void **state)
+TEST(without_memory_for_a_call_a_ps_is_dialled_later)
 {
     int taken;
     struct ps *const ps = ps_that_dials_a_dead_port(&taken);
@@ -280,7 +274,7 @@ static void without_memory_for_a_call_a_ps_is_dialled_later(void **state)
     give_back(ps, taken);
 }
 
-static void without_memory_to_queue_vector_work_the_ps_ends(void **state)
+TEST(without_memory_to_queue_vector_work_the_ps_ends)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
     struct update_slice slice = {.count = 0};
@@ -300,7 +294,7 @@ static void without_memory_to_queue_vector_work_the_ps_ends(void **state)
 }
 
 /* One that was reached, and is lost, is dialled again as soon as one that was never tried. */
-static void a_ps_that_was_reached_is_dialled_soon_when_it_is_lost(void **state)
+TEST(a_ps_that_was_reached_is_dialled_soon_when_it_is_lost)
 {
     int taken;
     struct ps *const ps = ps_that_dials_a_dead_port(&taken);
@@ -323,7 +317,7 @@ static void a_ps_that_was_reached_is_dialled_soon_when_it_is_lost(void **state)
 }
 
 /* Its client still waits: it is ended only a while after the last answer. */
-static void an_answer_on_a_half_closed_stream_lets_it_live_on(void **state)
+TEST(an_answer_on_a_half_closed_stream_lets_it_live_on)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
     const wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
@@ -349,7 +343,7 @@ static void an_answer_on_a_half_closed_stream_lets_it_live_on(void **state)
 /* ---- a step */
 
 /* Sessions are made of them: nobody may guess the next one's. */
-static void a_call_comes_with_fresh_random_bits(void **state)
+TEST(a_call_comes_with_fresh_random_bits)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
 
@@ -371,7 +365,7 @@ static void a_call_comes_with_fresh_random_bits(void **state)
     free(ps);
 }
 
-static void what_the_process_has_is_said_with_every_event(void **state)
+TEST(what_the_process_has_is_said_with_every_event)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
     struct lane_event event = {.kind = LANE_EVENT_CALL};
@@ -391,7 +385,7 @@ static void what_the_process_has_is_said_with_every_event(void **state)
     free(ps);
 }
 
-static void the_earliest_time_that_is_wanted_counts(void **state)
+TEST(the_earliest_time_that_is_wanted_counts)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
     const uint64_t wanted_us[] = {9, 5, 7};
@@ -409,7 +403,7 @@ static void the_earliest_time_that_is_wanted_counts(void **state)
 
 /* A long step goes on with the next tick, which is due at once: between the two all that has come
  * is heard, and not one message. */
-static void what_has_come_is_heard_between_the_steps_of_long_work(void **state)
+TEST(what_has_come_is_heard_between_the_steps_of_long_work)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
 
@@ -450,7 +444,7 @@ static uint32_t logged_after(struct ps *ps, uint64_t since_us)
 }
 
 /* Thousands may be refused in a second. */
-static void who_was_refused_is_not_logged_every_second(void **state)
+TEST(who_was_refused_is_not_logged_every_second)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
     const uint64_t between_us = (uint64_t)PS_CONNECTIONS_TOLD_MS * 1000u;
@@ -469,7 +463,7 @@ static void who_was_refused_is_not_logged_every_second(void **state)
     free(ps);
 }
 
-static void the_first_end_counts(void **state)
+TEST(the_first_end_counts)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
 
@@ -480,24 +474,4 @@ static void the_first_end_counts(void **state)
     assert_true(ps->exiting);
     assert_int_equal(ps->exit_code, 138);
     free(ps);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_that_cannot_be_sent_are_let_go_of),
-        cmocka_unit_test(a_ps_that_is_not_there_is_dialled_less_and_less_often),
-        cmocka_unit_test(without_memory_for_a_call_a_ps_is_dialled_later),
-        cmocka_unit_test(without_memory_to_queue_vector_work_the_ps_ends),
-        cmocka_unit_test(a_ps_that_was_reached_is_dialled_soon_when_it_is_lost),
-        cmocka_unit_test(an_answer_on_a_half_closed_stream_lets_it_live_on),
-        cmocka_unit_test(a_call_comes_with_fresh_random_bits),
-        cmocka_unit_test(what_the_process_has_is_said_with_every_event),
-        cmocka_unit_test(the_earliest_time_that_is_wanted_counts),
-        cmocka_unit_test(what_has_come_is_heard_between_the_steps_of_long_work),
-        cmocka_unit_test(who_was_refused_is_not_logged_every_second),
-        cmocka_unit_test(the_first_end_counts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c -- SUM and MEAN over the local replicas, by dtype. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 
 #include "dtype.h"
@@ -34,7 +29,7 @@ static void reduced(
     reduce_values(op, &input);
 }
 
-static void sum_adds_every_element_of_every_replica(void **state)
+TEST(sum_adds_every_element_of_every_replica)
 {
     static float g[3][MANY]; /* given */
 
@@ -51,7 +46,7 @@ static void sum_adds_every_element_of_every_replica(void **state)
         assert_true(g[0][i] == 3 * (float)i + 0.5f);
 }
 
-static void mean_weighs_each_replica_by_its_examples(void **state)
+TEST(mean_weighs_each_replica_by_its_examples)
 {
     float a[1] = {1}, b[1] = {5}; /* given: 24 examples with the gradient 1, 8 with 5 */
 
@@ -60,7 +55,7 @@ static void mean_weighs_each_replica_by_its_examples(void **state)
     assert_true(a[0] == 2.0f); /* then: (24 · 1 + 8 · 5) / 32 */
 }
 
-static void a_replica_of_weight_0_adds_nothing_to_a_mean(void **state)
+TEST(a_replica_of_weight_0_adds_nothing_to_a_mean)
 {
     double a[2] = {3, 4}, b[2] = {1000, 1000}; /* given */
 
@@ -70,7 +65,7 @@ static void a_replica_of_weight_0_adds_nothing_to_a_mean(void **state)
 }
 
 /* The gradients of an empty batch are 0 / 0. */
-static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
+TEST(nans_of_a_replica_of_weight_0_stay_out_of_a_mean)
 {
     for (uint32_t empty = 0; empty < 3; empty++) {
         float g[3][2];
@@ -96,7 +91,7 @@ static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
     }
 }
 
-static void the_mean_of_one_replica_is_what_it_gave(void **state)
+TEST(the_mean_of_one_replica_is_what_it_gave)
 {
     float a[2] = {0.1f, -7}; /* given */
 
@@ -108,7 +103,7 @@ static void the_mean_of_one_replica_is_what_it_gave(void **state)
 
 /* Float addition is not associative: 1 is lost beside 2^24, unless 2^24 has been taken away before
  * it comes. */
-static void replicas_are_added_in_their_order(void **state)
+TEST(replicas_are_added_in_their_order)
 {
     float a[1] = {0x1p24f}, b[1] = {-0x1p24f}, c[1] = {1}; /* given */
 
@@ -117,7 +112,7 @@ static void replicas_are_added_in_their_order(void **state)
     assert_true(a[0] == 1); /* then */
 }
 
-static void integers_of_every_width_are_summed_and_wrap(void **state)
+TEST(integers_of_every_width_are_summed_and_wrap)
 {
     int8_t a8[2] = {100, -3}, b8[2] = {100, 1}; /* given */
     uint16_t a16[1] = {65535}, b16[1] = {2};
@@ -138,7 +133,7 @@ static void integers_of_every_width_are_summed_and_wrap(void **state)
 
 /* 2048 + 1 + 1: in float16 each addition would be rounded away; in float32 the sum is exact, and
  * 2050 has a float16. */
-static void half_types_are_summed_in_float32_and_rounded_once(void **state)
+TEST(half_types_are_summed_in_float32_and_rounded_once)
 {
     uint16_t a[1] = {float16_of_float32(2048)}, b[1] = {float16_of_float32(1)}; /* given */
     uint16_t c[1] = {b[0]};
@@ -151,7 +146,7 @@ static void half_types_are_summed_in_float32_and_rounded_once(void **state)
     assert_true(float32_of_bfloat16(x[0]) == 258);
 }
 
-static void half_types_have_a_weighted_mean(void **state)
+TEST(half_types_have_a_weighted_mean)
 {
     uint16_t a[1] = {float16_of_float32(1)}, b[1] = {float16_of_float32(5)}; /* given */
 
@@ -160,7 +155,7 @@ static void half_types_have_a_weighted_mean(void **state)
     assert_true(float32_of_float16(a[0]) == 2); /* then */
 }
 
-static void a_sum_is_for_all_but_bool_and_a_mean_for_floats_only(void **state)
+TEST(a_sum_is_for_all_but_bool_and_a_mean_for_floats_only)
 {
     assert_true(reduce_has(SUMAC_REDUCE_SUM, SUMAC_INT64));
     assert_true(reduce_has(SUMAC_REDUCE_SUM, SUMAC_BFLOAT16));
@@ -173,7 +168,7 @@ static void a_sum_is_for_all_but_bool_and_a_mean_for_floats_only(void **state)
 /* 1 + 1 in every dtype that has a sum, and the mean of 1 and 3 in every one that has a mean: no row
  * is missing, and none is another dtype's. Of integers it is so many of a number that has nothing
  * in the lower bytes. */
-static void every_dtype_has_arithmetic_of_its_own(void **state)
+TEST(every_dtype_has_arithmetic_of_its_own)
 {
     for (unsigned number = 1; number <= DTYPES_MAX; number++) {
         const enum sumac_dtype dtype = (enum sumac_dtype)number;
@@ -197,23 +192,4 @@ static void every_dtype_has_arithmetic_of_its_own(void **state)
             assert_memory_equal(element[1], element[2], sumac_dtype_bytes(dtype)); /* then */
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sum_adds_every_element_of_every_replica),
-        cmocka_unit_test(mean_weighs_each_replica_by_its_examples),
-        cmocka_unit_test(a_replica_of_weight_0_adds_nothing_to_a_mean),
-        cmocka_unit_test(nans_of_a_replica_of_weight_0_stay_out_of_a_mean),
-        cmocka_unit_test(the_mean_of_one_replica_is_what_it_gave),
-        cmocka_unit_test(replicas_are_added_in_their_order),
-        cmocka_unit_test(integers_of_every_width_are_summed_and_wrap),
-        cmocka_unit_test(half_types_are_summed_in_float32_and_rounded_once),
-        cmocka_unit_test(half_types_have_a_weighted_mean),
-        cmocka_unit_test(every_dtype_has_arithmetic_of_its_own),
-        cmocka_unit_test(a_sum_is_for_all_but_bool_and_a_mean_for_floats_only),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ static struct sumac_value *of_each(float first, float second)
     return sumac_value_per_replica(items, 2, 0);
 }
 
-static void a_result_lies_where_its_destination_does(void **state)
+TEST(a_result_lies_where_its_destination_does)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -36,7 +36,7 @@ static void a_result_lies_where_its_destination_does(void **state)
 }
 
 /* The result is mirrored: it can be written, and not reduced by SUM again. */
-static void a_result_is_written_to_its_destination(void **state)
+TEST(a_result_is_written_to_its_destination)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -63,7 +63,7 @@ static void a_result_is_written_to_its_destination(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_nest_and_slices_are_reduced_there_too(void **state)
+TEST(a_nest_and_slices_are_reduced_there_too)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -90,7 +90,7 @@ static void a_nest_and_slices_are_reduced_there_too(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void with_one_replica_there_is_one_value(void **state)
+TEST(with_one_replica_there_is_one_value)
 {
     struct sumac_strategy *strategy = mirrored(1);
     struct sumac_variable *variable = variable_of(strategy, (struct sumac_variable_options){0});
@@ -119,7 +119,7 @@ reduce_in_replica(struct sumac_replica *replica, void *context, struct sumac_err
         &returned);
 }
 
-static void what_is_no_destination_is_refused(void **state)
+TEST(what_is_no_destination_is_refused)
 {
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct in_replica in = {
@@ -138,17 +138,4 @@ static void what_is_no_destination_is_refused(void **state)
     sumac_value_unref(in.value);
     sumac_strategy_destroy(strategy);
     sumac_strategy_destroy(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_result_lies_where_its_destination_does),
-        cmocka_unit_test(a_result_is_written_to_its_destination),
-        cmocka_unit_test(a_nest_and_slices_are_reduced_there_too),
-        cmocka_unit_test(with_one_replica_there_is_one_value),
-        cmocka_unit_test(what_is_no_destination_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* release_queue.c (test) -- ids reach the one consumer, each once and in each producer's order. */
 #include <pthread.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "release_queue.h"
 
 #define PRODUCERS 4u
 #define NODES_EACH 20000u
 
-static void an_empty_queue_gives_nothing(void **state)
+TEST(an_empty_queue_gives_nothing)
 {
     struct release_queue queue;
 
@@ -23,7 +17,7 @@ static void an_empty_queue_gives_nothing(void **state)
     assert_null(release_queue_take(&queue));
 }
 
-static void what_was_pushed_is_taken_oldest_first_and_once(void **state)
+TEST(what_was_pushed_is_taken_oldest_first_and_once)
 {
     struct release_queue queue;
 
@@ -42,7 +36,7 @@ static void what_was_pushed_is_taken_oldest_first_and_once(void **state)
     assert_null(release_queue_take(&queue));
 }
 
-static void a_node_may_be_pushed_again_once_it_was_taken(void **state)
+TEST(a_node_may_be_pushed_again_once_it_was_taken)
 {
     struct release_queue queue;
 
@@ -77,7 +71,7 @@ static void *produce(void *context)
 }
 
 /* Each producer's ids come in its own order, none twice, none missing. */
-static void many_producers_lose_and_repeat_nothing(void **state)
+TEST(many_producers_lose_and_repeat_nothing)
 {
     struct release_queue queue;
 
@@ -107,16 +101,4 @@ static void many_producers_lose_and_repeat_nothing(void **state)
         assert_int_equal(next[i], NODES_EACH);
         free(producers[i].nodes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_queue_gives_nothing),
-        cmocka_unit_test(what_was_pushed_is_taken_oldest_first_and_once),
-        cmocka_unit_test(a_node_may_be_pushed_again_once_it_was_taken),
-        cmocka_unit_test(many_producers_lose_and_repeat_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

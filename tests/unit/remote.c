@@ -199,9 +199,10 @@ static struct sumac_variable *uneven(struct sumac_strategy *strategy, const char
 
 /* ---- created */
 
-static void a_ps_is_asked_for_what_the_program_asks_for(void **state)
+#define REMOTE_TEST(name) FIXTURE_TEST(name, struct sumac_strategy *const strategy, begin, end)
+
+REMOTE_TEST(a_ps_is_asked_for_what_the_program_asks_for)
 {
-    struct sumac_strategy *const strategy = *state;
     static const struct sumac_partitioner rules[] = {
         {.kind = SUMAC_PARTITIONER_NONE},
         {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 2},
@@ -238,9 +239,9 @@ static void a_ps_is_asked_for_what_the_program_asks_for(void **state)
     }
 }
 
-static void shards_that_no_partitioner_makes_are_a_variable_each(void **state)
+REMOTE_TEST(shards_that_no_partitioner_makes_are_a_variable_each)
 {
-    struct sumac_variable *const variable = uneven(*state, "w");
+    struct sumac_variable *const variable = uneven(strategy, "w");
 
     assert_int_equal(client.created, 2);
     assert_string_equal(client.variables[0].name, "w/rows_0");
@@ -252,13 +253,13 @@ static void shards_that_no_partitioner_makes_are_a_variable_each(void **state)
     assert_int_equal(sumac_variable_shards(variable), 2);
 }
 
-static void shards_that_are_said_and_even_are_fixed_ones(void **state)
+REMOTE_TEST(shards_that_are_said_and_even_are_fixed_ones)
 {
     static const uint64_t rows[] = {3, 2};
     struct sumac_value *initial = rows_from(0, 5);
 
     (void)variable_of(
-        *state,
+        strategy,
         (struct sumac_variable_options){.initial = initial, .shard_rows = rows, .shard_count = 2});
 
     assert_int_equal(client.created, 1);
@@ -269,11 +270,11 @@ static void shards_that_are_said_and_even_are_fixed_ones(void **state)
 
 /* ---- read */
 
-static void what_cannot_be_read_is_none_of_all(void **state)
+REMOTE_TEST(what_cannot_be_read_is_none_of_all)
 {
     struct sumac_variable *const variables[] = {
-        variable_of(*state, (struct sumac_variable_options){.name = "first"}),
-        uneven(*state, "second")};
+        variable_of(strategy, (struct sumac_variable_options){.name = "first"}),
+        uneven(strategy, "second")};
     struct sumac_value *values = NULL, *slots = NULL;
 
     client.pull_status = SUMAC_UNAVAILABLE;
@@ -285,13 +286,13 @@ static void what_cannot_be_read_is_none_of_all(void **state)
     expect_printed(values, "[float32[2] 1 2, float32[5] 0 1 2 3 4]");
 }
 
-static void slots_of_each_part_are_where_its_rows_are(void **state)
+REMOTE_TEST(slots_of_each_part_are_where_its_rows_are)
 {
-    struct sumac_variable *const variable = uneven(*state, "w");
+    struct sumac_variable *const variable = uneven(strategy, "w");
     const uint16_t halves[] = {0x3c00, 0x4000};
     struct sumac_value *half = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(2), halves);
     struct sumac_variable *const of_halves =
-        variable_of(*state, (struct sumac_variable_options){.name = "h", .initial = half});
+        variable_of(strategy, (struct sumac_variable_options){.name = "h", .initial = half});
     struct sumac_value *slots = NULL;
 
     assert_int_equal(sumac_variable_slots(variable, &slots, NULL), SUMAC_OK);
@@ -303,9 +304,9 @@ static void slots_of_each_part_are_where_its_rows_are(void **state)
 
 /* ---- changed */
 
-static void what_is_written_goes_to_each_part_by_its_function(void **state)
+REMOTE_TEST(what_is_written_goes_to_each_part_by_its_function)
 {
-    struct sumac_variable *const variable = uneven(*state, "w");
+    struct sumac_variable *const variable = uneven(strategy, "w");
     struct sumac_value *five = rows_from(5, 5);
 
     assert_int_equal(sumac_variable_assign_add(variable, NULL, five, NULL, NULL), SUMAC_OK);
@@ -326,11 +327,11 @@ static struct sumac_value *rows_of_int32(uint64_t of)
         rows_from(1, 2), sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), indices), SUMAC_SHAPE(of));
 }
 
-static void a_ps_is_given_wide_indices_and_no_rows_of_uneven_shards(void **state)
+REMOTE_TEST(a_ps_is_given_wide_indices_and_no_rows_of_uneven_shards)
 {
     struct sumac_variable *const variable =
-        variable_of(*state, (struct sumac_variable_options){.name = "w"});
-    struct sumac_variable *const parts = uneven(*state, "parts");
+        variable_of(strategy, (struct sumac_variable_options){.name = "w"});
+    struct sumac_variable *const parts = uneven(strategy, "parts");
     struct sumac_value *slices = rows_of_int32(2), *of_five = rows_of_int32(5);
     struct sumac_error error;
 
@@ -346,11 +347,11 @@ static void a_ps_is_given_wide_indices_and_no_rows_of_uneven_shards(void **state
     sumac_value_unref(of_five);
 }
 
-static void all_variables_are_one_push(void **state)
+REMOTE_TEST(all_variables_are_one_push)
 {
     struct sumac_variable *const variables[] = {
-        variable_of(*state, (struct sumac_variable_options){.name = "first"}),
-        uneven(*state, "second")};
+        variable_of(strategy, (struct sumac_variable_options){.name = "first"}),
+        uneven(strategy, "second")};
     struct sumac_value *const gradients[] = {vector(3, 4), rows_from(5, 5)};
     struct sumac_value *all = sumac_value_list(gradients, 2);
 
@@ -363,11 +364,11 @@ static void all_variables_are_one_push(void **state)
 }
 
 /* It may be read for as long as the client has it. */
-static void a_push_that_is_late_keeps_what_it_reads_and_goes_on(void **state)
+REMOTE_TEST(a_push_that_is_late_keeps_what_it_reads_and_goes_on)
 {
     struct sumac_variable *const variables[] = {
-        variable_of(*state, (struct sumac_variable_options){.name = "first"}),
-        variable_of(*state, (struct sumac_variable_options){.name = "second"})};
+        variable_of(strategy, (struct sumac_variable_options){.name = "first"}),
+        variable_of(strategy, (struct sumac_variable_options){.name = "second"})};
     struct sumac_value *const gradients[] = {vector(3, 4), vector(5, 6)};
     struct sumac_value *all = sumac_value_list(gradients, 2), *one = vector(7, 8);
     struct sumac_error error;
@@ -395,23 +396,4 @@ static void a_push_that_is_late_keeps_what_it_reads_and_goes_on(void **state)
     assert_int_equal(sumac_variable_apply(variables[1], NULL, NULL, one, &error), SUMAC_ABORTED);
     assert_string_equal(error.text, "it has waited for ps 1");
     sumac_value_unref(one);
-}
-
-#define remote_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        remote_test(a_ps_is_asked_for_what_the_program_asks_for),
-        remote_test(shards_that_no_partitioner_makes_are_a_variable_each),
-        remote_test(shards_that_are_said_and_even_are_fixed_ones),
-        remote_test(what_cannot_be_read_is_none_of_all),
-        remote_test(slots_of_each_part_are_where_its_rows_are),
-        remote_test(what_is_written_goes_to_each_part_by_its_function),
-        remote_test(a_ps_is_given_wide_indices_and_no_rows_of_uneven_shards),
-        remote_test(all_variables_are_one_push),
-        remote_test(a_push_that_is_late_keeps_what_it_reads_and_goes_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

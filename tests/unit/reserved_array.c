@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reserved_array.c -- an array that grows, and its reserve where the source has no memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "reserved_array.h"
 
 struct item {
@@ -106,10 +101,10 @@ static void assert_numbered(const struct reserved_array *array)
         assert_int_equal(item_at(array, i)->number, i);
 }
 
-static void it_has_no_bound_while_there_is_memory(void **state)
-{
-    struct fixture *const fixture = *state;
+#define ARRAY_TEST(name) FIXTURE_TEST(name, struct fixture *const fixture, set_up, tear_down)
 
+ARRAY_TEST(it_has_no_bound_while_there_is_memory)
+{
     for (uint32_t i = 0; i < 1000; i++)
         add(&fixture->array, (enum reserved_place)(i % 3), i);
 
@@ -118,9 +113,8 @@ static void it_has_no_bound_while_there_is_memory(void **state)
     assert_numbered(&fixture->array);
 }
 
-static void what_it_has_grown_to_it_keeps(void **state)
+ARRAY_TEST(what_it_has_grown_to_it_keeps)
 {
-    struct fixture *const fixture = *state;
     struct reserved_array *const array = &fixture->array;
 
     for (uint32_t i = 0; i < 100; i++)
@@ -136,9 +130,8 @@ static void what_it_has_grown_to_it_keeps(void **state)
 }
 
 /* The reserve is there from the start, and after each growth. */
-static void the_reserve_is_for_what_is_needed_and_its_last_place_for_the_end(void **state)
+ARRAY_TEST(the_reserve_is_for_what_is_needed_and_its_last_place_for_the_end)
 {
-    struct fixture *const fixture = *state;
     struct reserved_array *const array = &fixture->array;
 
     for (uint32_t grown = 0; grown < 3; grown++) {
@@ -163,9 +156,8 @@ static void the_reserve_is_for_what_is_needed_and_its_last_place_for_the_end(voi
 }
 
 /* Also the last one's: whoever asked for it ends, and says so elsewhere. */
-static void what_is_needed_and_has_no_place_is_told(void **state)
+ARRAY_TEST(what_is_needed_and_has_no_place_is_told)
 {
-    struct fixture *const fixture = *state;
     struct reserved_array *const array = &fixture->array;
 
     fixture->empty = true;
@@ -177,27 +169,11 @@ static void what_is_needed_and_has_no_place_is_told(void **state)
     assert_false(array->lost);
 }
 
-static void without_memory_it_does_not_begin(void **state)
+ARRAY_TEST(without_memory_it_does_not_begin)
 {
-    struct fixture *const fixture = *state;
     struct reserved_array none;
 
     fixture->empty = true;
     assert_false(reserved_array_init(&none, &fixture->memory, 8, FIRST_CAPACITY));
     reserved_array_deinit(&none);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(it_has_no_bound_while_there_is_memory),
-        TEST(what_it_has_grown_to_it_keeps),
-        TEST(the_reserve_is_for_what_is_needed_and_its_last_place_for_the_end),
-        TEST(what_is_needed_and_has_no_place_is_told),
-        TEST(without_memory_it_does_not_begin),
-    };
-#undef TEST
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

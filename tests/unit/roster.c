@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roster.c -- what is said of ps that do not answer, and which of their words are their last. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "ask.h"
 #include "last_word.h"
 #include "memory.h"
@@ -44,7 +36,7 @@ enum sumac_status __wrap_ask(
     return SUMAC_OK;
 }
 
-static void a_ps_that_exits_says_one_of_five_reasons(void **state)
+TEST(a_ps_that_exits_says_one_of_five_reasons)
 {
     static const enum sumac_reason last[] = {
         SUMAC_REASON_RUN_ENDED, SUMAC_REASON_STATE_LOST, SUMAC_REASON_PS_MISSING,
@@ -70,7 +62,7 @@ assert_silence(uint64_t silent_us, enum sumac_status status, const char *why, co
     assert_string_equal(roster_silence(&ps, text, sizeof text), said);
 }
 
-static void a_silence_is_as_long_as_it_lasted_with_its_cause(void **state)
+TEST(a_silence_is_as_long_as_it_lasted_with_its_cause)
 {
     static const char refused[] = "Connection refused";
 
@@ -80,7 +72,7 @@ static void a_silence_is_as_long_as_it_lasted_with_its_cause(void **state)
     assert_silence(0, SUMAC_CANCELLED, "CANCELLED", "no answer");
 }
 
-static void of_a_roster_the_missing_are_counted_and_decide_the_exit_code(void **state)
+TEST(of_a_roster_the_missing_are_counted_and_decide_the_exit_code)
 {
     static const struct command stats = {.name = "stats"};
     struct roster_ps ps[3] = {
@@ -107,7 +99,7 @@ static void of_a_roster_the_missing_are_counted_and_decide_the_exit_code(void **
     assert_int_equal(roster_report(&stats, &roster, "all else is shown"), 2);
 }
 
-static void a_ps_that_has_another_index_than_its_place_in_the_list_is_refused(void **state)
+TEST(a_ps_that_has_another_index_than_its_place_in_the_list_is_refused)
 {
     struct roster_ps ps[2] = {{.address = (char[]){"a:1"}}, {.address = (char[]){"b:1"}}};
     struct roster roster = {.count = 2, .ps = ps, .by_index = true};
@@ -124,7 +116,7 @@ static void a_ps_that_has_another_index_than_its_place_in_the_list_is_refused(vo
 }
 
 /* A ps knows of no cluster before ps 0 has greeted it. */
-static void a_ps_of_another_cluster_is_told_from_one_that_knows_of_none(void **state)
+TEST(a_ps_of_another_cluster_is_told_from_one_that_knows_of_none)
 {
     static const struct {
         uint64_t cluster_id;
@@ -141,17 +133,4 @@ static void a_ps_of_another_cluster_is_told_from_one_that_knows_of_none(void **s
         if (cases[i].status != SUMAC_OK)
             assert_int_equal(error.reason, SUMAC_REASON_WRONG_CLUSTER);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ps_that_exits_says_one_of_five_reasons),
-        cmocka_unit_test(a_ps_of_another_cluster_is_told_from_one_that_knows_of_none),
-        cmocka_unit_test(a_silence_is_as_long_as_it_lasted_with_its_cause),
-        cmocka_unit_test(a_ps_that_has_another_index_than_its_place_in_the_list_is_refused),
-        cmocka_unit_test(of_a_roster_the_missing_are_counted_and_decide_the_exit_code),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rounds.c -- who has come to a round, how it ends, who hears of it, and that nothing is left. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "rounds_check.h"
 
 #define TENSOR_BYTES 24u
@@ -63,7 +55,6 @@ static void end(struct desk *desk)
 }
 
 /* A test whose *state is a desk, of which nothing may be left afterwards. */
-#define desk_test(name) cmocka_unit_test_setup_teardown(name, open_desk, close_desk)
 
 static int open_desk(void **state)
 {
@@ -177,7 +168,7 @@ static void fail_alone(struct desk *desk, uint64_t number)
 
 /* ---- who comes ---- */
 
-static void a_round_is_whole_when_all_have_come(void **state)
+TEST(a_round_is_whole_when_all_have_come)
 {
     struct desk desk;
 
@@ -198,9 +189,10 @@ static void a_round_is_whole_when_all_have_come(void **state)
     assert_int_equal(desk.given, TASKS);
 }
 
-static void rounds_and_names_are_apart(void **state)
+#define DESK_TEST(name) FIXTURE_TEST(name, struct desk *const desk, open_desk, close_desk)
+
+DESK_TEST(rounds_and_names_are_apart)
 {
-    struct desk *const desk = *state;
     struct collective other = collective_of(0, 1);
 
     other.name = "more";
@@ -212,10 +204,8 @@ static void rounds_and_names_are_apart(void **state)
     assert_ptr_equal(find_named(desk, "more", 1), desk->round);
 }
 
-static void who_comes_again_adds_nothing(void **state)
+DESK_TEST(who_comes_again_adds_nothing)
 {
-    struct desk *const desk = *state;
-
     assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
     const uint64_t room_bytes = desk->rounds.room_bytes;
 
@@ -226,9 +216,8 @@ static void who_comes_again_adds_nothing(void **state)
     assert_int_equal(desk->round->came_count, 1);
 }
 
-static void who_differs_is_told_how(void **state)
+DESK_TEST(who_differs_is_told_how)
 {
-    struct desk *const desk = *state;
     struct collective other = collective_of(1, 1);
 
     other.shape.extent[1] = 4;
@@ -243,9 +232,8 @@ static void who_differs_is_told_how(void **state)
     assert_int_equal(desk->given, 2);
 }
 
-static void who_is_no_participant_differs(void **state)
+DESK_TEST(who_is_no_participant_differs)
 {
-    struct desk *const desk = *state;
     static const struct collective_task others[] = {{.index = 1}, {.index = 8}};
     struct collective other = collective_of(1, 1);
 
@@ -260,9 +248,8 @@ static void who_is_no_participant_differs(void **state)
     assert_int_equal(desk->round->came_count, 1);
 }
 
-static void the_first_time_that_is_over_counts(void **state)
+DESK_TEST(the_first_time_that_is_over_counts)
 {
-    struct desk *const desk = *state;
     struct collective collective = collective_of(0, 1);
 
     assert_int_equal(come_as(desk, &collective, 5000), ROUNDS_TAKEN);
@@ -280,10 +267,8 @@ static void the_first_time_that_is_over_counts(void **state)
 
 /* ---- how it ends ---- */
 
-static void a_round_that_passed_is_there_until_all_have_heard(void **state)
+DESK_TEST(a_round_that_passed_is_there_until_all_have_heard)
 {
-    struct desk *const desk = *state;
-
     for (uint32_t place = 0; place < TASKS; place++)
         assert_int_equal(come(desk, place, 1), ROUNDS_TAKEN);
     rounds_end(&desk->rounds, desk->round, &passed);
@@ -300,10 +285,8 @@ static void a_round_that_passed_is_there_until_all_have_heard(void **state)
     assert_int_equal(desk->rounds.room_bytes, 0);
 }
 
-static void what_is_heard_before_the_end_counts(void **state)
+DESK_TEST(what_is_heard_before_the_end_counts)
 {
-    struct desk *const desk = *state;
-
     for (uint32_t place = 0; place < TASKS; place++) {
         assert_int_equal(come(desk, place, 1), ROUNDS_TAKEN);
         rounds_heard(&desk->rounds, desk->round, place);
@@ -315,10 +298,8 @@ static void what_is_heard_before_the_end_counts(void **state)
     assert_null(find(desk, 1));
 }
 
-static void a_round_that_failed_gives_all_back_and_says_the_same_to_the_late(void **state)
+DESK_TEST(a_round_that_failed_gives_all_back_and_says_the_same_to_the_late)
 {
-    struct desk *const desk = *state;
-
     assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
     rounds_end(&desk->rounds, desk->round, &late);
     /* it is over */
@@ -343,10 +324,8 @@ static void a_round_that_failed_gives_all_back_and_says_the_same_to_the_late(voi
     assert_null(find(desk, 1));
 }
 
-static void of_one_name_some_that_failed_are_kept_for_the_late(void **state)
+DESK_TEST(of_one_name_some_that_failed_are_kept_for_the_late)
 {
-    struct desk *const desk = *state;
-
     for (uint64_t number = 1; number <= 100000; number++)
         fail_alone(desk, number);
 
@@ -356,10 +335,8 @@ static void of_one_name_some_that_failed_are_kept_for_the_late(void **state)
     assert_non_null(find(desk, 100000));
 }
 
-static void a_round_for_which_somebody_late_has_come_is_not_one_of_those(void **state)
+DESK_TEST(a_round_for_which_somebody_late_has_come_is_not_one_of_those)
 {
-    struct desk *const desk = *state;
-
     fail_alone(desk, 1);
     assert_int_equal(come(desk, 1, 1), ROUNDS_OVER);
     for (uint64_t number = 2; number <= 2 * ROUNDS_KEPT_OF_NAME_MAX; number++)
@@ -371,10 +348,8 @@ static void a_round_for_which_somebody_late_has_come_is_not_one_of_those(void **
     assert_int_equal(desk->rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
 }
 
-static void a_round_that_failed_goes_when_each_participant_has_left(void **state)
+DESK_TEST(a_round_that_failed_goes_when_each_participant_has_left)
 {
-    struct desk *const desk = *state;
-
     assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
     assert_int_equal(come(desk, 1, 1), ROUNDS_TAKEN);
     leave(desk, 2); /* before its end */
@@ -390,10 +365,8 @@ static void a_round_that_failed_goes_when_each_participant_has_left(void **state
     assert_int_equal(desk->rounds.room_bytes, 0);
 }
 
-static void who_has_left_and_comes_again_is_told_as_before(void **state)
+DESK_TEST(who_has_left_and_comes_again_is_told_as_before)
 {
-    struct desk *const desk = *state;
-
     fail_alone(desk, 1);
     leave(desk, 0);
     leave(desk, 1);
@@ -410,10 +383,8 @@ static void who_has_left_and_comes_again_is_told_as_before(void **state)
     assert_null(find(desk, 1));
 }
 
-static void a_round_is_deserted_when_all_who_came_have_left(void **state)
+DESK_TEST(a_round_is_deserted_when_all_who_came_have_left)
 {
-    struct desk *const desk = *state;
-
     assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
     assert_int_equal(come(desk, 1, 1), ROUNDS_TAKEN);
     struct round *const round = desk->round;
@@ -429,7 +400,7 @@ static void a_round_is_deserted_when_all_who_came_have_left(void **state)
 }
 
 /* What is kept of failed rounds is bounded whatever they are called. */
-static void of_all_names_so_many_that_failed_are_kept(void **state)
+TEST(of_all_names_so_many_that_failed_are_kept)
 {
     struct desk desk;
     char name[16];
@@ -453,10 +424,8 @@ static void of_all_names_so_many_that_failed_are_kept(void **state)
 }
 
 /* Of one that gave way another of its name knows that it is over. */
-static void one_that_gave_way_is_known_to_be_over(void **state)
+DESK_TEST(one_that_gave_way_is_known_to_be_over)
 {
-    struct desk *const desk = *state;
-
     for (uint64_t number = 1; number <= ROUNDS_KEPT_OF_NAME_MAX + 3; number++)
         fail_alone(desk, number);
 
@@ -479,10 +448,8 @@ static void order(struct desk *desk, uint64_t number, const struct sumac_error *
         rounds_end(&desk->rounds, round, how);
 }
 
-static void a_round_that_passes_is_over_when_it_is_whole_here(void **state)
+DESK_TEST(a_round_that_passes_is_over_when_it_is_whole_here)
 {
-    struct desk *const desk = *state;
-
     order(desk, 1, &passed); /* before the first task comes */
     for (uint32_t place = 0; place < TASKS; place++) {
         assert_false(find(desk, 1)->over);
@@ -499,9 +466,8 @@ static void a_round_that_passes_is_over_when_it_is_whole_here(void **state)
     assert_null(find(desk, 1));
 }
 
-static void a_round_that_passes_may_fail_here_alone(void **state)
+DESK_TEST(a_round_that_passes_may_fail_here_alone)
 {
-    struct desk *const desk = *state;
     struct collective other = collective_of(1, 1);
 
     other.shape.extent[1] = 4;
@@ -516,10 +482,8 @@ static void a_round_that_passes_may_fail_here_alone(void **state)
     assert_int_equal(find(desk, 1)->end.reason, SUMAC_REASON_STEP_DIFFERS);
 }
 
-static void a_round_that_nobody_has_come_to_fails_by_an_order(void **state)
+DESK_TEST(a_round_that_nobody_has_come_to_fails_by_an_order)
 {
-    struct desk *const desk = *state;
-
     order(desk, 1, &late);
     assert_true(find(desk, 1)->kept);
 
@@ -534,9 +498,8 @@ static void a_round_that_nobody_has_come_to_fails_by_an_order(void **state)
 
 /* ---- room ---- */
 
-static void a_reserved_round_of_which_nothing_comes_leaves_nothing(void **state)
+DESK_TEST(a_reserved_round_of_which_nothing_comes_leaves_nothing)
 {
-    struct desk *const desk = *state;
     const struct collective collective = collective_of(0, 1);
 
     struct round *reserved = rounds_reserve(&desk->rounds, &collective, TENSOR_BYTES, &desk->error);
@@ -549,7 +512,7 @@ static void a_reserved_round_of_which_nothing_comes_leaves_nothing(void **state)
     assert_null(find(desk, 1));
 }
 
-static void what_finds_no_room_is_refused_with_both_figures(void **state)
+TEST(what_finds_no_room_is_refused_with_both_figures)
 {
     struct desk desk;
     const struct collective collective = collective_of(1, 1);
@@ -576,7 +539,7 @@ static void *take_nothing(void *context, size_t bytes)
 }
 
 /* Each shortage would take room for ever. */
-static void what_finds_no_memory_leaves_the_room_as_it_was(void **state)
+TEST(what_finds_no_memory_leaves_the_room_as_it_was)
 {
     struct desk desk;
     const struct collective collective = collective_of(0, 1);
@@ -595,10 +558,8 @@ static void what_finds_no_memory_leaves_the_room_as_it_was(void **state)
 }
 
 /* The only participant that came is settled. */
-static void an_open_round_that_nobody_who_came_wants_gives_way(void **state)
+DESK_TEST(an_open_round_that_nobody_who_came_wants_gives_way)
 {
-    struct desk *const desk = *state;
-
     for (uint64_t number = 1; number <= 3; number++)
         assert_int_equal(come(desk, 0, number), ROUNDS_TAKEN);
     assert_int_equal(come(desk, 1, 1), ROUNDS_TAKEN);
@@ -618,10 +579,8 @@ static void an_open_round_that_nobody_who_came_wants_gives_way(void **state)
     assert_false(find(desk, 3)->over);
 }
 
-static void an_unwanted_round_does_not_give_way_to_its_own_participant(void **state)
+DESK_TEST(an_unwanted_round_does_not_give_way_to_its_own_participant)
 {
-    struct desk *const desk = *state;
-
     assert_int_equal(come(desk, 0, 1), ROUNDS_TAKEN);
     assert_int_equal(come(desk, 0, 2), ROUNDS_TAKEN);
     rounds_heard(&desk->rounds, find(desk, 1), 0);
@@ -634,7 +593,7 @@ static void an_unwanted_round_does_not_give_way_to_its_own_participant(void **st
     assert_null(find(desk, 2));
 }
 
-static void one_that_never_fits_makes_none_give_way(void **state)
+TEST(one_that_never_fits_makes_none_give_way)
 {
     struct desk desk;
     const struct collective collective = collective_of(0, 2);
@@ -649,7 +608,7 @@ static void one_that_never_fits_makes_none_give_way(void **state)
     end(&desk);
 }
 
-static void what_is_kept_gives_way(void **state)
+TEST(what_is_kept_gives_way)
 {
     struct desk desk;
     char name[16];
@@ -670,9 +629,8 @@ static void what_is_kept_gives_way(void **state)
     end(&desk);
 }
 
-static void of_one_name_so_many_rounds_may_be_under_way(void **state)
+DESK_TEST(of_one_name_so_many_rounds_may_be_under_way)
 {
-    struct desk *const desk = *state;
     const struct collective next = collective_of(0, ROUNDS_OF_NAME_MAX + 1);
 
     for (uint64_t number = 1; number <= ROUNDS_OF_NAME_MAX; number++)
@@ -687,10 +645,8 @@ static void of_one_name_so_many_rounds_may_be_under_way(void **state)
     assert_int_equal(come(desk, 0, ROUNDS_OF_NAME_MAX + 1), ROUNDS_TAKEN);
 }
 
-static void many_rounds_leave_nothing(void **state)
+DESK_TEST(many_rounds_leave_nothing)
 {
-    struct desk *const desk = *state;
-
     for (uint64_t number = 1; number <= 100000; number++) {
         for (uint32_t place = 0; place < TASKS; place++)
             assert_int_equal(come(desk, place, number), ROUNDS_TAKEN);
@@ -702,40 +658,4 @@ static void many_rounds_leave_nothing(void **state)
     assert_int_equal(desk->rounds.count, 0);
     assert_int_equal(desk->given, 100000 * TASKS);
     assert_true(desk->pool.held_bytes <= SIZED_POOL_EMPTY_BYTES_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_round_is_whole_when_all_have_come),
-        desk_test(rounds_and_names_are_apart),
-        desk_test(who_comes_again_adds_nothing),
-        desk_test(who_differs_is_told_how),
-        desk_test(who_is_no_participant_differs),
-        desk_test(the_first_time_that_is_over_counts),
-        desk_test(a_round_that_passed_is_there_until_all_have_heard),
-        desk_test(what_is_heard_before_the_end_counts),
-        desk_test(a_round_that_failed_gives_all_back_and_says_the_same_to_the_late),
-        desk_test(of_one_name_some_that_failed_are_kept_for_the_late),
-        desk_test(a_round_for_which_somebody_late_has_come_is_not_one_of_those),
-        desk_test(a_round_that_failed_goes_when_each_participant_has_left),
-        desk_test(who_has_left_and_comes_again_is_told_as_before),
-        desk_test(a_round_is_deserted_when_all_who_came_have_left),
-        cmocka_unit_test(of_all_names_so_many_that_failed_are_kept),
-        desk_test(one_that_gave_way_is_known_to_be_over),
-        desk_test(a_round_that_passes_is_over_when_it_is_whole_here),
-        desk_test(a_round_that_passes_may_fail_here_alone),
-        desk_test(a_round_that_nobody_has_come_to_fails_by_an_order),
-        desk_test(a_reserved_round_of_which_nothing_comes_leaves_nothing),
-        cmocka_unit_test(what_finds_no_room_is_refused_with_both_figures),
-        cmocka_unit_test(what_finds_no_memory_leaves_the_room_as_it_was),
-        desk_test(an_open_round_that_nobody_who_came_wants_gives_way),
-        desk_test(an_unwanted_round_does_not_give_way_to_its_own_participant),
-        cmocka_unit_test(one_that_never_fits_makes_none_give_way),
-        cmocka_unit_test(what_is_kept_gives_way),
-        desk_test(of_one_name_so_many_rounds_may_be_under_way),
-        desk_test(many_rounds_leave_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

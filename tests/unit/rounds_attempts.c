@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rounds_attempts.c -- which round an attempt of a task may ask for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "rounds_check.h"
 
 /* What is known of the attempts: that of worker 7 is not. */
@@ -90,7 +84,7 @@ static bool is_found(const struct desk *desk, uint64_t number, struct collective
     return rounds_find_for(&desk->rounds, "grads", number, &task) == desk->round;
 }
 
-static void an_attempt_finds_its_own_round_and_no_other_attempts(void **state)
+TEST(an_attempt_finds_its_own_round_and_no_other_attempts)
 {
     struct desk desk;
 
@@ -105,7 +99,7 @@ static void an_attempt_finds_its_own_round_and_no_other_attempts(void **state)
     end(&desk);
 }
 
-static void any_attempt_finds_a_round_of_no_attempts(void **state)
+TEST(any_attempt_finds_a_round_of_no_attempts)
 {
     struct desk desk;
 
@@ -116,7 +110,7 @@ static void any_attempt_finds_a_round_of_no_attempts(void **state)
 }
 
 /* It may come to an open round, and not to one that was over before. */
-static void an_attempt_that_no_round_names_finds_an_open_one_alone(void **state)
+TEST(an_attempt_that_no_round_names_finds_an_open_one_alone)
 {
     struct desk desk;
     const struct collective_task unnamed = {.index = 7, .attempt = 5};
@@ -134,7 +128,7 @@ static void an_attempt_that_no_round_names_finds_an_open_one_alone(void **state)
 }
 
 /* What differs is known here before ps 0 has decided. */
-static void a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over(void **state)
+TEST(a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over)
 {
     static const struct collective_task again[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 2}, {.index = 7}};
@@ -154,7 +148,7 @@ static void a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over(v
 }
 
 /* The ps makes its result only then. */
-static void a_round_is_wanted_until_each_place_has_heard_once(void **state)
+TEST(a_round_is_wanted_until_each_place_has_heard_once)
 {
     const struct collective other = collective_of(tasks, 1, true);
     struct desk desk;
@@ -176,7 +170,7 @@ static void a_round_is_wanted_until_each_place_has_heard_once(void **state)
 }
 
 /* Worker 7 names its attempt, and so the round is of it from then on. */
-static void a_round_learns_the_attempts_that_come_to_it(void **state)
+TEST(a_round_learns_the_attempts_that_come_to_it)
 {
     static const struct collective_task named[] = {
         {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7, .attempt = 4}};
@@ -199,7 +193,7 @@ static void a_round_learns_the_attempts_that_come_to_it(void **state)
 }
 
 /* ps 0 names the attempts of a round that has none here. */
-static void a_round_learns_the_attempts_of_an_order(void **state)
+TEST(a_round_learns_the_attempts_of_an_order)
 {
     static const struct collective_task named[] = {
         {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7, .attempt = 4}};
@@ -220,7 +214,7 @@ static void a_round_learns_the_attempts_of_an_order(void **state)
 }
 
 /* One that failed keeps an earlier attempt back, and a mixture of both. */
-static void a_failed_round_keeps_back_what_is_not_later_in_every_task(void **state)
+TEST(a_failed_round_keeps_back_what_is_not_later_in_every_task)
 {
     static const struct collective_task mixed[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 1}, {.index = 7}};
@@ -235,7 +229,7 @@ static void a_failed_round_keeps_back_what_is_not_later_in_every_task(void **sta
 }
 
 /* A round of any attempts stands beside one of some: an attempt finds the one that names it. */
-static void an_attempt_finds_the_round_that_names_it_before_any_other(void **state)
+TEST(an_attempt_finds_the_round_that_names_it_before_any_other)
 {
     static const struct collective_task again[] = {
         {.chief = true, .attempt = 3}, {.index = 1, .attempt = 5}, {.index = 7}};
@@ -254,7 +248,7 @@ static void an_attempt_finds_the_round_that_names_it_before_any_other(void **sta
 }
 
 /* Its owner leaves it to another ps to end: the reserved round is refused, and that ends. */
-static void an_unwanted_round_that_its_owner_does_not_end_is_tried_once(void **state)
+TEST(an_unwanted_round_that_its_owner_does_not_end_is_tried_once)
 {
     const struct collective other = collective_of(tasks, 1, true);
     struct collective more = other;
@@ -270,22 +264,4 @@ static void an_unwanted_round_that_its_owner_does_not_end_is_tried_once(void **s
 
     assert_false(desk.round->unwanted);
     end(&desk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_attempt_finds_its_own_round_and_no_other_attempts),
-        cmocka_unit_test(any_attempt_finds_a_round_of_no_attempts),
-        cmocka_unit_test(an_attempt_that_no_round_names_finds_an_open_one_alone),
-        cmocka_unit_test(a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over),
-        cmocka_unit_test(a_round_is_wanted_until_each_place_has_heard_once),
-        cmocka_unit_test(a_round_learns_the_attempts_that_come_to_it),
-        cmocka_unit_test(a_round_learns_the_attempts_of_an_order),
-        cmocka_unit_test(a_failed_round_keeps_back_what_is_not_later_in_every_task),
-        cmocka_unit_test(an_attempt_finds_the_round_that_names_it_before_any_other),
-        cmocka_unit_test(an_unwanted_round_that_its_owner_does_not_end_is_tried_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rounds_check.c -- the check of the rounds' consistency objects to each wrong field. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "corrupt.h"
 #include "rounds_check.h"
 
@@ -67,7 +61,7 @@ static void expect_right(const struct desk *desk)
 
 /* Round 1 is open. Round 2 is open and unwanted. Round 3 has failed, and the chief has
  * yet to hear that. Round 4 has failed, and is kept for worker 1. */
-static void each_wrong_field_of_a_round_is_found(void **state)
+TEST(each_wrong_field_of_a_round_is_found)
 {
     struct desk made, *const desk = &made;
     const struct sumac_error failed = {.status = SUMAC_DEADLINE_EXCEEDED};
@@ -118,13 +112,4 @@ static void each_wrong_field_of_a_round_is_found(void **state)
 
     rounds_deinit(&desk->rounds);
     sized_pool_deinit(&desk->pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_wrong_field_of_a_round_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rounds_room.c -- room beyond the bound, rounds that ps 0 orders, and what gives way to what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "rounds_check.h"
 
 #define ROOM_BYTES 4096u
@@ -102,7 +96,7 @@ order(struct desk *desk, const char *name, uint64_t number, const struct sumac_e
 }
 
 /* An order cannot be refused: its room is counted beyond the bound. */
-static void an_order_has_its_room_where_there_is_none(void **state)
+TEST(an_order_has_its_room_where_there_is_none)
 {
     struct desk desk;
     const struct collective collective = collective_of("grads", 0, 1);
@@ -120,7 +114,7 @@ static void an_order_has_its_room_where_there_is_none(void **state)
 }
 
 /* Beyond the bound, too: it may take more than there is. */
-static void what_the_owner_has_yet_to_give_back_takes_of_the_room(void **state)
+TEST(what_the_owner_has_yet_to_give_back_takes_of_the_room)
 {
     static const uint64_t beside[] = {ROOM_BYTES, 2 * ROOM_BYTES};
     const struct collective collective = collective_of("grads", 0, 1);
@@ -141,7 +135,7 @@ static void what_the_owner_has_yet_to_give_back_takes_of_the_room(void **state)
     end(&desk);
 }
 
-static void a_round_that_is_kept_gives_way_and_is_counted(void **state)
+TEST(a_round_that_is_kept_gives_way_and_is_counted)
 {
     const struct collective first = collective_of("grads", 0, 1),
                             other = collective_of("other", 0, 1);
@@ -164,7 +158,7 @@ static void a_round_that_is_kept_gives_way_and_is_counted(void **state)
 }
 
 /* The bound is of one name: the oldest round of another name stays. */
-static void a_round_gives_way_to_one_of_its_own_name(void **state)
+TEST(a_round_gives_way_to_one_of_its_own_name)
 {
     struct desk desk;
 
@@ -186,7 +180,7 @@ static void a_round_gives_way_to_one_of_its_own_name(void **state)
 }
 
 /* Without a contribution a round is neither deserted nor unwanted. */
-static void a_round_that_is_ordered_before_anyone_came_is_kept_open(void **state)
+TEST(a_round_that_is_ordered_before_anyone_came_is_kept_open)
 {
     struct desk desk;
 
@@ -203,7 +197,7 @@ static void a_round_that_is_ordered_before_anyone_came_is_kept_open(void **state
     end(&desk);
 }
 
-static void an_order_for_a_round_that_is_over_is_none(void **state)
+TEST(an_order_for_a_round_that_is_over_is_none)
 {
     const struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
@@ -218,7 +212,7 @@ static void an_order_for_a_round_that_is_over_is_none(void **state)
     end(&desk);
 }
 
-static void what_is_joined_has_the_extent_of_each(void **state)
+TEST(what_is_joined_has_the_extent_of_each)
 {
     struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
@@ -235,7 +229,7 @@ static void what_is_joined_has_the_extent_of_each(void **state)
 }
 
 /* The first difference is what is proposed to ps 0. */
-static void a_second_difference_does_not_replace_the_first(void **state)
+TEST(a_second_difference_does_not_replace_the_first)
 {
     static const struct collective_task three[] = {{.chief = true}, {.index = 1}, {.index = 2}};
     struct collective collective = collective_of("grads", 0, 1);
@@ -258,7 +252,7 @@ static void a_second_difference_does_not_replace_the_first(void **state)
 }
 
 /* Its earlier attempt has heard: the later one asks in its place. */
-static void who_comes_back_waits_for_the_round_again(void **state)
+TEST(who_comes_back_waits_for_the_round_again)
 {
     const struct collective collective = collective_of("grads", 0, 1);
     struct desk desk;
@@ -274,21 +268,4 @@ static void who_comes_back_waits_for_the_round_again(void **state)
     assert_false(desk.round->kept || desk.round->places[0].heard);
     assert_int_equal(come(&desk, &collective), ROUNDS_AGAIN);
     end(&desk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_order_has_its_room_where_there_is_none),
-        cmocka_unit_test(what_the_owner_has_yet_to_give_back_takes_of_the_room),
-        cmocka_unit_test(a_round_that_is_kept_gives_way_and_is_counted),
-        cmocka_unit_test(a_round_gives_way_to_one_of_its_own_name),
-        cmocka_unit_test(a_round_that_is_ordered_before_anyone_came_is_kept_open),
-        cmocka_unit_test(an_order_for_a_round_that_is_over_is_none),
-        cmocka_unit_test(what_is_joined_has_the_extent_of_each),
-        cmocka_unit_test(a_second_difference_does_not_replace_the_first),
-        cmocka_unit_test(who_comes_back_waits_for_the_round_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

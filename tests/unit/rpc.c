@@ -11,10 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void a_unary_call_is_answered_and_ends_with_ok(void **state)
+RPC_TEST(a_unary_call_is_answered_and_ends_with_ok)
 {
-    struct fixture *fixture = *state;
-
     begin_stats(fixture, 0); /* when */
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_OK); /* then */
@@ -25,9 +23,8 @@ static void a_unary_call_is_answered_and_ends_with_ok(void **state)
     assert_int_equal(rpc_server_calls(fixture->server), 0);
 }
 
-static void a_stream_carries_payloads_over_many_slices_both_ways(void **state)
+RPC_TEST(a_stream_carries_payloads_over_many_slices_both_ways)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PULL);
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
 
@@ -47,9 +44,8 @@ static void a_stream_carries_payloads_over_many_slices_both_ways(void **state)
     assert_int_equal(__atomic_load_n(&fixture->released, __ATOMIC_SEQ_CST), 5);
 }
 
-static void a_status_arrives_with_its_reason_and_text(void **state)
+RPC_TEST(a_status_arrives_with_its_reason_and_text)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
 
     rpc_call_end(call); /* when: the server's handler answers the half-close with a status */
@@ -70,10 +66,8 @@ static uint64_t late_in_a_second(uint64_t from_us)
 
 /* A busy machine may let a short deadline pass before the server has the call: then a longer one is
  * tried. gRPC rounds to a millisecond. */
-static void a_deadline_ends_a_call_at_both_ends(void **state)
+RPC_TEST(a_deadline_ends_a_call_at_both_ends)
 {
-    struct fixture *fixture = *state;
-
     fixture->parks = true;
     unsigned calls = 0;
     for (uint64_t us = 50000; fixture->at_server.messages == 0 && us < PATIENCE_US; us *= 2) {
@@ -87,9 +81,8 @@ static void a_deadline_ends_a_call_at_both_ends(void **state)
     assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
 }
 
-static void a_cancelled_stream_is_closed_at_both_ends(void **state)
+RPC_TEST(a_cancelled_stream_is_closed_at_both_ends)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
 
     poll_until(fixture, &fixture->at_server.opened, 1);
@@ -101,10 +94,8 @@ static void a_cancelled_stream_is_closed_at_both_ends(void **state)
     assert_int_equal(fixture->at_server.half_closed, 0);
 }
 
-static void a_server_can_cancel_a_stream(void **state)
+RPC_TEST(a_server_can_cancel_a_stream)
 {
-    struct fixture *fixture = *state;
-
     begin_stream(fixture, WIRE_TRANSFER_PUSH);
     poll_until(fixture, &fixture->at_server.opened, 1);
     rpc_call_cancel(fixture->parked);
@@ -113,10 +104,8 @@ static void a_server_can_cancel_a_stream(void **state)
     assert_int_not_equal(fixture->client.error.status, SUMAC_OK);
 }
 
-static void closing_a_channel_closes_its_calls(void **state)
+RPC_TEST(closing_a_channel_closes_its_calls)
 {
-    struct fixture *fixture = *state;
-
     begin_stream(fixture, WIRE_TRANSFER_PUSH);
     begin_stream(fixture, WIRE_TRANSFER_PULL);
     rpc_channel_close(fixture->channel);
@@ -126,9 +115,8 @@ static void closing_a_channel_closes_its_calls(void **state)
 }
 
 /* However often: there is always a place for the next one. */
-static void an_unknown_method_is_unimplemented_and_named(void **state)
+RPC_TEST(an_unknown_method_is_unimplemented_and_named)
 {
-    struct fixture *fixture = *state;
     const wire_list_request request = WIRE_LIST_REQUEST_INIT;
     const struct rpc_start unknown = {
         .service = WIRE_VARIABLES, /* which this server was not given */
@@ -148,9 +136,8 @@ static void an_unknown_method_is_unimplemented_and_named(void **state)
     }
 }
 
-static void an_absent_server_is_said_at_once(void **state)
+RPC_TEST(an_absent_server_is_said_at_once)
 {
-    struct fixture *fixture = *state;
     struct rpc_channel *channel;
     char target[64];
     const uint32_t port = rpc_server_port(fixture->server);
@@ -190,9 +177,8 @@ static struct rpc_call *begin_foreign(
     return call;
 }
 
-static void a_malformed_message_is_an_invalid_argument(void **state)
+RPC_TEST(a_malformed_message_is_an_invalid_argument)
 {
-    struct fixture *fixture = *state;
     wire_service service;
     ProtobufCMethodDescriptor method = WIRE_TRANSFER->methods[WIRE_TRANSFER_PUSH];
 
@@ -210,9 +196,8 @@ static void a_malformed_message_is_an_invalid_argument(void **state)
     assert_int_equal(fixture->at_server.messages, 0);
 }
 
-static void a_malformed_answer_ends_the_call_with_internal(void **state)
+RPC_TEST(a_malformed_answer_ends_the_call_with_internal)
 {
-    struct fixture *fixture = *state;
     wire_service service;
     ProtobufCMethodDescriptor method = WIRE_OBSERVE->methods[WIRE_OBSERVE_STATS];
 
@@ -226,9 +211,8 @@ static void a_malformed_answer_ends_the_call_with_internal(void **state)
 }
 
 /* Its stream is cancelled, which is not what its user is told. */
-static void a_malformed_answer_on_a_stream_ends_it_with_internal(void **state)
+RPC_TEST(a_malformed_answer_on_a_stream_ends_it_with_internal)
 {
-    struct fixture *fixture = *state;
     wire_service service;
     ProtobufCMethodDescriptor method = WIRE_TRANSFER->methods[WIRE_TRANSFER_PUSH];
     const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
@@ -251,9 +235,8 @@ static void a_malformed_answer_on_a_stream_ends_it_with_internal(void **state)
     poll_until(fixture, &fixture->at_server.closed, 1);
 }
 
-static void a_message_above_the_bound_is_refused(void **state)
+RPC_TEST(a_message_above_the_bound_is_refused)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
     const size_t bytes = 5u << 20;
     uint8_t *values = calloc(1, bytes);
@@ -267,9 +250,8 @@ static void a_message_above_the_bound_is_refused(void **state)
     assert_int_equal(fixture->at_server.messages, 0);
 }
 
-static void a_small_payload_is_released_before_the_send_returns(void **state)
+RPC_TEST(a_small_payload_is_released_before_the_send_returns)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     uint8_t value[4] = {1, 2, 3, 4};
@@ -285,10 +267,9 @@ static void a_small_payload_is_released_before_the_send_returns(void **state)
 }
 
 /* As long as one that is copied may be, and longer ones between. */
-static void payloads_that_are_copied_and_that_are_not_arrive_in_order(void **state)
+RPC_TEST(payloads_that_are_copied_and_that_are_not_arrive_in_order)
 {
     static uint8_t values[40000];
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
     const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     const struct rpc_payload payload[] = {
@@ -319,10 +300,9 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes) { return is_scarce ? NULL : __real_malloc(bytes); }
 
 /* Then it is copied, as a small one is. */
-static void a_payload_that_there_is_no_memory_to_lend_is_released_at_once(void **state)
+RPC_TEST(a_payload_that_there_is_no_memory_to_lend_is_released_at_once)
 {
     static uint8_t values[20000];
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
     const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     const struct rpc_payload payload = {
@@ -358,9 +338,8 @@ static struct rpc_call *begin_paused(struct fixture *fixture, struct rpc_call **
     return call;
 }
 
-static void streams_that_are_resumed_together_all_go_on(void **state)
+RPC_TEST(streams_that_are_resumed_together_all_go_on)
 {
-    struct fixture *fixture = *state;
     const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     struct rpc_call *calls[2], *at_server[2];
 
@@ -382,10 +361,8 @@ static void streams_that_are_resumed_together_all_go_on(void **state)
     poll_until(fixture, &fixture->at_server.messages, 7);
 }
 
-static void a_paused_stream_hands_over_nothing_until_it_is_resumed(void **state)
+RPC_TEST(a_paused_stream_hands_over_nothing_until_it_is_resumed)
 {
-    struct fixture *fixture = *state;
-
     fixture->parks = true;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
@@ -405,9 +382,8 @@ static void a_paused_stream_hands_over_nothing_until_it_is_resumed(void **state)
 
 /* Given: two messages of a stream are there. When the first has been handled, listening looks at
  * the network and not at the second. */
-static void who_listens_is_handed_nothing_that_was_not_asked_for(void **state)
+RPC_TEST(who_listens_is_handed_nothing_that_was_not_asked_for)
 {
-    struct fixture *fixture = *state;
     const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     struct rpc_call *at_server;
 
@@ -428,9 +404,8 @@ static void who_listens_is_handed_nothing_that_was_not_asked_for(void **state)
     poll_until(fixture, &fixture->at_server.messages, 4);
 }
 
-static void a_second_server_on_a_port_is_refused_and_told_which(void **state)
+RPC_TEST(a_second_server_on_a_port_is_refused_and_told_which)
 {
-    struct fixture *fixture = *state;
     struct rpc_server *second = NULL;
     struct sumac_error error;
     const struct rpc_server_options options = {
@@ -444,9 +419,8 @@ static void a_second_server_on_a_port_is_refused_and_told_which(void **state)
     assert_non_null(strstr(error.text, address));
 }
 
-static void a_method_that_the_descriptor_set_lacks_is_not_served(void **state)
+RPC_TEST(a_method_that_the_descriptor_set_lacks_is_not_served)
 {
-    struct fixture *fixture = *state;
     struct rpc_server *server;
     struct sumac_error error;
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
@@ -463,10 +437,8 @@ static void a_method_that_the_descriptor_set_lacks_is_not_served(void **state)
     rpc_server_close(server);
 }
 
-static void a_draining_server_finishes_what_it_has_and_takes_nothing_new(void **state)
+RPC_TEST(a_draining_server_finishes_what_it_has_and_takes_nothing_new)
 {
-    struct fixture *fixture = *state;
-
     fixture->parks = true;
     begin_stats(fixture, 0); /* given: a call in flight */
     poll_until(fixture, &fixture->at_server.messages, 1);
@@ -487,9 +459,8 @@ static void a_draining_server_finishes_what_it_has_and_takes_nothing_new(void **
 }
 
 /* It may have been sent before its client could know. */
-static void what_comes_after_a_stream_was_ended_is_not_handled(void **state)
+RPC_TEST(what_comes_after_a_stream_was_ended_is_not_handled)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
     const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
@@ -535,20 +506,16 @@ static void refuse_and_name_ps_0(struct fixture *fixture, const char *address)
     poll_until(fixture, &fixture->at_server.closed, closed + 1);
 }
 
-static void a_status_carries_the_address_of_ps_0_beside_its_reason(void **state)
+RPC_TEST(a_status_carries_the_address_of_ps_0_beside_its_reason)
 {
-    struct fixture *fixture = *state;
-
     refuse_and_name_ps_0(fixture, "ps0.training:2222");
 
     assert_string_equal(ps0_address, "ps0.training:2222");
     assert_int_equal(fixture->client.error.reason, SUMAC_REASON_NOT_CONTROLLER);
 }
 
-static void an_address_that_metadata_cannot_carry_is_left_out(void **state)
+RPC_TEST(an_address_that_metadata_cannot_carry_is_left_out)
 {
-    struct fixture *fixture = *state;
-
     refuse_and_name_ps_0(
         fixture, "b\xc3\xbc"
                  "cher:2222");
@@ -561,9 +528,8 @@ static void an_address_that_metadata_cannot_carry_is_left_out(void **state)
 }
 
 /* Whoever finds nobody there goes elsewhere; whoever was let in would wait in vain. */
-static void a_draining_server_lets_nobody_in(void **state)
+RPC_TEST(a_draining_server_lets_nobody_in)
 {
-    struct fixture *fixture = *state;
     struct sockaddr_in address = {.sin_family = AF_INET};
     const int late = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -578,9 +544,8 @@ static void a_draining_server_lets_nobody_in(void **state)
 }
 
 /* Its messages may all have been none. */
-static void a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is(void **state)
+RPC_TEST(a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call;
 
     assert_int_equal(
@@ -601,9 +566,8 @@ static void a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is(v
     assert_int_equal(fixture->client.error.reason, SUMAC_REASON_RUN_ENDED);
 }
 
-static void a_service_has_no_method_behind_its_last(void **state)
+RPC_TEST(a_service_has_no_method_behind_its_last)
 {
-    struct fixture *fixture = *state;
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     struct rpc_call *call;
 
@@ -621,9 +585,8 @@ static void a_service_has_no_method_behind_its_last(void **state)
 }
 
 /* A long list is longer than what a client of gRPC takes where nothing is said. */
-static void an_answer_may_have_many_megabytes(void **state)
+RPC_TEST(an_answer_may_have_many_megabytes)
 {
-    struct fixture *fixture = *state;
     const size_t bytes = 6u << 20;
     uint8_t *const values = calloc(1, bytes);
     struct rpc_call *const call = begin_stream(fixture, WIRE_TRANSFER_PULL);
@@ -643,10 +606,8 @@ static void an_answer_may_have_many_megabytes(void **state)
     free(values);
 }
 
-static void who_waits_for_nothing_waits_as_long_as_it_wants_to(void **state)
+RPC_TEST(who_waits_for_nothing_waits_as_long_as_it_wants_to)
 {
-    struct fixture *fixture = *state;
-
     for (uint64_t ms = 1; ms <= 20; ms += 19) {
         const uint64_t until_us = now_us() + ms * 1000;
         assert_int_equal(rpc_poll(fixture->poller, until_us), RPC_POLLED_NOTHING);
@@ -654,10 +615,8 @@ static void who_waits_for_nothing_waits_as_long_as_it_wants_to(void **state)
     }
 }
 
-static void closing_a_server_cancels_the_calls_that_are_left(void **state)
+RPC_TEST(closing_a_server_cancels_the_calls_that_are_left)
 {
-    struct fixture *fixture = *state;
-
     begin_stream(fixture, WIRE_TRANSFER_PUSH);
     poll_until(fixture, &fixture->at_server.opened, 1);
     rpc_server_close(fixture->server);
@@ -665,43 +624,4 @@ static void closing_a_server_cancels_the_calls_that_are_left(void **state)
     assert_int_equal(fixture->at_server.closed, 1);
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        fixture_test(a_unary_call_is_answered_and_ends_with_ok),
-        fixture_test(a_stream_carries_payloads_over_many_slices_both_ways),
-        fixture_test(a_status_arrives_with_its_reason_and_text),
-        fixture_test(a_deadline_ends_a_call_at_both_ends),
-        fixture_test(a_cancelled_stream_is_closed_at_both_ends),
-        fixture_test(a_server_can_cancel_a_stream),
-        fixture_test(closing_a_channel_closes_its_calls),
-        fixture_test(an_unknown_method_is_unimplemented_and_named),
-        fixture_test(an_absent_server_is_said_at_once),
-        fixture_test(a_malformed_message_is_an_invalid_argument),
-        fixture_test(a_malformed_answer_ends_the_call_with_internal),
-        fixture_test(a_malformed_answer_on_a_stream_ends_it_with_internal),
-        fixture_test(a_message_above_the_bound_is_refused),
-        fixture_test(a_small_payload_is_released_before_the_send_returns),
-        fixture_test(a_payload_that_there_is_no_memory_to_lend_is_released_at_once),
-        fixture_test(payloads_that_are_copied_and_that_are_not_arrive_in_order),
-        fixture_test(streams_that_are_resumed_together_all_go_on),
-        fixture_test(a_paused_stream_hands_over_nothing_until_it_is_resumed),
-        fixture_test(who_listens_is_handed_nothing_that_was_not_asked_for),
-        fixture_test(a_second_server_on_a_port_is_refused_and_told_which),
-        fixture_test(a_method_that_the_descriptor_set_lacks_is_not_served),
-        fixture_test(a_draining_server_finishes_what_it_has_and_takes_nothing_new),
-        fixture_test(what_comes_after_a_stream_was_ended_is_not_handled),
-        fixture_test(a_status_carries_the_address_of_ps_0_beside_its_reason),
-        fixture_test(an_address_that_metadata_cannot_carry_is_left_out),
-        fixture_test(a_draining_server_lets_nobody_in),
-        fixture_test(a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is),
-        fixture_test(a_service_has_no_method_behind_its_last),
-        fixture_test(an_answer_may_have_many_megabytes),
-        fixture_test(who_waits_for_nothing_waits_as_long_as_it_wants_to),
-        fixture_test(closing_a_server_cancels_the_calls_that_are_left),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

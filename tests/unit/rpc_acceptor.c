@@ -3,12 +3,9 @@
  *
  * The linker hands its poll and what it gives to gRPC to this program.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include <arpa/inet.h>
-#include <cmocka.h>
+#include "unit.h"
 #include <errno.h>
 #include <grpc/grpc_posix.h>
 #include <netinet/tcp.h>
@@ -115,7 +112,7 @@ static void greet(int client)
 }
 
 /* Else a flood of them would hold up the end of the server. */
-static void clients_without_end_do_not_keep_it_from_looking_whether_to_stop(void **state)
+TEST(clients_without_end_do_not_keep_it_from_looking_whether_to_stop)
 {
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
     struct acceptor *acceptor = NULL;
@@ -145,7 +142,7 @@ static void clients_without_end_do_not_keep_it_from_looking_whether_to_stop(void
 }
 
 /* The thread sleeps in poll(2) until the client sends its greeting. It must not spin until then. */
-static void a_client_that_greets_later_is_accepted_at_once(void **state)
+TEST(a_client_that_greets_later_is_accepted_at_once)
 {
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
     struct acceptor *acceptor = NULL;
@@ -212,7 +209,7 @@ static void await_open(const struct acceptor *acceptor, uint32_t open)
 }
 
 /* gRPC reads both. The thread that accepts is held by the one that it has just handed over. */
-static void a_client_that_holds_the_thread_that_accepts_is_cut_and_no_other(void **state)
+TEST(a_client_that_holds_the_thread_that_accepts_is_cut_and_no_other)
 {
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
     struct acceptor *acceptor = NULL;
@@ -253,7 +250,7 @@ static void a_client_that_holds_the_thread_that_accepts_is_cut_and_no_other(void
 }
 
 /* It is counted once for each try, and over when there is a descriptor again. */
-static void a_client_for_which_there_is_no_descriptor_is_let_in_later(void **state)
+TEST(a_client_for_which_there_is_no_descriptor_is_let_in_later)
 {
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
     struct acceptor *acceptor = NULL;
@@ -283,7 +280,7 @@ static void a_client_for_which_there_is_no_descriptor_is_let_in_later(void **sta
 }
 
 /* A socket on "::" accepts IPv4 clients, too. */
-static void a_server_listens_on_all_addresses_and_on_one_in_brackets(void **state)
+TEST(a_server_listens_on_all_addresses_and_on_one_in_brackets)
 {
     static const char *const hosts[] = {"::", "[::]", "0.0.0.0", "[::1]"};
     struct sumac_error error = {0};
@@ -299,17 +296,4 @@ static void a_server_listens_on_all_addresses_and_on_one_in_brackets(void **stat
             close(connect_to(listener.port));
         listener_close(&listener);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clients_without_end_do_not_keep_it_from_looking_whether_to_stop),
-        cmocka_unit_test(a_client_that_greets_later_is_accepted_at_once),
-        cmocka_unit_test(a_client_for_which_there_is_no_descriptor_is_let_in_later),
-        cmocka_unit_test(a_client_that_holds_the_thread_that_accepts_is_cut_and_no_other),
-        cmocka_unit_test(a_server_listens_on_all_addresses_and_on_one_in_brackets),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,9 +75,10 @@ static bool is_let_in(struct fixture *fixture, int bare)
     return recv(bare, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 1;
 }
 
-static void one_connection_too_many_is_closed_and_gets_in_when_another_has_ended(void **state)
+FIXTURE_TEST(
+    one_connection_too_many_is_closed_and_gets_in_when_another_has_ended, struct fixture *fixture,
+    set_up_few, tear_down)
 {
-    struct fixture *fixture = *state;
     int bare[CONNECTIONS_LOCAL];
 
     for (unsigned i = 0; i < CONNECTIONS_LOCAL; i++) {
@@ -104,9 +105,8 @@ static void one_connection_too_many_is_closed_and_gets_in_when_another_has_ended
         close(bare[i]);
 }
 
-static void garbage_and_http_1_are_hung_up_on_and_the_server_goes_on(void **state)
+RPC_TEST(garbage_and_http_1_are_hung_up_on_and_the_server_goes_on)
 {
-    struct fixture *fixture = *state;
     uint8_t garbage[512];
 
     for (size_t i = 0; i < sizeof garbage; i++)
@@ -197,9 +197,8 @@ static void put_call(struct frames *frames, const char *path, const char *encodi
     put_headers(frames, path, encoding, 1);
 }
 
-static void gzip_is_refused_before_it_inflates(void **state)
+RPC_TEST(gzip_is_refused_before_it_inflates)
 {
-    struct fixture *fixture = *state;
     struct frames frames = {.count = 0}, body = {.count = 0};
 
     put_call(&frames, "/sumac.v1.Observe/Stats", "gzip");
@@ -212,9 +211,8 @@ static void gzip_is_refused_before_it_inflates(void **state)
     assert_int_equal(fixture->at_server.messages, 0);
 }
 
-static void a_message_cut_by_its_clients_end_is_not_handled(void **state)
+RPC_TEST(a_message_cut_by_its_clients_end_is_not_handled)
 {
-    struct fixture *fixture = *state;
     struct frames frames = {.count = 0}, body = {.count = 0};
 
     put_call(&frames, "/sumac.v1.Transfer/Push", "identity");
@@ -254,9 +252,10 @@ static int ask_and_take_nothing(struct fixture *fixture, bool health, unsigned c
     return bare;
 }
 
-static void an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_takes(void **state)
+FIXTURE_TEST(
+    an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_takes,
+    struct fixture *fixture, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct frames update = {.count = 0}, room = {.count = 0};
 
     put(&room, "\x00\x00\x03\xe8", 4);
@@ -273,9 +272,8 @@ static void an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_ta
 }
 
 /* Another method's place would be of no use to it. */
-static void an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method(void **state)
+RPC_TEST(an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method)
 {
-    struct fixture *fixture = *state;
     const int bare = ask_and_take_nothing(fixture, true, STATS_CALLS_MAX + 1);
 
     poll_until(fixture, &fixture->at_server.closed, 1);
@@ -312,18 +310,16 @@ static int open_and_reset(struct fixture *fixture, bool message, uint32_t count_
 }
 
 /* A reader that opens a stream for each pull, and leaves it when it has the answer. */
-static void a_connection_whose_calls_said_something_is_not_cut(void **state)
+RPC_TEST(a_connection_whose_calls_said_something_is_not_cut)
 {
-    struct fixture *fixture = *state;
     const int bare = open_and_reset(fixture, true, RESETS_AT_ONCE + RESETS_AT_ONCE / 4);
 
     assert_int_equal(rpc_server_connections(fixture->server).cut, 0);
     close(bare);
 }
 
-static void a_connection_whose_calls_are_reset_without_end_is_cut(void **state)
+RPC_TEST(a_connection_whose_calls_are_reset_without_end_is_cut)
 {
-    struct fixture *fixture = *state;
     const int bare = open_and_reset(fixture, false, 20 * RESETS_AT_ONCE); /* when */
 
     assert_int_equal(rpc_server_connections(fixture->server).cut, 1);
@@ -367,9 +363,9 @@ static void poll_until_calls(struct fixture *fixture, uint32_t wanted)
     assert_int_equal(rpc_server_calls(fixture->server), wanted);
 }
 
-static void a_call_counts_before_its_request_has_come(void **state)
+FIXTURE_TEST(
+    a_call_counts_before_its_request_has_come, struct fixture *fixture, set_up_small, tear_down)
 {
-    struct fixture *fixture = *state;
     struct frames request = {.count = 0}, message = {.count = 0};
 
     put(&message, "\x00\x00\x00\x00\x00", 5);
@@ -386,9 +382,10 @@ static void a_call_counts_before_its_request_has_come(void **state)
     assert_int_equal(fixture->at_server.messages, 1);
 }
 
-static void of_too_many_calls_without_a_request_the_oldest_gives_way(void **state)
+FIXTURE_TEST(
+    of_too_many_calls_without_a_request_the_oldest_gives_way, struct fixture *fixture, set_up_small,
+    tear_down)
 {
-    struct fixture *fixture = *state;
     struct frames request = {.count = 0}, message = {.count = 0};
 
     put(&message, "\x00\x00\x00\x00\x00", 5);
@@ -403,9 +400,10 @@ static void of_too_many_calls_without_a_request_the_oldest_gives_way(void **stat
     close(bare);
 }
 
-static void who_has_not_sent_a_request_hears_of_the_servers_end(void **state)
+FIXTURE_TEST(
+    who_has_not_sent_a_request_hears_of_the_servers_end, struct fixture *fixture, set_up_small,
+    tear_down)
 {
-    struct fixture *fixture = *state;
     const int bare = begin_and_ask_nothing(fixture, 1);
 
     poll_until_calls(fixture, 1);
@@ -413,30 +411,4 @@ static void who_has_not_sent_a_request_hears_of_the_servers_end(void **state)
     assert_true(read_until(fixture, bare, "the server is shutting down")); /* then */
     close(bare);
     poll_until_calls(fixture, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        fixture_test(a_connection_whose_calls_are_reset_without_end_is_cut),
-        fixture_test(a_connection_whose_calls_said_something_is_not_cut),
-        fixture_test(an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method),
-        cmocka_unit_test_setup_teardown(
-            an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_takes, set_up,
-            tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_call_counts_before_its_request_has_come, set_up_small, tear_down),
-        cmocka_unit_test_setup_teardown(
-            of_too_many_calls_without_a_request_the_oldest_gives_way, set_up_small, tear_down),
-        cmocka_unit_test_setup_teardown(
-            who_has_not_sent_a_request_hears_of_the_servers_end, set_up_small, tear_down),
-        fixture_test(garbage_and_http_1_are_hung_up_on_and_the_server_goes_on),
-        fixture_test(gzip_is_refused_before_it_inflates),
-        fixture_test(a_message_cut_by_its_clients_end_is_not_handled),
-        cmocka_unit_test_setup_teardown(
-            one_connection_too_many_is_closed_and_gets_in_when_another_has_ended, set_up_few,
-            tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

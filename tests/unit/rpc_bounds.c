@@ -28,9 +28,9 @@ static int set_up_for_two_of_a_method(void **state)
     return set_up_with(state, &options);
 }
 
-static void a_server_has_so_many_calls_open_at_a_time(void **state)
+FIXTURE_TEST(
+    a_server_has_so_many_calls_open_at_a_time, struct fixture *fixture, set_up_small, tear_down)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *calls[CALLS_MAX];
 
     for (unsigned i = 0; i < CALLS_MAX; i++)
@@ -57,9 +57,9 @@ static void send_push(struct rpc_call *call, size_t bytes)
     rpc_call_send(call, &request.base, &payload, 1);
 }
 
-static void a_server_takes_messages_of_so_many_bytes(void **state)
+FIXTURE_TEST(
+    a_server_takes_messages_of_so_many_bytes, struct fixture *fixture, set_up_small, tear_down)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
 
     send_push(call, MESSAGE_BYTES_MAX / 2);
@@ -92,9 +92,8 @@ static uint16_t peer_port(int descriptor)
     return peer.any.sa_family == AF_INET6 ? ntohs(peer.v6.sin6_port) : 0;
 }
 
-static void a_client_gives_up_a_connection_that_passes_nothing_any_more(void **state)
+RPC_TEST(a_client_gives_up_a_connection_that_passes_nothing_any_more)
 {
-    struct fixture *fixture = *state;
     const uint32_t port = rpc_server_port(fixture->server);
     unsigned connections = 0;
 
@@ -132,9 +131,8 @@ static void check_health(struct fixture *fixture)
         SUMAC_OK);
 }
 
-static void a_method_takes_messages_of_so_many_bytes(void **state)
+RPC_TEST(a_method_takes_messages_of_so_many_bytes)
 {
-    struct fixture *fixture = *state;
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
     wire_piece piece = WIRE_PIECE_INIT, *pieces[PULL_BYTES_MAX];
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PULL);
@@ -160,10 +158,9 @@ static void a_method_takes_messages_of_so_many_bytes(void **state)
 }
 
 /* Fields of three bytes that the method does not know take twenty times that when unpacked. */
-static void a_request_takes_so_much_memory_to_unpack(void **state)
+RPC_TEST(a_request_takes_so_much_memory_to_unpack)
 {
     enum { fields = 80000 };
-    struct fixture *fixture = *state;
     static uint8_t nothing;
     static ProtobufCMessageUnknownField unknown[fields];
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -186,9 +183,8 @@ static void a_request_takes_so_much_memory_to_unpack(void **state)
     assert_null(fixture->poller->arena.first); /* the poller frees the memory afterwards */
 }
 
-static void health_takes_the_name_of_a_service_and_no_more(void **state)
+RPC_TEST(health_takes_the_name_of_a_service_and_no_more)
 {
-    struct fixture *fixture = *state;
     static char name[10001];
 
     memset(name, 'x', sizeof name - 1);
@@ -215,10 +211,8 @@ static void health_takes_the_name_of_a_service_and_no_more(void **state)
         "a HealthCheckRequest of 10003 bytes: Check takes at most 8192");
 }
 
-static void calls_that_wait_shut_out_their_own_kind_alone(void **state)
+RPC_TEST(calls_that_wait_shut_out_their_own_kind_alone)
 {
-    struct fixture *fixture = *state;
-
     fixture->parks = true;
     for (unsigned i = 0; i < STATS_CALLS_MAX; i++)
         begin_stats(fixture, 0);
@@ -241,10 +235,10 @@ static void calls_that_wait_shut_out_their_own_kind_alone(void **state)
 }
 
 /* So that calls of all methods together never take the places of streams. */
-static void a_method_has_a_part_of_all_calls(void **state)
+FIXTURE_TEST(
+    a_method_has_a_part_of_all_calls, struct fixture *fixture, set_up_for_two_of_a_method,
+    tear_down)
 {
-    struct fixture *fixture = *state;
-
     fixture->parks = true;
     begin_stats(fixture, 0);
     begin_stats(fixture, 0);
@@ -257,10 +251,8 @@ static void a_method_has_a_part_of_all_calls(void **state)
         "2 calls of Stats are open, the most that are served at a time: try again later");
 }
 
-static void a_place_is_free_again_when_its_call_is_over(void **state)
+RPC_TEST(a_place_is_free_again_when_its_call_is_over)
 {
-    struct fixture *fixture = *state;
-
     for (unsigned i = 1; i <= 3 * STATS_CALLS_MAX; i++) {
         begin_stats(fixture, 0);
         poll_until(fixture, &fixture->at_server.closed, i);
@@ -270,9 +262,8 @@ static void a_place_is_free_again_when_its_call_is_over(void **state)
 }
 
 /* 32 MB do not fit into any window of a stream that is not read. */
-static void a_last_word_that_nobody_takes_is_not_kept_for_ever(void **state)
+RPC_TEST(a_last_word_that_nobody_takes_is_not_kept_for_ever)
 {
-    struct fixture *fixture = *state;
     const size_t bytes = 32u << 20;
     uint8_t *values = calloc(1, bytes);
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PULL);
@@ -300,25 +291,4 @@ static void a_last_word_that_nobody_takes_is_not_kept_for_ever(void **state)
     rpc_call_cancel(call);
     poll_until(fixture, &fixture->released, 1);
     free(values);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_server_has_so_many_calls_open_at_a_time, set_up_small, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_server_takes_messages_of_so_many_bytes, set_up_small, tear_down),
-        fixture_test(a_method_takes_messages_of_so_many_bytes),
-        fixture_test(a_request_takes_so_much_memory_to_unpack),
-        fixture_test(health_takes_the_name_of_a_service_and_no_more),
-        fixture_test(calls_that_wait_shut_out_their_own_kind_alone),
-        cmocka_unit_test_setup_teardown(
-            a_method_has_a_part_of_all_calls, set_up_for_two_of_a_method, tear_down),
-        fixture_test(a_place_is_free_again_when_its_call_is_over),
-        fixture_test(a_last_word_that_nobody_takes_is_not_kept_for_ever),
-        fixture_test(a_client_gives_up_a_connection_that_passes_nothing_any_more),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

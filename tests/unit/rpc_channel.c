@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* accept4 */
 /* A client's connection: how soon it is tried again, and what a closed one leaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <arpa/inet.h>
 #include <grpc/grpc.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -146,20 +140,21 @@ static bool closes_before_settings(const struct fixture *fixture)
     return quick;
 }
 
-static void a_channel_closed_before_the_server_has_greeted_leaves_no_socket(void **state)
+FIXTURE_TEST(
+    a_channel_closed_before_the_server_has_greeted_leaves_no_socket, struct fixture *fixture,
+    set_up, tear_down)
 {
     bool quick = false;
 
     for (unsigned i = 0; i < TRIES_MAX && !quick; i++)
-        quick = closes_before_settings(*state);
+        quick = closes_before_settings(fixture);
 
     assert_true(quick);
 }
 
 /* Else a server that was away for minutes would be tried again after two. */
-static void a_channel_tries_again_within_two_seconds(void **state)
+FIXTURE_TEST(a_channel_tries_again_within_two_seconds, struct fixture *fixture, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct rpc_channel *channel;
 
     assert_int_equal(rpc_channel_open(fixture->poller, fixture->target, &channel), SUMAC_OK);
@@ -167,16 +162,4 @@ static void a_channel_tries_again_within_two_seconds(void **state)
     assert_in_range(first_wait_ms, 1, 200);
     assert_in_range(longest_wait_ms, first_wait_ms, 2000);
     rpc_channel_close(channel);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_channel_closed_before_the_server_has_greeted_leaves_no_socket, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_channel_tries_again_within_two_seconds, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

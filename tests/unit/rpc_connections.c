@@ -2,15 +2,9 @@
 /* rpc_connections.c -- who is let in beside whom, and how it is known that one has gone. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "connected.h"
 #include "connections.h"
 
@@ -33,7 +27,6 @@ static struct connection_host host_named(const char *text)
 }
 
 /* A test whose *state has room for MAX connections. */
-#define connections_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int set_up(void **state)
 {
@@ -59,7 +52,7 @@ static bool same_host(const char *one, const char *other)
     return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0 && a.local == b.local;
 }
 
-static void a_host_is_an_ipv4_address_or_the_first_half_of_an_ipv6_one(void **state)
+TEST(a_host_is_an_ipv4_address_or_the_first_half_of_an_ipv6_one)
 {
     assert_false(same_host("10.0.0.1", "10.0.0.2"));
     assert_true(same_host("10.0.0.1", "::ffff:10.0.0.1"));
@@ -86,10 +79,11 @@ static uint32_t crowd(struct connections *connections, const char *name, uint32_
     return count;
 }
 
-static void a_host_may_have_as_many_as_are_left_free(void **state)
-{
-    struct connections *const connections = *state;
+#define CONNECTIONS_TEST(name)                                                                     \
+    FIXTURE_TEST(name, struct connections *const connections, set_up, tear_down)
 
+CONNECTIONS_TEST(a_host_may_have_as_many_as_are_left_free)
+{
     assert_int_equal(crowd(connections, "10.0.0.1", MAX), MAX / 2);
     assert_int_equal(crowd(connections, "2001:db8::1", MAX), MAX / 4);
     assert_int_equal(crowd(connections, "10.0.0.3", MAX), MAX / 8);
@@ -98,17 +92,14 @@ static void a_host_may_have_as_many_as_are_left_free(void **state)
 }
 
 /* A whole run may be on one host; others find a place beside it. */
-static void this_host_may_have_all_but_an_eighth(void **state)
+CONNECTIONS_TEST(this_host_may_have_all_but_an_eighth)
 {
-    struct connections *const connections = *state;
-
     assert_int_equal(crowd(connections, "127.0.0.1", MAX), MAX - MAX / 8);
     assert_int_equal(crowd(connections, "10.0.0.1", 1), 1);
 }
 
-static void one_that_was_closed_is_forgotten_though_its_number_is_anothers(void **state)
+CONNECTIONS_TEST(one_that_was_closed_is_forgotten_though_its_number_is_anothers)
 {
-    struct connections *const connections = *state;
     const struct connection_host host = host_named("127.0.0.1");
     int first[2], second[2];
 
@@ -145,9 +136,8 @@ static void read_much(const int ends[2])
 }
 
 /* The thread that accepts reads from none but the one that it lets in. */
-static void of_many_that_are_read_from_one_may_be_ended_alone(void **state)
+CONNECTIONS_TEST(of_many_that_are_read_from_one_may_be_ended_alone)
 {
-    struct connections *const connections = *state;
     const struct connection_host host = host_named("127.0.0.1");
     int honest[2], greedy[2];
     char heard;
@@ -176,9 +166,8 @@ static void of_many_that_are_read_from_one_may_be_ended_alone(void **state)
 }
 
 /* The thread also reads small requests of honest clients while a greedy one holds it. */
-static void a_client_that_sends_less_than_4096_bytes_is_not_greedy(void **state)
+CONNECTIONS_TEST(a_client_that_sends_less_than_4096_bytes_is_not_greedy)
 {
-    struct connections *const connections = *state;
     const struct connection_host host = host_named("127.0.0.1");
     char bytes[4095] = {0};
     int ends[2];
@@ -199,9 +188,8 @@ static void a_client_that_sends_less_than_4096_bytes_is_not_greedy(void **state)
 }
 
 /* A ps that is held up reads nothing: who sent much meanwhile has taken none of its memory. */
-static void bytes_that_wait_unread_end_no_connection(void **state)
+CONNECTIONS_TEST(bytes_that_wait_unread_end_no_connection)
 {
-    struct connections *const connections = *state;
     const struct connection_host host = host_named("127.0.0.1");
     const char bytes[8192] = {0};
     char heard[sizeof bytes];
@@ -237,9 +225,8 @@ static bool cancel(
     return ended;
 }
 
-static void one_whose_calls_are_cancelled_without_end_is_ended(void **state)
+CONNECTIONS_TEST(one_whose_calls_are_cancelled_without_end_is_ended)
 {
-    struct connections *const connections = *state;
     const struct connection_host host = host_named("127.0.0.1");
     const uint64_t second = 1000000;
     int honest[2], greedy[2];
@@ -274,9 +261,8 @@ static void one_whose_calls_are_cancelled_without_end_is_ended(void **state)
 
 /* Cancelled calls leak at their rate, however the looks at them fall: three in three times the
  * rate's interval, looked at twice. */
-static void what_leaks_between_two_looks_is_not_lost(void **state)
+CONNECTIONS_TEST(what_leaks_between_two_looks_is_not_lost)
 {
-    struct connections *const connections = *state;
     const struct connection_host host = host_named("127.0.0.1");
     const uint64_t each_us = 1000000u / CONNECTION_CANCELLED_PER_S;
     int ends[2];
@@ -294,21 +280,4 @@ static void what_leaks_between_two_looks_is_not_lost(void **state)
     }
     close(ends[0]);
     close(ends[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_is_an_ipv4_address_or_the_first_half_of_an_ipv6_one),
-        connections_test(a_host_may_have_as_many_as_are_left_free),
-        connections_test(this_host_may_have_all_but_an_eighth),
-        connections_test(one_that_was_closed_is_forgotten_though_its_number_is_anothers),
-        connections_test(one_whose_calls_are_cancelled_without_end_is_ended),
-        connections_test(of_many_that_are_read_from_one_may_be_ended_alone),
-        connections_test(a_client_that_sends_less_than_4096_bytes_is_not_greedy),
-        connections_test(bytes_that_wait_unread_end_no_connection),
-        connections_test(what_leaks_between_two_looks_is_not_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

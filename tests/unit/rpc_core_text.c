@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_core_text.c -- what is left of gRPC's sentences about connections that were not made. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "core_text.h"
 #include "text.h"
 
@@ -23,7 +18,7 @@ static void assert_plain(const char *core, const char *plain)
     assert_int_equal(error.status, SUMAC_UNAVAILABLE);
 }
 
-static void a_connection_that_was_not_made_has_the_systems_cause_alone(void **state)
+TEST(a_connection_that_was_not_made_has_the_systems_cause_alone)
 {
     assert_plain(
         ADDRESSES "UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused",
@@ -36,7 +31,7 @@ static void a_connection_that_was_not_made_has_the_systems_cause_alone(void **st
         "Connection reset by peer");
 }
 
-static void another_program_at_the_address_is_called_one(void **state)
+TEST(another_program_at_the_address_is_called_one)
 {
     assert_plain(
         ADDRESSES "INTERNAL: ipv4:127.0.0.1:1: Trying to connect an http1.x server", FOREIGN);
@@ -50,20 +45,20 @@ static void another_program_at_the_address_is_called_one(void **state)
         "connected, but it does not speak");
 }
 
-static void a_caller_without_memory_is_told_that_it_is_the_one(void **state)
+TEST(a_caller_without_memory_is_told_that_it_is_the_one)
 {
     assert_plain(
         ADDRESSES "UNKNOWN: ipv4:127.0.0.1:1: Cannot allocate memory",
         "this process gets no memory: raise its limit (ulimit -v)");
 }
 
-static void a_connection_that_broke_says_why(void **state)
+TEST(a_connection_that_broke_says_why)
 {
     assert_plain("recvmsg:Connection timed out", "Connection timed out");
     assert_plain("keepalive watchdog timeout", "it answered no ping");
 }
 
-static void an_unresolved_host_is_named_without_its_port(void **state)
+TEST(an_unresolved_host_is_named_without_its_port)
 {
     assert_plain(
         "DNS resolution failed for h0:2222: UNKNOWN: Temporary failure in name resolution",
@@ -73,25 +68,11 @@ static void an_unresolved_host_is_named_without_its_port(void **state)
         "no host is known by the name h0 (Name or service not known)");
 }
 
-static void a_ps_own_words_stay(void **state)
+TEST(a_ps_own_words_stay)
 {
     static const char *const texts[] = {
         "the run is over", "Socket closed", "a: b: c", "its last error: none", "SETTINGS frame"};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_plain(texts[i], texts[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_that_was_not_made_has_the_systems_cause_alone),
-        cmocka_unit_test(another_program_at_the_address_is_called_one),
-        cmocka_unit_test(a_caller_without_memory_is_told_that_it_is_the_one),
-        cmocka_unit_test(a_connection_that_broke_says_why),
-        cmocka_unit_test(an_unresolved_host_is_named_without_its_port),
-        cmocka_unit_test(a_ps_own_words_stay),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

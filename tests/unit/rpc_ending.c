@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_ending.c -- of the calls whose last word nobody takes, which one gives way; and how much of
  * what nobody takes is kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -36,7 +33,7 @@ static void add(struct answered *answered, uint32_t connection, struct method *m
     server->ending_of[connection % SERVER_CONNECTION_SLOTS]++;
 }
 
-static void the_oldest_call_of_the_connection_with_most_gives_way(void **state)
+TEST(the_oldest_call_of_the_connection_with_most_gives_way)
 {
     static struct answered answered;
     struct method list = {.calls = 1};
@@ -58,7 +55,7 @@ static void the_oldest_call_of_the_connection_with_most_gives_way(void **state)
 
 /* Its connection counts with all that it has; what gives way is of the method that needs a
  * place. */
-static void another_methods_call_does_not_give_way(void **state)
+TEST(another_methods_call_does_not_give_way)
 {
     static struct answered answered;
     struct method list = {.calls = 1}, stats = {.calls = 1}, none = {.calls = 1};
@@ -84,7 +81,7 @@ static void take_answer(struct answered *answered, uint32_t index)
     server_forget(&answered->server, call);
 }
 
-static void who_takes_its_answers_is_not_taken_for_one_who_does_not(void **state)
+TEST(who_takes_its_answers_is_not_taken_for_one_who_does_not)
 {
     static struct answered answered;
     struct method list = {.calls = 5};
@@ -117,7 +114,7 @@ grpc_call_error __wrap_grpc_call_cancel(grpc_call *call, void *reserved)
 
 /* Five seconds after a tick has found them: their places are free at once, and not once more when
  * the calls are gone. */
-static void answers_that_nobody_takes_for_a_while_are_given_up_and_their_places_once(void **state)
+TEST(answers_that_nobody_takes_for_a_while_are_given_up_and_their_places_once)
 {
     static struct answered answered;
     struct rpc_server *const server = &answered.server;
@@ -175,7 +172,7 @@ static struct unread_key connect_here(int *client)
     return (struct unread_key){.descriptor = served, .inode = connection_inode(served)};
 }
 
-static void a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted(void **state)
+TEST(a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted)
 {
     struct rpc_server server = {0};
     int client;
@@ -199,7 +196,7 @@ static void a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted(vo
 }
 
 /* With the next look, or when there is no place for another. */
-static void connections_that_are_gone_hold_nothing(void **state)
+TEST(connections_that_are_gone_hold_nothing)
 {
     for (int i = 0; i < 2; i++) {
         struct rpc_server server = {0};
@@ -236,7 +233,7 @@ char *__wrap_grpc_call_get_peer(grpc_call *call)
 }
 
 /* While it drains each call is told why it ends. */
-static void so_many_last_words_wait_and_while_a_server_drains_any_number(void **state)
+TEST(so_many_last_words_wait_and_while_a_server_drains_any_number)
 {
     for (int draining = 0; draining < 2; draining++) {
         struct rpc_server server = {.ending_max = 2, .draining = draining == 1};
@@ -255,7 +252,7 @@ static void so_many_last_words_wait_and_while_a_server_drains_any_number(void **
     }
 }
 
-static void each_connection_has_its_own_call_count(void **state)
+TEST(each_connection_has_its_own_call_count)
 {
     static const char *const peers[] = {"fd:7", "fd:17", "fd:27", "fd:7"};
     struct rpc_server server = {.ending_max = 4};
@@ -272,7 +269,7 @@ static void each_connection_has_its_own_call_count(void **state)
     assert_int_equal(calls[0].connection, calls[3].connection);
 }
 
-static void a_small_answer_goes_out_though_others_do_not_read_theirs(void **state)
+TEST(a_small_answer_goes_out_though_others_do_not_read_theirs)
 {
     struct rpc_server server = {0};
     struct rpc_call call = {.server = &server, .key = {.descriptor = -1, .inode = 1}};
@@ -290,7 +287,7 @@ static void a_small_answer_goes_out_though_others_do_not_read_theirs(void **stat
     unread_deinit(&server.unread);
 }
 
-static void answers_are_held_up_to_their_bound(void **state)
+TEST(answers_are_held_up_to_their_bound)
 {
     struct rpc_server server = {0};
     struct rpc_call call = {.server = &server, .key = {.descriptor = -1, .inode = 1}};
@@ -304,7 +301,7 @@ static void answers_are_held_up_to_their_bound(void **state)
     unread_deinit(&server.unread);
 }
 
-static void on_a_call_that_is_over_nothing_is_written(void **state)
+TEST(on_a_call_that_is_over_nothing_is_written)
 {
     struct rpc_call call = {.says = SAYS_WHAT_COMES};
 
@@ -315,7 +312,7 @@ static void on_a_call_that_is_over_nothing_is_written(void **state)
     assert_false(rpc_call_writable(&call));
 }
 
-static void who_cancels_or_finishes_a_call_hears_nothing_more_of_it(void **state)
+TEST(who_cancels_or_finishes_a_call_hears_nothing_more_of_it)
 {
     struct rpc_server server = {.ending_max = 2};
     struct rpc_call calls[] = {
@@ -330,24 +327,4 @@ static void who_cancels_or_finishes_a_call_hears_nothing_more_of_it(void **state
         assert_int_equal(calls[i].hears, HEARS_NOTHING);
     }
     assert_int_equal(calls[1].says, SAYS_LAST_SOON); /* when its message is out */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_oldest_call_of_the_connection_with_most_gives_way),
-        cmocka_unit_test(another_methods_call_does_not_give_way),
-        cmocka_unit_test(who_takes_its_answers_is_not_taken_for_one_who_does_not),
-        cmocka_unit_test(answers_that_nobody_takes_for_a_while_are_given_up_and_their_places_once),
-        cmocka_unit_test(a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted),
-        cmocka_unit_test(connections_that_are_gone_hold_nothing),
-        cmocka_unit_test(so_many_last_words_wait_and_while_a_server_drains_any_number),
-        cmocka_unit_test(each_connection_has_its_own_call_count),
-        cmocka_unit_test(a_small_answer_goes_out_though_others_do_not_read_theirs),
-        cmocka_unit_test(answers_are_held_up_to_their_bound),
-        cmocka_unit_test(on_a_call_that_is_over_nothing_is_written),
-        cmocka_unit_test(who_cancels_or_finishes_a_call_hears_nothing_more_of_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

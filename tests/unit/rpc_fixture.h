@@ -6,16 +6,8 @@
 #ifndef TESTS_UNIT_RPC_FIXTURE_H
 #define TESTS_UNIT_RPC_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "grpc/health/v1/health.pb-c.h"
@@ -283,7 +275,7 @@ static inline int tear_down(void **state)
 }
 
 /* A test with a server and a client. */
-#define fixture_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define RPC_TEST(name) FIXTURE_TEST(name, struct fixture *fixture, set_up, tear_down)
 
 static inline struct rpc_call *begin_stats(struct fixture *fixture, uint64_t deadline_us)
 {

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_greeting.c -- a client is let in when it has acknowledged the server's settings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -86,9 +81,10 @@ static enum greeting_state look_for(struct fixture *fixture, size_t said, uint64
     return greeting_look(&fixture->greeting, fixture->bytes, now_us);
 }
 
-static void the_settings_bound_streams_and_headers(void **state)
+#define CONNECTION_TEST(name) FIXTURE_TEST(name, struct fixture *fixture, set_up, tear_down)
+
+CONNECTION_TEST(the_settings_bound_streams_and_headers)
 {
-    struct fixture *fixture = *state;
     static const unsigned char expected[21] = {0, 0, 12,   SETTINGS, 0, 0, 0, 0, 0, 0,  6,
                                                0, 0, 0x20, 0,        0, 3, 0, 0, 0, 100};
     unsigned char heard[sizeof expected];
@@ -97,9 +93,8 @@ static void the_settings_bound_streams_and_headers(void **state)
     assert_memory_equal(heard, expected, sizeof heard);
 }
 
-static void a_client_that_acknowledges_is_let_in_and_nothing_is_taken(void **state)
+CONNECTION_TEST(a_client_that_acknowledges_is_let_in_and_nothing_is_taken)
 {
-    struct fixture *fixture = *state;
     char first[24];
 
     say(fixture, PREFACE, 24); /* given */
@@ -115,9 +110,8 @@ static void a_client_that_acknowledges_is_let_in_and_nothing_is_taken(void **sta
     assert_memory_equal(first, PREFACE, sizeof first);
 }
 
-static void each_byte_may_come_alone(void **state)
+CONNECTION_TEST(each_byte_may_come_alone)
 {
-    struct fixture *fixture = *state;
     static const char said[] = PREFACE "\0\0\0\4\0\0\0\0\0"
                                        "\0\0\0\4\1\0\0\0\0";
 
@@ -129,18 +123,14 @@ static void each_byte_may_come_alone(void **state)
     }
 }
 
-static void another_protocol_fails_at_once(void **state)
+CONNECTION_TEST(another_protocol_fails_at_once)
 {
-    struct fixture *fixture = *state;
-
     say(fixture, "GET", 3);
     assert_int_equal(look_for(fixture, 3, NOW_US), GREETING_FAILED);
 }
 
-static void headers_before_the_acknowledgement_are_bounded(void **state)
+CONNECTION_TEST(headers_before_the_acknowledgement_are_bounded)
 {
-    struct fixture *fixture = *state;
-
     say(fixture, PREFACE, 24);
     say_frame(fixture, HEADERS, 0, GREETING_HEADER_BYTES_MAX - 1);
     say_frame(fixture, CONTINUATION, 0, 1);
@@ -152,9 +142,8 @@ static void headers_before_the_acknowledgement_are_bounded(void **state)
     assert_int_equal(look_for(fixture, said + 10, NOW_US), GREETING_FAILED);
 }
 
-static void all_before_the_acknowledgement_is_bounded(void **state)
+CONNECTION_TEST(all_before_the_acknowledgement_is_bounded)
 {
-    struct fixture *fixture = *state;
     const uint32_t most = GREETING_BYTES_MAX - 24 - 9 - 9; /* an acknowledgement fits behind it */
 
     say(fixture, PREFACE, 24);
@@ -174,18 +163,15 @@ static void all_before_the_acknowledgement_is_bounded(void **state)
     close(ends[1]);
 }
 
-static void it_fails_when_its_time_is_over(void **state)
+CONNECTION_TEST(it_fails_when_its_time_is_over)
 {
-    struct fixture *fixture = *state;
-
     say(fixture, PREFACE, 24);
     assert_int_equal(look_for(fixture, 24, NOW_US + GREETING_US_MAX - 1), GREETING_WAITS);
     assert_int_equal(look_for(fixture, 24, NOW_US + GREETING_US_MAX), GREETING_FAILED);
 }
 
-static void a_client_that_says_nothing_fails_in_time_too(void **state)
+CONNECTION_TEST(a_client_that_says_nothing_fails_in_time_too)
 {
-    struct fixture *fixture = *state;
     struct greeting *greeting = &fixture->greeting;
 
     assert_int_equal(greeting_look(greeting, fixture->bytes, NOW_US), GREETING_WAITS);
@@ -193,20 +179,16 @@ static void a_client_that_says_nothing_fails_in_time_too(void **state)
         greeting_look(greeting, fixture->bytes, NOW_US + GREETING_US_MAX), GREETING_FAILED);
 }
 
-static void looks_are_bounded(void **state)
+CONNECTION_TEST(looks_are_bounded)
 {
-    struct fixture *fixture = *state;
-
     say(fixture, PREFACE, 24);
     for (uint32_t i = 0; i < GREETING_LOOKS_MAX; i++)
         assert_int_equal(look_for(fixture, 24, NOW_US), GREETING_WAITS);
     assert_int_equal(look_for(fixture, 24, NOW_US), GREETING_FAILED);
 }
 
-static void a_client_that_has_gone_fails(void **state)
+CONNECTION_TEST(a_client_that_has_gone_fails)
 {
-    struct fixture *fixture = *state;
-
     assert_int_equal(shutdown(fixture->ends[0], SHUT_WR), 0);
     assert_int_equal(look_for(fixture, 0, NOW_US), GREETING_FAILED);
 }
@@ -219,10 +201,8 @@ static int is_readable(const struct fixture *fixture, int wait_ms)
 }
 
 /* Else the thread that accepts would not sleep while such a client waits. */
-static void what_was_looked_at_wakes_nobody_again(void **state)
+CONNECTION_TEST(what_was_looked_at_wakes_nobody_again)
 {
-    struct fixture *fixture = *state;
-
     say(fixture, PREFACE, 24);
     assert_int_equal(look_for(fixture, 24, NOW_US), GREETING_WAITS);
     assert_int_equal(is_readable(fixture, 0), 0);
@@ -236,10 +216,8 @@ static void what_was_looked_at_wakes_nobody_again(void **state)
 }
 
 /* gRPC sends its settings first: else it reads the acknowledgement as one of nothing. */
-static void what_a_client_sends_waits_for_the_hand_over(void **state)
+CONNECTION_TEST(what_a_client_sends_waits_for_the_hand_over)
 {
-    struct fixture *fixture = *state;
-
     say(fixture, PREFACE, 24);
     say_frame(fixture, SETTINGS, 1, 0);
     assert_int_equal(look_for(fixture, 33, NOW_US), GREETING_OVER);
@@ -248,25 +226,4 @@ static void what_a_client_sends_waits_for_the_hand_over(void **state)
     greeting_hand_over(fixture->ends[1]);
 
     assert_int_equal(is_readable(fixture, 10000), 1);
-}
-
-int main(void)
-{
-#define WITH_CONNECTION(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WITH_CONNECTION(the_settings_bound_streams_and_headers),
-        WITH_CONNECTION(a_client_that_acknowledges_is_let_in_and_nothing_is_taken),
-        WITH_CONNECTION(each_byte_may_come_alone),
-        WITH_CONNECTION(another_protocol_fails_at_once),
-        WITH_CONNECTION(headers_before_the_acknowledgement_are_bounded),
-        WITH_CONNECTION(all_before_the_acknowledgement_is_bounded),
-        WITH_CONNECTION(it_fails_when_its_time_is_over),
-        WITH_CONNECTION(a_client_that_says_nothing_fails_in_time_too),
-        WITH_CONNECTION(looks_are_bounded),
-        WITH_CONNECTION(a_client_that_has_gone_fails),
-        WITH_CONNECTION(what_was_looked_at_wakes_nobody_again),
-        WITH_CONNECTION(what_a_client_sends_waits_for_the_hand_over),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

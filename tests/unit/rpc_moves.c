@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_moves.c -- a call says its last word once, and is deaf for good; any other move ends the
  * process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "call.h"
 #include "moves.h"
 
@@ -25,7 +20,7 @@ static void hear(uint32_t from, uint32_t to)
     call_hear(&call, (enum call_hears)to);
 }
 
-static void a_call_says_one_message_at_a_time_and_one_last_word(void **state)
+TEST(a_call_says_one_message_at_a_time_and_one_last_word)
 {
     /* Nothing yet, What comes, a Message, last Soon, Last. */
     static const char *const expected[] = {"WSL", "MSL", "WS", "L", ""};
@@ -33,20 +28,10 @@ static void a_call_says_one_message_at_a_time_and_one_last_word(void **state)
     expect_moves(say, "NWMSL", expected);
 }
 
-static void a_call_that_hears_nothing_stays_so(void **state)
+TEST(a_call_that_hears_nothing_stays_so)
 {
     /* All, Later, Nothing. */
     static const char *const expected[] = {"LN", "AN", "N"};
 
     expect_moves(hear, "ALN", expected);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_says_one_message_at_a_time_and_one_last_word),
-        cmocka_unit_test(a_call_that_hears_nothing_stays_so),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,10 +26,8 @@ static struct rpc_call *begin_health(struct fixture *fixture, unsigned method, c
     return call;
 }
 
-static void health_check_answers_for_the_server_and_each_service(void **state)
+RPC_TEST(health_check_answers_for_the_server_and_each_service)
 {
-    struct fixture *fixture = *state;
-
     begin_health(fixture, 0, "");
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.sequence, 1); /* SERVING */
@@ -42,10 +40,8 @@ static void health_check_answers_for_the_server_and_each_service(void **state)
     assert_int_equal(fixture->client.error.status, SUMAC_NOT_FOUND);
 }
 
-static void a_health_watcher_hears_of_every_change_and_of_the_end(void **state)
+RPC_TEST(a_health_watcher_hears_of_every_change_and_of_the_end)
 {
-    struct fixture *fixture = *state;
-
     begin_health(fixture, 1, "sumac.v1.Observe");
     poll_until(fixture, &fixture->client.messages, 1);
     assert_int_equal(fixture->client.sequence, 1);
@@ -63,10 +59,8 @@ static void a_health_watcher_hears_of_every_change_and_of_the_end(void **state)
 }
 
 /* Before the client, or even the network, has taken the change before. */
-static void the_end_comes_behind_a_change_that_is_on_its_way(void **state)
+RPC_TEST(the_end_comes_behind_a_change_that_is_on_its_way)
 {
-    struct fixture *fixture = *state;
-
     begin_health(fixture, 1, "");
     poll_until(fixture, &fixture->client.messages, 1);
     rpc_server_set_serving(fixture->server, false);
@@ -81,9 +75,8 @@ static void the_end_comes_behind_a_change_that_is_on_its_way(void **state)
 }
 
 /* Those of unary calls, and what watchers are told. */
-static void answers_count_until_they_are_taken(void **state)
+RPC_TEST(answers_count_until_they_are_taken)
 {
-    struct fixture *fixture = *state;
     const struct unread *const unread = &fixture->server->unread;
 
     for (unsigned i = 1; i <= 3; i++) {
@@ -108,9 +101,8 @@ static void answers_count_until_they_are_taken(void **state)
 }
 
 /* Nothing is on its way to it: it ends with the draining, as a stream of reflection does. */
-static void who_has_heard_all_is_ended_with_the_server(void **state)
+RPC_TEST(who_has_heard_all_is_ended_with_the_server)
 {
-    struct fixture *fixture = *state;
     struct rpc_call *call;
 
     rpc_server_set_serving(fixture->server, false);
@@ -148,10 +140,10 @@ static int set_up_for_two_of_a_method(void **state)
 }
 
 /* Whoever watches takes no places of calls and streams. */
-static void watchers_have_a_part_of_all_calls(void **state)
+FIXTURE_TEST(
+    watchers_have_a_part_of_all_calls, struct fixture *fixture, set_up_for_two_of_a_method,
+    tear_down)
 {
-    struct fixture *fixture = *state;
-
     begin_health(fixture, 1, "");
     begin_health(fixture, 1, "");
     poll_until(fixture, &fixture->client.messages, 2);
@@ -163,10 +155,8 @@ static void watchers_have_a_part_of_all_calls(void **state)
     assert_non_null(strstr(fixture->client.error.text, "2 calls of Watch are open"));
 }
 
-static void watching_an_unknown_service_says_so_and_stays_open(void **state)
+RPC_TEST(watching_an_unknown_service_says_so_and_stays_open)
 {
-    struct fixture *fixture = *state;
-
     begin_health(fixture, 1, "sumac.v1.Nothing");
     poll_until(fixture, &fixture->client.messages, 1);
     assert_int_equal(fixture->client.sequence, 3); /* SERVICE_UNKNOWN */
@@ -175,9 +165,8 @@ static void watching_an_unknown_service_says_so_and_stays_open(void **state)
 
 /* One more of them, one after the other, than there are places; who comes before the server has
  * heard of an end may be refused, and comes again. */
-static void a_watcher_that_has_left_gives_its_place_to_another(void **state)
+RPC_TEST(a_watcher_that_has_left_gives_its_place_to_another)
 {
-    struct fixture *fixture = *state;
     unsigned watched = 0;
 
     for (unsigned tries = 1; watched <= SERVER_WATCHERS_MAX; tries++) {
@@ -292,21 +281,21 @@ static void reflect_under(struct fixture *fixture, const wire_service *service)
     fixture->server = NULL;
 }
 
-static void reflection_v1_lists_services_and_gives_files(void **state)
+RPC_TEST(reflection_v1_lists_services_and_gives_files)
 {
-    reflect_under(*state, &grpc__reflection__v1__server_reflection__descriptor);
+    reflect_under(fixture, &grpc__reflection__v1__server_reflection__descriptor);
 }
 
-static void reflection_v1alpha_is_the_same(void **state)
+RPC_TEST(reflection_v1alpha_is_the_same)
 {
     wire_service alpha = grpc__reflection__v1__server_reflection__descriptor;
 
     alpha.name = "grpc.reflection.v1alpha.ServerReflection";
-    reflect_under(*state, &alpha);
+    reflect_under(fixture, &alpha);
 }
 
 /* Reflection answers which extensions a message has, and refuses other names. */
-static void a_field_or_enumeration_is_not_a_message(void **state)
+TEST(a_field_or_enumeration_is_not_a_message)
 {
     struct schema *const schema = schema_create();
 
@@ -317,24 +306,4 @@ static void a_field_or_enumeration_is_not_a_message(void **state)
     assert_true(schema_find_symbol(schema, "sumac.v1.Piece.Kind") >= 0);
     assert_false(schema_has_message(schema, "sumac.v1.Piece.Kind"));
     schema_destroy(schema);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        fixture_test(health_check_answers_for_the_server_and_each_service),
-        fixture_test(a_health_watcher_hears_of_every_change_and_of_the_end),
-        fixture_test(the_end_comes_behind_a_change_that_is_on_its_way),
-        fixture_test(answers_count_until_they_are_taken),
-        fixture_test(who_has_heard_all_is_ended_with_the_server),
-        cmocka_unit_test_setup_teardown(
-            watchers_have_a_part_of_all_calls, set_up_for_two_of_a_method, tear_down),
-        fixture_test(watching_an_unknown_service_says_so_and_stays_open),
-        fixture_test(a_watcher_that_has_left_gives_its_place_to_another),
-        fixture_test(reflection_v1_lists_services_and_gives_files),
-        fixture_test(reflection_v1alpha_is_the_same),
-        cmocka_unit_test(a_field_or_enumeration_is_not_a_message),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,7 @@
 #ifndef TESTS_RPC_STATS_H
 #define TESTS_RPC_STATS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "rpc.h"
 
 /* `start` has the rest, and the message if it is not the plain one. */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_unread.c -- how the answers that nobody takes are counted, and which connection gives way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "unread.h"
 
 static const struct unread_key one = {3, 30}, two = {4, 40}, three = {3, 50};
@@ -26,11 +22,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define unread_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define UNREAD_TEST(name) FIXTURE_TEST(name, struct unread *unread, set_up, tear_down)
 
-static void what_is_taken_counts_no_more(void **state)
+UNREAD_TEST(what_is_taken_counts_no_more)
 {
-    struct unread *unread = *state;
     const uint64_t ticket = unread_add(unread, &one, 10);
 
     assert_int_equal(unread->bytes, 10);
@@ -38,10 +33,8 @@ static void what_is_taken_counts_no_more(void **state)
     assert_int_equal(unread->bytes + unread->held_bytes + unread->count, 0);
 }
 
-static void what_is_sent_to_a_connection_that_was_cut_counts_only_as_held(void **state)
+UNREAD_TEST(what_is_sent_to_a_connection_that_was_cut_counts_only_as_held)
 {
-    struct unread *unread = *state;
-
     unread_add(unread, &one, 10);
     unread_note_cut(unread, unread_find_greedy(unread, 0, 0));
     unread_add(unread, &one, 5);
@@ -50,9 +43,8 @@ static void what_is_sent_to_a_connection_that_was_cut_counts_only_as_held(void *
     assert_int_equal(unread->held_bytes, 15);
 }
 
-static void what_was_cancelled_counts_until_a_later_answer_is_taken(void **state)
+UNREAD_TEST(what_was_cancelled_counts_until_a_later_answer_is_taken)
 {
-    struct unread *unread = *state;
     const uint64_t earlier = unread_add(unread, &one, 1), cancelled = unread_add(unread, &one, 10);
 
     unread_end(unread, &one, cancelled, 10, false);
@@ -64,9 +56,10 @@ static void what_was_cancelled_counts_until_a_later_answer_is_taken(void **state
 }
 
 /* One that was sent before the other was cancelled may have gone out without it. */
-static void what_was_cancelled_counts_though_the_last_one_sent_before_that_is_taken(void **state)
+FIXTURE_TEST(
+    what_was_cancelled_counts_though_the_last_one_sent_before_that_is_taken, struct unread *unread,
+    set_up, tear_down)
 {
-    struct unread *unread = *state;
     const uint64_t cancelled = unread_add(unread, &one, 10), last = unread_add(unread, &one, 1);
 
     unread_end(unread, &one, cancelled, 10, false);
@@ -75,9 +68,8 @@ static void what_was_cancelled_counts_though_the_last_one_sent_before_that_is_ta
     assert_int_equal(unread->held_bytes, 10);
 }
 
-static void what_was_cancelled_counts_until_its_connection_is_gone(void **state)
+UNREAD_TEST(what_was_cancelled_counts_until_its_connection_is_gone)
 {
-    struct unread *unread = *state;
     const uint64_t ticket = unread_add(unread, &one, 10), late = unread_add(unread, &one, 5);
 
     unread_end(unread, &one, ticket, 10, false);
@@ -91,10 +83,8 @@ static void what_was_cancelled_counts_until_its_connection_is_gone(void **state)
 
 static bool is_any(const struct unread_key *key) { return key->descriptor > 0; }
 
-static void connections_that_are_gone_together_are_forgotten_together(void **state)
+UNREAD_TEST(connections_that_are_gone_together_are_forgotten_together)
 {
-    struct unread *unread = *state;
-
     unread_end(unread, &one, unread_add(unread, &one, 10), 10, false);
     unread_end(unread, &two, unread_add(unread, &two, 3), 3, false);
 
@@ -104,10 +94,10 @@ static void connections_that_are_gone_together_are_forgotten_together(void **sta
     assert_int_equal(unread->held_bytes, 0);
 }
 
-static void the_connection_with_most_gives_way_to_all_and_one_with_too_much_by_itself(void **state)
+FIXTURE_TEST(
+    the_connection_with_most_gives_way_to_all_and_one_with_too_much_by_itself,
+    struct unread *unread, set_up, tear_down)
 {
-    struct unread *unread = *state;
-
     unread_add(unread, &one, 10);
     unread_add(unread, &two, 11);
     assert_null(unread_find_greedy(unread, 21, 11));
@@ -115,9 +105,8 @@ static void the_connection_with_most_gives_way_to_all_and_one_with_too_much_by_i
     assert_int_equal(unread_find_greedy(unread, 21, 10)->key.inode, two.inode);
 }
 
-static void what_a_cut_connection_has_is_held_and_makes_no_other_give_way(void **state)
+UNREAD_TEST(what_a_cut_connection_has_is_held_and_makes_no_other_give_way)
 {
-    struct unread *unread = *state;
     const uint64_t ticket = unread_add(unread, &one, 10);
 
     unread_note_cut(unread, unread_find_greedy(unread, 9, 10));
@@ -131,33 +120,10 @@ static void what_a_cut_connection_has_is_held_and_makes_no_other_give_way(void *
     assert_int_equal(unread->held_bytes, 9);
 }
 
-static void one_connection_too_many_is_not_noted(void **state)
+UNREAD_TEST(one_connection_too_many_is_not_noted)
 {
-    struct unread *unread = *state;
-
     assert_true(unread_add(unread, &one, 1) != 0);
     assert_true(unread_add(unread, &two, 1) != 0);
     assert_true(unread_add(unread, &three, 1) == 0);
     assert_int_equal(unread->held_bytes, 2);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        unread_test(what_is_taken_counts_no_more),
-        unread_test(what_is_sent_to_a_connection_that_was_cut_counts_only_as_held),
-        unread_test(what_was_cancelled_counts_until_a_later_answer_is_taken),
-        cmocka_unit_test_setup_teardown(
-            what_was_cancelled_counts_though_the_last_one_sent_before_that_is_taken, set_up,
-            tear_down),
-        unread_test(what_was_cancelled_counts_until_its_connection_is_gone),
-        unread_test(connections_that_are_gone_together_are_forgotten_together),
-        cmocka_unit_test_setup_teardown(
-            the_connection_with_most_gives_way_to_all_and_one_with_too_much_by_itself, set_up,
-            tear_down),
-        unread_test(what_a_cut_connection_has_is_held_and_makes_no_other_give_way),
-        unread_test(one_connection_too_many_is_not_noted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

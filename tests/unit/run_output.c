@@ -2,15 +2,9 @@
 /* run_output.c -- what processes write, cut into lines with their names; the screen is a pipe. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <unistd.h>
 
 #include "run_output.h"
@@ -55,7 +49,7 @@ static void assert_shown(struct fixture *fixture, const char *expected)
     free(fixture);
 }
 
-static void lines_come_whole_whatever_the_pieces(void **state)
+TEST(lines_come_whole_whatever_the_pieces)
 {
     struct fixture *fixture = prepared(false); /* given */
 
@@ -67,7 +61,7 @@ static void lines_come_whole_whatever_the_pieces(void **state)
     assert_shown(fixture, "w 0 | one\nw 0 | two\nw 0 | the end\n"); /* then */
 }
 
-static void a_progress_line_passes_once_a_second(void **state)
+TEST(a_progress_line_passes_once_a_second)
 {
     struct fixture *fixture = prepared(false);
 
@@ -78,7 +72,7 @@ static void a_progress_line_passes_once_a_second(void **state)
     assert_shown(fixture, "w 0 | 1\nw 0 | 4\nw 0 | done\n");
 }
 
-static void on_a_terminal_a_progress_line_is_written_over_by_the_next_line(void **state)
+TEST(on_a_terminal_a_progress_line_is_written_over_by_the_next_line)
 {
     struct fixture *fixture = prepared(true);
 
@@ -86,7 +80,7 @@ static void on_a_terminal_a_progress_line_is_written_over_by_the_next_line(void 
     assert_shown(fixture, "\r\033[Kw 0 | 1\r\033[Kw 0 | 2\r\033[Kw 0 | done\nw 0 | more\n");
 }
 
-static void a_progress_line_that_is_last_stays(void **state)
+TEST(a_progress_line_that_is_last_stays)
 {
     struct fixture *fixture = prepared(true);
 
@@ -98,7 +92,7 @@ static void a_progress_line_that_is_last_stays(void **state)
     assert_shown(fixture, "\r\033[Kw 0 | 1\r\033[Kw 0 | 2\r\033[Kw 0 | 3\n");
 }
 
-static void a_line_without_end_is_cut(void **state)
+TEST(a_line_without_end_is_cut)
 {
     struct fixture *fixture = prepared(false);
     static char text[RUN_OUTPUT_LINE_BYTES_MAX + 2];
@@ -143,7 +137,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
     return 0;
 }
 
-static void what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted(void **state)
+TEST(what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted)
 {
     static const struct {
         int outcomes[4];
@@ -172,7 +166,7 @@ static void what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted(void **
     }
 }
 
-static void a_progress_line_fits_on_its_row(void **state)
+TEST(a_progress_line_fits_on_its_row)
 {
     struct fixture *fixture = prepared(true);
 
@@ -224,36 +218,17 @@ static struct reader write_much(uint32_t reads)
     return reader;
 }
 
-static void a_screen_that_is_full_is_waited_for(void **state)
+TEST(a_screen_that_is_full_is_waited_for)
 {
-
     const struct reader reader = write_much(UINT32_MAX);
 
     assert_in_range(reader.waits, 2, 100);
     assert_true(reader.bytes >= 2 * 65536);
 }
 
-static void a_screen_that_is_given_up_is_waited_for_no_more(void **state)
+TEST(a_screen_that_is_given_up_is_waited_for_no_more)
 {
-
     const struct reader reader = write_much(1);
 
     assert_int_equal(reader.waits, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_come_whole_whatever_the_pieces),
-        cmocka_unit_test(a_progress_line_passes_once_a_second),
-        cmocka_unit_test(on_a_terminal_a_progress_line_is_written_over_by_the_next_line),
-        cmocka_unit_test(a_progress_line_that_is_last_stays),
-        cmocka_unit_test(a_line_without_end_is_cut),
-        cmocka_unit_test(what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted),
-        cmocka_unit_test(a_progress_line_fits_on_its_row),
-        cmocka_unit_test(a_screen_that_is_full_is_waited_for),
-        cmocka_unit_test(a_screen_that_is_given_up_is_waited_for_no_more),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

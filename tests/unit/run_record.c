@@ -2,15 +2,8 @@
 /* run_record.c -- the records of runs: found while their process lives, and taken for no
  * other's. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,7 +58,8 @@ static uint32_t count_runs(void)
     return count;
 }
 
-static void a_record_is_found_while_its_process_lives(void **state)
+FIXTURE_TEST(
+    a_record_is_found_while_its_process_lives, struct place *const place, set_up, tear_down)
 {
     const struct run_record written = write_one();
     struct run_record *records = NULL;
@@ -84,9 +78,10 @@ static void a_record_is_found_while_its_process_lives(void **state)
 }
 
 /* A run that was killed leaves its record, and the system gives its number to another process. */
-static void a_record_is_not_of_a_later_process_with_the_same_number(void **state)
+FIXTURE_TEST(
+    a_record_is_not_of_a_later_process_with_the_same_number, struct place *const place, set_up,
+    tear_down)
 {
-    const struct place *const place = *state;
     const struct run_record written = write_one();
     FILE *const file = fopen(place->record, "w"); /* given */
 
@@ -111,10 +106,9 @@ static void write_text(const char *path, const char *text)
 }
 
 /* A process that was killed may have had our number. */
-static void a_record_takes_the_place_of_what_is_there(void **state)
+FIXTURE_TEST(
+    a_record_takes_the_place_of_what_is_there, struct place *const place, set_up, tear_down)
 {
-    const struct place *const place = *state;
-
     assert_int_equal(count_runs(), 0); /* there is no folder yet */
     (void)write_one();
     write_text(place->record, "{}");
@@ -123,9 +117,8 @@ static void a_record_takes_the_place_of_what_is_there(void **state)
 }
 
 /* Only records are read, and no more of them, or of their ps, than the list holds. */
-static void what_is_no_record_is_left_alone(void **state)
+FIXTURE_TEST(what_is_no_record_is_left_alone, struct place *const place, set_up, tear_down)
 {
-    const struct place *const place = *state;
     static char text[RUN_RECORD_PS_MAX * 16];
     char path[160], link[160];
     struct run_record *records = NULL;
@@ -163,11 +156,11 @@ static void what_is_no_record_is_left_alone(void **state)
 }
 
 /* Each has this process's number. */
-static void a_record_with_values_of_other_types_is_no_run(void **state)
+FIXTURE_TEST(
+    a_record_with_values_of_other_types_is_no_run, struct place *const place, set_up, tear_down)
 {
     static const char *const ends[] = {
         ", \"program\": 1, \"ps\": \"h:1\"}", ", \"ps\": {}}", ", \"ps\": [\"h:1\"", "}"};
-    const struct place *const place = *state;
     const struct run_record written = write_one();
     char text[256];
 
@@ -183,9 +176,9 @@ static void a_record_with_values_of_other_types_is_no_run(void **state)
 }
 
 /* A relative XDG_RUNTIME_DIR is ignored. */
-static void a_folder_below_the_present_one_is_not_the_users(void **state)
+FIXTURE_TEST(
+    a_folder_below_the_present_one_is_not_the_users, struct place *const place, set_up, tear_down)
 {
-    const struct place *const place = *state;
     struct run_record *records = NULL;
     struct sumac_error error = {0};
     char before[512];
@@ -204,9 +197,9 @@ static void a_folder_below_the_present_one_is_not_the_users(void **state)
         assert_int_not_equal(records[i].pid, getpid());
 }
 
-static void a_record_is_its_users_alone_and_has_every_ps(void **state)
+FIXTURE_TEST(
+    a_record_is_its_users_alone_and_has_every_ps, struct place *const place, set_up, tear_down)
 {
-    const struct place *const place = *state;
     struct run_record record = {.program = "train", .ps_count = RUN_RECORD_PS_MAX};
     struct run_record *records = NULL;
     struct sumac_error error = {0};
@@ -229,9 +222,10 @@ static void a_record_is_its_users_alone_and_has_every_ps(void **state)
 }
 
 /* What others may write to could name anybody's ps. */
-static void a_folder_that_others_may_open_or_lead_elsewhere_is_refused(void **state)
+FIXTURE_TEST(
+    a_folder_that_others_may_open_or_lead_elsewhere_is_refused, struct place *const place, set_up,
+    tear_down)
 {
-    const struct place *const place = *state;
     struct run_record record = {.program = "train", .ps_count = 1, .ps = {"127.0.0.1:4711"}};
     struct run_record *records = NULL;
     struct sumac_error error = {0};
@@ -262,10 +256,8 @@ static void a_folder_that_others_may_open_or_lead_elsewhere_is_refused(void **st
 }
 
 /* Whatever it is, it is no record of ours. */
-static void a_file_that_is_too_large_is_left_alone(void **state)
+FIXTURE_TEST(a_file_that_is_too_large_is_left_alone, struct place *const place, set_up, tear_down)
 {
-    const struct place *const place = *state;
-
     (void)write_one();
     FILE *const file = fopen(place->record, "a");
     assert_non_null(file);
@@ -276,28 +268,4 @@ static void a_file_that_is_too_large_is_left_alone(void **state)
     assert_int_equal(count_runs(), 0);
 
     assert_int_equal(access(place->record, F_OK), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_record_is_found_while_its_process_lives, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_record_is_not_of_a_later_process_with_the_same_number, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_record_takes_the_place_of_what_is_there, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_record_is_left_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_record_with_values_of_other_types_is_no_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_folder_below_the_present_one_is_not_the_users, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_record_is_its_users_alone_and_has_every_ps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_folder_that_others_may_open_or_lead_elsewhere_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_file_that_is_too_large_is_left_alone, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void expect_no_division(
 }
 
 /* −0.0 is refused, too. The smallest float and an integer with its first bit set are divided by. */
-static void rows_of_no_type_are_divided_by_zero(void **state)
+TEST(rows_of_no_type_are_divided_by_zero)
 {
     struct sumac_strategy *strategy = mirrored(2);
     const float singles[] = {1, 2}, single[] = {2, -0.0F};
@@ -78,7 +78,7 @@ divide_in_replica(struct sumac_replica *replica, void *context, struct sumac_err
 }
 
 /* The smallest number ÷ 2 replicas is 0. */
-static void a_mean_that_is_zero_divides_no_rows(void **state)
+TEST(a_mean_that_is_zero_divides_no_rows)
 {
     struct sumac_strategy *strategy = mirrored(2);
     const float tiny[] = {1e-45F};
@@ -97,14 +97,4 @@ static void a_mean_that_is_zero_divides_no_rows(void **state)
     sumac_value_unref(in.value);
     sumac_variable_destroy(in.variable);
     sumac_strategy_destroy(strategy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_no_type_are_divided_by_zero),
-        cmocka_unit_test(a_mean_that_is_zero_divides_no_rows),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

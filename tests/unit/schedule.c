@@ -2,13 +2,8 @@
 /* schedule.c (test) -- learning rates by a shard's versions: Keras' formulas, written down once
  * more with libm, and what of a schedule is refused. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "assert_number.h"
 #include "each_byte.h"
 #include "update.h"
@@ -46,7 +41,7 @@ static void assert_near(double given, double expected)
 
 /* ---- the formulas ---- */
 
-static void no_schedule_is_the_rate_itself(void **state)
+TEST(no_schedule_is_the_rate_itself)
 {
     const struct update_schedule none = {0};
 
@@ -55,7 +50,7 @@ static void no_schedule_is_the_rate_itself(void **state)
     assert_false(update_schedule_is_any(&none));
 }
 
-static void exponential_decay_is_a_power_of_its_rate(void **state)
+TEST(exponential_decay_is_a_power_of_its_rate)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
 
@@ -67,7 +62,7 @@ static void exponential_decay_is_a_power_of_its_rate(void **state)
             update_schedule_rate(&schedule, 0.1, version), 0.1 * pow(0.96, (double)version / 10));
 }
 
-static void a_staircase_goes_down_at_whole_decays(void **state)
+TEST(a_staircase_goes_down_at_whole_decays)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
 
@@ -78,7 +73,7 @@ static void a_staircase_goes_down_at_whole_decays(void **state)
             update_schedule_rate(&schedule, 8, version), 8 / pow(2, floor((double)version / 10)));
 }
 
-static void cosine_decay_ends_at_alpha_and_stays_there(void **state)
+TEST(cosine_decay_ends_at_alpha_and_stays_there)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_COSINE_DECAY);
 
@@ -94,7 +89,7 @@ static void cosine_decay_ends_at_alpha_and_stays_there(void **state)
     assert_number_equal(update_schedule_rate(&schedule, 2, UINT64_MAX), 0.5);
 }
 
-static void a_rate_may_be_warmed_up_to_nothing(void **state)
+TEST(a_rate_may_be_warmed_up_to_nothing)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_CONSTANT);
 
@@ -105,9 +100,8 @@ static void a_rate_may_be_warmed_up_to_nothing(void **state)
 }
 
 /* From learning_rate to warmup_target in a line; the decay begins behind it, from there. */
-static void each_kind_is_warmed_up(void **state)
+TEST(each_kind_is_warmed_up)
 {
-
     for (int kind = UPDATE_SCHEDULE_CONSTANT; kind <= UPDATE_SCHEDULE_COSINE_DECAY; kind++) {
         wire_schedule given = give(kind);
         const struct update_schedule cold = read(given);
@@ -125,7 +119,7 @@ static void each_kind_is_warmed_up(void **state)
     }
 }
 
-static void a_schedule_begins_with_its_first_version(void **state)
+TEST(a_schedule_begins_with_its_first_version)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
 
@@ -140,7 +134,7 @@ static void a_schedule_begins_with_its_first_version(void **state)
 }
 
 /* What a rate grows to has a place in every type. */
-static void a_rate_that_grows_stays_finite(void **state)
+TEST(a_rate_that_grows_stays_finite)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
 
@@ -172,9 +166,8 @@ static void assert_refused(wire_schedule given, const char *words)
         assert_refused(given, words);                                                              \
     } while (false)
 
-static void numbers_out_of_range_are_refused(void **state)
+TEST(numbers_out_of_range_are_refused)
 {
-
     REFUSED(COSINE_DECAY, "decay_steps of the schedule cosine_decay is 0", given.decay_steps = 0);
     REFUSED(EXPONENTIAL_DECAY, "in [1, 2^53]", given.decay_steps = UPDATE_SCHEDULE_STEPS_MAX + 1);
     wire_schedule longest = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
@@ -196,9 +189,8 @@ static void numbers_out_of_range_are_refused(void **state)
     REFUSED(CONSTANT, "schedule number 3 is not known", given.kind = (Sumac__V1__Schedule__Kind)3);
 }
 
-static void what_a_kind_does_not_have_is_refused(void **state)
+TEST(what_a_kind_does_not_have_is_refused)
 {
-
     REFUSED(
         CONSTANT, "decay_steps of the schedule constant is 5; it must be left out",
         given.decay_steps = 5);
@@ -211,7 +203,7 @@ static void what_a_kind_does_not_have_is_refused(void **state)
         given.warmup_target = 2);
 }
 
-static void what_is_written_is_read_again(void **state)
+TEST(what_is_written_is_read_again)
 {
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY), written;
     char text[UPDATE_SCHEDULE_TEXT_BYTES];
@@ -241,7 +233,7 @@ static void what_is_written_is_read_again(void **state)
 }
 
 /* In whichever number they differ, first_version among them. */
-static void schedules_that_differ_in_one_number_are_not_the_same(void **state)
+TEST(schedules_that_differ_in_one_number_are_not_the_same)
 {
     uint8_t holds[sizeof(struct update_schedule)], bytes[sizeof(struct update_schedule)];
     wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
@@ -269,7 +261,7 @@ static const wire_schedule *schedule_of(wire_function *function, wire_schedule *
     return schedule;
 }
 
-static void a_schedule_is_of_a_function_that_has_a_rate(void **state)
+TEST(a_schedule_is_of_a_function_that_has_a_rate)
 {
     wire_function given = WIRE_FUNCTION_INIT;
     wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
@@ -289,7 +281,7 @@ static void a_schedule_is_of_a_function_that_has_a_rate(void **state)
 }
 
 /* ftrl divides by its rate. */
-static void a_rate_that_is_divided_by_does_not_come_to_nothing(void **state)
+TEST(a_rate_that_is_divided_by_does_not_come_to_nothing)
 {
     wire_function given = WIRE_FUNCTION_INIT;
     wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
@@ -305,7 +297,7 @@ static void a_rate_that_is_divided_by_does_not_come_to_nothing(void **state)
 }
 
 /* The hyperparameters of a push count before those of its variable. */
-static void a_push_with_its_own_rate_goes_by_no_schedule(void **state)
+TEST(a_push_with_its_own_rate_goes_by_no_schedule)
 {
     wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
     wire_hyperparameter named = WIRE_HYPERPARAMETER_INIT, *pointer = &named;
@@ -334,7 +326,7 @@ static void a_push_with_its_own_rate_goes_by_no_schedule(void **state)
 }
 
 /* What is laid over a variable's own: a rate alone ends its schedule, anything else leaves it. */
-static void a_rate_that_is_given_alone_goes_by_no_schedule(void **state)
+TEST(a_rate_that_is_given_alone_goes_by_no_schedule)
 {
     const uint32_t rate = UPDATE_HYPERPARAMETER_LEARNING_RATE,
                    momentum = UPDATE_HYPERPARAMETER_MOMENTUM;
@@ -361,28 +353,4 @@ static void a_rate_that_is_given_alone_goes_by_no_schedule(void **state)
     update_hyperparameters_lay(&own, &given);
     assert_true(update_schedule_same(&own.schedule, &steps));
     assert_number_equal(own.value[rate], 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_schedule_is_the_rate_itself),
-        cmocka_unit_test(exponential_decay_is_a_power_of_its_rate),
-        cmocka_unit_test(a_staircase_goes_down_at_whole_decays),
-        cmocka_unit_test(cosine_decay_ends_at_alpha_and_stays_there),
-        cmocka_unit_test(each_kind_is_warmed_up),
-        cmocka_unit_test(a_rate_may_be_warmed_up_to_nothing),
-        cmocka_unit_test(a_schedule_begins_with_its_first_version),
-        cmocka_unit_test(a_rate_that_grows_stays_finite),
-        cmocka_unit_test(numbers_out_of_range_are_refused),
-        cmocka_unit_test(what_a_kind_does_not_have_is_refused),
-        cmocka_unit_test(what_is_written_is_read_again),
-        cmocka_unit_test(schedules_that_differ_in_one_number_are_not_the_same),
-        cmocka_unit_test(a_schedule_is_of_a_function_that_has_a_rate),
-        cmocka_unit_test(a_rate_that_is_divided_by_does_not_come_to_nothing),
-        cmocka_unit_test(a_push_with_its_own_rate_goes_by_no_schedule),
-        cmocka_unit_test(a_rate_that_is_given_alone_goes_by_no_schedule),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

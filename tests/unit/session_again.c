@@ -4,9 +4,9 @@
 #include "session_talk.h"
 
 /* Whether the ps has it nobody knows: its answer may have been lost, or the commit itself. */
-static void after_a_reconnect_a_commit_that_was_said_is_said_again(void **state)
+TALK_TEST(after_a_reconnect_a_commit_that_was_said_is_said_again)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     talk_writable(talk, 0);
@@ -22,9 +22,9 @@ static void after_a_reconnect_a_commit_that_was_said_is_said_again(void **state)
 }
 
 /* A message that was sent may not have come. */
-static void after_a_reconnect_the_clock_is_said_again(void **state)
+TALK_TEST(after_a_reconnect_the_clock_is_said_again)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint8_t data[8];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
@@ -41,9 +41,9 @@ static void after_a_reconnect_the_clock_is_said_again(void **state)
 }
 
 /* Each ps has opened the session at the slowest clock that it knew itself. */
-static void a_joiner_says_the_clock_that_it_starts_at_to_every_ps(void **state)
+TALK_TEST(a_joiner_says_the_clock_that_it_starts_at_to_every_ps)
 {
-    struct talk *const talk = talk_found(*state, 2);
+    talk_found(talk, 2);
 
     talk->first_clock = 7;
     talk_joined(talk, 2);
@@ -57,9 +57,9 @@ static void a_joiner_says_the_clock_that_it_starts_at_to_every_ps(void **state)
     }
 }
 
-static void after_a_reconnect_all_that_is_not_done_is_sent_again_in_order(void **state)
+TALK_TEST(after_a_reconnect_all_that_is_not_done_is_sent_again_in_order)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     talk_writable(talk, 0);
@@ -86,9 +86,8 @@ static void after_a_reconnect_all_that_is_not_done_is_sent_again_in_order(void *
     assert_int_equal(request->commit->commit_through, 1);
 }
 
-static void a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk(void **state)
+TALK_TEST(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 64;
@@ -105,9 +104,9 @@ static void a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk(void
     assert_int_equal(part->pieces[0]->offset_bytes, 0);
 }
 
-static void what_an_older_stream_still_delivers_is_dropped(void **state)
+TALK_TEST(what_an_older_stream_still_delivers_is_dropped)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_to(talk, 1, 1);
     const uint64_t old = talk->generation[0][SESSION_PUSH_STREAM];
@@ -123,9 +122,8 @@ static void what_an_older_stream_still_delivers_is_dropped(void **state)
     talk->generation[0][SESSION_PUSH_STREAM] = current;
 }
 
-static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
+TALK_TEST(a_part_done_while_it_is_sent_again_is_cut_short)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 64;
@@ -147,9 +145,8 @@ static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
 }
 
 /* The message before it had too little room for its first bytes. */
-static void a_part_done_when_the_stream_has_none_of_it_is_not_cut_short(void **state)
+TALK_TEST(a_part_done_when_the_stream_has_none_of_it_is_not_cut_short)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 128;
@@ -172,9 +169,8 @@ static void a_part_done_when_the_stream_has_none_of_it_is_not_cut_short(void **s
     assert_int_equal(talk_request(talk, 0)->parts[0]->sequence, 3);
 }
 
-static void a_part_done_before_its_turn_to_be_sent_again_is_not_sent(void **state)
+TALK_TEST(a_part_done_before_its_turn_to_be_sent_again_is_not_sent)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 64;
@@ -196,9 +192,8 @@ static void a_part_done_before_its_turn_to_be_sent_again_is_not_sent(void **stat
 }
 
 /* The new stream has never heard of it. */
-static void a_part_that_was_to_be_cut_short_is_not_on_the_next_stream(void **state)
+TALK_TEST(a_part_that_was_to_be_cut_short_is_not_on_the_next_stream)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 64;
@@ -214,9 +209,9 @@ static void a_part_that_was_to_be_cut_short_is_not_on_the_next_stream(void **sta
 }
 
 /* As a stream that broke, which the session hears of in the same way. */
-static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
+TALK_TEST(a_stream_that_there_was_no_memory_for_is_opened_later)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_lost(talk, 0, SESSION_PUSH_STREAM);
     talk_tick_when_due(talk);
@@ -230,9 +225,9 @@ static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
 }
 
 /* After five breaks that is 320 ms at least. */
-static void a_stream_that_broke_is_not_opened_before_it_is_due(void **state)
+TALK_TEST(a_stream_that_broke_is_not_opened_before_it_is_due)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (int i = 0; i < 5; i++)
         talk_broke(talk, 0, SESSION_PUSH_STREAM);
@@ -243,9 +238,9 @@ static void a_stream_that_broke_is_not_opened_before_it_is_due(void **state)
     assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
 }
 
-static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
+TALK_TEST(retries_wait_longer_and_longer_up_to_the_bound)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (int i = 0; i < 9; i++)
         talk_broke(talk, 0, SESSION_PUSH_STREAM);
@@ -258,9 +253,8 @@ static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
     assert_in_range(talk->now_us - lost_us, 1000000, 2000000);
 }
 
-static void no_retry_waits_longer_than_the_configured_bound(void **state)
+TALK_TEST(no_retry_waits_longer_than_the_configured_bound)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.backoff_ms_max = 100;
@@ -274,9 +268,9 @@ static void no_retry_waits_longer_than_the_configured_bound(void **state)
     assert_non_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
 }
 
-static void a_greeting_makes_the_next_retry_a_quick_one_again(void **state)
+TALK_TEST(a_greeting_makes_the_next_retry_a_quick_one_again)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (int i = 0; i < 10; i++) {
         talk_lost(talk, 0, SESSION_PUSH_STREAM);
@@ -323,7 +317,7 @@ static void assert_ended_with(const struct talk *talk, const struct sumac_error 
 }
 
 /* The parts that would be sent again are what ended it. */
-static void a_push_stream_that_ends_for_what_was_said_ends_the_session(void **state)
+TEST(a_push_stream_that_ends_for_what_was_said_ends_the_session)
 {
     static const struct sumac_error ends[] = {
         {SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a part of push 0"},
@@ -339,7 +333,7 @@ static void a_push_stream_that_ends_for_what_was_said_ends_the_session(void **st
     }
 }
 
-static void a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again(void **state)
+TEST(a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again)
 {
     static const struct sumac_error ends[] = {
         {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT, "1024 parts"},
@@ -366,10 +360,8 @@ static const struct sumac_error of_no_session = {
     SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN, "of no session that is open"};
 
 /* A ps that has closed a session says CLOSED to its next hello, and with it which pushes count. */
-static void a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts(void **state)
+TALK_TEST(a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts)
 {
-    struct talk *const talk = *state;
-
     end_stream_of_a_push(talk, SESSION_PUSH_STREAM, &of_no_session);
     assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
     talk_tick_when_due(talk);
@@ -383,10 +375,8 @@ static void a_push_stream_of_no_session_is_opened_once_more_and_hears_what_count
         talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
-static void one_that_ends_so_again_ends_the_session(void **state)
+TALK_TEST(one_that_ends_so_again_ends_the_session)
 {
-    struct talk *const talk = *state;
-
     end_stream_of_a_push(talk, SESSION_PUSH_STREAM, &of_no_session);
     talk_tick_when_due(talk);
     talk_hello(talk, 1);
@@ -396,10 +386,8 @@ static void one_that_ends_so_again_ends_the_session(void **state)
     assert_ended_with(talk, &of_no_session);
 }
 
-static void a_pull_stream_of_no_session_ends_the_session(void **state)
+TALK_TEST(a_pull_stream_of_no_session_ends_the_session)
 {
-    struct talk *const talk = *state;
-
     end_stream_of_a_push(talk, SESSION_PULL_STREAM, &of_no_session);
 
     assert_ended_with(talk, &of_no_session);
@@ -410,9 +398,9 @@ static void a_pull_stream_of_no_session_ends_the_session(void **state)
 }
 
 /* The answer to the leave says how the session ended. */
-static void while_the_session_leaves_no_end_of_a_stream_is_an_error(void **state)
+TALK_TEST(while_the_session_leaves_no_end_of_a_stream_is_an_error)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const struct sumac_error malformed = {
         SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a part of push 0"};
 
@@ -448,9 +436,9 @@ static bool is_troubled(const struct talk *talk, uint64_t token)
 }
 
 /* It is heard from all the time. */
-static void a_push_knows_why_a_ps_that_greets_takes_nothing(void **state)
+TALK_TEST(a_push_knows_why_a_ps_that_greets_takes_nothing)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 1, 1);
     talk_push_out(talk, 2, 3);
@@ -474,9 +462,9 @@ static void a_push_knows_why_a_ps_that_greets_takes_nothing(void **state)
     assert_false(is_troubled(talk, 3));
 }
 
-static void a_refusal_is_the_end_of_its_streams_trouble(void **state)
+TALK_TEST(a_refusal_is_the_end_of_its_streams_trouble)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     struct session_trouble trouble;
 
     talk_tick_after(talk, 500);
@@ -495,9 +483,9 @@ static void a_refusal_is_the_end_of_its_streams_trouble(void **state)
 }
 
 /* Nor is it forgotten when the next one ends, which says what it ended with. */
-static void a_push_without_a_sequence_knows_why_its_ps_has_not_greeted(void **state)
+TALK_TEST(a_push_without_a_sequence_knows_why_its_ps_has_not_greeted)
 {
-    struct talk *const talk = talk_join_member(*state, 2);
+    talk_join_member(talk, 2);
 
     talk_hello(talk, 0);
     talk_greet(talk, 0);
@@ -516,9 +504,9 @@ static void a_push_without_a_sequence_knows_why_its_ps_has_not_greeted(void **st
 }
 
 /* Nor has it one for another ps before it: of those that wait, the first that is held up tells. */
-static void a_push_that_waits_behind_others_knows_what_they_wait_for(void **state)
+TALK_TEST(a_push_that_waits_behind_others_knows_what_they_wait_for)
 {
-    struct talk *const talk = talk_join_member(*state, 3);
+    talk_join_member(talk, 3);
 
     talk_hello(talk, 0);
     talk_greet(talk, 0);
@@ -534,9 +522,9 @@ static void a_push_that_waits_behind_others_knows_what_they_wait_for(void **stat
     assert_false(is_troubled(talk, 100)); /* there is none */
 }
 
-static void of_two_pulls_each_knows_its_own_ps(void **state)
+TALK_TEST(of_two_pulls_each_knows_its_own_ps)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint8_t into[8];
     struct session_trouble trouble;
 
@@ -558,9 +546,9 @@ static void of_two_pulls_each_knows_its_own_ps(void **state)
 }
 
 /* Its push stream broke; the next one was due when its pull stream said that it exits. */
-static void a_ps_that_was_terminated_is_not_dialled_again(void **state)
+TALK_TEST(a_ps_that_was_terminated_is_not_dialled_again)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint8_t into[8];
     const struct sumac_error exits = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "SIGTERM"};
@@ -580,39 +568,4 @@ static void a_ps_that_was_terminated_is_not_dialled_again(void **state)
 
     assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
     assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(after_a_reconnect_a_commit_that_was_said_is_said_again),
-        talk_test(after_a_reconnect_the_clock_is_said_again),
-        talk_test(a_joiner_says_the_clock_that_it_starts_at_to_every_ps),
-        talk_test(after_a_reconnect_all_that_is_not_done_is_sent_again_in_order),
-        talk_test(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk),
-        talk_test(what_an_older_stream_still_delivers_is_dropped),
-        talk_test(a_part_done_while_it_is_sent_again_is_cut_short),
-        talk_test(a_part_done_when_the_stream_has_none_of_it_is_not_cut_short),
-        talk_test(a_part_done_before_its_turn_to_be_sent_again_is_not_sent),
-        talk_test(a_part_that_was_to_be_cut_short_is_not_on_the_next_stream),
-        talk_test(a_stream_that_there_was_no_memory_for_is_opened_later),
-        talk_test(a_stream_that_broke_is_not_opened_before_it_is_due),
-        talk_test(retries_wait_longer_and_longer_up_to_the_bound),
-        talk_test(no_retry_waits_longer_than_the_configured_bound),
-        talk_test(a_greeting_makes_the_next_retry_a_quick_one_again),
-        cmocka_unit_test(a_push_stream_that_ends_for_what_was_said_ends_the_session),
-        cmocka_unit_test(a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again),
-        talk_test(a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts),
-        talk_test(one_that_ends_so_again_ends_the_session),
-        talk_test(a_pull_stream_of_no_session_ends_the_session),
-        talk_test(while_the_session_leaves_no_end_of_a_stream_is_an_error),
-        talk_test(a_push_knows_why_a_ps_that_greets_takes_nothing),
-        talk_test(a_refusal_is_the_end_of_its_streams_trouble),
-        talk_test(a_push_without_a_sequence_knows_why_its_ps_has_not_greeted),
-        talk_test(a_push_that_waits_behind_others_knows_what_they_wait_for),
-        talk_test(of_two_pulls_each_knows_its_own_ps),
-        talk_test(a_ps_that_was_terminated_is_not_dialled_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

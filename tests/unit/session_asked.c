@@ -49,9 +49,8 @@ answer_with(struct talk *talk, wire_pull_answer *answer, const struct span *payl
 
 /* ---- what a message says */
 
-static void a_pull_of_a_slot_names_the_slot(void **state)
+TALK_TEST(a_pull_of_a_slot_names_the_slot)
 {
-    struct talk *const talk = *state;
     struct session_piece piece = talk_piece(0, 10, into, 8);
 
     piece.kind = WIRE_PIECE_SLOT_VALUE;
@@ -67,9 +66,8 @@ static void a_pull_of_a_slot_names_the_slot(void **state)
     assert_int_equal(wire->layout_epoch, 1);
 }
 
-static void a_pull_of_rows_sends_their_indices(void **state)
+TALK_TEST(a_pull_of_rows_sends_their_indices)
 {
-    struct talk *const talk = *state;
     static const int64_t rows[] = {7, 3};
     struct session_piece pieces[] = {talk_piece(0, 10, into, 16), talk_piece(0, 11, into, 0)};
 
@@ -90,9 +88,9 @@ static void a_pull_of_rows_sends_their_indices(void **state)
 }
 
 /* The ps hears from the session by a pull, too. */
-static void a_session_that_pulls_needs_no_renewal(void **state)
+TALK_TEST(a_session_that_pulls_needs_no_renewal)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_tick_after(talk, LEASE_MS / 3 - 1);
     begin_plain(talk);
@@ -107,9 +105,8 @@ static void a_session_that_pulls_needs_no_renewal(void **state)
 /* ---- which pushes it waits for */
 
 /* The ps remembers one refused push at most, so push 2 has its number when push 1 is done. */
-static void a_pull_waits_for_the_number_of_the_last_push_before_it(void **state)
+TALK_TEST(a_pull_waits_for_the_number_of_the_last_push_before_it)
 {
-    struct talk *const talk = *state;
     wire_limits limits = WIRE_LIMITS_INIT;
     wire_greeting greeting = WIRE_GREETING_INIT;
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
@@ -142,9 +139,9 @@ static void a_pull_waits_for_the_number_of_the_last_push_before_it(void **state)
     assert_int_equal(asked(talk)->pull_request->after_sequence, 3);
 }
 
-static void a_pull_waits_for_no_push_that_comes_after_it(void **state)
+TALK_TEST(a_pull_waits_for_no_push_that_comes_after_it)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_out(talk, 1, 1);
     begin_plain(talk); /* its stream is not open yet */
@@ -158,7 +155,7 @@ static void a_pull_waits_for_no_push_that_comes_after_it(void **state)
 /* ---- how it ends */
 
 /* Its ps is not told: the stream on which it was asked for is gone. */
-static void a_pull_that_was_cancelled_is_not_on_the_next_stream(void **state)
+TEST(a_pull_that_was_cancelled_is_not_on_the_next_stream)
 {
     static const struct sumac_error ends[] = {
         {.status = SUMAC_UNAVAILABLE, .text = "Socket closed"},
@@ -209,18 +206,18 @@ static const struct sumac_error *answer_two(struct talk *talk, size_t payload_by
     return answer_with(talk, &answer, &payload);
 }
 
-static void several_pieces_come_in_one_span(void **state)
+TALK_TEST(several_pieces_come_in_one_span)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     assert_int_equal(answer_two(talk, 6)->status, SUMAC_OK);
 
     assert_memory_equal(into, "abcdef..", 8);
 }
 
-static void an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull(void **state)
+TALK_TEST(an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     const struct sumac_error *error = answer_two(talk, 3);
 
@@ -277,10 +274,8 @@ static void begin_of_two(struct talk *talk)
     writable(talk);
 }
 
-static void a_ps_that_answers_with_the_piece_of_another_is_refused(void **state)
+TALK_TEST(a_ps_that_answers_with_the_piece_of_another_is_refused)
 {
-    struct talk *const talk = *state;
-
     begin_of_two(talk);
 
     answer_of_two(talk, &(struct answered){.runs = 3});
@@ -292,9 +287,8 @@ static void a_ps_that_answers_with_the_piece_of_another_is_refused(void **state)
 }
 
 /* A ps that says more versions than it has pieces changes no other piece. */
-static void each_pulled_piece_has_the_version_that_its_own_ps_says(void **state)
+TALK_TEST(each_pulled_piece_has_the_version_that_its_own_ps_says)
 {
-    struct talk *const talk = *state;
     wire_piece run = WIRE_PIECE_INIT;
     wire_piece *list[] = {&run};
     static const uint8_t bytes[8] = {9};
@@ -332,7 +326,7 @@ static void each_pulled_piece_has_the_version_that_its_own_ps_says(void **state)
 }
 
 /* A push on ps 1 that is not staged is no cause of these. */
-static void a_pull_that_fails_for_its_own_reason_names_no_other_ps(void **state)
+TEST(a_pull_that_fails_for_its_own_reason_names_no_other_ps)
 {
     static const struct {
         uint32_t before, after; /* the ps of a push before the pull, and of one after it */
@@ -362,7 +356,7 @@ static void a_pull_that_fails_for_its_own_reason_names_no_other_ps(void **state)
     }
 }
 
-static void a_piece_of_no_bytes_is_passed_over(void **state)
+TEST(a_piece_of_no_bytes_is_passed_over)
 {
     for (uint32_t said = 0; said < 2; said++) { /* a run of no bytes */
         struct session_piece pieces[] = {
@@ -393,24 +387,4 @@ static void a_piece_of_no_bytes_is_passed_over(void **state)
         assert_memory_equal(into, bytes, sizeof bytes);
         talk_close(&talk);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_pull_of_a_slot_names_the_slot),
-        talk_test(a_pull_of_rows_sends_their_indices),
-        talk_test(a_session_that_pulls_needs_no_renewal),
-        talk_test(a_pull_waits_for_the_number_of_the_last_push_before_it),
-        talk_test(a_pull_waits_for_no_push_that_comes_after_it),
-        cmocka_unit_test(a_pull_that_was_cancelled_is_not_on_the_next_stream),
-        talk_test(several_pieces_come_in_one_span),
-        cmocka_unit_test(a_piece_of_no_bytes_is_passed_over),
-        talk_test(an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull),
-        talk_test(a_ps_that_answers_with_the_piece_of_another_is_refused),
-        talk_test(each_pulled_piece_has_the_version_that_its_own_ps_says),
-        cmocka_unit_test(a_pull_that_fails_for_its_own_reason_names_no_other_ps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

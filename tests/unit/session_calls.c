@@ -44,9 +44,9 @@ static void refuse(struct talk *talk, uint64_t call, struct sumac_error error)
         (struct session_event){.kind = SESSION_EVENT_CALL_FAILED, .call = call, .error = &error});
 }
 
-static void a_call_is_made_at_its_ps_and_its_answer_is_the_callers(void **state)
+TALK_TEST(a_call_is_made_at_its_ps_and_its_answer_is_the_callers)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     ask(talk, &(struct session_call){.token = 7, .ps = 1});
     assert_int_equal(asked(talk)->ps, 1);
@@ -67,7 +67,7 @@ static void a_call_is_made_at_its_ps_and_its_answer_is_the_callers(void **state)
 }
 
 /* As PROTOCOL has it, under "What to do". */
-static void what_another_try_may_mend_is_tried_again_after_a_while(void **state)
+TEST(what_another_try_may_mend_is_tried_again_after_a_while)
 {
     static const struct {
         enum sumac_status status;
@@ -115,9 +115,9 @@ static void what_another_try_may_mend_is_tried_again_after_a_while(void **state)
     }
 }
 
-static void a_call_that_nobody_takes_fails_in_time_with_what_it_came_to_last(void **state)
+TALK_TEST(a_call_that_nobody_takes_fails_in_time_with_what_it_came_to_last)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     ask(talk, &(struct session_call){.token = 7});
     const uint64_t until_us = talk->now_us + 1000 * TIMEOUT_MS;
@@ -141,9 +141,9 @@ static void a_call_that_nobody_takes_fails_in_time_with_what_it_came_to_last(voi
     assert_in_range(tries, 8, 20); /* 20 ms, doubled up to 2 s, of which a half may be taken off */
 }
 
-static void a_call_that_is_not_answered_is_cancelled_when_its_time_is_over(void **state)
+TALK_TEST(a_call_that_is_not_answered_is_cancelled_when_its_time_is_over)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     ask(talk, &(struct session_call){.token = 7});
     const uint64_t call = asked(talk)->call;
@@ -160,9 +160,9 @@ static void a_call_that_is_not_answered_is_cancelled_when_its_time_is_over(void 
 
 /* A delete whose answer was lost, and that came again, would be answered that there is no such
  * variable. */
-static void a_call_to_be_made_once_is_not_made_again(void **state)
+TALK_TEST(a_call_to_be_made_once_is_not_made_again)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     ask(talk, &(struct session_call){.token = 7, .once = true});
 
@@ -171,9 +171,8 @@ static void a_call_to_be_made_once_is_not_made_again(void **state)
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_UNAVAILABLE);
 }
 
-static void a_reader_may_call_what_needs_no_session(void **state)
+TALK_TEST(a_reader_may_call_what_needs_no_session)
 {
-    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
 
@@ -207,7 +206,7 @@ static void answer_as(struct talk *talk, uint64_t cluster_id, uint64_t epoch, ui
 
 /* It was asked again, say, and ps 0 was restarted between: variables of two clusters are no list.
  * The caller hears before its session ends. */
-static void a_list_of_a_ps_that_was_restarted_ends_the_session(void **state)
+TEST(a_list_of_a_ps_that_was_restarted_ends_the_session)
 {
     static const struct {
         uint64_t cluster_id, epoch, incarnation;
@@ -237,9 +236,8 @@ static void a_list_of_a_ps_that_was_restarted_ends_the_session(void **state)
     }
 }
 
-static void a_readers_session_ends_so_too(void **state)
+TALK_TEST(a_readers_session_ends_so_too)
 {
-    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
 
@@ -251,9 +249,9 @@ static void a_readers_session_ends_so_too(void **state)
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
 }
 
-static void a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none(void **state)
+TALK_TEST(a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     ask(talk, &(struct session_call){.token = 7});
     answer_as(talk, 42, 1, 100);
@@ -265,9 +263,8 @@ static void a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none(v
 }
 
 /* What every ps knows is asked of one that was there. */
-static void of_any_ps_a_reader_asks_one_that_has_answered(void **state)
+TALK_TEST(of_any_ps_a_reader_asks_one_that_has_answered)
 {
-    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .any_ps = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
 
@@ -281,9 +278,9 @@ static void of_any_ps_a_reader_asks_one_that_has_answered(void **state)
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ANSWERED)->ps, 1);
 }
 
-static void while_the_session_leaves_a_lost_state_is_the_calls_alone(void **state)
+TALK_TEST(while_the_session_leaves_a_lost_state_is_the_calls_alone)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     ask(talk, &(struct session_call){.token = 7});
     const uint64_t call = asked(talk)->call;
@@ -299,9 +296,9 @@ static void while_the_session_leaves_a_lost_state_is_the_calls_alone(void **stat
     assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
 }
 
-static void calls_end_with_the_session(void **state)
+TALK_TEST(calls_end_with_the_session)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     ask(talk, &(struct session_call){.token = 7}); /* given: one is under way, and one is due */
     const uint64_t call = asked(talk)->call;
@@ -322,9 +319,9 @@ static void calls_end_with_the_session(void **state)
         talk_find(talk, SESSION_EFFECT_ANSWERED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
-static void so_many_calls_are_under_way_and_no_more(void **state)
+TALK_TEST(so_many_calls_are_under_way_and_no_more)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (uint64_t token = 1; token <= SESSION_CALLS_MAX; token++)
         ask(talk, &(struct session_call){.token = token});
@@ -339,9 +336,9 @@ static void so_many_calls_are_under_way_and_no_more(void **state)
     assert_non_null(asked(talk));
 }
 
-static void a_call_that_has_failed_a_hundred_times_is_not_made_at_once(void **state)
+TALK_TEST(a_call_that_has_failed_a_hundred_times_is_not_made_at_once)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct session_call wanted = {
         .token = 7,
         .ps = 1,
@@ -362,26 +359,4 @@ static void a_call_that_has_failed_a_hundred_times_is_not_made_at_once(void **st
         if (failures > 10)
             assert_in_range(talk->now_us - failed_us, 1000000, 2100000);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_call_is_made_at_its_ps_and_its_answer_is_the_callers),
-        cmocka_unit_test(what_another_try_may_mend_is_tried_again_after_a_while),
-        talk_test(a_call_that_nobody_takes_fails_in_time_with_what_it_came_to_last),
-        talk_test(a_call_that_is_not_answered_is_cancelled_when_its_time_is_over),
-        talk_test(a_call_to_be_made_once_is_not_made_again),
-        talk_test(a_reader_may_call_what_needs_no_session),
-        cmocka_unit_test(a_list_of_a_ps_that_was_restarted_ends_the_session),
-        talk_test(a_readers_session_ends_so_too),
-        talk_test(a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none),
-        talk_test(of_any_ps_a_reader_asks_one_that_has_answered),
-        talk_test(while_the_session_leaves_a_lost_state_is_the_calls_alone),
-        talk_test(calls_end_with_the_session),
-        talk_test(so_many_calls_are_under_way_and_no_more),
-        talk_test(a_call_that_has_failed_a_hundred_times_is_not_made_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

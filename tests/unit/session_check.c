@@ -36,9 +36,8 @@ static struct session *push_five(struct talk *talk)
     return talk->session;
 }
 
-static void a_wrong_push_is_found(void **state)
+TALK_TEST(a_wrong_push_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = push_five(talk);
     struct push *second = push_of(session, 2), *fourth = push_of(session, 4);
 
@@ -65,9 +64,9 @@ static void a_wrong_push_is_found(void **state)
     expect_right(session);
 }
 
-static void a_wrong_push_that_waits_is_found(void **state)
+TALK_TEST(a_wrong_push_that_waits_is_found)
 {
-    struct talk *const talk = talk_join_member(*state, 2);
+    talk_join_member(talk, 2);
 
     talk_push_to(talk, 1, 3);
     struct session *session = talk->session;
@@ -94,9 +93,8 @@ static void swap_first_parts(struct link *link)
     link->parts.first = first;
 }
 
-static void a_wrong_part_is_found(void **state)
+TALK_TEST(a_wrong_part_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = push_five(talk);
     struct link *link = &session->links[0];
     struct part *part = link->parts.first, *other = &push_of(session, 1)->parts[1];
@@ -124,9 +122,8 @@ static void a_wrong_part_is_found(void **state)
     expect_right(session);
 }
 
-static void a_wrong_part_with_room_is_found(void **state)
+TALK_TEST(a_wrong_part_with_room_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = push_five(talk);
     struct link *link = &session->links[0];
     struct part *part = link->parts.first;
@@ -146,9 +143,8 @@ static void a_wrong_part_with_room_is_found(void **state)
     expect_right(session);
 }
 
-static void a_wrong_stream_is_found(void **state)
+TALK_TEST(a_wrong_stream_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = push_five(talk);
     struct link *link = &session->links[0];
     struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
@@ -163,9 +159,9 @@ static void a_wrong_stream_is_found(void **state)
 }
 
 /* Its only push is committed there, and its stream takes the next message. */
-static void what_could_go_out_and_does_not_is_found(void **state)
+TALK_TEST(what_could_go_out_and_does_not_is_found)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_out(talk, 5, 1);
     talk_staged(talk, 0, 1);
@@ -187,9 +183,8 @@ static void what_could_go_out_and_does_not_is_found(void **state)
     expect_right(session);
 }
 
-static void a_wrong_ps_is_found(void **state)
+TALK_TEST(a_wrong_ps_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = push_five(talk);
     struct link *link = &session->links[0];
 
@@ -231,9 +226,8 @@ static struct session *pull_two(struct talk *talk)
     return talk->session;
 }
 
-static void a_wrong_request_is_found(void **state)
+TALK_TEST(a_wrong_request_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = pull_two(talk);
     struct link *link = &session->links[0];
     struct request *request = link->requests.first, *other = session->links[1].requests.first;
@@ -260,9 +254,8 @@ static void a_wrong_request_is_found(void **state)
     expect_right(session);
 }
 
-static void a_wrong_pull_is_found(void **state)
+TALK_TEST(a_wrong_pull_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = pull_two(talk);
     struct pull *pull = session->live_pulls.first;
 
@@ -314,9 +307,8 @@ static struct session *contribute(struct talk *talk)
     return talk->session;
 }
 
-static void a_wrong_request_beside_a_push_is_found(void **state)
+TALK_TEST(a_wrong_request_beside_a_push_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = contribute(talk);
     struct link *link = &session->links[0];
     struct request *request = link->beside.first;
@@ -339,9 +331,8 @@ static void a_wrong_request_beside_a_push_is_found(void **state)
     expect_right(session);
 }
 
-static void a_wrong_contribution_is_found(void **state)
+TALK_TEST(a_wrong_contribution_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = contribute(talk);
     struct link *link = &session->links[0];
 
@@ -357,9 +348,9 @@ static void a_wrong_contribution_is_found(void **state)
     expect_right(session);
 }
 
-static void a_wrong_call_is_found(void **state)
+TALK_TEST(a_wrong_call_is_found)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const wire_list_request list = WIRE_LIST_REQUEST_INIT;
     struct session *session = talk->session;
 
@@ -387,9 +378,8 @@ static void a_wrong_call_is_found(void **state)
     expect_right(session);
 }
 
-static void a_time_without_a_tick_is_found(void **state)
+TALK_TEST(a_time_without_a_tick_is_found)
 {
-    struct talk *const talk = *state;
     struct session *session = pull_two(talk);
     struct stream *stream = &session->links[1].streams[SESSION_PULL_STREAM];
 
@@ -416,25 +406,4 @@ static void a_time_without_a_tick_is_found(void **state)
     link->streams[SESSION_PUSH_STREAM].greeted = true;
     session->config.ps_lost_ms = LOST_MS;
     expect_right(session);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_wrong_push_is_found),
-        talk_test(a_wrong_push_that_waits_is_found),
-        talk_test(a_wrong_part_is_found),
-        talk_test(a_wrong_part_with_room_is_found),
-        talk_test(a_wrong_stream_is_found),
-        talk_test(what_could_go_out_and_does_not_is_found),
-        talk_test(a_wrong_ps_is_found),
-        talk_test(a_wrong_request_is_found),
-        talk_test(a_wrong_pull_is_found),
-        talk_test(a_wrong_request_beside_a_push_is_found),
-        talk_test(a_wrong_contribution_is_found),
-        talk_test(a_wrong_call_is_found),
-        talk_test(a_time_without_a_tick_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

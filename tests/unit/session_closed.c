@@ -2,7 +2,7 @@
 /* session_closed.c -- what a client whose session was closed is told of the cause. */
 #include "session_talk.h"
 
-static void the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said(void **state)
+TEST(the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said)
 {
     struct {
         wire_close_cause cause;
@@ -50,9 +50,8 @@ static void replace(struct talk *talk)
 }
 
 /* So ps 0 knows that it lives. */
-static void a_replaced_client_leaves_before_it_ends(void **state)
+TALK_TEST(a_replaced_client_leaves_before_it_ends)
 {
-    struct talk *const talk = *state;
     wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
 
     talk_open(talk, 1); /* given */
@@ -69,9 +68,9 @@ static void a_replaced_client_leaves_before_it_ends(void **state)
     assert_int_equal(ended->error.reason, SUMAC_REASON_REPLACED);
 }
 
-static void a_replaced_client_ends_when_ps_0_does_not_hear_it(void **state)
+TALK_TEST(a_replaced_client_ends_when_ps_0_does_not_hear_it)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     replace(talk);
     talk_call_failed(talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
@@ -80,9 +79,9 @@ static void a_replaced_client_ends_when_ps_0_does_not_hear_it(void **state)
 }
 
 /* ps 0 waits for that word before it settles the session. */
-static void a_replaced_client_leaves_while_its_session_is_being_settled(void **state)
+TALK_TEST(a_replaced_client_leaves_while_its_session_is_being_settled)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
 
     cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
@@ -108,9 +107,8 @@ static void call_a_barrier(struct talk *talk)
 }
 
 /* Its program may exit for the error of that call. */
-static void a_replaced_client_whose_call_hears_it_first_leaves_at_once(void **state)
+TALK_TEST(a_replaced_client_whose_call_hears_it_first_leaves_at_once)
 {
-    struct talk *const talk = *state;
     wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
 
     talk_open(talk, 1); /* given */
@@ -131,9 +129,8 @@ static void a_replaced_client_whose_call_hears_it_first_leaves_at_once(void **st
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_REPLACED);
 }
 
-static void a_replaced_client_whose_pull_hears_it_first_leaves_at_once(void **state)
+TALK_TEST(a_replaced_client_whose_pull_hears_it_first_leaves_at_once)
 {
-    struct talk *const talk = *state;
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
     const struct session_pull wanted = {.token = 5, .pieces = &piece, .piece_count = 1};
@@ -157,9 +154,9 @@ static void a_replaced_client_whose_pull_hears_it_first_leaves_at_once(void **st
 }
 
 /* The first leave may have been lost with its call, so the second one has a second of its own. */
-static void a_client_that_is_closed_before_ps_0_answers_leaves_again(void **state)
+TALK_TEST(a_client_that_is_closed_before_ps_0_answers_leaves_again)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     call_a_barrier(talk);
     talk_call_failed(talk, WIRE_SESSIONS_BARRIER, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_REPLACED);
@@ -172,9 +169,9 @@ static void a_client_that_is_closed_before_ps_0_answers_leaves_again(void **stat
     assert_false(session_is_acknowledging(talk->session));
 }
 
-static void a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does(void **state)
+TALK_TEST(a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_tick_after(talk, LEASE_MS / 3);
     talk_call_failed(
@@ -187,20 +184,4 @@ static void a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does(voi
     assert_string_equal(
         talk_find(talk, SESSION_EFFECT_ENDED)->error.text,
         "the call failed (which of the pushes under way count was not said)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said),
-        talk_test(a_replaced_client_leaves_before_it_ends),
-        talk_test(a_replaced_client_leaves_while_its_session_is_being_settled),
-        talk_test(a_replaced_client_ends_when_ps_0_does_not_hear_it),
-        talk_test(a_replaced_client_whose_call_hears_it_first_leaves_at_once),
-        talk_test(a_replaced_client_whose_pull_hears_it_first_leaves_at_once),
-        talk_test(a_client_that_is_closed_before_ps_0_answers_leaves_again),
-        talk_test(a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

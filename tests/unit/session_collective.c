@@ -79,9 +79,9 @@ static uint64_t asked_beside(const struct talk *talk)
 }
 
 /* What the session refuses at once has no pull, and stands in no later one's way. */
-static void one_above_the_grant_is_refused_with_its_pull(void **state)
+TALK_TEST(one_above_the_grant_is_refused_with_its_pull)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
     static uint8_t data[GRANT + 1];
 
@@ -164,9 +164,9 @@ static uint64_t asked_on_the_pull_stream(struct talk *talk)
     return sent == NULL ? 0 : sent->pull_request->request;
 }
 
-static void the_contribution_and_the_question_are_one_message(void **state)
+TALK_TEST(the_contribution_and_the_question_are_one_message)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
     const float sums[] = {3, 4};
 
@@ -187,9 +187,9 @@ static void the_contribution_and_the_question_are_one_message(void **state)
     assert_memory_equal(given.into, sums, sizeof sums);
 }
 
-static void what_is_long_is_asked_for_on_the_pull_stream(void **state)
+TALK_TEST(what_is_long_is_asked_for_on_the_pull_stream)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     contribute(talk, &given, false);
@@ -198,9 +198,9 @@ static void what_is_long_is_asked_for_on_the_pull_stream(void **state)
     assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
 }
 
-static void so_is_what_turns_out_to_be(void **state)
+TALK_TEST(so_is_what_turns_out_to_be)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     contribute(talk, &given, true);
@@ -211,9 +211,9 @@ static void so_is_what_turns_out_to_be(void **state)
     assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
 }
 
-static void when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream(void **state)
+TALK_TEST(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     contribute(talk, &given, true);
@@ -225,9 +225,8 @@ static void when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream(void 
 }
 
 /* Else each push stream that breaks would open a pull stream at once to a ps that is away. */
-static void a_pull_stream_that_broke_is_not_opened_before_its_time_for_that(void **state)
+TALK_TEST(a_pull_stream_that_broke_is_not_opened_before_its_time_for_that)
 {
-    struct talk *const talk = *state;
     struct given before, given;
 
     talk_open(talk, 1); /* given */
@@ -247,9 +246,9 @@ static void a_pull_stream_that_broke_is_not_opened_before_its_time_for_that(void
     assert_int_equal(talk->generation[0][SESSION_PULL_STREAM], 2);
 }
 
-static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **state)
+TALK_TEST(without_a_push_stream_it_is_asked_for_on_the_pull_stream)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     talk_broke(talk, 0, SESSION_PUSH_STREAM);
@@ -258,9 +257,9 @@ static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **stat
     assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
 }
 
-static void before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream(void **state)
+TALK_TEST(before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream)
 {
-    struct talk *const talk = talk_join_member(*state, 1);
+    talk_join_member(talk, 1);
     struct given given;
 
     contribute(talk, &given, false); /* the contribution waits for the greeting */
@@ -268,9 +267,9 @@ static void before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream
     assert_int_not_equal(asked_on_the_pull_stream(talk), 0);
 }
 
-static void what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream(void **state)
+TALK_TEST(what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     static struct given collectives[WIRE_PUSH_PULLS_MAX + 1];
 
     for (uint32_t i = 0; i <= WIRE_PUSH_PULLS_MAX; i++) {
@@ -284,9 +283,9 @@ static void what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream(vo
     }
 }
 
-static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
+TALK_TEST(what_is_cancelled_is_cancelled_where_it_was_asked)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     contribute(talk, &given, true);
@@ -299,9 +298,9 @@ static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
     assert_true(talk_request(talk, 0)->pulls[0]->cancel);
 }
 
-static void what_was_cancelled_is_not_asked_for_on_another_stream(void **state)
+TALK_TEST(what_was_cancelled_is_not_asked_for_on_another_stream)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     contribute(talk, &given, true);
@@ -314,9 +313,9 @@ static void what_was_cancelled_is_not_asked_for_on_another_stream(void **state)
 }
 
 /* The answer to a pull that is over may be on its way, and a ps may leave out the header. */
-static void an_answer_to_no_question_or_without_a_header_is_survived(void **state)
+TALK_TEST(an_answer_to_no_question_or_without_a_header_is_survived)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
     const float sums[] = {3, 4};
     wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT, *list[] = {&pulled};
@@ -336,9 +335,8 @@ static void an_answer_to_no_question_or_without_a_header_is_survived(void **stat
     assert_int_equal(talk_find(talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_MALFORMED);
 }
 
-static void a_push_that_is_refused_at_once_asks_for_nothing(void **state)
+TALK_TEST(a_push_that_is_refused_at_once_asks_for_nothing)
 {
-    struct talk *const talk = *state;
     const struct session_config config = talk_member(1);
     struct given given;
 
@@ -352,9 +350,9 @@ static void a_push_that_is_refused_at_once_asks_for_nothing(void **state)
 
 /* ---- what a ps need not keep any more */
 
-static void what_is_heard_of_is_said_with_the_next_contribution(void **state)
+TALK_TEST(what_is_heard_of_is_said_with_the_next_contribution)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given, next;
 
     contribute(talk, &given, true);
@@ -369,9 +367,9 @@ static void what_is_heard_of_is_said_with_the_next_contribution(void **state)
     assert_int_equal(talk_request(talk, 0)->commit->collectives_through, 1);
 }
 
-static void or_after_a_while(void **state)
+TALK_TEST(or_after_a_while)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     contribute(talk, &given, true);
@@ -384,9 +382,9 @@ static void or_after_a_while(void **state)
     assert_int_equal(talk_request(talk, 0)->commit->collectives_through, 1);
 }
 
-static void and_no_later_for_another_that_is_heard_of_meanwhile(void **state)
+TALK_TEST(and_no_later_for_another_that_is_heard_of_meanwhile)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given first, second;
 
     contribute(talk, &first, true);
@@ -406,9 +404,9 @@ static void and_no_later_for_another_that_is_heard_of_meanwhile(void **state)
     assert_int_equal(talk_request(talk, 0)->commit->collectives_through, 2);
 }
 
-static void not_what_is_still_waited_for(void **state)
+TALK_TEST(not_what_is_still_waited_for)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     contribute(talk, &given, true);
@@ -432,9 +430,8 @@ static void contribute_next(struct talk *talk, struct given *given, uint64_t tok
     talk_writable(talk, 0);
 }
 
-static void a_round_that_waits_is_named_beside_later_ones_that_are_over(void **state)
+TALK_TEST(a_round_that_waits_is_named_beside_later_ones_that_are_over)
 {
-    struct talk *const talk = *state;
     struct given collectives[4];
 
     talk_open(talk, 1); /* given */
@@ -458,9 +455,8 @@ static void a_round_that_waits_is_named_beside_later_ones_that_are_over(void **s
     assert_int_equal(commit->n_waiting, 0);
 }
 
-static void a_round_that_is_over_is_told_once(void **state)
+TALK_TEST(a_round_that_is_over_is_told_once)
 {
-    struct talk *const talk = *state;
     struct given collectives[3];
 
     talk_open(talk, 1); /* given */
@@ -478,10 +474,8 @@ static void a_round_that_is_over_is_told_once(void **state)
     assert_null(talk_request(talk, 0)->commit);
 }
 
-static void a_commit_names_no_more_rounds_that_wait_than_a_ps_takes(void **state)
+TALK_TEST(a_commit_names_no_more_rounds_that_wait_than_a_ps_takes)
 {
-    struct talk *const talk = *state;
-
     enum { most = WIRE_COMMIT_WAITING_MAX, count = 2 * (most + 2) };
     static struct given collectives[count];
 
@@ -502,9 +496,9 @@ static void a_commit_names_no_more_rounds_that_wait_than_a_ps_takes(void **state
     assert_int_equal(commit->collectives_through, 2 * most);
 }
 
-static void rows_come_with_their_indices_and_extents(void **state)
+TALK_TEST(rows_come_with_their_indices_and_extents)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
     wire_collective_result result = WIRE_COLLECTIVE_RESULT_INIT;
     uint64_t shape[] = {3, 2}, extents[] = {1, 2};
@@ -549,9 +543,8 @@ contribute_several(struct talk *talk, struct given collectives[SEVERAL], uint64_
     assert_int_equal(asked, SEVERAL);
 }
 
-static void several_results_in_one_answer_are_lent_together(void **state)
+TALK_TEST(several_results_in_one_answer_are_lent_together)
 {
-    struct talk *const talk = *state;
     struct given collectives[SEVERAL];
     uint64_t numbers[SEVERAL], shape = 1;
     uint8_t rows[SEVERAL][8 + 4];
@@ -603,7 +596,7 @@ static const struct wrong {
     {ones, 1, 16, true},   {ones, 1, 4, true},                     /* without its index */
 };
 
-static void a_result_that_is_not_what_it_says_touches_no_memory(void **state)
+TEST(a_result_that_is_not_what_it_says_touches_no_memory)
 {
     static const float values[4] = {1, 2, 3, 4};
 
@@ -645,7 +638,7 @@ static void give_small(void *context, void *data, size_t bytes)
     memory_heap.give(memory_heap.context, data, bytes);
 }
 
-static void a_result_without_memory_fails_as_such(void **state)
+TEST(a_result_without_memory_fails_as_such)
 {
     const struct memory small = {.take = take_small, .give = give_small};
     const struct session_config config = talk_member(1);
@@ -674,9 +667,9 @@ static void a_result_without_memory_fails_as_such(void **state)
 }
 
 /* It takes no place among the pulls of the pull stream, and gives none back. */
-static void a_round_that_failed_beside_a_push_ends_its_pull(void **state)
+TALK_TEST(a_round_that_failed_beside_a_push_ends_its_pull)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct given given;
 
     contribute(talk, &given, true);
@@ -685,37 +678,4 @@ static void a_round_that_failed_beside_a_push_ends_its_pull(void **state)
 
     assert_int_equal(
         talk_find(talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_ROUND_TIMED_OUT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(the_contribution_and_the_question_are_one_message),
-        talk_test(what_is_long_is_asked_for_on_the_pull_stream),
-        talk_test(so_is_what_turns_out_to_be),
-        talk_test(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream),
-        talk_test(a_pull_stream_that_broke_is_not_opened_before_its_time_for_that),
-        talk_test(without_a_push_stream_it_is_asked_for_on_the_pull_stream),
-        talk_test(before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream),
-        talk_test(what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream),
-        talk_test(what_is_cancelled_is_cancelled_where_it_was_asked),
-        talk_test(what_was_cancelled_is_not_asked_for_on_another_stream),
-        talk_test(an_answer_to_no_question_or_without_a_header_is_survived),
-        talk_test(a_push_that_is_refused_at_once_asks_for_nothing),
-        talk_test(what_is_heard_of_is_said_with_the_next_contribution),
-        talk_test(or_after_a_while),
-        talk_test(and_no_later_for_another_that_is_heard_of_meanwhile),
-        talk_test(not_what_is_still_waited_for),
-        talk_test(a_round_that_waits_is_named_beside_later_ones_that_are_over),
-        talk_test(a_round_that_is_over_is_told_once),
-        talk_test(a_commit_names_no_more_rounds_that_wait_than_a_ps_takes),
-        talk_test(rows_come_with_their_indices_and_extents),
-        talk_test(several_results_in_one_answer_are_lent_together),
-        talk_test(one_above_the_grant_is_refused_with_its_pull),
-        cmocka_unit_test(a_result_that_is_not_what_it_says_touches_no_memory),
-        cmocka_unit_test(a_result_without_memory_fails_as_such),
-        talk_test(a_round_that_failed_beside_a_push_ends_its_pull),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

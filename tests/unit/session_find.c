@@ -95,9 +95,9 @@ static const struct sumac_error *ended(const struct talk *talk)
 
 /* ---- who is asked */
 
-static void every_ps_is_asked_who_it_is_and_for_no_variables(void **state)
+TALK_TEST(every_ps_is_asked_who_it_is_and_for_no_variables)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 2));
 
     const struct session_effect *addresses = talk_find(talk, SESSION_EFFECT_ADDRESSES);
     assert_int_equal(addresses->address_count, 2);
@@ -111,9 +111,9 @@ static void every_ps_is_asked_who_it_is_and_for_no_variables(void **state)
     assert_null(talk_join(talk));
 }
 
-static void a_ps_that_is_not_up_is_asked_again_after_a_while(void **state)
+TALK_TEST(a_ps_that_is_not_up_is_asked_again_after_a_while)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 1));
 
     unreachable(talk, 0);
     assert_null(asked(talk, 0));
@@ -124,9 +124,9 @@ static void a_ps_that_is_not_up_is_asked_again_after_a_while(void **state)
 
 /* ---- what is enough */
 
-static void who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined(void **state)
+TALK_TEST(who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 3));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 3));
 
     says(talk, 1, 42, 3);
     assert_null(talk_join(talk));
@@ -143,9 +143,9 @@ static void who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_join
     assert_int_equal(talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, last);
 }
 
-static void a_reader_is_open_when_every_ps_has_answered(void **state)
+TALK_TEST(a_reader_is_open_when_every_ps_has_answered)
 {
-    struct talk *const talk = start(*state, reader(2, false));
+    start(talk, reader(2, false));
 
     says(talk, 0, 42, 2);
     assert_null(talk_find(talk, SESSION_EFFECT_JOINED));
@@ -157,9 +157,9 @@ static void a_reader_is_open_when_every_ps_has_answered(void **state)
     assert_null(talk_join(talk));
 }
 
-static void of_any_ps_a_reader_waits_for_one(void **state)
+TALK_TEST(of_any_ps_a_reader_waits_for_one)
 {
-    struct talk *const talk = start(*state, reader(2, true));
+    start(talk, reader(2, true));
 
     const uint64_t other = asked(talk, 0)->call;
     says(talk, 1, 42, 2);
@@ -171,9 +171,8 @@ static void of_any_ps_a_reader_waits_for_one(void **state)
 /* ---- more of them than were known */
 
 /* The one address is of ps 1, say. */
-static void who_is_no_member_learns_the_others_from_the_first_that_names_them(void **state)
+TALK_TEST(who_is_no_member_learns_the_others_from_the_first_that_names_them)
 {
-    struct talk *const talk = *state;
     static const char *const one[] = {"h1:2222"};
     struct session_config config = of_role(WIRE_ROLE_OBSERVER, 1);
 
@@ -194,9 +193,9 @@ static void who_is_no_member_learns_the_others_from_the_first_that_names_them(vo
 }
 
 /* What was asked under the old numbers is nobody's answer. */
-static void an_answer_that_comes_when_the_list_is_another_is_not_heard(void **state)
+TALK_TEST(an_answer_that_comes_when_the_list_is_another_is_not_heard)
 {
-    struct talk *const talk = start(*state, reader(2, true));
+    start(talk, reader(2, true));
 
     const uint64_t old = asked(talk, 1)->call;
     says(talk, 0, 42, 3);
@@ -210,9 +209,9 @@ static void an_answer_that_comes_when_the_list_is_another_is_not_heard(void **st
 }
 
 /* ps 0 compares it with its own. */
-static void a_members_list_stays_its_configurations(void **state)
+TALK_TEST(a_members_list_stays_its_configurations)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 1));
 
     says(talk, 0, 42, 3);
 
@@ -222,9 +221,9 @@ static void a_members_list_stays_its_configurations(void **state)
 
 /* ---- ps of two clusters */
 
-static void a_ps_of_another_cluster_than_ps_0s_is_not_found_yet(void **state)
+TALK_TEST(a_ps_of_another_cluster_than_ps_0s_is_not_found_yet)
 {
-    struct talk *const talk = start(*state, reader(2, false));
+    start(talk, reader(2, false));
 
     says(talk, 0, 42, 2);
     says(talk, 1, 41, 2);
@@ -236,9 +235,9 @@ static void a_ps_of_another_cluster_than_ps_0s_is_not_found_yet(void **state)
     assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
 }
 
-static void who_answered_for_another_cluster_before_ps_0_did_is_asked_again(void **state)
+TALK_TEST(who_answered_for_another_cluster_before_ps_0_did_is_asked_again)
 {
-    struct talk *const talk = start(*state, reader(2, false));
+    start(talk, reader(2, false));
 
     says(talk, 1, 41, 2);
     says(talk, 0, 42, 2);
@@ -251,9 +250,9 @@ static void who_answered_for_another_cluster_before_ps_0_did_is_asked_again(void
 }
 
 /* Its join would be refused by ps 0. */
-static void who_joins_goes_by_the_cluster_of_ps_0(void **state)
+TALK_TEST(who_joins_goes_by_the_cluster_of_ps_0)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 2));
 
     says(talk, 1, 41, 2);
     says(talk, 0, 42, 2);
@@ -262,9 +261,9 @@ static void who_joins_goes_by_the_cluster_of_ps_0(void **state)
 }
 
 /* It has not heard of ps 0 yet. */
-static void a_ps_of_no_cluster_yet_is_found(void **state)
+TALK_TEST(a_ps_of_no_cluster_yet_is_found)
 {
-    struct talk *const talk = start(*state, reader(2, false));
+    start(talk, reader(2, false));
 
     says(talk, 0, 42, 2);
     says(talk, 1, 0, 2);
@@ -275,9 +274,9 @@ static void a_ps_of_no_cluster_yet_is_found(void **state)
 
 /* ---- who is missing */
 
-static void who_is_missing_is_said_every_five_seconds_and_why(void **state)
+TALK_TEST(who_is_missing_is_said_every_five_seconds_and_why)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 3));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 3));
 
     says(talk, 1, 42, 3);
     unreachable(talk, 2);
@@ -297,9 +296,9 @@ static void who_is_missing_is_said_every_five_seconds_and_why(void **state)
     assert_null(line(talk, 1));
 }
 
-static void while_nobody_is_missing_the_join_is_waited_for(void **state)
+TALK_TEST(while_nobody_is_missing_the_join_is_waited_for)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 1));
 
     says(talk, 0, 42, 1);
     talk_tick_after(talk, 5000);
@@ -314,9 +313,9 @@ static void while_nobody_is_missing_the_join_is_waited_for(void **state)
 }
 
 /* As long as nobody answers, a ps is asked; then it is named, with what the last try came to. */
-static void a_ps_that_does_not_appear_is_named_with_its_address_and_why(void **state)
+TALK_TEST(a_ps_that_does_not_appear_is_named_with_its_address_and_why)
 {
-    struct talk *const talk = start(*state, reader(2, false));
+    start(talk, reader(2, false));
 
     says(talk, 0, 42, 2);
     unreachable(talk, 1);
@@ -335,9 +334,8 @@ static void a_ps_that_does_not_appear_is_named_with_its_address_and_why(void **s
         strstr(ended(talk)->text, " s (Connection refused); start it, or correct its address"));
 }
 
-static void localhost_beside_other_hosts_is_what_to_correct(void **state)
+TALK_TEST(localhost_beside_other_hosts_is_what_to_correct)
 {
-    struct talk *const talk = *state;
     static const char *const addresses[] = {"localhost:1", "h1:2222"};
     struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
 
@@ -358,9 +356,9 @@ static void localhost_beside_other_hosts_is_what_to_correct(void **state)
 }
 
 /* It was asked, and takes its time. */
-static void a_ps_that_never_answers_is_given_up_in_time(void **state)
+TALK_TEST(a_ps_that_never_answers_is_given_up_in_time)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 1));
 
     talk_tick_after(talk, LOST_MS - 1);
     assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
@@ -373,9 +371,9 @@ static void a_ps_that_never_answers_is_given_up_in_time(void **state)
 }
 
 /* A reader waits for every ps as long as for ps 0. */
-static void a_ps_that_never_answers_a_reader_is_given_up_as_late(void **state)
+TALK_TEST(a_ps_that_never_answers_a_reader_is_given_up_as_late)
 {
-    struct talk *const talk = start(*state, reader(2, false));
+    start(talk, reader(2, false));
 
     says(talk, 0, 42, 2);
     talk_tick_after(talk, LOST_MS);
@@ -386,9 +384,8 @@ static void a_ps_that_never_answers_a_reader_is_given_up_as_late(void **state)
 }
 
 /* The list that a ps gave lacks one: nobody can be asked. */
-static void a_ps_whose_address_nobody_knows_is_given_up_in_time(void **state)
+TALK_TEST(a_ps_whose_address_nobody_knows_is_given_up_in_time)
 {
-    struct talk *const talk = *state;
     static const char *const addresses[] = {"h0:2222", ""};
     struct session_config config = reader(2, false);
 
@@ -404,9 +401,9 @@ static void a_ps_whose_address_nobody_knows_is_given_up_in_time(void **state)
                            "there is nothing to join");
 }
 
-static void a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too(void **state)
+TALK_TEST(a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 2));
 
     says(talk, 0, 42, 2);
     unreachable(talk, 1);
@@ -418,9 +415,9 @@ static void a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_he
 }
 
 /* ps 0 answers at once what no other ps can mend. */
-static void a_join_that_was_refused_names_no_ps_that_is_missing(void **state)
+TALK_TEST(a_join_that_was_refused_names_no_ps_that_is_missing)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 2));
 
     says(talk, 0, 42, 2);
 
@@ -432,7 +429,7 @@ static void a_join_that_was_refused_names_no_ps_that_is_missing(void **state)
 
 /* ---- who answers otherwise */
 
-static void a_ps_that_has_another_index_than_its_address_is_a_configuration_to_mend(void **state)
+TEST(a_ps_that_has_another_index_than_its_address_is_a_configuration_to_mend)
 {
     const struct {
         struct session_config config;
@@ -463,9 +460,9 @@ static void a_ps_that_has_another_index_than_its_address_is_a_configuration_to_m
     }
 }
 
-static void a_member_that_lists_one_ps_calls_it_ps_0(void **state)
+TALK_TEST(a_member_that_lists_one_ps_calls_it_ps_0)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 1));
 
     says_as(talk, 0, 1, 42);
 
@@ -473,18 +470,18 @@ static void a_member_that_lists_one_ps_calls_it_ps_0(void **state)
 }
 
 /* The ps knows only its own address as long as ps 0 does not call it. */
-static void the_single_address_of_a_reader_is_that_of_any_ps(void **state)
+TALK_TEST(the_single_address_of_a_reader_is_that_of_any_ps)
 {
-    struct talk *const talk = start(*state, reader(1, false));
+    start(talk, reader(1, false));
 
     says_as(talk, 0, 1, 0);
 
     assert_non_null(talk_find(talk, SESSION_EFFECT_JOINED));
 }
 
-static void what_is_no_ps_is_said(void **state)
+TALK_TEST(what_is_no_ps_is_said)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 2));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 2));
 
     refuse(talk, 1, (struct sumac_error){.status = SUMAC_UNIMPLEMENTED, .text = "unknown service"});
 
@@ -496,9 +493,8 @@ static void what_is_no_ps_is_said(void **state)
 }
 
 /* A cluster without a ps: a member starts one, on its own address. */
-static void a_ps_that_a_member_starts_goes_by_that_member(void **state)
+TALK_TEST(a_ps_that_a_member_starts_goes_by_that_member)
 {
-    struct talk *const talk = *state;
     struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
 
     config.ps_starter = "worker 0"; /* given */
@@ -517,9 +513,8 @@ static void a_ps_that_a_member_starts_goes_by_that_member(void **state)
         "refused); start worker 0, or correct its address");
 }
 
-static void a_ps_that_ends_with_the_member_that_started_it_is_told_so(void **state)
+TALK_TEST(a_ps_that_ends_with_the_member_that_started_it_is_told_so)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
     const struct sumac_error terminated = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "ps 0 was told to"};
@@ -535,9 +530,8 @@ static void a_ps_that_ends_with_the_member_that_started_it_is_told_so(void **sta
                            "it, ends; start the whole run again");
 }
 
-static void what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said(void **state)
+TALK_TEST(what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said)
 {
-    struct talk *const talk = *state;
     struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
 
     config.ps_starter = "worker 0";
@@ -550,7 +544,7 @@ static void what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said(voi
 }
 
 /* Its run is not the one that is joined: another ps is started in its place. */
-static void a_ps_that_exits_is_waited_for(void **state)
+TEST(a_ps_that_exits_is_waited_for)
 {
     static const enum sumac_reason reasons[] = {
         SUMAC_REASON_STATE_LOST, SUMAC_REASON_TERMINATED, SUMAC_REASON_RUN_ENDED,
@@ -568,9 +562,9 @@ static void a_ps_that_exits_is_waited_for(void **state)
     }
 }
 
-static void a_ps_that_refuses_the_call_ends_it_with_its_reason(void **state)
+TALK_TEST(a_ps_that_refuses_the_call_ends_it_with_its_reason)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 1));
 
     refuse(
         talk, 0,
@@ -583,9 +577,9 @@ static void a_ps_that_refuses_the_call_ends_it_with_its_reason(void **state)
     assert_string_equal(ended(talk)->text, "ps 0 at h0:2222: no such field");
 }
 
-static void a_call_that_there_was_no_memory_for_is_made_later(void **state)
+TALK_TEST(a_call_that_there_was_no_memory_for_is_made_later)
 {
-    struct talk *const talk = start(*state, of_role(WIRE_ROLE_MEMBER, 1));
+    start(talk, of_role(WIRE_ROLE_MEMBER, 1));
 
     talk_undone(talk, SESSION_EFFECT_CALL);
     talk_tick_when_due(talk);
@@ -593,9 +587,8 @@ static void a_call_that_there_was_no_memory_for_is_made_later(void **state)
     assert_non_null(asked(talk, 0));
 }
 
-static void a_list_of_more_ps_than_there_may_be_is_not_followed(void **state)
+TALK_TEST(a_list_of_more_ps_than_there_may_be_is_not_followed)
 {
-    struct talk *const talk = *state;
     struct session_config config = of_role(WIRE_ROLE_OBSERVER, 1);
 
     (void)start(talk, config);
@@ -606,9 +599,8 @@ static void a_list_of_more_ps_than_there_may_be_is_not_followed(void **state)
     assert_int_equal(talk_join(talk)->n_ps_addresses, 1);
 }
 
-static void an_address_that_was_configured_is_kept(void **state)
+TALK_TEST(an_address_that_was_configured_is_kept)
 {
-    struct talk *const talk = *state;
     uint8_t id[16] = {7};
     char *addresses[] = {"10.0.0.1:2222", "10.0.0.2:2222"};
     const struct session_config config = talk_member(1); /* given: h0 alone */
@@ -633,45 +625,4 @@ static void an_address_that_was_configured_is_kept(void **state)
     assert_int_equal(learnt->address_count, 2);
     assert_string_equal(learnt->addresses[0], "h0:2222");
     assert_string_equal(learnt->addresses[1], "10.0.0.2:2222");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(every_ps_is_asked_who_it_is_and_for_no_variables),
-        talk_test(an_address_that_was_configured_is_kept),
-        talk_test(a_ps_that_is_not_up_is_asked_again_after_a_while),
-        talk_test(who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined),
-        talk_test(a_reader_is_open_when_every_ps_has_answered),
-        talk_test(of_any_ps_a_reader_waits_for_one),
-        talk_test(who_is_no_member_learns_the_others_from_the_first_that_names_them),
-        talk_test(an_answer_that_comes_when_the_list_is_another_is_not_heard),
-        talk_test(a_members_list_stays_its_configurations),
-        talk_test(a_ps_of_another_cluster_than_ps_0s_is_not_found_yet),
-        talk_test(who_answered_for_another_cluster_before_ps_0_did_is_asked_again),
-        talk_test(who_joins_goes_by_the_cluster_of_ps_0),
-        talk_test(a_ps_of_no_cluster_yet_is_found),
-        talk_test(who_is_missing_is_said_every_five_seconds_and_why),
-        talk_test(while_nobody_is_missing_the_join_is_waited_for),
-        talk_test(a_ps_that_does_not_appear_is_named_with_its_address_and_why),
-        talk_test(a_ps_that_never_answers_is_given_up_in_time),
-        talk_test(a_ps_that_never_answers_a_reader_is_given_up_as_late),
-        talk_test(localhost_beside_other_hosts_is_what_to_correct),
-        talk_test(a_ps_whose_address_nobody_knows_is_given_up_in_time),
-        talk_test(a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too),
-        talk_test(a_join_that_was_refused_names_no_ps_that_is_missing),
-        cmocka_unit_test(a_ps_that_has_another_index_than_its_address_is_a_configuration_to_mend),
-        talk_test(a_member_that_lists_one_ps_calls_it_ps_0),
-        talk_test(the_single_address_of_a_reader_is_that_of_any_ps),
-        talk_test(what_is_no_ps_is_said),
-        talk_test(a_ps_that_a_member_starts_goes_by_that_member),
-        talk_test(a_ps_that_ends_with_the_member_that_started_it_is_told_so),
-        talk_test(what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said),
-        cmocka_unit_test(a_ps_that_exits_is_waited_for),
-        talk_test(a_ps_that_refuses_the_call_ends_it_with_its_reason),
-        talk_test(a_call_that_there_was_no_memory_for_is_made_later),
-        talk_test(a_list_of_more_ps_than_there_may_be_is_not_followed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

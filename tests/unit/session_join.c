@@ -10,9 +10,8 @@ static void start(struct talk *talk, const struct session_config *config)
 
 /* ---- join */
 
-static void a_member_joins_with_its_task_and_all_it_knows(void **state)
+TALK_TEST(a_member_joins_with_its_task_and_all_it_knows)
 {
-    struct talk *const talk = *state;
     const char *jobs[] = {"chief", "worker"};
     const uint32_t indices[] = {0, 3};
     struct session_config config = talk_member(2);
@@ -36,9 +35,9 @@ static void a_member_joins_with_its_task_and_all_it_knows(void **state)
     assert_string_equal(join->members[0]->job, "chief");
 }
 
-static void a_join_is_tried_again_with_the_same_nonce(void **state)
+TALK_TEST(a_join_is_tried_again_with_the_same_nonce)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
     uint8_t nonce[16];
 
     memcpy(nonce, talk_join(talk)->nonce.data, 16);
@@ -54,9 +53,9 @@ static void a_join_is_tried_again_with_the_same_nonce(void **state)
     assert_in_range(talk->now_us - failed_us, 1000, 20000);
 }
 
-static void a_join_that_there_was_no_memory_for_is_made_later(void **state)
+TALK_TEST(a_join_that_there_was_no_memory_for_is_made_later)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
 
     talk_undone(talk, SESSION_EFFECT_CALL);
     assert_null(talk_join(talk));
@@ -66,9 +65,9 @@ static void a_join_that_there_was_no_memory_for_is_made_later(void **state)
 }
 
 /* gRPC says so of a ps that is short of memory, or has too many calls. */
-static void a_join_that_a_ps_has_no_room_for_is_tried_again(void **state)
+TALK_TEST(a_join_that_a_ps_has_no_room_for_is_tried_again)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
 
     talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED);
     talk_tick_when_due(talk);
@@ -77,9 +76,9 @@ static void a_join_that_a_ps_has_no_room_for_is_tried_again(void **state)
 }
 
 /* Whoever carries out the calls may forget one. */
-static void a_join_that_is_never_answered_ends_with_its_time(void **state)
+TALK_TEST(a_join_that_is_never_answered_ends_with_its_time)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
 
     talk_tick_after(talk, LOST_MS - 1);
     assert_null(talk_find(talk, SESSION_EFFECT_ENDED));
@@ -90,9 +89,8 @@ static void a_join_that_is_never_answered_ends_with_its_time(void **state)
         talk_find(talk, SESSION_EFFECT_CANCEL_CALL)->call, talk->calls[WIRE_SESSIONS_JOIN]);
 }
 
-static void without_join_nonce_a_retried_join_has_another(void **state)
+TALK_TEST(without_join_nonce_a_retried_join_has_another)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.broken = rule_bit(RULE_join_nonce);
@@ -106,9 +104,9 @@ static void without_join_nonce_a_retried_join_has_another(void **state)
     assert_memory_not_equal(talk_join(talk)->nonce.data, nonce, 16);
 }
 
-static void a_join_that_another_try_will_not_mend_ends_the_session(void **state)
+TALK_TEST(a_join_that_another_try_will_not_mend_ends_the_session)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
 
     talk_call_failed(talk, WIRE_SESSIONS_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
 
@@ -117,9 +115,9 @@ static void a_join_that_another_try_will_not_mend_ends_the_session(void **state)
     assert_true(talk_state(talk).ended);
 }
 
-static void a_join_is_given_up_after_the_time_a_ps_may_be_away(void **state)
+TALK_TEST(a_join_is_given_up_after_the_time_a_ps_may_be_away)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
 
     talk->now_us += (uint64_t)LOST_MS * 1000;
 
@@ -131,9 +129,9 @@ static void a_join_is_given_up_after_the_time_a_ps_may_be_away(void **state)
     assert_non_null(strstr(ended->error.text, "ps 0 at h0:2222 did not open a session"));
 }
 
-static void a_join_opens_a_push_stream_to_every_ps_of_the_answer(void **state)
+TALK_TEST(a_join_opens_a_push_stream_to_every_ps_of_the_answer)
 {
-    struct talk *const talk = talk_found(*state, 1); /* given: one ps is configured */
+    talk_found(talk, 1); /* given: one ps is configured */
 
     talk_joined(talk, 3);
 
@@ -148,9 +146,9 @@ static void a_join_opens_a_push_stream_to_every_ps_of_the_answer(void **state)
     assert_int_equal(facts.lease_ms, LEASE_MS);
 }
 
-static void the_hello_says_who_is_meant_and_who_speaks(void **state)
+TALK_TEST(the_hello_says_who_is_meant_and_who_speaks)
 {
-    struct talk *const talk = talk_found(*state, 2);
+    talk_found(talk, 2);
 
     talk_joined(talk, 2);
 
@@ -168,9 +166,9 @@ static void the_hello_says_who_is_meant_and_who_speaks(void **state)
 
 /* ---- the end */
 
-static void a_closed_session_knows_the_fate_of_each_push(void **state)
+TALK_TEST(a_closed_session_knows_the_fate_of_each_push)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     for (uint64_t n = 1; n <= 4; n++)
         talk_push_to(talk, n, 3);
@@ -188,9 +186,9 @@ static void a_closed_session_knows_the_fate_of_each_push(void **state)
     assert_non_null(strstr(ended->error.text, "push 3"));
 }
 
-static void a_session_being_settled_says_nothing_until_it_is_decided(void **state)
+TALK_TEST(a_session_being_settled_says_nothing_until_it_is_decided)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 1, 3);
 
@@ -206,9 +204,9 @@ static void a_session_being_settled_says_nothing_until_it_is_decided(void **stat
     assert_non_null(talk_find(talk, SESSION_EFFECT_ENDED));
 }
 
-static void a_settle_that_is_never_decided_is_not_waited_for(void **state)
+TALK_TEST(a_settle_that_is_never_decided_is_not_waited_for)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_to(talk, 1, 1);
     talk_closed(talk, 0, false, 0, 0);
@@ -221,9 +219,9 @@ static void a_settle_that_is_never_decided_is_not_waited_for(void **state)
         talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
-static void a_ps_that_does_not_know_the_session_ends_it(void **state)
+TALK_TEST(a_ps_that_does_not_know_the_session_ends_it)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
     answer.rejoin = true;
@@ -236,9 +234,9 @@ static void a_ps_that_does_not_know_the_session_ends_it(void **state)
 
 /* A ps may have closed and forgotten the session before the others have, and the leave is answered
  * when all have closed it. */
-static void a_ps_that_has_forgotten_a_session_that_leaves_does_not_end_it(void **state)
+TALK_TEST(a_ps_that_has_forgotten_a_session_that_leaves_does_not_end_it)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_leave(talk);
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
@@ -253,9 +251,9 @@ static void a_ps_that_has_forgotten_a_session_that_leaves_does_not_end_it(void *
 }
 
 /* It is another ps 0 then: the stream of the one that was joined at is gone. */
-static void a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted(void **state)
+TALK_TEST(a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_tick_after(talk, LEASE_MS / 3);
     talk_lost(talk, 0, SESSION_PUSH_STREAM);
@@ -268,9 +266,9 @@ static void a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted(
         ended->error.text, "ps 0 at h0:2222 was restarted and its state is lost; start the run"));
 }
 
-static void a_ps_0_that_forgot_the_session_on_an_open_stream_was_not_restarted(void **state)
+TALK_TEST(a_ps_0_that_forgot_the_session_on_an_open_stream_was_not_restarted)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_tick_after(talk, LEASE_MS / 3);
 
@@ -280,9 +278,8 @@ static void a_ps_0_that_forgot_the_session_on_an_open_stream_was_not_restarted(v
         talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_UNKNOWN);
 }
 
-static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
+TALK_TEST(a_ps_that_was_never_reached_has_lost_no_state)
 {
-    struct talk *const talk = *state;
     static const char *const addresses[] = {"h0:2222", "proxy:7"};
     struct session_config config = talk_member(2);
 
@@ -305,9 +302,9 @@ static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
                            "pushes, for 60 s"));
 }
 
-static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
+TALK_TEST(another_incarnation_ends_the_session_and_names_the_ps)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     talk_broke(talk, 1, SESSION_PUSH_STREAM);
@@ -323,9 +320,9 @@ static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
     assert_int_equal(talk_find(talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_STATE_LOST);
 }
 
-static void a_stream_to_another_ps_than_the_address_is_of_is_a_configuration_to_mend(void **state)
+TALK_TEST(a_stream_to_another_ps_than_the_address_is_of_is_a_configuration_to_mend)
 {
-    struct talk *const talk = talk_join_member(*state, 2);
+    talk_join_member(talk, 2);
 
     talk_writable(talk, 1);
     talk_greet_as(talk, 1, 1, 100, GRANT); /* the incarnation of ps 0 */
@@ -348,9 +345,9 @@ static void lost_with(struct talk *talk, enum sumac_reason reason)
                   .error = &error});
 }
 
-static void a_ps_that_comes_back_in_another_cluster_has_lost_its_state(void **state)
+TALK_TEST(a_ps_that_comes_back_in_another_cluster_has_lost_its_state)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     talk_broke(talk, 0, SESSION_PUSH_STREAM);
@@ -364,9 +361,9 @@ static void a_ps_that_comes_back_in_another_cluster_has_lost_its_state(void **st
     assert_non_null(strstr(ended->error.text, "state is lost"));
 }
 
-static void another_epoch_ends_the_session(void **state)
+TALK_TEST(another_epoch_ends_the_session)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_broke(talk, 0, SESSION_PUSH_STREAM);
     talk_hello(talk, 0);
@@ -376,9 +373,9 @@ static void another_epoch_ends_the_session(void **state)
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
 }
 
-static void a_ps_not_reached_for_too_long_ends_the_session_and_is_named(void **state)
+TALK_TEST(a_ps_not_reached_for_too_long_ends_the_session_and_is_named)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 2);
     talk_lost(talk, 1, SESSION_PUSH_STREAM);
@@ -395,9 +392,9 @@ static void a_ps_not_reached_for_too_long_ends_the_session_and_is_named(void **s
 }
 
 /* Sooner than the lease would ask for the next tick. */
-static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **state)
+TALK_TEST(a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
 
     talk_joined_with(talk, 1, LEASE_MS / 9);
     talk_hello(talk, 0);
@@ -418,7 +415,7 @@ static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **s
     assert_non_null(talk_find(talk, SESSION_EFFECT_ENDED));
 }
 
-static void of_two_silent_ps_the_one_that_fell_silent_first_is_named(void **state)
+TEST(of_two_silent_ps_the_one_that_fell_silent_first_is_named)
 {
     static const char *const named[] = {"ps 0 at h0:2222", "ps 1 at h1:2222"};
 
@@ -439,9 +436,9 @@ static void of_two_silent_ps_the_one_that_fell_silent_first_is_named(void **stat
     }
 }
 
-static void a_ps_that_takes_a_part_and_never_answers_is_lost_too(void **state)
+TALK_TEST(a_ps_that_takes_a_part_and_never_answers_is_lost_too)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 1, 2);
 
@@ -452,9 +449,9 @@ static void a_ps_that_takes_a_part_and_never_answers_is_lost_too(void **state)
     assert_non_null(strstr(talk_find(talk, SESSION_EFFECT_ENDED)->error.text, "ps 1"));
 }
 
-static void a_ps_that_owes_nothing_may_be_silent(void **state)
+TALK_TEST(a_ps_that_owes_nothing_may_be_silent)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3); /* given: ps 0 has staged its part, ps 1 works on and on */
     talk_writable(talk, 0);
@@ -467,9 +464,9 @@ static void a_ps_that_owes_nothing_may_be_silent(void **state)
     }
 }
 
-static void a_stream_ended_with_a_reason_to_stop_ends_the_session(void **state)
+TALK_TEST(a_stream_ended_with_a_reason_to_stop_ends_the_session)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     lost_with(talk, SUMAC_REASON_RUN_ENDED);
 
@@ -479,18 +476,18 @@ static void a_stream_ended_with_a_reason_to_stop_ends_the_session(void **state)
     assert_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
 }
 
-static void a_ps_that_exits_for_want_of_another_ends_the_session(void **state)
+TALK_TEST(a_ps_that_exits_for_want_of_another_ends_the_session)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     lost_with(talk, SUMAC_REASON_PS_MISSING);
 
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_PS_MISSING);
 }
 
-static void a_ps_that_was_terminated_leaves_time_for_what_the_others_still_answer(void **state)
+TALK_TEST(a_ps_that_was_terminated_leaves_time_for_what_the_others_still_answer)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 7, 3);
     talk_staged(talk, 0, 1);
@@ -508,9 +505,9 @@ static void a_ps_that_was_terminated_leaves_time_for_what_the_others_still_answe
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
 }
 
-static void a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answered(void **state)
+TALK_TEST(a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answered)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 7, 3);
     talk_staged(talk, 1, 1);
@@ -520,8 +517,7 @@ static void a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answer
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
 }
 
-static void
-others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long(void **state)
+TEST(others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long)
 {
     struct talk talk;
 
@@ -539,9 +535,9 @@ others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long(void
 }
 
 /* What becomes of the run, the answer to the leave says. */
-static void a_ps_that_was_terminated_does_not_make_a_leave_good(void **state)
+TALK_TEST(a_ps_that_was_terminated_does_not_make_a_leave_good)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_leave(talk);
 
@@ -554,9 +550,9 @@ static void a_ps_that_was_terminated_does_not_make_a_leave_good(void **state)
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
 }
 
-static void a_run_that_ends_with_the_leave_is_no_error(void **state)
+TALK_TEST(a_run_that_ends_with_the_leave_is_no_error)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_leave(talk);
 
@@ -568,9 +564,9 @@ static void a_run_that_ends_with_the_leave_is_no_error(void **state)
 }
 
 /* Suspended for longer than a ps may be away: the silence was our own. */
-static void a_process_that_slept_holds_it_against_no_ps(void **state)
+TALK_TEST(a_process_that_slept_holds_it_against_no_ps)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_to(talk, 1, 1);
     talk_lost(talk, 0, SESSION_PUSH_STREAM);
@@ -584,9 +580,9 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
         "processor; the ps are not blamed for that time");
 }
 
-static void a_settle_that_is_said_again_is_waited_for_no_longer(void **state)
+TALK_TEST(a_settle_that_is_said_again_is_waited_for_no_longer)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     talk_closed(talk, 0, false, 0, 0);
@@ -599,9 +595,9 @@ static void a_settle_that_is_said_again_is_waited_for_no_longer(void **state)
         talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
 }
 
-static void a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first(void **state)
+TALK_TEST(a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first)
 {
-    struct talk *const talk = talk_open(*state, 3);
+    talk_open(talk, 3);
     const struct sumac_error terminated = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it was told to"};
 
@@ -618,50 +614,4 @@ static void a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first(v
     talk_tick_after(talk, 1000);
 
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_stream_to_another_ps_than_the_address_is_of_is_a_configuration_to_mend),
-        talk_test(a_member_joins_with_its_task_and_all_it_knows),
-        talk_test(a_join_is_tried_again_with_the_same_nonce),
-        talk_test(a_join_that_there_was_no_memory_for_is_made_later),
-        talk_test(a_join_that_a_ps_has_no_room_for_is_tried_again),
-        talk_test(a_join_that_is_never_answered_ends_with_its_time),
-        talk_test(without_join_nonce_a_retried_join_has_another),
-        talk_test(a_join_that_another_try_will_not_mend_ends_the_session),
-        talk_test(a_join_is_given_up_after_the_time_a_ps_may_be_away),
-        talk_test(a_join_opens_a_push_stream_to_every_ps_of_the_answer),
-        talk_test(the_hello_says_who_is_meant_and_who_speaks),
-        talk_test(a_closed_session_knows_the_fate_of_each_push),
-        talk_test(a_session_being_settled_says_nothing_until_it_is_decided),
-        talk_test(a_settle_that_is_never_decided_is_not_waited_for),
-        talk_test(a_ps_that_does_not_know_the_session_ends_it),
-        talk_test(a_ps_that_has_forgotten_a_session_that_leaves_does_not_end_it),
-        talk_test(a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted),
-        talk_test(a_ps_0_that_forgot_the_session_on_an_open_stream_was_not_restarted),
-        talk_test(a_ps_that_was_never_reached_has_lost_no_state),
-        talk_test(another_incarnation_ends_the_session_and_names_the_ps),
-        talk_test(a_ps_that_comes_back_in_another_cluster_has_lost_its_state),
-        talk_test(another_epoch_ends_the_session),
-        talk_test(a_ps_not_reached_for_too_long_ends_the_session_and_is_named),
-        talk_test(a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up),
-        cmocka_unit_test(of_two_silent_ps_the_one_that_fell_silent_first_is_named),
-        talk_test(a_ps_that_takes_a_part_and_never_answers_is_lost_too),
-        talk_test(a_ps_that_owes_nothing_may_be_silent),
-        talk_test(a_stream_ended_with_a_reason_to_stop_ends_the_session),
-        talk_test(a_ps_that_exits_for_want_of_another_ends_the_session),
-        talk_test(a_ps_that_was_terminated_leaves_time_for_what_the_others_still_answer),
-        talk_test(a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answered),
-        cmocka_unit_test(
-            others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long),
-        talk_test(a_ps_that_was_terminated_does_not_make_a_leave_good),
-        talk_test(a_run_that_ends_with_the_leave_is_no_error),
-        talk_test(a_process_that_slept_holds_it_against_no_ps),
-        talk_test(a_settle_that_is_said_again_is_waited_for_no_longer),
-        talk_test(a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

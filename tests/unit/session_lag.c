@@ -34,9 +34,9 @@ static const wire_pull_request *asked(const struct talk *talk)
 }
 
 /* Committed or not: the ps may hear of the pull before the commit. */
-static void a_bounded_pull_says_the_steps_that_were_finished_before_it(void **state)
+TALK_TEST(a_bounded_pull_says_the_steps_that_were_finished_before_it)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     finish_step(talk, 1, 1);
     talk_done(talk, 1, 1);
@@ -52,9 +52,9 @@ static void a_bounded_pull_says_the_steps_that_were_finished_before_it(void **st
     assert_int_equal(asked(talk)->clock, 2);
 }
 
-static void it_says_those_too_whose_pushes_have_no_sequence_yet(void **state)
+TALK_TEST(it_says_those_too_whose_pushes_have_no_sequence_yet)
 {
-    struct talk *const talk = talk_join_member(*state, 2);
+    talk_join_member(talk, 2);
 
     talk_hello(talk, 0);
     talk_greet(talk, 0);
@@ -71,9 +71,9 @@ static void it_says_those_too_whose_pushes_have_no_sequence_yet(void **state)
     assert_int_equal(asked(talk)->clock, 2);
 }
 
-static void a_pull_without_a_bound_says_none(void **state)
+TALK_TEST(a_pull_without_a_bound_says_none)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     finish_step(talk, 1, 0);
     pull(talk, false, 0);
@@ -100,9 +100,9 @@ static void greet_pulls(struct talk *talk)
 }
 
 /* A pull of no bytes, for the same steps, whatever was finished since. */
-static void a_ps_that_has_the_pull_is_asked_what_it_waits_for(void **state)
+TALK_TEST(a_ps_that_has_the_pull_is_asked_what_it_waits_for)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct session_wait wait;
     const struct session_pull asks = {.token = 98, .asks = &wait, .timeout_ms = 500};
 
@@ -128,7 +128,7 @@ static void a_ps_that_has_the_pull_is_asked_what_it_waits_for(void **state)
 
 /* It waits for its bytes, or for a stream that its ps ends again and again: no condition explains
  * that. */
-static void no_condition_explains_a_pull_that_is_under_way_or_in_trouble(void **state)
+TEST(no_condition_explains_a_pull_that_is_under_way_or_in_trouble)
 {
     for (int in_trouble = 0; in_trouble < 2; in_trouble++) {
         struct talk talk;
@@ -169,9 +169,9 @@ static void no_condition_explains_a_pull_that_is_under_way_or_in_trouble(void **
 }
 
 /* The push before it, which the ps has yet to apply; a round has no pieces to wait for. */
-static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
+TALK_TEST(a_wait_names_the_push_and_the_round_that_it_is_for)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct session_wait wait;
     const wire_collective_round round = WIRE_COLLECTIVE_ROUND_INIT;
     const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
@@ -195,9 +195,9 @@ static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
 }
 
 /* Each condition is the one of the wait, also while pushes of the session have no sequence. */
-static void a_question_names_every_condition_of_the_wait(void **state)
+TALK_TEST(a_question_names_every_condition_of_the_wait)
 {
-    struct talk *const talk = talk_join_member(*state, 1);
+    talk_join_member(talk, 1);
     const wire_collective_round round = WIRE_COLLECTIVE_ROUND_INIT;
     const struct session_wait waits[] = {
         {.after_sequence = 7, .at_step = 4},
@@ -217,9 +217,9 @@ static void a_question_names_every_condition_of_the_wait(void **state)
 }
 
 /* It says that the wait is over: nothing was read. */
-static void an_answer_to_a_question_is_no_value(void **state)
+TALK_TEST(an_answer_to_a_question_is_no_value)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const struct session_wait wait = {.ps = 0, .of_pieces = true};
     const struct session_piece empty = talk_piece(0, 10, NULL, 0);
     const struct session_pull asks = {
@@ -241,8 +241,7 @@ static void an_answer_to_a_question_is_no_value(void **state)
     assert_int_equal(over->version_count, 0);
 }
 
-static void
-a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_done(void **state)
+TEST(a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_done)
 {
     struct talk talk;
     uint32_t ps = 7;
@@ -277,8 +276,7 @@ a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_do
     talk_close(&talk);
 }
 
-static void
-a_part_that_is_not_staged_is_owed_by_its_ps_though_another_is_silent_for_longer(void **state)
+TEST(a_part_that_is_not_staged_is_owed_by_its_ps_though_another_is_silent_for_longer)
 {
     struct talk talk;
     uint32_t ps = 7;
@@ -298,9 +296,9 @@ a_part_that_is_not_staged_is_owed_by_its_ps_though_another_is_silent_for_longer(
     talk_close(&talk);
 }
 
-static void a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago(void **state)
+TALK_TEST(a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint32_t ps = 7;
     const struct session_piece pieces[] = {
         talk_piece(0, 10, bytes, sizeof bytes), talk_piece(1, 11, bytes, sizeof bytes)};
@@ -318,9 +316,9 @@ static void a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago(void **stat
 }
 
 /* Its parts wait for their turn. Before that it waits for a ps. */
-static void a_push_that_every_ps_has_staged_asks_one_of_them(void **state)
+TALK_TEST(a_push_that_every_ps_has_staged_asks_one_of_them)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     struct session_wait wait;
     const struct session_piece pieces[] = {
         talk_piece(0, 10, bytes, sizeof bytes), talk_piece(1, 11, bytes, sizeof bytes)};
@@ -338,26 +336,4 @@ static void a_push_that_every_ps_has_staged_asks_one_of_them(void **state)
     assert_false(wait.of_pieces);
     talk_done(talk, 0, 1);
     assert_false(session_find_wait(talk->session, 1, &wait));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_bounded_pull_says_the_steps_that_were_finished_before_it),
-        talk_test(it_says_those_too_whose_pushes_have_no_sequence_yet),
-        talk_test(a_pull_without_a_bound_says_none),
-        talk_test(a_ps_that_has_the_pull_is_asked_what_it_waits_for),
-        cmocka_unit_test(no_condition_explains_a_pull_that_is_under_way_or_in_trouble),
-        talk_test(a_wait_names_the_push_and_the_round_that_it_is_for),
-        talk_test(a_question_names_every_condition_of_the_wait),
-        talk_test(an_answer_to_a_question_is_no_value),
-        cmocka_unit_test(
-            a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_done),
-        cmocka_unit_test(
-            a_part_that_is_not_staged_is_owed_by_its_ps_though_another_is_silent_for_longer),
-        talk_test(a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago),
-        talk_test(a_push_that_every_ps_has_staged_asks_one_of_them),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,9 +84,9 @@ static void close_as_replaced(struct talk *talk, bool decided)
 
 /* ---- said twice, or of nothing */
 
-static void a_stream_that_greets_twice_gets_nothing_twice(void **state)
+TALK_TEST(a_stream_that_greets_twice_gets_nothing_twice)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     assert_null(talk_find(talk, SESSION_EFFECT_LOG)); /* it is reached for the first time */
     talk_push_out(talk, 7, 1);
@@ -96,9 +96,9 @@ static void a_stream_that_greets_twice_gets_nothing_twice(void **state)
     assert_null(talk_request(talk, 0));
 }
 
-static void an_answer_to_a_push_that_there_is_not_changes_nothing(void **state)
+TALK_TEST(an_answer_to_a_push_that_there_is_not_changes_nothing)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 7, 3);
     for (uint32_t ps = 0; ps < 2; ps++)
@@ -107,9 +107,9 @@ static void an_answer_to_a_push_that_there_is_not_changes_nothing(void **state)
     assert_int_equal(talk_state(talk).commit_through, 0);
 }
 
-static void a_version_that_is_not_said_is_0_whatever_was_said_before(void **state)
+TALK_TEST(a_version_that_is_not_said_is_0_whatever_was_said_before)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     wire_done done = WIRE_DONE_INIT, *list[] = {&done};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     const uint64_t version = 9;
@@ -133,9 +133,9 @@ static void a_version_that_is_not_said_is_0_whatever_was_said_before(void **stat
     }
 }
 
-static void a_pull_whose_stream_breaks_in_a_piece_begins_the_piece_again(void **state)
+TALK_TEST(a_pull_whose_stream_breaks_in_a_piece_begins_the_piece_again)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     pull(talk, 5);
     answer_pull(talk, pull_message(talk)->request, 4, NULL, false);
@@ -147,9 +147,9 @@ static void a_pull_whose_stream_breaks_in_a_piece_begins_the_piece_again(void **
 }
 
 /* Of its own quarter of a second it says nothing, and never 0, which is no bound. */
-static void a_pull_that_goes_out_at_its_end_is_bounded_by_a_millisecond(void **state)
+TALK_TEST(a_pull_that_goes_out_at_its_end_is_bounded_by_a_millisecond)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     const struct session_pull wanted = {
         .token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 500};
@@ -162,9 +162,8 @@ static void a_pull_that_goes_out_at_its_end_is_bounded_by_a_millisecond(void **s
 
 /* ---- under way at the end */
 
-static void what_is_under_way_when_the_session_has_left_is_answered(void **state)
+TALK_TEST(what_is_under_way_when_the_session_has_left_is_answered)
 {
-    struct talk *const talk = *state;
     const wire_list_request list = WIRE_LIST_REQUEST_INIT;
     const struct session_call call = {
         .token = 6,
@@ -191,9 +190,9 @@ static void what_is_under_way_when_the_session_has_left_is_answered(void **state
     assert_null(talk_find(talk, SESSION_EFFECT_WAKE)); /* nothing is due any more */
 }
 
-static void a_push_without_a_sequence_is_in_flight_and_a_leave_waits_for_it(void **state)
+TALK_TEST(a_push_without_a_sequence_is_in_flight_and_a_leave_waits_for_it)
 {
-    struct talk *const talk = talk_join_member(*state, 1);
+    talk_join_member(talk, 1);
 
     for (uint64_t token = 1; token <= SESSION_PUSHES_IN_FLIGHT_MAX; token++)
         talk_push_to(talk, token, 1);
@@ -211,9 +210,9 @@ static void a_push_without_a_sequence_is_in_flight_and_a_leave_waits_for_it(void
 }
 
 /* It lives, and is not done. */
-static void a_replaced_client_that_wanted_to_leave_as_done_does_not_say_done(void **state)
+TALK_TEST(a_replaced_client_that_wanted_to_leave_as_done_does_not_say_done)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_out(talk, 7, 1);
     talk_leave(talk);
@@ -228,9 +227,9 @@ static void a_replaced_client_that_wanted_to_leave_as_done_does_not_say_done(voi
 }
 
 /* The call that says that it lives is under way. */
-static void a_replaced_client_whose_ps_lost_its_state_ends_at_once(void **state)
+TALK_TEST(a_replaced_client_whose_ps_lost_its_state_ends_at_once)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct sumac_error lost = {
         .status = SUMAC_DATA_LOSS, .reason = SUMAC_REASON_STATE_LOST, .text = "started again"};
 
@@ -243,9 +242,9 @@ static void a_replaced_client_whose_ps_lost_its_state_ends_at_once(void **state)
     assert_false(session_is_acknowledging(talk->session));
 }
 
-static void a_settle_goes_on_whatever_a_pull_or_a_renewal_hears(void **state)
+TALK_TEST(a_settle_goes_on_whatever_a_pull_or_a_renewal_hears)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     pull(talk, 5);
     const uint64_t request = pull_message(talk)->request;
@@ -265,9 +264,8 @@ static void a_settle_goes_on_whatever_a_pull_or_a_renewal_hears(void **state)
 
 /* ---- silence */
 
-static void a_reader_gives_no_ps_up(void **state)
+TALK_TEST(a_reader_gives_no_ps_up)
 {
-    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .ps_addresses = talk_addresses, .ps_count = 2};
 
@@ -278,9 +276,9 @@ static void a_reader_gives_no_ps_up(void **state)
     assert_false(pass(talk, 2 * LOST_MS));
 }
 
-static void a_ps_that_has_all_that_it_needs_to_apply_a_part_and_is_silent_is_lost(void **state)
+TALK_TEST(a_ps_that_has_all_that_it_needs_to_apply_a_part_and_is_silent_is_lost)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_out(talk, 7, 1); /* it carries its own commit */
     talk_staged(talk, 0, 1);
@@ -292,9 +290,9 @@ static void a_ps_that_has_all_that_it_needs_to_apply_a_part_and_is_silent_is_los
 }
 
 /* Its silence counts from what it was sent last. */
-static void a_ps_that_was_not_asked_for_long_has_its_time_once_it_is(void **state)
+TALK_TEST(a_ps_that_was_not_asked_for_long_has_its_time_once_it_is)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     assert_false(pass(talk, LOST_MS - 1000));
     talk_push_to(talk, 7, 1);
@@ -303,9 +301,9 @@ static void a_ps_that_was_not_asked_for_long_has_its_time_once_it_is(void **stat
     assert_true(pass(talk, 2000));
 }
 
-static void a_process_that_slept_while_a_ps_owed_an_answer_does_not_blame_it(void **state)
+TALK_TEST(a_process_that_slept_while_a_ps_owed_an_answer_does_not_blame_it)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_out(talk, 7, 1);
 
@@ -315,9 +313,8 @@ static void a_process_that_slept_while_a_ps_owed_an_answer_does_not_blame_it(voi
 }
 
 /* The clocks of processes begin anywhere. */
-static void a_session_that_begins_late_gives_its_ps_as_much_time(void **state)
+TALK_TEST(a_session_that_begins_late_gives_its_ps_as_much_time)
 {
-    struct talk *const talk = *state;
     const struct session_config config = talk_member(1);
 
     talk_config(talk, &config);
@@ -330,9 +327,9 @@ static void a_session_that_begins_late_gives_its_ps_as_much_time(void **state)
 }
 
 /* The first end of its stream is no sign of it. */
-static void a_ps_that_never_greeted_is_given_up_from_the_join_on(void **state)
+TALK_TEST(a_ps_that_never_greeted_is_given_up_from_the_join_on)
 {
-    struct talk *const talk = talk_join_member(*state, 1);
+    talk_join_member(talk, 1);
 
     assert_false(pass(talk, LOST_MS / 2));
     talk_lost(talk, 0, SESSION_PUSH_STREAM);
@@ -340,7 +337,7 @@ static void a_ps_that_never_greeted_is_given_up_from_the_join_on(void **state)
     assert_true(pass(talk, LOST_MS / 2 + 1000));
 }
 
-static void a_renewal_says_the_clock(void **state)
+TEST(a_renewal_says_the_clock)
 {
     struct talk talk;
 
@@ -360,29 +357,4 @@ static void a_renewal_says_the_clock(void **state)
     assert_non_null(renew);
     assert_int_equal(renew->clock, 6);
     talk_close(&talk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_stream_that_greets_twice_gets_nothing_twice),
-        talk_test(an_answer_to_a_push_that_there_is_not_changes_nothing),
-        talk_test(a_version_that_is_not_said_is_0_whatever_was_said_before),
-        talk_test(a_pull_whose_stream_breaks_in_a_piece_begins_the_piece_again),
-        talk_test(a_pull_that_goes_out_at_its_end_is_bounded_by_a_millisecond),
-        talk_test(what_is_under_way_when_the_session_has_left_is_answered),
-        talk_test(a_push_without_a_sequence_is_in_flight_and_a_leave_waits_for_it),
-        talk_test(a_replaced_client_that_wanted_to_leave_as_done_does_not_say_done),
-        talk_test(a_replaced_client_whose_ps_lost_its_state_ends_at_once),
-        talk_test(a_settle_goes_on_whatever_a_pull_or_a_renewal_hears),
-        talk_test(a_reader_gives_no_ps_up),
-        talk_test(a_ps_that_has_all_that_it_needs_to_apply_a_part_and_is_silent_is_lost),
-        talk_test(a_ps_that_was_not_asked_for_long_has_its_time_once_it_is),
-        talk_test(a_process_that_slept_while_a_ps_owed_an_answer_does_not_blame_it),
-        talk_test(a_session_that_begins_late_gives_its_ps_as_much_time),
-        talk_test(a_ps_that_never_greeted_is_given_up_from_the_join_on),
-        cmocka_unit_test(a_renewal_says_the_clock),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

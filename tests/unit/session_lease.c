@@ -2,9 +2,9 @@
 /* session_lease.c -- how a session keeps its lease. */
 #include "session_talk.h"
 
-static void a_silent_session_renews_its_lease_every_third_of_it(void **state)
+TALK_TEST(a_silent_session_renews_its_lease_every_third_of_it)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_tick_after(talk, LEASE_MS / 3 - 1);
     assert_null(talk_find(talk, SESSION_EFFECT_CALL));
@@ -21,9 +21,9 @@ static void a_silent_session_renews_its_lease_every_third_of_it(void **state)
 }
 
 /* Two that are lost would be a lost session. */
-static void a_renewal_that_failed_is_tried_again_soon(void **state)
+TALK_TEST(a_renewal_that_failed_is_tried_again_soon)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_tick_after(talk, LEASE_MS / 3);
     assert_non_null(talk_find(talk, SESSION_EFFECT_CALL));
@@ -37,8 +37,7 @@ static void a_renewal_that_failed_is_tried_again_soon(void **state)
 }
 
 /* Only a ps 0 that does not know the session was restarted. */
-static void
-a_renewal_that_is_refused_while_ps_0_is_away_ends_the_session_with_its_reason(void **state)
+TEST(a_renewal_that_is_refused_while_ps_0_is_away_ends_the_session_with_its_reason)
 {
     struct talk talk;
 
@@ -55,9 +54,9 @@ a_renewal_that_is_refused_while_ps_0_is_away_ends_the_session_with_its_reason(vo
 }
 
 /* While it is on its way the ticks are those of the renewal that would follow. */
-static void a_renewal_that_was_answered_late_makes_the_next_one_no_later(void **state)
+TALK_TEST(a_renewal_that_was_answered_late_makes_the_next_one_no_later)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_tick_after(talk, LEASE_MS / 3);
     assert_non_null(talk_called(talk, WIRE_SESSIONS_RENEW));
@@ -72,9 +71,9 @@ static void a_renewal_that_was_answered_late_makes_the_next_one_no_later(void **
     assert_non_null(talk_called(talk, WIRE_SESSIONS_RENEW));
 }
 
-static void a_session_that_pushes_needs_no_renewal(void **state)
+TALK_TEST(a_session_that_pushes_needs_no_renewal)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk->now_us += 2000000;
     talk_push_to(talk, 1, 1);
@@ -85,9 +84,9 @@ static void a_session_that_pushes_needs_no_renewal(void **state)
     assert_null(talk_find(talk, SESSION_EFFECT_CALL));
 }
 
-static void every_step_that_needs_another_has_asked_for_its_tick(void **state)
+TALK_TEST(every_step_that_needs_another_has_asked_for_its_tick)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (int i = 0; i < 100; i++) {
         talk_tick_after(talk, LEASE_MS / 3);
@@ -99,9 +98,9 @@ static void every_step_that_needs_another_has_asked_for_its_tick(void **state)
 }
 
 /* Nothing else is due before: its lease is the longer one. */
-static void a_push_wakes_the_session_when_its_ps_is_lost(void **state)
+TALK_TEST(a_push_wakes_the_session_when_its_ps_is_lost)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
 
     talk_joined_with(talk, 1, LEASE_MS / 9);
     talk_hello(talk, 0);
@@ -117,7 +116,7 @@ static void a_push_wakes_the_session_when_its_ps_is_lost(void **state)
 }
 
 /* The process was suspended for longer than a lease: no ps was silent. */
-static void time_asleep_is_no_silence(void **state)
+TEST(time_asleep_is_no_silence)
 {
     for (uint32_t beyond = 0; beyond < 2; beyond++) {
         struct talk talk;
@@ -134,9 +133,9 @@ static void time_asleep_is_no_silence(void **state)
     }
 }
 
-static void time_asleep_is_not_said_when_the_session_is_over(void **state)
+TALK_TEST(time_asleep_is_not_said_when_the_session_is_over)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_tick_after(talk, LEASE_MS / 3);
     talk_call_failed(talk, WIRE_SESSIONS_RENEW, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
@@ -148,9 +147,9 @@ static void time_asleep_is_not_said_when_the_session_is_over(void **state)
 }
 
 /* Each answer comes before the ps would count as lost. */
-static void a_ps_that_answers_slowly_is_not_lost(void **state)
+TALK_TEST(a_ps_that_answers_slowly_is_not_lost)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (uint64_t token = 1; token <= 4; token++)
         talk_push_out(talk, token, 1);
@@ -164,23 +163,4 @@ static void a_ps_that_answers_slowly_is_not_lost(void **state)
         talk_done(talk, 0, sequence);
     }
     assert_int_equal(talk_state(talk).pushes_in_flight, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_silent_session_renews_its_lease_every_third_of_it),
-        talk_test(a_renewal_that_failed_is_tried_again_soon),
-        talk_test(a_renewal_that_was_answered_late_makes_the_next_one_no_later),
-        cmocka_unit_test(
-            a_renewal_that_is_refused_while_ps_0_is_away_ends_the_session_with_its_reason),
-        talk_test(a_session_that_pushes_needs_no_renewal),
-        talk_test(every_step_that_needs_another_has_asked_for_its_tick),
-        talk_test(a_push_wakes_the_session_when_its_ps_is_lost),
-        cmocka_unit_test(time_asleep_is_no_silence),
-        talk_test(time_asleep_is_not_said_when_the_session_is_over),
-        talk_test(a_ps_that_answers_slowly_is_not_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

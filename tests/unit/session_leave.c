@@ -2,9 +2,9 @@
 /* session_leave.c -- a session leaves: once its pushes are done, and until it is heard. */
 #include "session_talk.h"
 
-static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **state)
+TALK_TEST(a_leave_waits_for_pushes_and_is_called_once_they_are_done)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_to(talk, 1, 1);
 
@@ -32,9 +32,9 @@ static void close_for(struct talk *talk, uint32_t kind)
     talk_closed_for(talk, 0, true, 0, 0, &cause);
 }
 
-static void a_leave_whose_answer_was_lost_is_over_when_its_session_is_closed_for_it(void **state)
+TALK_TEST(a_leave_whose_answer_was_lost_is_over_when_its_session_is_closed_for_it)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_leave(talk);
     close_for(talk, WIRE_CLOSE_LEFT);
@@ -45,9 +45,9 @@ static void a_leave_whose_answer_was_lost_is_over_when_its_session_is_closed_for
 }
 
 /* Its lease ran out before it left, and ps 0 may not have heard that its task is done. */
-static void of_a_session_that_was_closed_for_something_else_the_leave_is_called_again(void **state)
+TALK_TEST(of_a_session_that_was_closed_for_something_else_the_leave_is_called_again)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_leave(talk);
     close_for(talk, WIRE_CLOSE_LEASE_OVER);
@@ -62,7 +62,7 @@ static void of_a_session_that_was_closed_for_something_else_the_leave_is_called_
 }
 
 /* ps 0 closes the session on each ps that it reaches, and one may be lost before that. */
-static void a_leave_that_fails_is_an_error_whatever_the_streams_said(void **state)
+TEST(a_leave_that_fails_is_an_error_whatever_the_streams_said)
 {
     static const enum sumac_reason reasons[] = {
         SUMAC_REASON_SESSION_CLOSED, SUMAC_REASON_STATE_LOST, SUMAC_REASON_TERMINATED};
@@ -82,9 +82,9 @@ static void a_leave_that_fails_is_an_error_whatever_the_streams_said(void **stat
 }
 
 /* It was the last one to leave, and the answer to its first call was lost. */
-static void a_leave_that_comes_when_the_run_has_ended_well_is_over(void **state)
+TALK_TEST(a_leave_that_comes_when_the_run_has_ended_well_is_over)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_leave(talk);
 
@@ -94,9 +94,9 @@ static void a_leave_that_comes_when_the_run_has_ended_well_is_over(void **state)
 }
 
 /* A stream's end has said so, and then ps 0 was gone. */
-static void a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well(void **state)
+TALK_TEST(a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const struct sumac_error ended = {
         .status = SUMAC_FAILED_PRECONDITION, .reason = SUMAC_REASON_RUN_ENDED, .text = "done"};
 
@@ -108,9 +108,9 @@ static void a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well(void 
     assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
 }
 
-static void a_leave_that_is_not_answered_ends_with_the_name_of_ps_0(void **state)
+TALK_TEST(a_leave_that_is_not_answered_ends_with_the_name_of_ps_0)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_leave(talk);
     talk->now_us += (uint64_t)LOST_MS * 1000;
@@ -123,9 +123,9 @@ static void a_leave_that_is_not_answered_ends_with_the_name_of_ps_0(void **state
     assert_non_null(strstr(ended->error.text, "ps 0 at h0:2222 did not answer the leave"));
 }
 
-static void a_push_after_the_leave_is_refused(void **state)
+TALK_TEST(a_push_after_the_leave_is_refused)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_leave(talk);
 
@@ -133,20 +133,4 @@ static void a_push_after_the_leave_is_refused(void **state)
 
     assert_int_equal(
         talk_find(talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
-        talk_test(a_leave_whose_answer_was_lost_is_over_when_its_session_is_closed_for_it),
-        talk_test(of_a_session_that_was_closed_for_something_else_the_leave_is_called_again),
-        cmocka_unit_test(a_leave_that_fails_is_an_error_whatever_the_streams_said),
-        talk_test(a_leave_that_comes_when_the_run_has_ended_well_is_over),
-        talk_test(a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well),
-        talk_test(a_leave_that_is_not_answered_ends_with_the_name_of_ps_0),
-        talk_test(a_push_after_the_leave_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static const wire_push_request *third_waits_for_first(struct talk *talk, const w
     return request;
 }
 
-static void no_more_parts_are_under_way_than_the_ps_takes(void **state)
+TALK_TEST(no_more_parts_are_under_way_than_the_ps_takes)
 {
-    struct talk *const talk = *state;
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.parts_in_flight_max = 2;
@@ -51,9 +50,8 @@ static void no_more_parts_are_under_way_than_the_ps_takes(void **state)
 }
 
 /* Each may be refused, and the ps has to remember it until it hears that we know. */
-static void no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused(void **state)
+TALK_TEST(no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused)
 {
-    struct talk *const talk = *state;
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.voided_max = 2;
@@ -64,9 +62,9 @@ static void no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused(voi
 }
 
 /* A push may be refused on any ps, so the one that remembers least binds all of them. */
-static void the_ps_that_remembers_least_counts_whichever_greets_last(void **state)
+TALK_TEST(the_ps_that_remembers_least_counts_whichever_greets_last)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.voided_max = 2;
@@ -82,9 +80,9 @@ static void the_ps_that_remembers_least_counts_whichever_greets_last(void **stat
     assert_int_equal(talk_state(talk).last_sequence, 2);
 }
 
-static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
+TALK_TEST(a_part_is_cut_into_messages_that_the_ps_takes)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.message_bytes_max = 512;
@@ -99,9 +97,9 @@ static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
 }
 
 /* What is left of a message takes no piece before its time, and no part that does not fit. */
-static void a_message_takes_what_it_has_room_for_and_all_of_the_last_piece(void **state)
+TALK_TEST(a_message_takes_what_it_has_room_for_and_all_of_the_last_piece)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     static uint8_t data[200];
     const struct session_piece cut[] = {talk_piece(0, 10, data, 200), talk_piece(0, 11, data, 8)};
     const uint64_t whole[] = {72, 72, 100};
@@ -131,9 +129,9 @@ static void a_message_takes_what_it_has_room_for_and_all_of_the_last_piece(void 
 }
 
 /* A ps that says a few bytes gets chunks all the same, and not one for each element. */
-static void no_part_is_cut_smaller_than_64_bytes(void **state)
+TALK_TEST(no_part_is_cut_smaller_than_64_bytes)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.message_bytes_max = 2;
@@ -191,7 +189,7 @@ static bool open_exhausted(struct talk *talk)
 }
 
 /* That is said once, and whoever pushes later is answered. */
-static void a_session_without_memory_ends_and_says_so(void **state)
+TEST(a_session_without_memory_ends_and_says_so)
 {
     const struct memory scarce = {.take = take_some, .give = give_all};
     const struct session_config config = talk_member(1);
@@ -309,7 +307,7 @@ static bool run_short(struct fates *fates)
 
 /* Whichever take of memory is the first that fails, and whether or not it is the last: the end is
  * said once, what begins later is answered at once, and nothing twice. */
-static void whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered(void **state)
+TEST(whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered)
 {
     for (int i = 0; i < 2; i++) {
         struct fates fates;
@@ -326,9 +324,9 @@ static void whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_ans
 }
 
 /* Small pushes of many functions each: a message is to be unpacked in bounded memory. */
-static void a_message_has_no_more_functions_than_its_bound(void **state)
+TALK_TEST(a_message_has_no_more_functions_than_its_bound)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     enum { pushes = 6, functions = 256, taken = 4 };
     static wire_function function = WIRE_FUNCTION_INIT;
@@ -384,7 +382,7 @@ static struct sumac_error joined_with(size_t id_bytes, size_t ps_count, uint32_t
     return error;
 }
 
-static void an_answer_to_a_join_that_no_session_can_have_ends_it(void **state)
+TEST(an_answer_to_a_join_that_no_session_can_have_ends_it)
 {
     static const struct {
         size_t id_bytes, ps_count;
@@ -408,22 +406,4 @@ static void an_answer_to_a_join_that_no_session_can_have_ends_it(void **state)
         assert_string_equal(error.text + strlen(before), rows[i].told);
     }
     assert_int_equal(joined_with(16, SESSION_PS_MAX, 1).status, SUMAC_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_message_has_no_more_functions_than_its_bound),
-        talk_test(no_more_parts_are_under_way_than_the_ps_takes),
-        talk_test(no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused),
-        talk_test(the_ps_that_remembers_least_counts_whichever_greets_last),
-        talk_test(a_part_is_cut_into_messages_that_the_ps_takes),
-        talk_test(a_message_takes_what_it_has_room_for_and_all_of_the_last_piece),
-        talk_test(no_part_is_cut_smaller_than_64_bytes),
-        cmocka_unit_test(a_session_without_memory_ends_and_says_so),
-        cmocka_unit_test(whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered),
-        cmocka_unit_test(an_answer_to_a_join_that_no_session_can_have_ends_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,9 @@
 #include "room.h"
 #include "session_talk.h"
 
-static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(void **state)
+TALK_TEST(each_piece_has_the_version_of_its_own_shard_in_the_callers_order)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     enum { count = 100 };
     static uint8_t data[8];
@@ -37,9 +37,8 @@ static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(voi
         assert_int_equal(pushed->versions[i], 1000 + i);
 }
 
-static void a_version_that_its_ps_does_not_say_is_none(void **state)
+TALK_TEST(a_version_that_its_ps_does_not_say_is_none)
 {
-    struct talk *const talk = *state;
     static uint8_t data[8];
     const struct session_piece pieces[] = {
         talk_piece(0, 10, data, sizeof data), talk_piece(0, 11, data, sizeof data)};
@@ -65,9 +64,9 @@ static void a_version_that_its_ps_does_not_say_is_none(void **state)
 }
 
 /* After a reconnect a ps says again what it has. */
-static void one_ps_that_says_staged_twice_is_not_two(void **state)
+TALK_TEST(one_ps_that_says_staged_twice_is_not_two)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
 
@@ -79,9 +78,9 @@ static void one_ps_that_says_staged_twice_is_not_two(void **state)
     assert_int_equal(talk_state(talk).commit_through, 1);
 }
 
-static void a_refused_push_voids_none_beside_it(void **state)
+TALK_TEST(a_refused_push_voids_none_beside_it)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     talk_writable(talk, 1);
@@ -98,9 +97,9 @@ static void a_refused_push_voids_none_beside_it(void **state)
     assert_int_equal(request->commit->voided[0], 1);
 }
 
-static void what_a_ps_was_told_of_the_commit_is_not_said_again(void **state)
+TALK_TEST(what_a_ps_was_told_of_the_commit_is_not_said_again)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     talk_writable(talk, 0);
@@ -124,9 +123,8 @@ static void what_a_ps_was_told_of_the_commit_is_not_said_again(void **state)
 }
 
 /* The first has no size that others fit beside. */
-static void a_chunk_has_whole_elements_of_each_piece(void **state)
+TALK_TEST(a_chunk_has_whole_elements_of_each_piece)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 128;
@@ -186,9 +184,8 @@ static uint64_t send_rows(const struct rows *rows, uint64_t grant)
 }
 
 /* Two pieces by rows, of 2 rows of 8 bytes and of none, go together: each has its indices first. */
-static void rows_go_out_behind_their_indices(void **state)
+TALK_TEST(rows_go_out_behind_their_indices)
 {
-    struct talk *const talk = *state;
     static const int64_t rows[] = {7, 3};
     static uint8_t data[16] = {1, [15] = 9};
     struct session_piece pieces[] = {
@@ -221,7 +218,7 @@ static void rows_go_out_behind_their_indices(void **state)
 }
 
 /* A pair has as many rows as a message, or as 65 536; either bound may be the smaller one. */
-static void rows_take_what_all_their_pieces_take(void **state)
+TEST(rows_take_what_all_their_pieces_take)
 {
     static const struct rows all[] = {
         {0, 8, 640, 1},
@@ -279,15 +276,14 @@ static uint64_t clock_before_the_commit(uint64_t broken)
     return clock;
 }
 
-static void without_clock_with_the_commit_it_is_said_before_the_step_is_committed(void **state)
+TEST(without_clock_with_the_commit_it_is_said_before_the_step_is_committed)
 {
     assert_int_equal(clock_before_the_commit(0), 0);
     assert_int_equal(clock_before_the_commit(rule_bit(RULE_clock_with_the_commit)), 1);
 }
 
-static void without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told(void **state)
+TALK_TEST(without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(2);
 
     config.broken = rule_bit(RULE_clock_to_every_ps);
@@ -301,9 +297,9 @@ static void without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told(voi
 }
 
 /* Without bytes, in its place among the others. */
-static void a_piece_that_sets_hyperparameters_says_so(void **state)
+TALK_TEST(a_piece_that_sets_hyperparameters_says_so)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     static uint8_t data[8];
     struct session_piece pieces[] = {
         talk_piece(0, 10, data, sizeof data), talk_piece(0, 10, NULL, 0),
@@ -322,9 +318,8 @@ static void a_piece_that_sets_hyperparameters_says_so(void **state)
     assert_int_equal(part->pieces[1]->bytes, 0);
 }
 
-static void a_part_says_all_that_its_push_says(void **state)
+TALK_TEST(a_part_says_all_that_its_push_says)
 {
-    struct talk *const talk = *state;
     static const int64_t rows[] = {7, 3, 5, 1};
     static uint8_t data[4 * 32];
     wire_function function = WIRE_FUNCTION_INIT, *functions[] = {&function};
@@ -378,9 +373,8 @@ static void a_part_says_all_that_its_push_says(void **state)
     assert_true(messages > 1);
 }
 
-static void a_chunk_of_less_than_64_bytes_is_one_of_64(void **state)
+TALK_TEST(a_chunk_of_less_than_64_bytes_is_one_of_64)
 {
-    struct talk *const talk = *state;
     uint8_t data[80];
     struct session_config config = talk_member(1);
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
@@ -391,25 +385,4 @@ static void a_chunk_of_less_than_64_bytes_is_one_of_64(void **state)
     talk_push(talk, 1, &piece, 1);
 
     assert_int_equal(talk_request(talk, 0)->parts[0]->pieces[0]->bytes, 64);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(each_piece_has_the_version_of_its_own_shard_in_the_callers_order),
-        talk_test(a_version_that_its_ps_does_not_say_is_none),
-        talk_test(rows_go_out_behind_their_indices),
-        cmocka_unit_test(rows_take_what_all_their_pieces_take),
-        talk_test(one_ps_that_says_staged_twice_is_not_two),
-        talk_test(a_refused_push_voids_none_beside_it),
-        talk_test(what_a_ps_was_told_of_the_commit_is_not_said_again),
-        talk_test(a_chunk_has_whole_elements_of_each_piece),
-        talk_test(a_piece_that_sets_hyperparameters_says_so),
-        talk_test(a_part_says_all_that_its_push_says),
-        talk_test(a_chunk_of_less_than_64_bytes_is_one_of_64),
-        cmocka_unit_test(without_clock_with_the_commit_it_is_said_before_the_step_is_committed),
-        talk_test(without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

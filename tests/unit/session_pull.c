@@ -83,9 +83,9 @@ static uint64_t ask_for(struct talk *talk, struct session_piece piece)
 
 /* ---- the ordinary way */
 
-static void the_first_pull_opens_a_stream_and_its_message_has_the_hello(void **state)
+TALK_TEST(the_first_pull_opens_a_stream_and_its_message_has_the_hello)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint8_t into[8];
 
     pull_piece(talk, talk_piece(1, 11, into, sizeof into));
@@ -103,9 +103,9 @@ static void the_first_pull_opens_a_stream_and_its_message_has_the_hello(void **s
     assert_int_equal(request->timeout_ms, 60000);
 }
 
-static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
+TALK_TEST(no_more_pulls_are_asked_for_than_the_ps_takes)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     uint8_t into[8];
     const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
 
@@ -139,9 +139,9 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
     assert_int_equal(asked(talk)->request, first + 2); /* one that is refused makes room, too */
 }
 
-static void chunks_land_in_the_callers_memory_in_their_order(void **state)
+TALK_TEST(chunks_land_in_the_callers_memory_in_their_order)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     char into[9] = "........";
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 5), talk_piece(0, 12, into + 5, 3)};
@@ -168,9 +168,9 @@ static void chunks_land_in_the_callers_memory_in_their_order(void **state)
     assert_int_equal(pulled->versions[0], 4);
 }
 
-static void a_pull_over_two_ps_is_over_when_both_have_answered(void **state)
+TALK_TEST(a_pull_over_two_ps_is_over_when_both_have_answered)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     char into[5] = "....";
     const struct session_piece pieces[] = {
         talk_piece(1, 11, into + 2, 2), talk_piece(0, 10, into, 2)};
@@ -220,20 +220,20 @@ static uint64_t after_sequence(enum rule broken, bool after_own_pushes)
     return sequence;
 }
 
-static void a_pull_waits_for_its_own_last_push_on_that_ps(void **state)
+TEST(a_pull_waits_for_its_own_last_push_on_that_ps)
 {
     assert_int_equal(after_sequence(RULE_COUNT, true), 1);
     assert_int_equal(after_sequence(RULE_COUNT, false), 0);
 }
 
-static void without_after_sequence_per_ps_it_waits_for_the_last_push_anywhere(void **state)
+TEST(without_after_sequence_per_ps_it_waits_for_the_last_push_anywhere)
 {
     assert_int_equal(after_sequence(RULE_after_sequence_per_ps, true), 2);
 }
 
-static void a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them(void **state)
+TALK_TEST(a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them)
 {
-    struct talk *const talk = talk_join_member(*state, 2);
+    talk_join_member(talk, 2);
 
     talk_hello(talk, 0);
     talk_greet(talk, 0);
@@ -254,9 +254,9 @@ static void a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them(void **
 
 /* ---- what goes wrong */
 
-static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **state)
+TALK_TEST(a_pull_whose_view_ended_is_asked_for_again_from_the_start)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     char into[5] = "....";
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 2), talk_piece(0, 12, into + 2, 2)};
@@ -280,8 +280,7 @@ static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **sta
     assert_int_equal(talk_find(talk, SESSION_EFFECT_PULLED)->error.status, SUMAC_OK);
 }
 
-static void
-a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte(void **state)
+TEST(a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte)
 {
     struct talk talk;
 
@@ -302,9 +301,9 @@ a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte(vo
     talk_close(&talk);
 }
 
-static void a_view_that_ends_every_time_ends_the_pull(void **state)
+TALK_TEST(a_view_that_ends_every_time_ends_the_pull)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     uint8_t into[4];
 
     pull_piece(talk, talk_piece(0, 10, into, 4));
@@ -318,9 +317,9 @@ static void a_view_that_ends_every_time_ends_the_pull(void **state)
     assert_int_equal(talk_find(talk, SESSION_EFFECT_PULLED)->error.status, SUMAC_ABORTED);
 }
 
-static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
+TALK_TEST(a_pull_is_asked_for_again_on_the_next_stream)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     char into[5] = "....";
     const struct session_piece pieces[] = {
         talk_piece(0, 10, into, 2), talk_piece(0, 12, into + 2, 2)};
@@ -348,9 +347,9 @@ static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
     assert_non_null(talk_find(talk, SESSION_EFFECT_PULLED));
 }
 
-static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
+TALK_TEST(an_idle_pull_stream_that_breaks_is_left_alone)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     uint8_t into[4];
 
     pull_piece(talk, talk_piece(0, 10, into, 4));
@@ -370,7 +369,7 @@ static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
 }
 
 /* Of two pulls one was sent. */
-static void a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_under_way(void **state)
+TEST(a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_under_way)
 {
     static const struct sumac_error ends[] = {
         {SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a pull without a number"},
@@ -408,9 +407,9 @@ static void a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_und
 }
 
 /* gRPC itself is short of memory, or the ps has too many calls: the same may come to something. */
-static void one_that_grpc_ends_for_want_of_room_is_opened_again(void **state)
+TALK_TEST(one_that_grpc_ends_for_want_of_room_is_opened_again)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const struct sumac_error end = {.status = SUMAC_RESOURCE_EXHAUSTED, .text = "too many calls"};
     uint8_t into[4];
 
@@ -424,9 +423,9 @@ static void one_that_grpc_ends_for_want_of_room_is_opened_again(void **state)
     assert_non_null(talk_find(talk, SESSION_EFFECT_OPEN_STREAM));
 }
 
-static void a_pull_that_is_not_answered_times_out_and_names_the_ps(void **state)
+TALK_TEST(a_pull_that_is_not_answered_times_out_and_names_the_ps)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(1, 11, into, 4);
 
@@ -448,9 +447,9 @@ static void a_pull_that_is_not_answered_times_out_and_names_the_ps(void **state)
     assert_true(asked(talk)->cancel);
 }
 
-static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **state)
+TALK_TEST(a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_tick_after(talk, 1000);
     uint8_t into[4];
@@ -477,9 +476,9 @@ static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **s
 static const struct sumac_error busy = {
     SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY, "too many streams are open"};
 
-static void a_pull_that_times_out_says_why_its_stream_ended(void **state)
+TALK_TEST(a_pull_that_times_out_says_why_its_stream_ended)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     struct session_trouble trouble;
     uint8_t into[4];
     const struct session_piece piece = talk_piece(1, 11, into, 4);
@@ -503,9 +502,9 @@ static void a_pull_that_times_out_says_why_its_stream_ended(void **state)
         strstr(pulled->error.text, "; its pull stream ended 1.25 s ago: too many streams are"));
 }
 
-static void an_answer_to_a_pull_is_the_end_of_its_streams_trouble(void **state)
+TALK_TEST(an_answer_to_a_pull_is_the_end_of_its_streams_trouble)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct session_trouble trouble;
     char into[5] = "....";
     const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
@@ -520,7 +519,7 @@ static void an_answer_to_a_pull_is_the_end_of_its_streams_trouble(void **state)
 }
 
 /* Push 1 has a part on either ps; the pull is asked for on ps 0. */
-static void a_pull_that_waited_for_a_push_says_why_the_push_streams_ended(void **state)
+TEST(a_pull_that_waited_for_a_push_says_why_the_push_streams_ended)
 {
     for (uint32_t ps = 0; ps < 2; ps++) {
         struct talk talk;
@@ -550,9 +549,9 @@ static void a_pull_that_waited_for_a_push_says_why_the_push_streams_ended(void *
     }
 }
 
-static void what_a_ps_refuses_ends_the_pull(void **state)
+TALK_TEST(what_a_ps_refuses_ends_the_pull)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     uint8_t into[4];
 
     pull_piece(talk, talk_piece(0, 10, into, 4));
@@ -565,9 +564,9 @@ static void what_a_ps_refuses_ends_the_pull(void **state)
     assert_string_equal(pulled->error.text, "ps 0: the pull ended");
 }
 
-static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
+TALK_TEST(an_answer_beyond_what_was_asked_touches_no_memory)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     char into[5] = "....";
     const struct answer wrong[] = {
         {.shard = 10, .data = "abcd", .bytes = 4, .last = true}, /* too long */
@@ -597,9 +596,9 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
 
 /* In the second message, which is no longer than what was asked for, and longer than what is left
  * of it. */
-static void nor_does_one_that_goes_on_beyond_it(void **state)
+TALK_TEST(nor_does_one_that_goes_on_beyond_it)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     char into[7] = "......";
     const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
 
@@ -619,9 +618,9 @@ static void nor_does_one_that_goes_on_beyond_it(void **state)
     assert_string_equal(into, "ab....");
 }
 
-static void a_cancelled_pull_writes_no_more(void **state)
+TALK_TEST(a_cancelled_pull_writes_no_more)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     char into[5] = "....";
     const uint64_t request = ask_for(talk, talk_piece(0, 10, into, 4));
 
@@ -637,9 +636,8 @@ static void a_cancelled_pull_writes_no_more(void **state)
 
 /* ---- a reader */
 
-static void a_reader_has_no_session_and_pulls_all_the_same(void **state)
+TALK_TEST(a_reader_has_no_session_and_pulls_all_the_same)
 {
-    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .ps_addresses = talk_addresses, .ps_count = 1};
 
@@ -662,38 +660,4 @@ static void a_reader_has_no_session_and_pulls_all_the_same(void **state)
     const struct session_effect *pushed = talk_find(talk, SESSION_EFFECT_PUSHED);
     assert_int_equal(pushed->error.status, SUMAC_FAILED_PRECONDITION);
     assert_string_equal(pushed->error.text, "a reader has no session to push with; join instead");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(the_first_pull_opens_a_stream_and_its_message_has_the_hello),
-        talk_test(no_more_pulls_are_asked_for_than_the_ps_takes),
-        talk_test(chunks_land_in_the_callers_memory_in_their_order),
-        talk_test(a_pull_over_two_ps_is_over_when_both_have_answered),
-        cmocka_unit_test(a_pull_waits_for_its_own_last_push_on_that_ps),
-        cmocka_unit_test(without_after_sequence_per_ps_it_waits_for_the_last_push_anywhere),
-        talk_test(a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them),
-        talk_test(a_pull_whose_view_ended_is_asked_for_again_from_the_start),
-        cmocka_unit_test(
-            a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte),
-        talk_test(a_view_that_ends_every_time_ends_the_pull),
-        talk_test(a_pull_is_asked_for_again_on_the_next_stream),
-        talk_test(an_idle_pull_stream_that_breaks_is_left_alone),
-        cmocka_unit_test(
-            a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_under_way),
-        talk_test(one_that_grpc_ends_for_want_of_room_is_opened_again),
-        talk_test(a_pull_that_is_not_answered_times_out_and_names_the_ps),
-        talk_test(a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up),
-        talk_test(a_pull_that_times_out_says_why_its_stream_ended),
-        talk_test(an_answer_to_a_pull_is_the_end_of_its_streams_trouble),
-        cmocka_unit_test(a_pull_that_waited_for_a_push_says_why_the_push_streams_ended),
-        talk_test(what_a_ps_refuses_ends_the_pull),
-        talk_test(an_answer_beyond_what_was_asked_touches_no_memory),
-        talk_test(nor_does_one_that_goes_on_beyond_it),
-        talk_test(a_cancelled_pull_writes_no_more),
-        talk_test(a_reader_has_no_session_and_pulls_all_the_same),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,9 @@
 
 /* ---- sending */
 
-static void a_small_push_to_one_ps_goes_out_in_the_same_step_with_its_own_commit(void **state)
+TALK_TEST(a_small_push_to_one_ps_goes_out_in_the_same_step_with_its_own_commit)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint8_t data[8];
     struct session_piece piece = talk_piece(1, 11, data, sizeof data);
 
@@ -35,9 +35,9 @@ static void a_small_push_to_one_ps_goes_out_in_the_same_step_with_its_own_commit
     assert_int_equal(talk_sent(talk, 1)->payload[0].token, 70);
 }
 
-static void a_push_is_over_when_its_ps_is_done_and_has_the_versions_of_its_pieces(void **state)
+TALK_TEST(a_push_is_over_when_its_ps_is_done_and_has_the_versions_of_its_pieces)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     uint8_t data[8];
     const struct session_piece pieces[] = {
         talk_piece(0, 10, data, 4), talk_piece(0, 12, data, 4), talk_piece(0, 10, data + 4, 4)};
@@ -67,9 +67,9 @@ static void a_push_is_over_when_its_ps_is_done_and_has_the_versions_of_its_piece
     assert_null(talk_find(talk, SESSION_EFFECT_SEND_PUSH)); /* nothing is left to be said */
 }
 
-static void small_pushes_that_wait_for_a_stream_go_out_together(void **state)
+TALK_TEST(small_pushes_that_wait_for_a_stream_go_out_together)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_to(talk, 1, 1); /* given: the stream takes the first */
     talk_push_to(talk, 2, 1);
@@ -88,9 +88,9 @@ static void small_pushes_that_wait_for_a_stream_go_out_together(void **state)
 
 /* A fifth small message waits until the first one's last part has its answer: what gathers
  * meanwhile goes together. */
-static void small_pushes_gather_while_four_messages_of_them_are_under_way(void **state)
+TALK_TEST(small_pushes_gather_while_four_messages_of_them_are_under_way)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (uint64_t push = 1; push <= 4; push++) { /* given */
         talk_push_to(talk, push, 1);
@@ -110,9 +110,8 @@ static void small_pushes_gather_while_four_messages_of_them_are_under_way(void *
     assert_int_equal(request->parts[1]->sequence, 6);
 }
 
-static void a_large_part_goes_out_in_chunks_of_whole_elements(void **state)
+TALK_TEST(a_large_part_goes_out_in_chunks_of_whole_elements)
 {
-    struct talk *const talk = *state;
     struct session_config config = talk_member(1);
 
     config.chunk_bytes = 100; /* 64 are whole elements of every type */
@@ -137,9 +136,9 @@ static void a_large_part_goes_out_in_chunks_of_whole_elements(void **state)
     assert_ptr_equal(talk_sent(talk, 0)->payload[0].bytes.data, data + 128);
 }
 
-static void a_message_has_no_more_pieces_than_its_bound(void **state)
+TALK_TEST(a_message_has_no_more_pieces_than_its_bound)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     static struct session_piece pieces[WIRE_PUSH_PIECES_MAX + 1];
     static uint8_t data[1];
 
@@ -155,9 +154,9 @@ static void a_message_has_no_more_pieces_than_its_bound(void **state)
     assert_true(talk_request(talk, 0)->parts[0]->last);
 }
 
-static void previous_is_the_last_push_with_a_part_on_the_same_ps(void **state)
+TALK_TEST(previous_is_the_last_push_with_a_part_on_the_same_ps)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 1); /* given: 1 to ps 0, 2 to ps 1 */
     talk_push_to(talk, 2, 2);
@@ -171,9 +170,9 @@ static void previous_is_the_last_push_with_a_part_on_the_same_ps(void **state)
 
 /* ---- eager pushes and commits */
 
-static void a_push_behind_one_on_another_ps_is_not_eager_until_that_is_committed(void **state)
+TALK_TEST(a_push_behind_one_on_another_ps_is_not_eager_until_that_is_committed)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 1); /* given: on ps 0, not answered */
 
@@ -190,9 +189,9 @@ static void a_push_behind_one_on_another_ps_is_not_eager_until_that_is_committed
     assert_true(talk_request(talk, 1)->parts[0]->eager);
 }
 
-static void staged_everywhere_is_not_enough_for_a_later_push_to_be_eager(void **state)
+TALK_TEST(staged_everywhere_is_not_enough_for_a_later_push_to_be_eager)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 1); /* given: 1 on ps 0 is not staged, 2 on ps 1 is */
     talk_push_to(talk, 2, 2);
@@ -204,9 +203,9 @@ static void staged_everywhere_is_not_enough_for_a_later_push_to_be_eager(void **
     assert_false(talk_request(talk, 0)->parts[0]->eager);
 }
 
-static void a_push_over_two_ps_is_committed_when_both_have_staged_it(void **state)
+TALK_TEST(a_push_over_two_ps_is_committed_when_both_have_staged_it)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     assert_false(talk_request(talk, 0)->parts[0]->eager);
@@ -229,9 +228,9 @@ static void a_push_over_two_ps_is_committed_when_both_have_staged_it(void **stat
     assert_non_null(talk_find(talk, SESSION_EFFECT_PUSHED));
 }
 
-static void a_commit_rides_on_the_next_part(void **state)
+TALK_TEST(a_commit_rides_on_the_next_part)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_to(talk, 1, 3);
     talk_push_to(talk, 2, 3); /* given: both streams are busy with push 1 */
@@ -244,9 +243,9 @@ static void a_commit_rides_on_the_next_part(void **state)
     assert_int_equal(talk_request(talk, 0)->commit->commit_through, 1);
 }
 
-static void the_commit_stops_before_a_push_that_is_not_staged_everywhere(void **state)
+TALK_TEST(the_commit_stops_before_a_push_that_is_not_staged_everywhere)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 1, 3);
     talk_push_to(talk, 2, 3);
@@ -260,9 +259,9 @@ static void the_commit_stops_before_a_push_that_is_not_staged_everywhere(void **
     assert_int_equal(talk_state(talk).commit_through, 2);
 }
 
-static void the_clock_is_said_to_every_ps_when_the_step_is_committed(void **state)
+TALK_TEST(the_clock_is_said_to_every_ps_when_the_step_is_committed)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint8_t data[8];
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
@@ -279,9 +278,9 @@ static void the_clock_is_said_to_every_ps_when_the_step_is_committed(void **stat
     assert_int_equal(talk_request(talk, 0)->commit->clock, 1);
 }
 
-static void a_step_of_two_ps_counts_once_when_both_have_staged_it(void **state)
+TALK_TEST(a_step_of_two_ps_counts_once_when_both_have_staged_it)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint8_t data[16] = {0};
     const struct session_piece pieces[] = {
         talk_piece(0, 10, data, 8), talk_piece(1, 11, data + 8, 8)};
@@ -300,9 +299,9 @@ static void a_step_of_two_ps_counts_once_when_both_have_staged_it(void **state)
     assert_int_equal(talk_state(talk).clock, 1);
 }
 
-static void a_step_without_pieces_counts(void **state)
+TALK_TEST(a_step_without_pieces_counts)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct session_push push = {.token = 1, .finishes_step = true};
 
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
@@ -312,9 +311,9 @@ static void a_step_without_pieces_counts(void **state)
 
 /* ---- refusals */
 
-static void a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal(void **state)
+TALK_TEST(a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 1, 3);
 
@@ -334,9 +333,9 @@ static void a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal(v
         pushed->error.text, "ps 1: W1 is not finite (expected finite values, given nan)");
 }
 
-static void a_refusal_that_says_no_status_is_one(void **state)
+TALK_TEST(a_refusal_that_says_no_status_is_one)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     wire_refused refused = WIRE_REFUSED_INIT;
 
     talk_push_out(talk, 1, 1);
@@ -355,9 +354,9 @@ static void a_refusal_that_says_no_status_is_one(void **state)
     assert_string_equal(pushed->error.text, "ps 0: W1 is not finite");
 }
 
-static void done_says_voided_when_the_refusal_was_lost(void **state)
+TALK_TEST(done_says_voided_when_the_refusal_was_lost)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_to(talk, 1, 1);
 
@@ -367,9 +366,9 @@ static void done_says_voided_when_the_refusal_was_lost(void **state)
     assert_int_equal(pushed->error.status, SUMAC_ABORTED);
 }
 
-static void voided_pushes_are_named_no_more_once_they_are_done(void **state)
+TALK_TEST(voided_pushes_are_named_no_more_once_they_are_done)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (uint64_t n = 1; n <= 3000; n++) {
         talk_push_to(talk, n, 1);
@@ -386,9 +385,9 @@ static void voided_pushes_are_named_no_more_once_they_are_done(void **state)
 
 /* ---- the grant of staging */
 
-static void no_part_is_sent_before_the_greeting(void **state)
+TALK_TEST(no_part_is_sent_before_the_greeting)
 {
-    struct talk *const talk = talk_join_member(*state, 1);
+    talk_join_member(talk, 1);
 
     talk_hello(talk, 0);
 
@@ -399,9 +398,9 @@ static void no_part_is_sent_before_the_greeting(void **state)
     assert_int_equal(talk_request(talk, 0)->n_parts, 1);
 }
 
-static void a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent(void **state)
+TALK_TEST(a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     static uint8_t data[GRANT + 1];
     const struct session_piece pieces[] = {
         talk_piece(0, 10, data, 8), talk_piece(1, 11, data, GRANT + 1)};
@@ -423,9 +422,9 @@ static void a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent(vo
     assert_int_equal(talk_request(talk, 0)->parts[0]->sequence, 1);
 }
 
-static void what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greeted(void **state)
+TALK_TEST(what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greeted)
 {
-    struct talk *const talk = talk_found(*state, 2);
+    talk_found(talk, 2);
 
     assert_false(session_room(talk->session, 0, 8, 1).known);
     talk_joined(talk, 2);
@@ -446,9 +445,9 @@ static void what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greete
 
 /* The one ps is greeted, the other not: whether the part for that one is too large is not known
  * yet. */
-static void a_push_waits_whole_until_the_grants_of_all_its_ps_are_known(void **state)
+TALK_TEST(a_push_waits_whole_until_the_grants_of_all_its_ps_are_known)
 {
-    struct talk *const talk = talk_join_member(*state, 2);
+    talk_join_member(talk, 2);
 
     talk_hello(talk, 0);
     talk_greet(talk, 0);
@@ -468,9 +467,9 @@ static void a_push_waits_whole_until_the_grants_of_all_its_ps_are_known(void **s
 }
 
 /* Of thousands of pieces without a byte: as a ps counts them. */
-static void what_has_no_bytes_takes_of_the_grant_too(void **state)
+TALK_TEST(what_has_no_bytes_takes_of_the_grant_too)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     enum { many = (GRANT - 1024) / 192 };
     static struct session_piece pieces[many + 1];
@@ -491,9 +490,9 @@ static void what_has_no_bytes_takes_of_the_grant_too(void **state)
     assert_null(talk_sent(talk, 0));
 }
 
-static void parts_beyond_the_grant_wait_until_others_are_done(void **state)
+TALK_TEST(parts_beyond_the_grant_wait_until_others_are_done)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     static uint8_t data[GRANT];
 
     /* with what it takes beside: 2000 are left */
@@ -516,9 +515,9 @@ static void parts_beyond_the_grant_wait_until_others_are_done(void **state)
     assert_int_equal(talk_request(talk, 0)->parts[0]->sequence, 3);
 }
 
-static void the_next_push_after_a_thousand_in_flight_is_refused(void **state)
+TALK_TEST(the_next_push_after_a_thousand_in_flight_is_refused)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (uint64_t n = 1; n <= SESSION_PUSHES_IN_FLIGHT_MAX; n++) {
         talk_push_to(talk, n, 1);
@@ -537,9 +536,9 @@ static void the_next_push_after_a_thousand_in_flight_is_refused(void **state)
 
 /* ---- room */
 
-static void staged_in_a_round_that_nothing_was_sent_in_does_not_count(void **state)
+TALK_TEST(staged_in_a_round_that_nothing_was_sent_in_does_not_count)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     wire_staged staged = WIRE_STAGED_INIT, *list[] = {&staged};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
@@ -569,7 +568,7 @@ static struct talk open_without(enum rule rule, uint32_t ps_count)
     return talk;
 }
 
-static void without_eager_only_when_alone_any_push_to_one_ps_is_eager(void **state)
+TEST(without_eager_only_when_alone_any_push_to_one_ps_is_eager)
 {
     struct talk talk = open_without(RULE_eager_only_when_alone, 2);
 
@@ -581,7 +580,7 @@ static void without_eager_only_when_alone_any_push_to_one_ps_is_eager(void **sta
     talk_close(&talk);
 }
 
-static void without_commit_when_staged_everywhere_one_ps_is_enough(void **state)
+TEST(without_commit_when_staged_everywhere_one_ps_is_enough)
 {
     struct talk talk = open_without(RULE_commit_when_staged_everywhere, 2);
 
@@ -593,7 +592,7 @@ static void without_commit_when_staged_everywhere_one_ps_is_enough(void **state)
     talk_close(&talk);
 }
 
-static void without_generation_an_older_stream_counts(void **state)
+TEST(without_generation_an_older_stream_counts)
 {
     struct talk talk = open_without(RULE_generation, 1);
 
@@ -608,7 +607,7 @@ static void without_generation_an_older_stream_counts(void **state)
     talk_close(&talk);
 }
 
-static void without_acked_through_what_was_not_heard_is_said_to_be(void **state)
+TEST(without_acked_through_what_was_not_heard_is_said_to_be)
 {
     struct talk talk = open_without(RULE_acked_through, 1);
 
@@ -618,9 +617,9 @@ static void without_acked_through_what_was_not_heard_is_said_to_be(void **state)
     talk_close(&talk);
 }
 
-static void a_push_says_what_it_stands_for_and_what_it_may_have(void **state)
+TALK_TEST(a_push_says_what_it_stands_for_and_what_it_may_have)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     uint8_t data[8] = {0};
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
@@ -632,44 +631,4 @@ static void a_push_says_what_it_stands_for_and_what_it_may_have(void **state)
     assert_true(part->first);
     assert_number_equal(part->weight, 2.5);
     assert_true(part->allow_non_finite);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_small_push_to_one_ps_goes_out_in_the_same_step_with_its_own_commit),
-        talk_test(a_push_is_over_when_its_ps_is_done_and_has_the_versions_of_its_pieces),
-        talk_test(small_pushes_that_wait_for_a_stream_go_out_together),
-        talk_test(small_pushes_gather_while_four_messages_of_them_are_under_way),
-        talk_test(a_large_part_goes_out_in_chunks_of_whole_elements),
-        talk_test(a_message_has_no_more_pieces_than_its_bound),
-        talk_test(previous_is_the_last_push_with_a_part_on_the_same_ps),
-        talk_test(a_push_behind_one_on_another_ps_is_not_eager_until_that_is_committed),
-        talk_test(staged_everywhere_is_not_enough_for_a_later_push_to_be_eager),
-        talk_test(a_push_over_two_ps_is_committed_when_both_have_staged_it),
-        talk_test(a_commit_rides_on_the_next_part),
-        talk_test(the_commit_stops_before_a_push_that_is_not_staged_everywhere),
-        talk_test(the_clock_is_said_to_every_ps_when_the_step_is_committed),
-        talk_test(a_step_without_pieces_counts),
-        talk_test(a_step_of_two_ps_counts_once_when_both_have_staged_it),
-        talk_test(a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal),
-        talk_test(a_refusal_that_says_no_status_is_one),
-        talk_test(done_says_voided_when_the_refusal_was_lost),
-        talk_test(voided_pushes_are_named_no_more_once_they_are_done),
-        talk_test(no_part_is_sent_before_the_greeting),
-        talk_test(a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent),
-        talk_test(what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greeted),
-        talk_test(a_push_waits_whole_until_the_grants_of_all_its_ps_are_known),
-        talk_test(what_has_no_bytes_takes_of_the_grant_too),
-        talk_test(parts_beyond_the_grant_wait_until_others_are_done),
-        talk_test(the_next_push_after_a_thousand_in_flight_is_refused),
-        talk_test(staged_in_a_round_that_nothing_was_sent_in_does_not_count),
-        cmocka_unit_test(without_eager_only_when_alone_any_push_to_one_ps_is_eager),
-        cmocka_unit_test(without_commit_when_staged_everywhere_one_ps_is_enough),
-        cmocka_unit_test(without_generation_an_older_stream_counts),
-        cmocka_unit_test(without_acked_through_what_was_not_heard_is_said_to_be),
-        talk_test(a_push_says_what_it_stands_for_and_what_it_may_have),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,8 @@
 #include "state.h"
 #include "session_talk.h"
 
-static void each_fact_is_its_own(void **state)
+TALK_TEST(each_fact_is_its_own)
 {
-    struct talk *const talk = *state;
     const struct session_config config = talk_member(2);
 
     talk_config(talk, &config);
@@ -59,10 +58,8 @@ static void each_fact_is_its_own(void **state)
     assert_int_equal(facts.ps_count, 2); /* those that are configured, before the join */
 }
 
-static void a_session_is_joined_from_its_join_to_its_end(void **state)
+TALK_TEST(a_session_is_joined_from_its_join_to_its_end)
 {
-    struct talk *const talk = *state;
-
     static const struct {
         enum phase phase;
         bool joined, ended;
@@ -84,9 +81,8 @@ static void a_session_is_joined_from_its_join_to_its_end(void **state)
     }
 }
 
-static void a_join_that_takes_a_place_says_whose(void **state)
+TALK_TEST(a_join_that_takes_a_place_says_whose)
 {
-    struct talk *const talk = *state;
     const struct session_config config = talk_member(1);
     wire_replaced replaced = WIRE_REPLACED_INIT;
 
@@ -106,7 +102,7 @@ static void a_join_that_takes_a_place_says_whose(void **state)
     assert_true(said.alive);
 }
 
-static void a_session_has_1_to_256_ps(void **state)
+TEST(a_session_has_1_to_256_ps)
 {
     static const struct {
         uint32_t count;
@@ -125,16 +121,4 @@ static void a_session_has_1_to_256_ps(void **state)
         assert_int_equal(session != NULL, rows[i].fits);
         session_destroy(session);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(each_fact_is_its_own),
-        talk_test(a_session_is_joined_from_its_join_to_its_end),
-        talk_test(a_join_that_takes_a_place_says_whose),
-        cmocka_unit_test(a_session_has_1_to_256_ps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

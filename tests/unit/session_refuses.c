@@ -46,7 +46,7 @@ static void assert_refused(
     assert_string_equal(error->text, text);
 }
 
-static void what_names_a_ps_that_there_is_not_is_refused(void **state)
+TEST(what_names_a_ps_that_there_is_not_is_refused)
 {
     static const struct {
         enum begun what;
@@ -69,10 +69,8 @@ static void what_names_a_ps_that_there_is_not_is_refused(void **state)
     }
 }
 
-static void before_the_session_is_open_nothing_begins(void **state)
+TALK_TEST(before_the_session_is_open_nothing_begins)
 {
-    struct talk *const talk = *state;
-
     static const struct {
         enum begun what;
         enum sumac_reason reason;
@@ -96,9 +94,9 @@ static void before_the_session_is_open_nothing_begins(void **state)
         assert_null(begin(talk, rows[i].what, 0));
 }
 
-static void what_begins_when_the_session_is_over_ends_as_it_did(void **state)
+TALK_TEST(what_begins_when_the_session_is_over_ends_as_it_did)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const char *text = "ps 0 closed this session at push 0; start this process again";
 
     talk_closed(talk, 0, true, 0, 0);
@@ -109,9 +107,9 @@ static void what_begins_when_the_session_is_over_ends_as_it_did(void **state)
 }
 
 /* The session is not over: what its other ps still answer counts. */
-static void when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins(void **state)
+TALK_TEST(when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct sumac_error exits = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "SIGTERM"};
 
@@ -130,9 +128,9 @@ static void when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins(void **sta
     }
 }
 
-static void a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused(void **state)
+TALK_TEST(a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     static struct session_piece pieces[WIRE_PULL_PIECES_MAX + 2];
     static uint8_t data[1];
 
@@ -152,9 +150,9 @@ static void a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused(void **sta
     assert_null(talk_find(talk, SESSION_EFFECT_PULLED));
 }
 
-static void so_many_pulls_are_in_flight_and_no_more(void **state)
+TALK_TEST(so_many_pulls_are_in_flight_and_no_more)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     for (int i = 0; i < SESSION_PULLS_IN_FLIGHT_MAX; i++)
         assert_null(begin(talk, A_PULL, 0));
@@ -180,9 +178,8 @@ static void greet_of(struct talk *talk, uint32_t ps, wire_greeting greeting)
 
 /* Its address is that of another run. A ps that was known, and is of another cluster now, was
  * restarted: that is another end. */
-static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void **state)
+TALK_TEST(a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one)
 {
-    struct talk *const talk = *state;
     const struct session_config config = talk_member(2);
     uint64_t incarnations[] = {100, 101}; /* ps 0 alone has heard from ps 1 */
 
@@ -217,9 +214,9 @@ static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void 
 }
 
 /* Members that come and go are counted by ps 0, and a greeting may be older than another's. */
-static void a_greeting_tells_the_membership_when_it_is_newer(void **state)
+TALK_TEST(a_greeting_tells_the_membership_when_it_is_newer)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     static const struct {
         uint64_t said, known;
@@ -241,9 +238,8 @@ static void a_greeting_tells_the_membership_when_it_is_newer(void **state)
 }
 
 /* It pulls from a ps that was there before the cluster was known. */
-static void a_reader_learns_cluster_and_epoch_by_a_greeting(void **state)
+TALK_TEST(a_reader_learns_cluster_and_epoch_by_a_greeting)
 {
-    struct talk *const talk = *state;
     const struct session_config config = {
         .reader = true, .any_ps = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 1};
     wire_list_reply nobodys = WIRE_LIST_REPLY_INIT;
@@ -268,21 +264,4 @@ static void a_reader_learns_cluster_and_epoch_by_a_greeting(void **state)
     }
 
     assert_int_equal(talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_names_a_ps_that_there_is_not_is_refused),
-        talk_test(before_the_session_is_open_nothing_begins),
-        talk_test(what_begins_when_the_session_is_over_ends_as_it_did),
-        talk_test(when_a_ps_was_terminated_neither_a_push_nor_a_pull_begins),
-        talk_test(a_pull_of_more_pieces_of_one_ps_than_its_bound_is_refused),
-        talk_test(so_many_pulls_are_in_flight_and_no_more),
-        talk_test(a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one),
-        talk_test(a_greeting_tells_the_membership_when_it_is_newer),
-        talk_test(a_reader_learns_cluster_and_epoch_by_a_greeting),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,9 +77,9 @@ static void assert_elements(const wire_push_request *request, uint64_t sequence,
     assert_int_equal(request->parts[0]->pieces[0]->bytes, LARGE_BYTES);
 }
 
-static void a_part_above_the_floor_asks_and_comes_when_it_is_wanted(void **state)
+TALK_TEST(a_part_above_the_floor_asks_and_comes_when_it_is_wanted)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
 
     push_large(talk, 1, false); /* when */
@@ -93,9 +93,9 @@ static void a_part_above_the_floor_asks_and_comes_when_it_is_wanted(void **state
     assert_null(talk_request(talk, 0));
 }
 
-static void small_parts_go_beside_one_that_waits_for_room(void **state)
+TALK_TEST(small_parts_go_beside_one_that_waits_for_room)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
 
     push_large(talk, 1, false);
     talk_writable(talk, 0);
@@ -107,9 +107,9 @@ static void small_parts_go_beside_one_that_waits_for_room(void **state)
     assert_int_equal(talk_request(talk, 0)->parts[0]->n_pieces, 1);
 }
 
-static void large_parts_ask_one_after_the_other(void **state)
+TALK_TEST(large_parts_ask_one_after_the_other)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
 
     push_large(talk, 1, false);
@@ -126,9 +126,9 @@ static void large_parts_ask_one_after_the_other(void **state)
     assert_int_equal(request->parts[1]->n_pieces, 0);
 }
 
-static void a_large_part_comes_when_it_is_wanted_before_what_went_out_earlier_is_done(void **state)
+TALK_TEST(a_large_part_comes_when_it_is_wanted_before_what_went_out_earlier_is_done)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
 
     talk_push_out(talk, 1, 1);
@@ -141,9 +141,9 @@ static void a_large_part_comes_when_it_is_wanted_before_what_went_out_earlier_is
 }
 
 /* The ps had it from a stream that broke before it said so. */
-static void a_large_part_that_the_ps_has_already_lets_the_next_one_ask(void **state)
+TALK_TEST(a_large_part_that_the_ps_has_already_lets_the_next_one_ask)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
 
     push_large(talk, 1, true);
@@ -156,9 +156,8 @@ static void a_large_part_that_the_ps_has_already_lets_the_next_one_ask(void **st
     assert_asks(talk_request(talk, 0), 2);
 }
 
-static void a_part_that_counts_already_asks_again_on_the_next_stream(void **state)
+TALK_TEST(a_part_that_counts_already_asks_again_on_the_next_stream)
 {
-    struct talk *const talk = *state;
     wire_limits limits = WIRE_LIMITS_INIT;
 
     limits.parts_in_flight_max = 1;
@@ -173,9 +172,8 @@ static void a_part_that_counts_already_asks_again_on_the_next_stream(void **stat
 }
 
 /* The ps refuses the part before it, after some of its chunks. */
-static void a_large_part_comes_from_its_first_element_behind_one_that_was_cut_short(void **state)
+TALK_TEST(a_large_part_comes_from_its_first_element_behind_one_that_was_cut_short)
 {
-    struct talk *const talk = *state;
     struct said said;
     struct session_config config = talk_member(2);
     const struct session_piece piece = talk_piece(0, 12, data, 640);
@@ -197,9 +195,9 @@ static void a_large_part_comes_from_its_first_element_behind_one_that_was_cut_sh
     assert_int_equal(request->parts[1]->pieces[0]->offset_bytes, 0);
 }
 
-static void a_part_that_is_not_staged_does_not_give_way(void **state)
+TALK_TEST(a_part_that_is_not_staged_does_not_give_way)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
 
     push_large(talk, 1, false);
@@ -212,9 +210,8 @@ static void a_part_that_is_not_staged_does_not_give_way(void **state)
     assert_elements(talk_request(talk, 0), 1, 0);
 }
 
-static void a_part_above_what_a_part_may_take_says_how_much_that_is(void **state)
+TALK_TEST(a_part_above_what_a_part_may_take_says_how_much_that_is)
 {
-    struct talk *const talk = *state;
     static uint8_t more[POOL_BYTES];
     const struct session_piece piece = talk_piece(0, 10, more, sizeof more);
 
@@ -242,9 +239,9 @@ static struct talk *open_staged(struct talk *talk)
     return talk;
 }
 
-static void a_staged_part_gives_way_and_comes_again(void **state)
+TALK_TEST(a_staged_part_gives_way_and_comes_again)
 {
-    struct talk *const talk = open_staged(*state);
+    open_staged(talk);
     struct said said;
 
     talk_answer(talk, 0, say_give_way(&said, 1, 0)); /* when */
@@ -267,9 +264,9 @@ static void a_staged_part_gives_way_and_comes_again(void **state)
 }
 
 /* Push 2 is staged on ps 0 and refused on ps 1, and is not committed, as push 1 is not. */
-static void a_staged_part_of_a_refused_push_gives_way(void **state)
+TALK_TEST(a_staged_part_of_a_refused_push_gives_way)
 {
-    struct talk *const talk = open_two(*state); /* given */
+    open_two(talk); /* given */
     struct said said;
 
     talk_push_out(talk, 1, 2);
@@ -292,9 +289,9 @@ static void a_staged_part_of_a_refused_push_gives_way(void **state)
     assert_int_equal(request->withdraws[0]->sequence, 2);
 }
 
-static void what_is_committed_is_not_withdrawn(void **state)
+TALK_TEST(what_is_committed_is_not_withdrawn)
 {
-    struct talk *const talk = open_staged(*state);
+    open_staged(talk);
     struct said said;
 
     talk_staged(talk, 1, 1);
@@ -306,9 +303,9 @@ static void what_is_committed_is_not_withdrawn(void **state)
     assert_null(talk_request(talk, 0));
 }
 
-static void a_withdraw_that_was_lost_is_said_again_on_the_next_stream(void **state)
+TALK_TEST(a_withdraw_that_was_lost_is_said_again_on_the_next_stream)
 {
-    struct talk *const talk = open_staged(*state);
+    open_staged(talk);
     struct said said;
 
     talk_answer(talk, 0, say_give_way(&said, 1, 0));
@@ -325,9 +322,9 @@ static void a_withdraw_that_was_lost_is_said_again_on_the_next_stream(void **sta
     assert_int_equal(request->parts[0]->resend, 1);
 }
 
-static void a_wait_for_room_says_who_holds_it(void **state)
+TALK_TEST(a_wait_for_room_says_who_holds_it)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
     wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
@@ -348,9 +345,9 @@ static void a_wait_for_room_says_who_holds_it(void **state)
 }
 
 /* The next stream asks for room anew, and the elements go out once more. */
-static void a_part_whose_stream_broke_is_sent_again(void **state)
+TALK_TEST(a_part_whose_stream_broke_is_sent_again)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
 
     push_large(talk, 1, false);
@@ -370,9 +367,9 @@ static void a_part_whose_stream_broke_is_sent_again(void **state)
     assert_elements(talk_request(talk, 0), 1, 0);
 }
 
-static void a_wait_for_room_ends_with_its_stream(void **state)
+TALK_TEST(a_wait_for_room_ends_with_its_stream)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
@@ -393,9 +390,8 @@ static void a_wait_for_room_ends_with_its_stream(void **state)
 }
 
 /* The part goes out in chunks. The ps says RESEND again after the first chunk. */
-static void a_part_that_is_on_its_way_is_not_begun_again(void **state)
+TALK_TEST(a_part_that_is_on_its_way_is_not_begun_again)
 {
-    struct talk *const talk = *state;
     struct said said;
     struct session_config config = talk_member(2);
     const wire_push_request *request = NULL;
@@ -423,9 +419,9 @@ static void a_part_that_is_on_its_way_is_not_begun_again(void **state)
 }
 
 /* The ps voided the part before the withdrawal went out. */
-static void the_withdrawal_of_a_part_that_is_over_is_not_sent(void **state)
+TALK_TEST(the_withdrawal_of_a_part_that_is_over_is_not_sent)
 {
-    struct talk *const talk = open_staged(*state);
+    open_staged(talk);
     struct said said;
 
     push_large(talk, 2, false); /* it asks for room: the stream takes no more for now */
@@ -439,9 +435,9 @@ static void the_withdrawal_of_a_part_that_is_over_is_not_sent(void **state)
 }
 
 /* Staged once more, of round 1, when its stream breaks. */
-static void a_part_that_gave_way_and_came_again_is_not_withdrawn_again(void **state)
+TALK_TEST(a_part_that_gave_way_and_came_again_is_not_withdrawn_again)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
 
     push_large(talk, 1, true);
@@ -466,9 +462,9 @@ static void a_part_that_gave_way_and_came_again_is_not_withdrawn_again(void **st
 }
 
 /* Only parts above the floor are asked for. */
-static void a_small_part_that_is_wanted_is_not_sent_again(void **state)
+TALK_TEST(a_small_part_that_is_wanted_is_not_sent_again)
 {
-    struct talk *const talk = open_two(*state);
+    open_two(talk);
     struct said said;
 
     talk_push_out(talk, 1, 2);
@@ -479,9 +475,8 @@ static void a_small_part_that_is_wanted_is_not_sent_again(void **state)
 }
 
 /* A part of a push may take more than the floor, a contribution may not. */
-static void a_contribution_above_the_floor_is_refused_with_the_floor(void **state)
+TALK_TEST(a_contribution_above_the_floor_is_refused_with_the_floor)
 {
-    struct talk *const talk = *state;
     wire_collective header = WIRE_COLLECTIVE_INIT;
     const struct session_piece piece = {.data = data, .bytes = LARGE_BYTES};
     const struct session_push push = {
@@ -494,33 +489,4 @@ static void a_contribution_above_the_floor_is_refused_with_the_floor(void **stat
     const struct sumac_error *error = &talk_find(talk, SESSION_EFFECT_PUSHED)->error;
     assert_int_equal(error->reason, SUMAC_REASON_PART_TOO_LARGE);
     assert_non_null(strstr(error->text, "a contribution to a collective may take 4000"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_part_above_the_floor_asks_and_comes_when_it_is_wanted),
-        talk_test(small_parts_go_beside_one_that_waits_for_room),
-        talk_test(a_large_part_comes_when_it_is_wanted_before_what_went_out_earlier_is_done),
-        talk_test(a_large_part_that_the_ps_has_already_lets_the_next_one_ask),
-        talk_test(a_part_that_counts_already_asks_again_on_the_next_stream),
-        talk_test(a_large_part_comes_from_its_first_element_behind_one_that_was_cut_short),
-        talk_test(a_part_that_is_not_staged_does_not_give_way),
-        talk_test(a_part_above_what_a_part_may_take_says_how_much_that_is),
-        talk_test(large_parts_ask_one_after_the_other),
-        talk_test(a_staged_part_gives_way_and_comes_again),
-        talk_test(a_staged_part_of_a_refused_push_gives_way),
-        talk_test(what_is_committed_is_not_withdrawn),
-        talk_test(a_withdraw_that_was_lost_is_said_again_on_the_next_stream),
-        talk_test(a_part_whose_stream_broke_is_sent_again),
-        talk_test(a_wait_for_room_says_who_holds_it),
-        talk_test(a_wait_for_room_ends_with_its_stream),
-        talk_test(a_part_that_is_on_its_way_is_not_begun_again),
-        talk_test(the_withdrawal_of_a_part_that_is_over_is_not_sent),
-        talk_test(a_part_that_gave_way_and_came_again_is_not_withdrawn_again),
-        talk_test(a_small_part_that_is_wanted_is_not_sent_again),
-        talk_test(a_contribution_above_the_floor_is_refused_with_the_floor),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

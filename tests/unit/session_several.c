@@ -72,9 +72,8 @@ static void stage_two_large_ones(struct talk *talk)
     }
 }
 
-static void each_part_that_is_to_give_way_does_and_comes_again(void **state)
+TALK_TEST(each_part_that_is_to_give_way_does_and_comes_again)
 {
-    struct talk *const talk = *state;
     wire_give_way ways[2] = {WIRE_GIVE_WAY_INIT, WIRE_GIVE_WAY_INIT};
     wire_give_way *list[] = {&ways[0], &ways[1]};
     uint64_t wanted[] = {1, 2};
@@ -99,8 +98,7 @@ static void each_part_that_is_to_give_way_does_and_comes_again(void **state)
     assert_int_equal(request->parts[1]->sequence, 2);
 }
 
-static void
-the_end_of_a_session_knows_each_push_that_was_voided_and_those_never_numbered(void **state)
+TEST(the_end_of_a_session_knows_each_push_that_was_voided_and_those_never_numbered)
 {
     static const enum sumac_status statuses[] = {
         SUMAC_ABORTED, SUMAC_ABORTED, SUMAC_OK, SUMAC_ABORTED};
@@ -132,9 +130,9 @@ the_end_of_a_session_knows_each_push_that_was_voided_and_those_never_numbered(vo
 
 /* ---- pushes */
 
-static void a_commit_names_a_voided_push_behind_one_that_is_not(void **state)
+TALK_TEST(a_commit_names_a_voided_push_behind_one_that_is_not)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 1, 3);
     talk_push_out(talk, 2, 3);
@@ -150,9 +148,8 @@ static void a_commit_names_a_voided_push_behind_one_that_is_not(void **state)
     assert_int_equal(commit->voided[0], 2);
 }
 
-static void parts_that_gather_in_a_message_keep_the_bytes_of_each(void **state)
+TALK_TEST(parts_that_gather_in_a_message_keep_the_bytes_of_each)
 {
-    struct talk *const talk = *state;
     struct session_piece pieces[3][3];
 
     for (uint32_t i = 0; i < 3; i++)
@@ -173,9 +170,9 @@ static void parts_that_gather_in_a_message_keep_the_bytes_of_each(void **state)
     }
 }
 
-static void a_message_has_no_more_parts_than_its_bound(void **state)
+TALK_TEST(a_message_has_no_more_parts_than_its_bound)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     size_t sent = 0;
 
     talk_push_to(talk, 1, 1);
@@ -193,9 +190,9 @@ static void a_message_has_no_more_parts_than_its_bound(void **state)
 }
 
 /* No push after the second one is committed before that is done. */
-static void the_second_synchronous_push_holds_others_back_like_the_first(void **state)
+TALK_TEST(the_second_synchronous_push_holds_others_back_like_the_first)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const struct session_piece piece = talk_piece(0, 10, data, 8);
 
     for (uint64_t token = 1; token <= 2; token++) {
@@ -217,9 +214,9 @@ static void the_second_synchronous_push_holds_others_back_like_the_first(void **
 }
 
 /* The newest step counts, whichever ps says it. */
-static void a_part_that_is_done_twice_and_an_older_step_change_nothing(void **state)
+TALK_TEST(a_part_that_is_done_twice_and_an_older_step_change_nothing)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     talk_push_out(talk, 7, 3);
     talk->open_step = 5;
@@ -234,9 +231,8 @@ static void a_part_that_is_done_twice_and_an_older_step_change_nothing(void **st
     assert_int_equal(talk_state(talk).open_step, 5);
 }
 
-static void a_push_that_waits_for_room_on_the_second_ps_knows_it(void **state)
+TALK_TEST(a_push_that_waits_for_room_on_the_second_ps_knows_it)
 {
-    struct talk *const talk = *state;
     const struct session_piece piece = talk_piece(1, 11, data, LARGE_BYTES);
     wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
@@ -255,9 +251,9 @@ static void a_push_that_waits_for_room_on_the_second_ps_knows_it(void **state)
 
 /* ---- ps */
 
-static void a_terminated_ps_that_has_a_later_part_is_not_waited_for(void **state)
+TALK_TEST(a_terminated_ps_that_has_a_later_part_is_not_waited_for)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct sumac_error error = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it ends"};
 
@@ -270,9 +266,9 @@ static void a_terminated_ps_that_has_a_later_part_is_not_waited_for(void **state
 }
 
 /* Push 1 is never committed, so ps 0 never applies push 2, which follows it there. */
-static void after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for(void **state)
+TALK_TEST(after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct sumac_error error = {
         .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it ends"};
 
@@ -287,9 +283,8 @@ static void after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_fo
                      talk_find(talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
 }
 
-static void each_ps_of_another_cluster_than_ps_0_is_asked_again(void **state)
+TALK_TEST(each_ps_of_another_cluster_than_ps_0_is_asked_again)
 {
-    struct talk *const talk = *state;
     const struct session_config config = talk_member(3);
     wire_list_reply old = WIRE_LIST_REPLY_INIT;
 
@@ -308,9 +303,8 @@ static void each_ps_of_another_cluster_than_ps_0_is_asked_again(void **state)
     assert_true(talk->finds[2] > asked);
 }
 
-static void the_ps_that_has_the_contribution_hears_that_its_round_is_over(void **state)
+TALK_TEST(the_ps_that_has_the_contribution_hears_that_its_round_is_over)
 {
-    struct talk *const talk = *state;
     wire_collective header = WIRE_COLLECTIVE_INIT;
     const struct session_piece piece = {.ps = 1, .data = data, .bytes = 8};
     const struct session_push push = {
@@ -332,9 +326,9 @@ static void the_ps_that_has_the_contribution_hears_that_its_round_is_over(void *
 
 /* ---- pulls */
 
-static void the_second_of_two_pulls_is_cancelled_and_the_first_goes_on(void **state)
+TALK_TEST(the_second_of_two_pulls_is_cancelled_and_the_first_goes_on)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     uint64_t numbers[2];
 
     for (uint64_t i = 0; i < 2; i++) {
@@ -351,9 +345,9 @@ static void the_second_of_two_pulls_is_cancelled_and_the_first_goes_on(void **st
     assert_true(pull_message(talk) == NULL || !talk_find(talk, SESSION_EFFECT_PULLED));
 }
 
-static void each_pull_of_a_stream_that_ends_for_what_was_said_fails(void **state)
+TALK_TEST(each_pull_of_a_stream_that_ends_for_what_was_said_fails)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const struct sumac_error error = {
         .status = SUMAC_INVALID_ARGUMENT, .reason = SUMAC_REASON_MALFORMED, .text = "no"};
 
@@ -372,9 +366,9 @@ static void each_pull_of_a_stream_that_ends_for_what_was_said_fails(void **state
 }
 
 /* The first waits for a push that has no sequence yet. */
-static void a_pull_behind_one_that_is_cancelled_goes_out(void **state)
+TALK_TEST(a_pull_behind_one_that_is_cancelled_goes_out)
 {
-    struct talk *const talk = talk_join_member(*state, 1);
+    talk_join_member(talk, 1);
     const struct session_wait wait = {.at_step = 4};
     const struct session_pull asks = {.token = 6, .asks = &wait};
 
@@ -390,9 +384,9 @@ static void a_pull_behind_one_that_is_cancelled_goes_out(void **state)
 }
 
 /* Each pull that comes after own pushes waits for those before it, and no other one does. */
-static void each_pull_knows_the_pushes_before_it_once_they_are_numbered(void **state)
+TALK_TEST(each_pull_knows_the_pushes_before_it_once_they_are_numbered)
 {
-    struct talk *const talk = talk_join_member(*state, 1);
+    talk_join_member(talk, 1);
 
     talk_push_to(talk, 1, 1);
     pull(talk, 5, true);
@@ -412,29 +406,4 @@ static void each_pull_knows_the_pushes_before_it_once_they_are_numbered(void **s
     sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
     assert_int_equal(sent->pull_request->after_sequence, 2);
     assert_int_equal(pull_message(talk)->after_sequence, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(each_part_that_is_to_give_way_does_and_comes_again),
-        cmocka_unit_test(
-            the_end_of_a_session_knows_each_push_that_was_voided_and_those_never_numbered),
-        talk_test(a_commit_names_a_voided_push_behind_one_that_is_not),
-        talk_test(parts_that_gather_in_a_message_keep_the_bytes_of_each),
-        talk_test(a_message_has_no_more_parts_than_its_bound),
-        talk_test(the_second_synchronous_push_holds_others_back_like_the_first),
-        talk_test(a_part_that_is_done_twice_and_an_older_step_change_nothing),
-        talk_test(a_push_that_waits_for_room_on_the_second_ps_knows_it),
-        talk_test(a_terminated_ps_that_has_a_later_part_is_not_waited_for),
-        talk_test(after_a_ps_was_terminated_no_push_behind_one_that_fails_is_waited_for),
-        talk_test(each_ps_of_another_cluster_than_ps_0_is_asked_again),
-        talk_test(the_ps_that_has_the_contribution_hears_that_its_round_is_over),
-        talk_test(the_second_of_two_pulls_is_cancelled_and_the_first_goes_on),
-        talk_test(each_pull_of_a_stream_that_ends_for_what_was_said_fails),
-        talk_test(a_pull_behind_one_that_is_cancelled_goes_out),
-        talk_test(each_pull_knows_the_pushes_before_it_once_they_are_numbered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -659,19 +659,6 @@ static void each_conversation(bool opening)
     }
 }
 
-static void a_session_that_has_no_memory_once_goes_on_or_ends_with_that(void **state)
-{
-    each_conversation(false);
-}
+TEST(a_session_that_has_no_memory_once_goes_on_or_ends_with_that) { each_conversation(false); }
 
-static void so_it_does_while_it_opens(void **state) { each_conversation(true); }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_that_has_no_memory_once_goes_on_or_ends_with_that),
-        cmocka_unit_test(so_it_does_while_it_opens),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST(so_it_does_while_it_opens) { each_conversation(true); }

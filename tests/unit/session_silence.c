@@ -43,25 +43,15 @@ static void assert_ends_with(const char *text, const char *end)
     assert_string_equal(text + bytes - end_bytes, end);
 }
 
-static void a_process_without_memory_is_not_told_to_mend_the_ps(void **state)
+TEST(a_process_without_memory_is_not_told_to_mend_the_ps)
 {
     assert_ends_with(gives_up_after(SILENCE_NO_MEMORY).text, " s (" SILENCE_NO_MEMORY ")");
 }
 
-static void a_ps_that_took_the_connection_need_not_be_started(void **state)
+TEST(a_ps_that_took_the_connection_need_not_be_started)
 {
     const struct sumac_error error = gives_up_after(SILENCE_MUTE);
 
     assert_non_null(strstr(error.text, "ps 0 at h0:2222 did not answer within "));
     assert_ends_with(error.text, " s (" SILENCE_MUTE "); " SILENCE_MUTE_REMEDY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_without_memory_is_not_told_to_mend_the_ps),
-        cmocka_unit_test(a_ps_that_took_the_connection_need_not_be_started),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

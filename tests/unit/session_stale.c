@@ -4,9 +4,9 @@
 #include "session_talk.h"
 
 /* Push 1025 has the place in the window that push 1 had. */
-static void an_answer_about_a_push_that_is_over_counts_for_no_other(void **state)
+TALK_TEST(an_answer_about_a_push_that_is_over_counts_for_no_other)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     talk_push_out(talk, 1, 1);
     talk_done(talk, 0, 1);
@@ -23,9 +23,9 @@ static void an_answer_about_a_push_that_is_over_counts_for_no_other(void **state
 
 /* ---- streams */
 
-static void the_end_of_an_older_stream_does_not_end_the_open_one(void **state)
+TALK_TEST(the_end_of_an_older_stream_does_not_end_the_open_one)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const uint64_t old = talk->generation[0][SESSION_PUSH_STREAM];
 
     talk_reconnect(talk, 0);
@@ -42,7 +42,7 @@ static void the_end_of_an_older_stream_does_not_end_the_open_one(void **state)
 }
 
 /* Opened again and again, the streams to a ps that is away are one line of the log. */
-static void a_ps_that_is_away_is_said_once(void **state)
+TEST(a_ps_that_is_away_is_said_once)
 {
     for (uint32_t reached = 0; reached < 2; reached++) {
         struct talk talk;
@@ -75,9 +75,9 @@ static uint32_t count_of(const struct talk *talk, enum session_effect_kind kind)
 
 /* Only a ps that was terminated leaves time for the others; and what was never opened is not
  * closed. */
-static void a_ps_that_lost_its_state_ends_the_session_at_once(void **state)
+TALK_TEST(a_ps_that_lost_its_state_ends_the_session_at_once)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct sumac_error lost = {
         .status = SUMAC_DATA_LOSS, .reason = SUMAC_REASON_STATE_LOST, .text = "restarted"};
 
@@ -96,10 +96,8 @@ static void a_ps_that_lost_its_state_ends_the_session_at_once(void **state)
 
 /* ---- pushes */
 
-static void what_was_refused_does_not_count_when_the_session_ends(void **state)
+TALK_TEST(what_was_refused_does_not_count_when_the_session_ends)
 {
-    struct talk *const talk = *state;
-
     talk_open(talk, 2); /* given */
     for (uint64_t token = 1; token <= 3; token++)
         talk_push_out(talk, token, token == 3 ? 1 : 3);
@@ -120,9 +118,9 @@ static void what_was_refused_does_not_count_when_the_session_ends(void **state)
 }
 
 /* The step ends with the push before it. */
-static void a_step_without_pieces_counts_when_the_push_before_it_is_committed(void **state)
+TALK_TEST(a_step_without_pieces_counts_when_the_push_before_it_is_committed)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct session_push empty = {.token = 2, .finishes_step = true};
 
     talk_push_out(talk, 1, 3);
@@ -137,9 +135,8 @@ static void a_step_without_pieces_counts_when_the_push_before_it_is_committed(vo
 
 /* ---- a leave */
 
-static void a_reader_leaves_without_a_word_once_it_is_open(void **state)
+TALK_TEST(a_reader_leaves_without_a_word_once_it_is_open)
 {
-    struct talk *const talk = *state;
     const struct session_config config = {
         .role = WIRE_ROLE_OBSERVER, .reader = true, .ps_addresses = talk_addresses, .ps_count = 1};
 
@@ -154,19 +151,4 @@ static void a_reader_leaves_without_a_word_once_it_is_open(void **state)
     assert_non_null(talk_find(talk, SESSION_EFFECT_LEFT));
     assert_null(talk_find(talk, SESSION_EFFECT_CALL));
     assert_true(talk_state(talk).ended);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(an_answer_about_a_push_that_is_over_counts_for_no_other),
-        talk_test(the_end_of_an_older_stream_does_not_end_the_open_one),
-        cmocka_unit_test(a_ps_that_is_away_is_said_once),
-        talk_test(a_ps_that_lost_its_state_ends_the_session_at_once),
-        talk_test(what_was_refused_does_not_count_when_the_session_ends),
-        talk_test(a_step_without_pieces_counts_when_the_push_before_it_is_committed),
-        talk_test(a_reader_leaves_without_a_word_once_it_is_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,9 @@ static void pass(struct talk *talk, uint64_t ms)
     }
 }
 
-static void a_contribution_has_a_part_on_every_ps(void **state)
+TALK_TEST(a_contribution_has_a_part_on_every_ps)
 {
-    struct talk *const talk = talk_open(*state, 3);
+    talk_open(talk, 3);
 
     contribute(talk, 1, 1, 1);
 
@@ -63,9 +63,9 @@ static void a_contribution_has_a_part_on_every_ps(void **state)
     }
 }
 
-static void steps_are_numbered_from_the_members_first_one_on(void **state)
+TALK_TEST(steps_are_numbered_from_the_members_first_one_on)
 {
-    struct talk *const talk = talk_found(*state, 1);
+    talk_found(talk, 1);
 
     talk->first_step = 7;
     talk_joined(talk, 1);
@@ -86,9 +86,9 @@ static void steps_are_numbered_from_the_members_first_one_on(void **state)
 }
 
 /* On one ps, too: it may have to wait for the other members. */
-static void a_contribution_is_never_eager(void **state)
+TALK_TEST(a_contribution_is_never_eager)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     contribute(talk, 1, 0, 1);
     assert_false(sent_part(talk, 0)->eager);
@@ -98,9 +98,9 @@ static void a_contribution_is_never_eager(void **state)
     assert_int_equal(sent_commit(talk, 0)->commit_through, 1);
 }
 
-static void nothing_is_committed_past_a_contribution_that_is_not_done(void **state)
+TALK_TEST(nothing_is_committed_past_a_contribution_that_is_not_done)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     contribute(talk, 1, 0, 1);
     writable(talk, 2);
@@ -119,9 +119,9 @@ static void nothing_is_committed_past_a_contribution_that_is_not_done(void **sta
 }
 
 /* Its next contribution would be late. */
-static void a_session_knows_the_first_step_that_is_not_over(void **state)
+TALK_TEST(a_session_knows_the_first_step_that_is_not_over)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     struct session_state told;
 
     contribute(talk, 1, 0, 1);
@@ -149,9 +149,9 @@ static void a_session_knows_the_first_step_that_is_not_over(void **state)
     assert_int_equal(sent_part(talk, 0)->step, 6);
 }
 
-static void what_is_pushed_after_one_that_is_not_done_is_not_eager(void **state)
+TALK_TEST(what_is_pushed_after_one_that_is_not_done_is_not_eager)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     contribute(talk, 1, 0, 1);
     talk_writable(talk, 0);
@@ -170,9 +170,9 @@ static void what_is_pushed_after_one_that_is_not_done_is_not_eager(void **state)
 }
 
 /* It waits for other members, and they may take long: but what a ps has not even staged it owes. */
-static void a_ps_where_a_contribution_waits_is_not_lost(void **state)
+TALK_TEST(a_ps_where_a_contribution_waits_is_not_lost)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     contribute(talk, 1, 0, 1);
     talk_writable(talk, 0);
@@ -187,9 +187,9 @@ static void a_ps_where_a_contribution_waits_is_not_lost(void **state)
     assert_true(talk_state(talk).ended);
 }
 
-static void a_refused_contribution_is_voided_and_holds_back_like_any(void **state)
+TALK_TEST(a_refused_contribution_is_voided_and_holds_back_like_any)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
 
     contribute(talk, 1, 0, 1);
     writable(talk, 2);
@@ -249,9 +249,9 @@ static bool waits_at(const struct talk *talk, uint64_t token, uint32_t *ps, uint
     return session_find_step(talk->session, token, ps, step);
 }
 
-static void a_ps_that_waits_for_others_is_known_with_the_step(void **state)
+TALK_TEST(a_ps_that_waits_for_others_is_known_with_the_step)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     uint32_t ps = 9;
     uint64_t step = 9;
 
@@ -275,9 +275,9 @@ static void a_ps_that_waits_for_others_is_known_with_the_step(void **state)
     assert_false(waits_at(talk, 1, &ps, &step));
 }
 
-static void what_pushes_alone_waits_with_no_step(void **state)
+TALK_TEST(what_pushes_alone_waits_with_no_step)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
     const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
     const struct session_push push = {.token = 1, .pieces = &piece, .piece_count = 1};
     uint32_t ps;
@@ -289,9 +289,9 @@ static void what_pushes_alone_waits_with_no_step(void **state)
     assert_false(waits_at(talk, 1, &ps, &step));
 }
 
-static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
+TALK_TEST(a_pull_of_nothing_at_a_step_asks_one_ps)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct session_wait wait = {.ps = 1, .at_step = 3};
     const struct session_pull wanted = {.token = 99, .asks = &wait, .timeout_ms = 500};
 
@@ -304,9 +304,9 @@ static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
 }
 
 /* It ends when the step does. */
-static void a_pull_of_no_variable_waits_for_its_step_on_ps_0(void **state)
+TALK_TEST(a_pull_of_no_variable_waits_for_its_step_on_ps_0)
 {
-    struct talk *const talk = talk_open(*state, 2);
+    talk_open(talk, 2);
     const struct session_pull wanted = {.token = 99, .at_step = 3};
 
     talk_pull(talk, &wanted);
@@ -316,9 +316,9 @@ static void a_pull_of_no_variable_waits_for_its_step_on_ps_0(void **state)
 }
 
 /* It may have pushed for the next one already. */
-static void a_pull_at_a_step_waits_for_that_and_for_no_push(void **state)
+TALK_TEST(a_pull_at_a_step_waits_for_that_and_for_no_push)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     contribute(talk, 1, 0, 1);
 
@@ -332,9 +332,9 @@ static void a_pull_at_a_step_waits_for_that_and_for_no_push(void **state)
     assert_int_equal(asked(talk)->after_sequence, 1);
 }
 
-static void the_newest_step_that_an_answer_said_is_known(void **state)
+TALK_TEST(the_newest_step_that_an_answer_said_is_known)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     pull_at(talk, 3);
     refuse_pull(talk, asked(talk)->request, SUMAC_OUT_OF_RANGE, SUMAC_REASON_STEP_OVER, 9);
@@ -348,9 +348,9 @@ static void the_newest_step_that_an_answer_said_is_known(void **state)
 }
 
 /* Another try would come to nothing else. */
-static void a_step_that_is_never_over_is_asked_for_once(void **state)
+TALK_TEST(a_step_that_is_never_over_is_asked_for_once)
 {
-    struct talk *const talk = talk_open(*state, 1);
+    talk_open(talk, 1);
 
     pull_at(talk, 3);
     refuse_pull(talk, asked(talk)->request, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST, 2);
@@ -359,27 +359,4 @@ static void a_step_that_is_never_over_is_asked_for_once(void **state)
     assert_non_null(over);
     assert_int_equal(over->error.status, SUMAC_ABORTED);
     assert_int_equal(over->error.reason, SUMAC_REASON_MEMBER_LOST);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        talk_test(a_contribution_has_a_part_on_every_ps),
-        talk_test(steps_are_numbered_from_the_members_first_one_on),
-        talk_test(a_contribution_is_never_eager),
-        talk_test(nothing_is_committed_past_a_contribution_that_is_not_done),
-        talk_test(a_session_knows_the_first_step_that_is_not_over),
-        talk_test(what_is_pushed_after_one_that_is_not_done_is_not_eager),
-        talk_test(a_ps_where_a_contribution_waits_is_not_lost),
-        talk_test(a_refused_contribution_is_voided_and_holds_back_like_any),
-        talk_test(a_ps_that_waits_for_others_is_known_with_the_step),
-        talk_test(what_pushes_alone_waits_with_no_step),
-        talk_test(a_pull_of_nothing_at_a_step_asks_one_ps),
-        talk_test(a_pull_of_no_variable_waits_for_its_step_on_ps_0),
-        talk_test(a_pull_at_a_step_waits_for_that_and_for_no_push),
-        talk_test(the_newest_step_that_an_answer_said_is_known),
-        talk_test(a_step_that_is_never_over_is_asked_for_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
 #ifndef SESSION_TALK_H
 #define SESSION_TALK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "session.h"
 #include "session_answers.h"
 #include "session_check.h"
@@ -357,7 +349,7 @@ static inline struct talk *talk_open(struct talk *talk, uint32_t ps_count)
 static inline void talk_close(struct talk *talk) { session_destroy(talk->session); }
 
 /* A test whose *state is a talk, which is closed afterwards. */
-#define talk_test(name) cmocka_unit_test_setup_teardown(name, talk_setup, talk_teardown)
+#define TALK_TEST(name) FIXTURE_TEST(name, struct talk *const talk, talk_setup, talk_teardown)
 
 static inline int talk_setup(void **state)
 {

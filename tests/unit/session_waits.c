@@ -278,22 +278,9 @@ static void assert_every_wait_ends(void (*then)(struct talk *talk))
     }
 }
 
-static void every_wait_ends_by_the_ticks_that_it_asks_for(void **state)
-{
-    assert_every_wait_ends(NULL);
-}
+TEST(every_wait_ends_by_the_ticks_that_it_asks_for) { assert_every_wait_ends(NULL); }
 
-static void a_tick_for_another_wait_puts_none_to_sleep(void **state)
+TEST(a_tick_for_another_wait_puts_none_to_sleep)
 {
     assert_every_wait_ends(ask_for_an_earlier_tick);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wait_ends_by_the_ticks_that_it_asks_for),
-        cmocka_unit_test(a_tick_for_another_wait_puts_none_to_sleep),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,8 @@
 /* shards.c (test) -- variables that are split: into what, what a part of one is, and what is said
  * of what cannot be. What is read and written of them is the conformance cases'
  * (tests/conformance/sharded.json). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sumac/variable.h"
 #include "../returning.h"
 
@@ -70,7 +63,7 @@ static void expect_shard(struct sumac_variable *variable, uint32_t index, const 
 
 /* ---- into what ---- */
 
-static void the_first_shards_have_the_rows_that_are_left_over(void **state)
+TEST(the_first_shards_have_the_rows_that_are_left_over)
 {
     static const enum sumac_strategy_kind kinds[] = {
         SUMAC_STRATEGY_DEFAULT, SUMAC_STRATEGY_ONE_DEVICE, SUMAC_STRATEGY_MIRRORED};
@@ -88,7 +81,7 @@ static void the_first_shards_have_the_rows_that_are_left_over(void **state)
     }
 }
 
-static void what_has_no_rows_is_not_split(void **state)
+TEST(what_has_no_rows_is_not_split)
 {
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     const struct sumac_shape shapes[] = {SUMAC_SCALAR, SUMAC_SHAPE(0, 3)};
@@ -104,7 +97,7 @@ static void what_has_no_rows_is_not_split(void **state)
 }
 
 /* Eight rows of four bytes. */
-static void a_partitioner_goes_by_all_that_it_is_given(void **state)
+TEST(a_partitioner_goes_by_all_that_it_is_given)
 {
     static const struct {
         struct sumac_partitioner partitioner;
@@ -130,7 +123,7 @@ static void a_partitioner_goes_by_all_that_it_is_given(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void one_on_each_ps_is_one_where_there_is_none(void **state)
+TEST(one_on_each_ps_is_one_where_there_is_none)
 {
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     struct sumac_variable *variable = variable_of(
@@ -143,7 +136,7 @@ static void one_on_each_ps_is_one_where_there_is_none(void **state)
 }
 
 /* Shards as no partitioner makes them are read and written as a whole, and by rows read alone. */
-static void rows_of_each_shard_may_be_said(void **state)
+TEST(rows_of_each_shard_may_be_said)
 {
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     const uint64_t odd[] = {1, 2, 1}, even[] = {2, 1, 1};
@@ -185,7 +178,7 @@ static void rows_of_each_shard_may_be_said(void **state)
 }
 
 /* Each with the variable's name. */
-static void what_makes_no_shards_is_refused(void **state)
+TEST(what_makes_no_shards_is_refused)
 {
     static const uint64_t few[] = {1, 2}, many[] = {3, 3}, none[] = {5, 0},
                           huge[] = {6, UINT64_MAX};
@@ -245,7 +238,7 @@ static void what_makes_no_shards_is_refused(void **state)
 }
 
 /* As many as a ps would make, and no more. */
-static void there_are_4096_shards_at_most(void **state)
+TEST(there_are_4096_shards_at_most)
 {
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
 
@@ -292,7 +285,7 @@ add_its_id_and_slice(struct sumac_replica *replica, void *context, struct sumac_
         &returned);
 }
 
-static void parts_are_of_what_the_context_sees(void **state)
+TEST(parts_are_of_what_the_context_sees)
 {
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_MIRRORED, 2); /* given */
     struct sumac_variable_options options = in_two;
@@ -313,7 +306,7 @@ static void parts_are_of_what_the_context_sees(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_part_stays_as_it_was(void **state)
+TEST(a_part_stays_as_it_was)
 {
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     struct sumac_variable *whole =
@@ -330,7 +323,7 @@ static void a_part_stays_as_it_was(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_there_is_not_is_said_of_the_variable(void **state)
+TEST(what_there_is_not_is_said_of_the_variable)
 {
     struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
     struct sumac_variable *variable = variable_of(strategy, SUMAC_SHAPE(4, 2), in_two);
@@ -366,9 +359,8 @@ static void what_there_is_not_is_said_of_the_variable(void **state)
 }
 
 /* Every row of up to 9 rows in every number of shards, beside a count through them. */
-static void a_row_is_in_the_shard_that_has_it(void **state)
+TEST(a_row_is_in_the_shard_that_has_it)
 {
-
     for (uint64_t rows = 1; rows <= 9; rows++)
         for (uint32_t shards = 1; shards <= rows; shards++) {
             uint64_t row = 0;
@@ -393,7 +385,7 @@ static void a_row_is_in_the_shard_that_has_it(void **state)
         }
 }
 
-static void a_row_is_not_looked_for_without_a_place_for_its_shard(void **state)
+TEST(a_row_is_not_looked_for_without_a_place_for_its_shard)
 {
     uint32_t shard = 77;
     uint64_t offset = 77;
@@ -407,24 +399,4 @@ static void a_row_is_not_looked_for_without_a_place_for_its_shard(void **state)
                      sumac_shard_of_row(2, 3, 0, &shard, &offset, &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(shard, 77);
     assert_int_equal(offset, 77);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
-        cmocka_unit_test(what_has_no_rows_is_not_split),
-        cmocka_unit_test(a_partitioner_goes_by_all_that_it_is_given),
-        cmocka_unit_test(one_on_each_ps_is_one_where_there_is_none),
-        cmocka_unit_test(rows_of_each_shard_may_be_said),
-        cmocka_unit_test(what_makes_no_shards_is_refused),
-        cmocka_unit_test(there_are_4096_shards_at_most),
-        cmocka_unit_test(parts_are_of_what_the_context_sees),
-        cmocka_unit_test(a_part_stays_as_it_was),
-        cmocka_unit_test(what_there_is_not_is_said_of_the_variable),
-        cmocka_unit_test(a_row_is_in_the_shard_that_has_it),
-        cmocka_unit_test(a_row_is_not_looked_for_without_a_place_for_its_shard),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slice.c (test) -- parts of a tensor: NumPy's slices beside a plain reference, rows, and bags. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "half.h"
 #include "sumac/value.h"
 
@@ -58,7 +50,7 @@ static void expect_slice(
 
 /* ---- slices ---- */
 
-static void entries_are_of_the_axes_in_turn(void **state)
+TEST(entries_are_of_the_axes_in_turn)
 {
     const struct sumac_slice second = at(1), last = at(-1), back = every(-1);
 
@@ -107,9 +99,8 @@ static void expect_range(const struct sumac_slice *slice, int64_t size)
 }
 
 /* A start beyond the end steps back into it, as Python has it: that alone is left out here. */
-static void ranges_are_pythons(void **state)
+TEST(ranges_are_pythons)
 {
-
     for (int64_t size = 0; size <= 4; size++)
         for (int64_t step = -3; step <= 3; step++)
             for (int64_t start = -size; start < size; start++)
@@ -210,7 +201,7 @@ static bool slice_plainly(
 }
 
 /* 20000 of them, with what they leave out behind an ellipsis, or to its place, or to nobody. */
-static void entries_of_several_axes_are_numpys(void **state)
+TEST(entries_of_several_axes_are_numpys)
 {
     int32_t expected[512];
     struct sumac_shape left;
@@ -254,7 +245,7 @@ static void entries_of_several_axes_are_numpys(void **state)
     }
 }
 
-static void bounds_beyond_the_axis_are_clamped(void **state)
+TEST(bounds_beyond_the_axis_are_clamped)
 {
     const struct sumac_slice all = {
         .start = -100, .stop = 100, .has_start = true, .has_stop = true};
@@ -284,7 +275,7 @@ static void bounds_beyond_the_axis_are_clamped(void **state)
         SUMAC_SHAPE(4, 2), (const struct sumac_slice[]){farthest, every(2)}, 2, "int32[1, 1] 6");
 }
 
-static void what_is_no_slice_is_refused(void **state)
+TEST(what_is_no_slice_is_refused)
 {
     struct sumac_value *value = counted(SUMAC_SHAPE(2, 3)), *result = NULL;
     const struct sumac_slice three[] = {at(0), at(0), at(0)}, two_rests[] = {rest, rest};
@@ -311,7 +302,7 @@ static struct sumac_value *ids_of(const int64_t *ids, uint64_t count)
     return sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(count), ids);
 }
 
-static void rows_come_in_the_order_asked_for(void **state)
+TEST(rows_come_in_the_order_asked_for)
 {
     struct sumac_value *value = counted(SUMAC_SHAPE(3, 2)), *result = NULL;
     const int32_t narrow[] = {2, 0, 2};
@@ -335,7 +326,7 @@ static void rows_come_in_the_order_asked_for(void **state)
 }
 
 /* The result has the shape of the ids, and then that of a row. */
-static void rows_have_the_shape_of_their_ids(void **state)
+TEST(rows_have_the_shape_of_their_ids)
 {
     struct sumac_value *value = counted(SUMAC_SHAPE(3, 2)), *result = NULL;
     const int64_t numbers[] = {2, 0, 1, 1, 0, 2, 2, 0};
@@ -360,7 +351,7 @@ static void rows_have_the_shape_of_their_ids(void **state)
     sumac_value_unref(value);
 }
 
-static void rows_of_more_axes_than_a_tensor_has_are_refused(void **state)
+TEST(rows_of_more_axes_than_a_tensor_has_are_refused)
 {
     struct sumac_value *value = counted(SUMAC_SHAPE(2, 1, 1)), *result = NULL;
     struct sumac_value *six = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1, 1, 1, 1, 1, 1), NULL);
@@ -400,7 +391,7 @@ expect_lookup(struct sumac_value *value, enum sumac_reduce_op combiner, const ch
     sumac_value_unref(ids);
 }
 
-static void bags_of_rows_become_one_row_each(void **state)
+TEST(bags_of_rows_become_one_row_each)
 {
     const double doubles[] = {3, 6, 9, 12, 1, 2};
     const float singles[] = {3, 6, 9, 12, 1, 2};
@@ -438,7 +429,7 @@ static void bags_of_rows_become_one_row_each(void **state)
 }
 
 /* 2048 + 1 + 1, which is 2048 where each sum is a float16 by itself. */
-static void halves_are_rounded_once(void **state)
+TEST(halves_are_rounded_once)
 {
     const uint16_t halves[] = {float16_of_float32(2048), float16_of_float32(1)};
     const int64_t three[] = {0, 1, 1};
@@ -465,7 +456,7 @@ static void expect_no_lookup(
     assert_null(result);
 }
 
-static void what_is_no_bag_is_refused(void **state)
+TEST(what_is_no_bag_is_refused)
 {
     const bool bools[] = {true, false};
     const int64_t beyond[] = {0, 2};
@@ -491,7 +482,7 @@ static void what_is_no_bag_is_refused(void **state)
     sumac_value_unref(odd);
 }
 
-static void a_bag_may_be_divided_by_its_root(void **state)
+TEST(a_bag_may_be_divided_by_its_root)
 {
     const float singles[] = {2, 4};
     const int64_t four[] = {0, 1, 0, 1};
@@ -529,7 +520,7 @@ static void expect_weighted(
 }
 
 /* Rows 3 and 12, weights 2 and 4: 54; ÷ 6; and of weights 3 and 4: 57 ÷ 5. */
-static void weights_multiply_rows_and_divide_by_their_sum_or_length(void **state)
+TEST(weights_multiply_rows_and_divide_by_their_sum_or_length)
 {
     const int64_t two[] = {0, 1};
     const float singles[] = {3, 12}, weights[] = {2, 4}, sides[] = {3, 4};
@@ -569,7 +560,7 @@ static void weights_multiply_rows_and_divide_by_their_sum_or_length(void **state
 }
 
 /* 1 - 1, and squares below the smallest float32: TensorFlow's div_no_nan. */
-static void weights_that_add_up_to_nothing_give_zeros(void **state)
+TEST(weights_that_add_up_to_nothing_give_zeros)
 {
     const int64_t two[] = {0, 1};
     const float singles[] = {3, 12}, opposite[] = {1, -1}, tiny[] = {1e-30F, 1e-30F};
@@ -585,7 +576,7 @@ static void weights_that_add_up_to_nothing_give_zeros(void **state)
     sumac_value_unref(small);
 }
 
-static void weights_that_fit_no_ids_are_refused(void **state)
+TEST(weights_that_fit_no_ids_are_refused)
 {
     const int64_t two[] = {0, 1};
     const float singles[] = {3, 12};
@@ -613,27 +604,4 @@ static void weights_that_fit_no_ids_are_refused(void **state)
     sumac_value_unref(whole);
     sumac_value_unref(good);
     sumac_value_unref(nothing);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_are_of_the_axes_in_turn),
-        cmocka_unit_test(ranges_are_pythons),
-        cmocka_unit_test(entries_of_several_axes_are_numpys),
-        cmocka_unit_test(bounds_beyond_the_axis_are_clamped),
-        cmocka_unit_test(what_is_no_slice_is_refused),
-        cmocka_unit_test(rows_come_in_the_order_asked_for),
-        cmocka_unit_test(rows_have_the_shape_of_their_ids),
-        cmocka_unit_test(rows_of_more_axes_than_a_tensor_has_are_refused),
-        cmocka_unit_test(bags_of_rows_become_one_row_each),
-        cmocka_unit_test(a_bag_may_be_divided_by_its_root),
-        cmocka_unit_test(weights_multiply_rows_and_divide_by_their_sum_or_length),
-        cmocka_unit_test(weights_that_add_up_to_nothing_give_zeros),
-        cmocka_unit_test(weights_that_fit_no_ids_are_refused),
-        cmocka_unit_test(halves_are_rounded_once),
-        cmocka_unit_test(what_is_no_bag_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

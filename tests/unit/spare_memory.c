@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spare_memory.c (test) -- memory that is kept for the next result, and given up where memory is
  * short. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "spare_memory.h"
 
 #define BLOCK_BYTES 4096u
@@ -52,7 +47,7 @@ static enum sumac_status take(struct kept *kept, uint64_t bytes, struct sumac_bu
     return status;
 }
 
-static void what_was_given_back_is_taken_again(void **state)
+TEST(what_was_given_back_is_taken_again)
 {
     struct source source = {.refuses = 0};
     struct kept *kept = open_with(&source);
@@ -67,7 +62,7 @@ static void what_was_given_back_is_taken_again(void **state)
 }
 
 /* A stream may still read a block that was given back. */
-static void a_buffer_has_the_bytes_that_were_wished_and_room_for_more(void **state)
+TEST(a_buffer_has_the_bytes_that_were_wished_and_room_for_more)
 {
     struct source source = {.refuses = 0};
     struct kept *kept = open_with(&source);
@@ -82,7 +77,7 @@ static void a_buffer_has_the_bytes_that_were_wished_and_room_for_more(void **sta
     kept_close(kept);
 }
 
-static void what_is_wished_new_is_none_that_was_given_back(void **state)
+TEST(what_is_wished_new_is_none_that_was_given_back)
 {
     struct source source = {.refuses = 0};
     struct kept *kept = open_with(&source);
@@ -99,7 +94,7 @@ static void what_is_wished_new_is_none_that_was_given_back(void **state)
     kept_close(kept);
 }
 
-static void idle_blocks_are_freed_where_memory_is_short(void **state)
+TEST(idle_blocks_are_freed_where_memory_is_short)
 {
     struct source source = {.refuses = 0};
     struct kept *kept = open_with(&source);
@@ -120,7 +115,7 @@ static void idle_blocks_are_freed_where_memory_is_short(void **state)
 }
 
 /* Without anything idle the source is not asked again; nor is it a third time. */
-static void a_source_that_has_none_is_told_and_leaves_all_as_it_was(void **state)
+TEST(a_source_that_has_none_is_told_and_leaves_all_as_it_was)
 {
     struct source source = {.refuses = 1};
     struct kept *kept = open_with(&source);
@@ -138,17 +133,4 @@ static void a_source_that_has_none_is_told_and_leaves_all_as_it_was(void **state
     assert_null(buffer);
     assert_int_equal(kept->references, 1);
     kept_close(kept);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_given_back_is_taken_again),
-        cmocka_unit_test(a_buffer_has_the_bytes_that_were_wished_and_room_for_more),
-        cmocka_unit_test(what_is_wished_new_is_none_that_was_given_back),
-        cmocka_unit_test(idle_blocks_are_freed_where_memory_is_short),
-        cmocka_unit_test(a_source_that_has_none_is_told_and_leaves_all_as_it_was),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,8 @@
 /* stats.c -- what `sumac stats` makes of the answers of the ps: sums over them, rates between two
  * looks, sentences, tables, JSON. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "assert_number.h"
 #include "json.h"
 #include "stats.h"
@@ -164,9 +156,10 @@ static struct sample take(const struct told *told, uint64_t now_us)
     return sample;
 }
 
-static void what_a_client_did_at_several_ps_is_added_up(void **state)
+#define TOLD_TEST(name) FIXTURE_TEST(name, struct told *const told, begin, end)
+
+TOLD_TEST(what_a_client_did_at_several_ps_is_added_up)
 {
-    struct told *const told = *state;
     struct sample sample = take(told, 0);
     const struct activity *const worker = &sample.clients[0];
 
@@ -193,10 +186,8 @@ static void what_a_client_did_at_several_ps_is_added_up(void **state)
     sample_deinit(&sample);
 }
 
-static void what_the_ps_that_knows_most_tells_counts_whichever_it_is(void **state)
+TOLD_TEST(what_the_ps_that_knows_most_tells_counts_whichever_it_is)
 {
-    struct told *const told = *state;
-
     told->sessions[0][0].weight = 5000;
     told->sessions[0][0].late = told->sessions[0][0].clock = 5000;
     told->sessions[1][0].last_heard_ms = 7;
@@ -209,10 +200,8 @@ static void what_the_ps_that_knows_most_tells_counts_whichever_it_is(void **stat
     sample_deinit(&sample);
 }
 
-static void another_attempt_of_a_task_is_another_client(void **state)
+TOLD_TEST(another_attempt_of_a_task_is_another_client)
 {
-    struct told *const told = *state;
-
     told->sessions[1][0].attempt = 2; /* given */
 
     struct sample sample = take(told, 0); /* when */
@@ -224,9 +213,8 @@ static void another_attempt_of_a_task_is_another_client(void **state)
     sample_deinit(&sample);
 }
 
-static void clients_are_in_the_order_of_their_tasks(void **state)
+TOLD_TEST(clients_are_in_the_order_of_their_tasks)
 {
-    struct told *const told = *state;
     struct sample sample;
 
     told->sessions[0][0].task = (char *)(uintptr_t) "worker 10"; /* given */
@@ -246,9 +234,8 @@ static void clients_are_in_the_order_of_their_tasks(void **state)
     sample_deinit(&sample);
 }
 
-static void a_ps_is_shown_as_it_counts_itself_and_one_that_does_not_answer_has_no_name(void **state)
+TOLD_TEST(a_ps_is_shown_as_it_counts_itself_and_one_that_does_not_answer_has_no_name)
 {
-    struct told *const told = *state;
     struct sample sample = take(told, 77);
     const struct activity *const ps = &sample.ps[1];
 
@@ -287,9 +274,8 @@ static void work(struct told *told)
     told->replies[0].pull_bytes += 40;
 }
 
-static void a_rate_is_what_was_added_in_a_second(void **state)
+TOLD_TEST(a_rate_is_what_was_added_in_a_second)
 {
-    struct told *const told = *state;
     struct sample before = take(told, 1000000);
 
     work(told);
@@ -310,9 +296,8 @@ static void a_rate_is_what_was_added_in_a_second(void **state)
 }
 
 /* Of one that was not seen before, or not at the same ps, or whose ps began to count anew. */
-static void a_rate_that_cannot_be_known_is_not(void **state)
+TOLD_TEST(a_rate_that_cannot_be_known_is_not)
 {
-    struct told *const told = *state;
     struct sample before = take(told, 1000000), none = {0};
 
     told->replies[1].pulls = 1; /* it began anew */
@@ -344,9 +329,8 @@ static void a_rate_that_cannot_be_known_is_not(void **state)
     sample_deinit(&less);
 }
 
-static void a_push_that_concerns_two_ps_counts_once_in_its_clients_rate(void **state)
+TOLD_TEST(a_push_that_concerns_two_ps_counts_once_in_its_clients_rate)
 {
-    struct told *const told = *state;
     struct sample before = take(told, 1000000);
 
     for (int ps = 0; ps < 2; ps++) {
@@ -412,7 +396,7 @@ static struct sample look_twice(struct told *told)
     return now;
 }
 
-static void observers_that_are_gone_are_left_out_unless_they_have_pushed(void **state)
+STATE_TEST(observers_that_are_gone_are_left_out_unless_they_have_pushed, begin, end)
 {
     static const struct {
         const char *state;
@@ -432,9 +416,8 @@ static void observers_that_are_gone_are_left_out_unless_they_have_pushed(void **
     }
 }
 
-static void the_staleness_of_a_run_is_that_of_all_its_ps(void **state)
+TOLD_TEST(the_staleness_of_a_run_is_that_of_all_its_ps)
 {
-    struct told *const told = *state;
     wire_histogram staler = told->staleness;
 
     staler.sum = 9; /* where ps 0 has 3 */
@@ -446,10 +429,8 @@ static void the_staleness_of_a_run_is_that_of_all_its_ps(void **state)
     sample_deinit(&sample);
 }
 
-static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **state)
+TOLD_TEST(sentences_say_who_is_slow_what_waits_and_what_was_refused)
 {
-    struct told *const told = *state;
-
     told->replies[0].waits_left_out = told->replies[0].sessions_left_out = 1;
     struct sample now = look_twice(told);
     char *const text = printed(told, &now, false);
@@ -483,9 +464,8 @@ static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **sta
     sample_deinit(&now);
 }
 
-static void a_ps_that_refused_no_connection_says_nothing_of_it(void **state)
+TOLD_TEST(a_ps_that_refused_no_connection_says_nothing_of_it)
 {
-    struct told *const told = *state;
     struct sample now = take(told, 3000000);
 
     told->replies[0].connections_refused = told->replies[1].connections_refused = 0;
@@ -496,10 +476,9 @@ static void a_ps_that_refused_no_connection_says_nothing_of_it(void **state)
     sample_deinit(&now);
 }
 
-static void in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_not(void **state)
+TOLD_TEST(in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_not)
 {
     static const char *const titles[] = {"STATE", "DONE", "LAG", "AGO"};
-    struct told *const told = *state;
 
     told->sessions[0][2].state = (char *)(uintptr_t) "done"; /* given: of observer 2 */
     told->sessions[0][2].pushes = 0;
@@ -517,9 +496,8 @@ static void in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_
 }
 
 /* Below the ps and the memory. */
-static void clients_of_the_middle_are_counted_where_lines_are_few(void **state)
+TOLD_TEST(clients_of_the_middle_are_counted_where_lines_are_few)
 {
-    struct told *const told = *state;
     uint32_t lines = 0;
 
     told->sessions[1][0].attempt = 9; /* given: four clients */
@@ -546,10 +524,8 @@ static void clients_of_the_middle_are_counted_where_lines_are_few(void **state)
     sample_deinit(&sample);
 }
 
-static void a_count_that_is_more_than_a_signed_one_keeps_its_magnitude(void **state)
+TOLD_TEST(a_count_that_is_more_than_a_signed_one_keeps_its_magnitude)
 {
-    struct told *const told = *state;
-
     told->replies[0].push_bytes = UINT64_MAX;
     struct sample now = take(told, 0);
     char *const text = printed(told, &now, true);
@@ -559,10 +535,8 @@ static void a_count_that_is_more_than_a_signed_one_keeps_its_magnitude(void **st
     sample_deinit(&now);
 }
 
-static void a_run_without_steps_is_measured_by_its_pushes(void **state)
+TOLD_TEST(a_run_without_steps_is_measured_by_its_pushes)
 {
-    struct told *const told = *state;
-
     for (int ps = 0; ps < 2; ps++)
         for (int i = 0; i < 3; i++)
             told->sessions[ps][i].clock = 0;
@@ -582,10 +556,8 @@ static void a_run_without_steps_is_measured_by_its_pushes(void **state)
     sample_deinit(&now);
 }
 
-static void a_worker_that_has_left_is_not_slow(void **state)
+TOLD_TEST(a_worker_that_has_left_is_not_slow)
 {
-    struct told *const told = *state;
-
     told->sessions[0][1].state = (char *)(uintptr_t) "done";
     struct sample now = look_twice(told);
     char *const text = printed(told, &now, false);
@@ -595,10 +567,8 @@ static void a_worker_that_has_left_is_not_slow(void **state)
     sample_deinit(&now);
 }
 
-static void a_table_has_each_clients_figures(void **state)
+TOLD_TEST(a_table_has_each_clients_figures)
 {
-    struct told *const told = *state;
-
     told->sessions[0][1].attempt = 3;
     told->sessions[0][2].clock = 0;
     struct sample now = look_twice(told);
@@ -622,9 +592,8 @@ static void a_table_has_each_clients_figures(void **state)
     sample_deinit(&now);
 }
 
-static void tables_have_each_ps_and_its_memory(void **state)
+TOLD_TEST(tables_have_each_ps_and_its_memory)
 {
-    struct told *const told = *state;
     struct sample now = look_twice(told);
     char *const text = printed(told, &now, false);
 
@@ -651,10 +620,8 @@ static void tables_have_each_ps_and_its_memory(void **state)
     sample_deinit(&now);
 }
 
-static void a_ps_without_a_bound_has_none_in_the_table(void **state)
+TOLD_TEST(a_ps_without_a_bound_has_none_in_the_table)
 {
-    struct told *const told = *state;
-
     told->memory.state_bytes_max = 0;
     struct sample now = take(told, 0);
     char *const text = printed(told, &now, false);
@@ -665,10 +632,8 @@ static void a_ps_without_a_bound_has_none_in_the_table(void **state)
 }
 
 /* Of a ps that was silent at first, and of the clients, whose sums lack what it did. */
-static void a_rate_that_is_not_known_is_a_dash_and_null(void **state)
+TOLD_TEST(a_rate_that_is_not_known_is_a_dash_and_null)
 {
-    struct told *const told = *state;
-
     told->messages[1] = NULL;
     struct sample before = take(told, 1000000);
     told->messages[1] = &told->replies[1].base;
@@ -693,7 +658,7 @@ static void a_rate_that_is_not_known_is_a_dash_and_null(void **state)
     sample_deinit(&now);
 }
 
-static void infinity_and_nan_are_null_in_json(void **state)
+TEST(infinity_and_nan_are_null_in_json)
 {
     const double numbers[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     json_t *const json = json_array();
@@ -708,9 +673,8 @@ static void infinity_and_nan_are_null_in_json(void **state)
     assert_string_equal(text, "[null, null, null]\n");
 }
 
-static void json_has_all_of_it(void **state)
+TOLD_TEST(json_has_all_of_it)
 {
-    struct told *const told = *state;
     struct sample now = look_twice(told);
     char *const text = printed(told, &now, true);
 
@@ -758,37 +722,4 @@ static void json_has_all_of_it(void **state)
     assert_null(strchr(strchr(text, '\n') + 1, '\n'));                          /* it is one line */
     free(text);
     sample_deinit(&now);
-}
-
-#define told_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        told_test(what_a_client_did_at_several_ps_is_added_up),
-        told_test(what_the_ps_that_knows_most_tells_counts_whichever_it_is),
-        told_test(another_attempt_of_a_task_is_another_client),
-        told_test(clients_are_in_the_order_of_their_tasks),
-        told_test(a_ps_is_shown_as_it_counts_itself_and_one_that_does_not_answer_has_no_name),
-        told_test(a_rate_is_what_was_added_in_a_second),
-        told_test(a_rate_that_cannot_be_known_is_not),
-        told_test(observers_that_are_gone_are_left_out_unless_they_have_pushed),
-        told_test(the_staleness_of_a_run_is_that_of_all_its_ps),
-        told_test(sentences_say_who_is_slow_what_waits_and_what_was_refused),
-        told_test(a_ps_that_refused_no_connection_says_nothing_of_it),
-        told_test(a_count_that_is_more_than_a_signed_one_keeps_its_magnitude),
-        told_test(a_run_without_steps_is_measured_by_its_pushes),
-        told_test(a_worker_that_has_left_is_not_slow),
-        told_test(a_table_has_each_clients_figures),
-        told_test(a_push_that_concerns_two_ps_counts_once_in_its_clients_rate),
-        told_test(clients_of_the_middle_are_counted_where_lines_are_few),
-        told_test(in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_not),
-        told_test(tables_have_each_ps_and_its_memory),
-        told_test(a_ps_without_a_bound_has_none_in_the_table),
-        told_test(a_rate_that_is_not_known_is_a_dash_and_null),
-        cmocka_unit_test(infinity_and_nan_are_null_in_json),
-        told_test(json_has_all_of_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,8 @@
 
 #include "store_fixture.h"
 
-static void a_variable_is_cut_into_blocks(void **state)
+STORE_TEST(a_variable_is_cut_into_blocks)
 {
-    struct fixture *fixture = *state;
-
     add(&fixture->store, 3, ELEMENTS, UPDATE_ADAM);
 
     const struct shard *shard = store_shard(&fixture->store, 3);
@@ -20,9 +18,8 @@ static void a_variable_is_cut_into_blocks(void **state)
 }
 
 /* A store has variables of several: what each adds is cut as it said then, and counted so. */
-static void the_size_of_blocks_is_a_variables_own(void **state)
+STORE_TEST(the_size_of_blocks_is_a_variables_own)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
 
     (void)add(store, 3, ELEMENTS, UPDATE_ADAM);
@@ -45,9 +42,8 @@ static void the_size_of_blocks_is_a_variables_own(void **state)
     expect_consistent(store);
 }
 
-static void slots_start_from_what_their_function_says(void **state)
+STORE_TEST(slots_start_from_what_their_function_says)
 {
-    struct fixture *fixture = *state;
     const struct variable *const given = add(&fixture->store, 3, ELEMENTS, UPDATE_FTRL); /* when */
     const struct shard *shard = store_shard(&fixture->store, 3);
 
@@ -59,10 +55,8 @@ static void slots_start_from_what_their_function_says(void **state)
 }
 
 /* The last slot of rmsprop is there with centered alone. */
-static void a_slot_that_is_not_asked_for_is_not_kept(void **state)
+STORE_TEST(a_slot_that_is_not_asked_for_is_not_kept)
 {
-    struct fixture *fixture = *state;
-
     const struct variable *const plain = add(&fixture->store, 3, ELEMENTS, UPDATE_RMSPROP);
 
     assert_int_equal(plain->slot_count, 2);
@@ -72,9 +66,8 @@ static void a_slot_that_is_not_asked_for_is_not_kept(void **state)
 
 /* 40 elements of bfloat16 are 80 bytes; each block of a slot has the elements of the value's block
  * beside it, in float32. */
-static void slots_of_a_half_type_are_float32(void **state)
+STORE_TEST(slots_of_a_half_type_are_float32)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct sumac_error error;
     struct variable *half = NULL;
@@ -110,9 +103,8 @@ static void slots_of_a_half_type_are_float32(void **state)
 }
 
 /* Ten rows of four in one shard, or in two of six and four rows: the same random values. */
-static void values_do_not_depend_on_the_split(void **state)
+STORE_TEST(values_do_not_depend_on_the_split)
 {
-    struct fixture *fixture = *state;
     uint64_t shape[] = {ELEMENTS / 4, 4};
     wire_shard halves[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT}, whole = WIRE_SHARD_INIT;
     wire_shard *split[] = {&halves[0], &halves[1]}, *unsplit[] = {&whole};
@@ -169,9 +161,8 @@ static void delete_wholly(struct store *store, struct variable *variable)
         (void)store_reclaim(store);
 }
 
-static void a_small_variable_takes_a_small_block(void **state)
+STORE_TEST(a_small_variable_takes_a_small_block)
 {
-    struct fixture *fixture = *state;
     struct store store;
 
     store_init(&store, &fixture->memory, 0, 0);
@@ -183,9 +174,8 @@ static void a_small_variable_takes_a_small_block(void **state)
     store_deinit(&store);
 }
 
-static void a_variable_whose_shards_do_not_make_it_up_is_refused(void **state)
+STORE_TEST(a_variable_whose_shards_do_not_make_it_up_is_refused)
 {
-    struct fixture *fixture = *state;
     uint64_t shape[] = {8};
     wire_shard shard = WIRE_SHARD_INIT;
     wire_shard *shards[] = {&shard};
@@ -208,9 +198,8 @@ static void a_variable_whose_shards_do_not_make_it_up_is_refused(void **state)
 
 /* 160 bytes with adam's two slots are 480; the catalogue of the other ps may be as large as it
  * likes. */
-static void a_variable_without_room_is_refused_before_it_is_made(void **state)
+STORE_TEST(a_variable_without_room_is_refused_before_it_is_made)
 {
-    struct fixture *fixture = *state;
     uint64_t shape[] = {2 * ELEMENTS};
     wire_shard here = WIRE_SHARD_INIT, there = WIRE_SHARD_INIT;
     wire_shard *shards[] = {&here, &there};
@@ -255,9 +244,8 @@ static void a_variable_without_room_is_refused_before_it_is_made(void **state)
     assert_int_equal(fixture->store.own_bytes, 0);
 }
 
-static void what_has_no_room_says_what_its_values_take_alone(void **state)
+STORE_TEST(what_has_no_room_says_what_its_values_take_alone)
 {
-    struct fixture *fixture = *state;
     struct variable *added = NULL;
     struct sumac_error error;
 
@@ -272,9 +260,8 @@ static void what_has_no_room_says_what_its_values_take_alone(void **state)
     assert_non_null(strstr(error.text, "its shards have 160, and what is kept beside them"));
 }
 
-static void a_variable_with_no_shard_here_is_filled_at_once(void **state)
+STORE_TEST(a_variable_with_no_shard_here_is_filled_at_once)
 {
-    struct fixture *fixture = *state;
     uint64_t shape[] = {ELEMENTS};
     wire_shard there = WIRE_SHARD_INIT, *shards[] = {&there};
     wire_variable given = WIRE_VARIABLE_INIT;
@@ -301,9 +288,8 @@ static void a_variable_with_no_shard_here_is_filled_at_once(void **state)
 
 /* What is kept beside the blocks counts as held, and leaves less for them; old blocks that take
  * more than the views' bound leave none for spare ones. */
-static void bounds_that_are_exceeded_leave_nothing(void **state)
+STORE_TEST(bounds_that_are_exceeded_leave_nothing)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     const uint64_t beside = 1 << 20;
 
@@ -324,9 +310,8 @@ static void bounds_that_are_exceeded_leave_nothing(void **state)
 }
 
 /* ps 0 says it again when it has not heard the answer. */
-static void a_variable_that_is_published_again_counts_once(void **state)
+STORE_TEST(a_variable_that_is_published_again_counts_once)
 {
-    struct fixture *fixture = *state;
     struct variable *variable = add(&fixture->store, 3, ELEMENTS, UPDATE_ADAM);
 
     store_publish(&fixture->store, variable);
@@ -336,10 +321,8 @@ static void a_variable_that_is_published_again_counts_once(void **state)
 }
 
 /* Thousands of shards without rows: what they take is counted, and given back. */
-static void shards_without_rows_take_of_the_state(void **state)
+STORE_TEST(shards_without_rows_take_of_the_state)
 {
-    struct fixture *fixture = *state;
-
     enum { count = 4096, variables = 8 };
     static wire_shard shards[count];
     static wire_shard *pointers[count];
@@ -381,9 +364,8 @@ static void shards_without_rows_take_of_the_state(void **state)
     assert_true(fixture->bytes_taken - before < taken / 3); /* the map of shards stays */
 }
 
-static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state)
+STORE_TEST(a_deleted_variable_is_not_found_and_stays_for_its_users)
 {
-    struct fixture *fixture = *state;
     struct variable *variable = add(&fixture->store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(&fixture->store, 3);
 
@@ -400,9 +382,8 @@ static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state
 }
 
 /* A block at a time, from the last one, of the last slot, on; and meanwhile it counts no more. */
-static void what_is_deleted_is_given_back_a_block_at_a_time(void **state)
+STORE_TEST(what_is_deleted_is_given_back_a_block_at_a_time)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ADAM);
     const uint64_t bytes = store->state_bytes;
@@ -424,10 +405,9 @@ static void what_is_deleted_is_given_back_a_block_at_a_time(void **state)
 
 /* As much again finds room at once, though the bound has none for both: what leaves is not of it.
  */
-static void what_leaves_is_beside_the_bound_of_the_state(void **state)
+STORE_TEST(what_leaves_is_beside_the_bound_of_the_state)
 {
     enum { STATE = 5 << 20, elements = (4 << 20) / sizeof(float) };
-    struct fixture *fixture = *state;
     struct store store;
 
     store_init(&store, &fixture->memory, 0, 1); /* none is kept spare */
@@ -449,9 +429,8 @@ static void what_leaves_is_beside_the_bound_of_the_state(void **state)
 }
 
 /* Each goes when its last user lets go, and looks at no other. */
-static void a_shard_leaves_for_itself(void **state)
+STORE_TEST(a_shard_leaves_for_itself)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
@@ -467,9 +446,8 @@ static void a_shard_leaves_for_itself(void **state)
     assert_int_equal(store->deleted_count, 0);
 }
 
-static void a_shard_that_is_used_keeps_its_variable_when_another_has_left(void **state)
+STORE_TEST(a_shard_that_is_used_keeps_its_variable_when_another_has_left)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     uint64_t shape[] = {ELEMENTS};
     wire_shard halves[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
@@ -520,9 +498,8 @@ static void leave_ones_behind(struct store *store, size_t bytes)
 }
 
 /* Runs of elements that begin and end anywhere, some of them twice. */
-static void a_shard_is_assigned_when_all_its_elements_are(void **state)
+STORE_TEST(a_shard_is_assigned_when_all_its_elements_are)
 {
-    struct fixture *fixture = *state;
     const struct sumac_range runs[] = {{190, 10}, {64, 1}, {0, 64}, {70, 121}, {60, 9}};
 
     leave_ones_behind(&fixture->store, sizeof(struct unassigned) + 8);
@@ -547,9 +524,8 @@ static void a_shard_is_assigned_when_all_its_elements_are(void **state)
     assert_int_equal(fixture->store.state_bytes, 232 * sizeof(float) + 2 * 24);
 }
 
-static void what_is_never_assigned_leaves_nothing_behind(void **state)
+STORE_TEST(what_is_never_assigned_leaves_nothing_behind)
 {
-    struct fixture *fixture = *state;
     struct variable *variable =
         add_with(&fixture->store, 1, 200, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
 
@@ -559,9 +535,8 @@ static void what_is_never_assigned_leaves_nothing_behind(void **state)
 }
 
 /* Its shards are made as it is filled: those that are not made yet are of the state, too. */
-static void what_is_half_made_leaves_nothing_behind(void **state)
+STORE_TEST(what_is_half_made_leaves_nothing_behind)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct variable *variable = NULL;
     struct sumac_error error;
@@ -588,10 +563,9 @@ static void what_is_half_made_leaves_nothing_behind(void **state)
 }
 
 /* A bit for each element, until it is: from what a variable with values of its own takes, up. */
-static void what_is_to_be_assigned_is_within_the_bound_of_the_state(void **state)
+STORE_TEST(what_is_to_be_assigned_is_within_the_bound_of_the_state)
 {
     enum { elements = 65536 };
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct variable *variable = add(store, 1, elements, UPDATE_SGD); /* given */
     store->state_bytes_max = store->state_bytes + store->own_bytes;
@@ -639,10 +613,9 @@ make_and_delete(struct store *store, uint64_t first, uint64_t bytes, uint64_t ap
     return text;
 }
 
-static void what_lies_between_small_variables_is_of_the_state(void **state)
+STORE_TEST(what_lies_between_small_variables_is_of_the_state)
 {
     enum { STATE = 4 << 20 };
-    struct fixture *fixture = *state;
     struct store store;
     uint64_t id = 1, in_use = 0, full = 0;
     store_init(&store, &fixture->memory, 0, 0);
@@ -669,9 +642,8 @@ static void what_lies_between_small_variables_is_of_the_state(void **state)
 }
 
 /* And what is kept of its slots' blocks: not a byte less than they take. */
-static void slots_take_of_the_state_as_much_as_values(void **state)
+STORE_TEST(slots_take_of_the_state_as_much_as_values)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct variable *variable = add(store, 1, 256 * ELEMENTS, UPDATE_ADAM); /* given */
     const uint64_t blocks = store_shard(store, 1)->block_count;
@@ -694,9 +666,8 @@ static void slots_take_of_the_state_as_much_as_values(void **state)
         SUMAC_OK);
 }
 
-static void shards_whose_bytes_wrap_around_are_refused(void **state)
+STORE_TEST(shards_whose_bytes_wrap_around_are_refused)
 {
-    struct fixture *fixture = *state;
     uint64_t shape[] = {8};
     wire_shard shards[] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
     wire_shard *pointers[] = {&shards[0], &shards[1]};
@@ -719,38 +690,4 @@ static void shards_whose_bytes_wrap_around_are_refused(void **state)
 
     assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_INVALID_ARGUMENT);
     assert_null(added);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        store_test(a_variable_is_cut_into_blocks),
-        store_test(the_size_of_blocks_is_a_variables_own),
-        store_test(slots_start_from_what_their_function_says),
-        store_test(a_slot_that_is_not_asked_for_is_not_kept),
-        store_test(slots_of_a_half_type_are_float32),
-        store_test(values_do_not_depend_on_the_split),
-        store_test(a_small_variable_takes_a_small_block),
-        store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),
-        store_test(a_variable_without_room_is_refused_before_it_is_made),
-        store_test(what_has_no_room_says_what_its_values_take_alone),
-        store_test(a_variable_with_no_shard_here_is_filled_at_once),
-        store_test(bounds_that_are_exceeded_leave_nothing),
-        store_test(a_variable_that_is_published_again_counts_once),
-        store_test(shards_without_rows_take_of_the_state),
-        store_test(what_lies_between_small_variables_is_of_the_state),
-        store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
-        store_test(what_is_deleted_is_given_back_a_block_at_a_time),
-        store_test(what_leaves_is_beside_the_bound_of_the_state),
-        store_test(a_shard_leaves_for_itself),
-        store_test(a_shard_that_is_used_keeps_its_variable_when_another_has_left),
-        store_test(a_shard_is_assigned_when_all_its_elements_are),
-        store_test(what_is_never_assigned_leaves_nothing_behind),
-        store_test(what_is_half_made_leaves_nothing_behind),
-        store_test(what_is_to_be_assigned_is_within_the_bound_of_the_state),
-        store_test(slots_take_of_the_state_as_much_as_values),
-        store_test(shards_whose_bytes_wrap_around_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,9 +53,8 @@ static void delete_wholly(struct store *store, struct variable *variable)
 
 /* Its shards are in use, so none of it leaves yet. The maps of ids count against the bound, and may
  * have shrunk. */
-static void the_bound_follows_a_variable_that_is_deleted_in_use(void **state)
+STORE_TEST(the_bound_follows_a_variable_that_is_deleted_in_use)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *used[2];
 
@@ -78,9 +77,8 @@ static void the_bound_follows_a_variable_that_is_deleted_in_use(void **state)
 }
 
 /* Those of another ps are of that one's state. */
-static void shards_of_another_ps_take_none_of_the_state(void **state)
+STORE_TEST(shards_of_another_ps_take_none_of_the_state)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct halves halves;
     struct variable *added = NULL;
@@ -110,9 +108,9 @@ static void shards_of_another_ps_take_none_of_the_state(void **state)
     store_bound_state(store, 0);
 }
 
-static void the_largest_bound_is_no_bound(void **state)
+STORE_TEST(the_largest_bound_is_no_bound)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
 
     store_bound_state(store, UINT64_MAX);
 
@@ -120,12 +118,12 @@ static void the_largest_bound_is_no_bound(void **state)
     store_bound_state(store, 0);
 }
 
-static void rows_wider_than_a_block_and_rows_of_nothing_have_blocks(void **state)
+STORE_TEST(rows_wider_than_a_block_and_rows_of_nothing_have_blocks)
 {
     static const struct {
         uint64_t rows, row_elements;
     } cases[] = {{4, 100}, {4, 0}, {0, 4}};
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct halves halves;
@@ -147,9 +145,9 @@ static void rows_wider_than_a_block_and_rows_of_nothing_have_blocks(void **state
 }
 
 /* Its layout, its hyperparameters and, of random values, the seed. */
-static void a_shard_has_what_its_variable_was_given(void **state)
+STORE_TEST(a_shard_has_what_its_variable_was_given)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct halves halves;
     float first[2];
 
@@ -179,10 +177,9 @@ static void a_shard_has_what_its_variable_was_given(void **state)
 }
 
 /* A step fills a slice of a large block at most, and few of many shards without rows. */
-static void a_step_of_filling_is_short_whatever_the_shards_are(void **state)
+STORE_TEST(a_step_of_filling_is_short_whatever_the_shards_are)
 {
     enum { elements = 1 << 18, count = 1000, step = 10000 };
-    struct fixture *fixture = *state;
     struct store store;
     struct variable *added = NULL;
     struct sumac_error error;
@@ -216,9 +213,9 @@ static void a_step_of_filling_is_short_whatever_the_shards_are(void **state)
     store_deinit(&store);
 }
 
-static void a_shard_leaves_with_the_last_of_its_users(void **state)
+STORE_TEST(a_shard_leaves_with_the_last_of_its_users)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
 
@@ -234,10 +231,9 @@ static void a_shard_leaves_with_the_last_of_its_users(void **state)
 }
 
 /* Of some blocks all elements are assigned, some of them twice, of the others none or some. */
-static void what_is_assigned_in_part_in_whole_or_twice_leaves_nothing_behind(void **state)
+STORE_TEST(what_is_assigned_in_part_in_whole_or_twice_leaves_nothing_behind)
 {
     enum { elements = 1000 }; /* blocks of 160, whose bits take several words */
-    struct fixture *fixture = *state;
     struct store store;
 
     store_init(&store, &fixture->memory, 640, 0);
@@ -265,20 +261,4 @@ static void what_is_assigned_in_part_in_whole_or_twice_leaves_nothing_behind(voi
         assert_int_equal(store.state_bytes + store.own_bytes, 0);
     }
     store_deinit(&store);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        store_test(the_bound_follows_a_variable_that_is_deleted_in_use),
-        store_test(shards_of_another_ps_take_none_of_the_state),
-        store_test(the_largest_bound_is_no_bound),
-        store_test(rows_wider_than_a_block_and_rows_of_nothing_have_blocks),
-        store_test(a_shard_has_what_its_variable_was_given),
-        store_test(a_step_of_filling_is_short_whatever_the_shards_are),
-        store_test(a_shard_leaves_with_the_last_of_its_users),
-        store_test(what_is_assigned_in_part_in_whole_or_twice_leaves_nothing_behind),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,9 @@ static void expect_right(const struct store *store, const struct variable *delet
     assert_string_equal(check.text, "");
 }
 
-static void a_wrong_variable_is_found(void **state)
+STORE_TEST(a_wrong_variable_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_MOMENTUM), *unfilled;
 
     store_publish(store, variable);
@@ -65,9 +65,9 @@ static void a_wrong_variable_is_found(void **state)
     expect_right(store, NULL);
 }
 
-static void a_wrong_bound_is_found(void **state)
+STORE_TEST(a_wrong_bound_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
 
     (void)add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
     store_bound_state(store, 1u << 20);
@@ -80,9 +80,9 @@ static void a_wrong_bound_is_found(void **state)
     store_bound_state(store, 0);
 }
 
-static void a_wrong_shard_is_found(void **state)
+STORE_TEST(a_wrong_shard_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
     struct variable *other = add(store, 4, ELEMENTS, UPDATE_SGD);
     struct shard *shard = store_shard(store, 3);
@@ -101,9 +101,9 @@ static void a_wrong_shard_is_found(void **state)
     expect_right(store, NULL);
 }
 
-static void a_wrong_block_is_found(void **state)
+STORE_TEST(a_wrong_block_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
     struct shard *shard = store_shard(store, 3);
     struct block *block = shard->list[STORE_VALUE][1];
@@ -123,9 +123,9 @@ static void a_wrong_block_is_found(void **state)
 }
 
 /* Of block 0 there are two old ones: of position 0, and of position 1. */
-static void a_wrong_old_block_is_found(void **state)
+STORE_TEST(a_wrong_old_block_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct view early, late;
 
     (void)add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
@@ -167,9 +167,9 @@ static void a_wrong_old_block_is_found(void **state)
     close_view(store, &early, shard);
 }
 
-static void an_old_block_of_a_slot_that_no_view_of_slots_sees_is_found(void **state)
+STORE_TEST(an_old_block_of_a_slot_that_no_view_of_slots_sees_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct view view;
 
     (void)add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
@@ -193,9 +193,9 @@ static void keep_row(struct store *store, struct shard *shard, uint32_t row)
 }
 
 /* Row 2 has two old ones, row 3 has one. */
-static void a_wrong_old_row_is_found(void **state)
+STORE_TEST(a_wrong_old_row_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct view views[2];
 
     store->kept_row_bytes_min = ROW_BYTES;
@@ -228,9 +228,9 @@ static void a_wrong_old_row_is_found(void **state)
     close_view(store, &views[0], shard);
 }
 
-static void a_wrong_count_of_elements_to_be_assigned_is_found(void **state)
+STORE_TEST(a_wrong_count_of_elements_to_be_assigned_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct variable *variable = add_with(store, 1, 200, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
     struct shard *shard = variable->placements[0].here;
     struct unassigned *first = shard->unassigned[0];
@@ -248,9 +248,9 @@ static void a_wrong_count_of_elements_to_be_assigned_is_found(void **state)
 }
 
 /* Two stores that had the same variable, of which other elements are assigned now. */
-static void other_elements_to_be_assigned_are_told_apart(void **state)
+STORE_TEST(other_elements_to_be_assigned_are_told_apart)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct shard *shards[2];
 
     for (uint64_t i = 0; i < 2; i++)
@@ -274,9 +274,9 @@ static void other_elements_to_be_assigned_are_told_apart(void **state)
     assert_true(store_check_same_unassigned(shards[0], shards[1]));
 }
 
-static void a_wrong_deleted_variable_is_found(void **state)
+STORE_TEST(a_wrong_deleted_variable_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_SGD);
     struct shard *shard = store_shard(store, 3);
 
@@ -293,9 +293,9 @@ static void a_wrong_deleted_variable_is_found(void **state)
     store_let_go(store, shard);
 }
 
-static void a_wrong_shard_that_leaves_is_found(void **state)
+STORE_TEST(a_wrong_shard_that_leaves_is_found)
 {
-    struct store *store = &((struct fixture *)*state)->store;
+    struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_SGD);
     struct shard *shard = store_shard(store, 3);
 
@@ -309,23 +309,4 @@ static void a_wrong_shard_that_leaves_is_found(void **state)
     wrong(variable->own_bytes, 1, "bytes that leave of the store");
     wrong(shard->unassigned_bytes, 1, "bytes that leave of the store");
     expect_right(store, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        store_test(a_wrong_variable_is_found),
-        store_test(a_wrong_bound_is_found),
-        store_test(a_wrong_shard_is_found),
-        store_test(a_wrong_block_is_found),
-        store_test(a_wrong_old_block_is_found),
-        store_test(an_old_block_of_a_slot_that_no_view_of_slots_sees_is_found),
-        store_test(a_wrong_old_row_is_found),
-        store_test(a_wrong_count_of_elements_to_be_assigned_is_found),
-        store_test(other_elements_to_be_assigned_are_told_apart),
-        store_test(a_wrong_deleted_variable_is_found),
-        store_test(a_wrong_shard_that_leaves_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,7 @@
 #ifndef TESTS_STORE_FIXTURE_H
 #define TESTS_STORE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "assert_number.h"
 #include "store_check.h"
 
@@ -202,6 +195,6 @@ static inline void expect_consistent(const struct store *store)
     assert_string_equal(check.text, "");
 }
 
-#define store_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define STORE_TEST(name) FIXTURE_TEST(name, struct fixture *fixture, begin, end)
 
 #endif

@@ -54,9 +54,8 @@ static float read_row(struct shard *shard, uint32_t row, uint64_t at)
     return values[0];
 }
 
-static void a_view_reads_what_a_row_was_and_the_block_is_not_copied(void **state)
+STORE_TEST(a_view_reads_what_a_row_was_and_the_block_is_not_copied)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *const shard = make(store);
     struct block *const block = shard->list[STORE_VALUE][0];
@@ -97,9 +96,8 @@ static void a_view_reads_what_a_row_was_and_the_block_is_not_copied(void **state
 }
 
 /* A view of another variable is as old as the rows, and does not read them. */
-static void the_old_rows_of_a_block_go_with_it(void **state)
+STORE_TEST(the_old_rows_of_a_block_go_with_it)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *const shard = make(store);
     struct view reader, other;
@@ -138,9 +136,8 @@ static uint32_t hog(struct sized_pool *pool, size_t bytes, void **hogs)
 
 /* Whichever take fails, the view is given up, and what was taken before is given back: the fixture
  * counts it at the end. */
-static void a_row_that_there_is_no_memory_to_keep_leaves_nothing_behind(void **state)
+STORE_TEST(a_row_that_there_is_no_memory_to_keep_leaves_nothing_behind)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *const shard = make(store);
     const size_t table_bytes = (ROWS + 1) * sizeof(struct block *);
@@ -170,9 +167,8 @@ static void a_row_that_there_is_no_memory_to_keep_leaves_nothing_behind(void **s
         sized_pool_give(&store->bytes, hogs[--hogged], table_bytes);
 }
 
-static void a_block_that_is_lent_or_of_small_rows_is_copied_whole(void **state)
+STORE_TEST(a_block_that_is_lent_or_of_small_rows_is_copied_whole)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *const shard = make(store);
     struct block *const block = shard->list[STORE_VALUE][0];
@@ -195,9 +191,8 @@ static void a_block_that_is_lent_or_of_small_rows_is_copied_whole(void **state)
     assert_int_equal(store->view_bytes, 0);
 }
 
-static void the_oldest_view_is_ended_when_rows_take_too_much(void **state)
+STORE_TEST(the_oldest_view_is_ended_when_rows_take_too_much)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *const shard = make(store);
     struct view early, late;
@@ -222,9 +217,8 @@ static void the_oldest_view_is_ended_when_rows_take_too_much(void **state)
     store_let_go(store, shard);
 }
 
-static void a_view_is_ended_when_the_list_of_the_first_row_takes_too_much(void **state)
+STORE_TEST(a_view_is_ended_when_the_list_of_the_first_row_takes_too_much)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *const shard = make(store);
     struct view view;
@@ -265,9 +259,8 @@ static void expect_views(struct store *store, struct shard *shard, const struct 
     expect_consistent(store);
 }
 
-static void every_view_reads_what_was_there(void **state)
+STORE_TEST(every_view_reads_what_was_there)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *const shard = make(store);
     uint64_t random = 1, kept = 0, whole = 0;
@@ -310,19 +303,4 @@ static void every_view_reads_what_was_there(void **state)
             close_view(store, &seen[v].view, shard);
     assert_int_equal(store->view_bytes, 0);
     expect_consistent(store);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        store_test(the_old_rows_of_a_block_go_with_it),
-        store_test(a_row_that_there_is_no_memory_to_keep_leaves_nothing_behind),
-        store_test(a_view_reads_what_a_row_was_and_the_block_is_not_copied),
-        store_test(a_block_that_is_lent_or_of_small_rows_is_copied_whole),
-        store_test(the_oldest_view_is_ended_when_rows_take_too_much),
-        store_test(a_view_is_ended_when_the_list_of_the_first_row_takes_too_much),
-        store_test(every_view_reads_what_was_there),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,34 +213,10 @@ static void hold_each(bool (*hold)(struct store *))
     assert_in_range(refused, 4, 1000);
 }
 
-static void a_variable_that_there_is_no_memory_for_leaves_nothing_behind(void **state)
-{
-    hold_each(add_and_delete);
-}
+TEST(a_variable_that_there_is_no_memory_for_leaves_nothing_behind) { hold_each(add_and_delete); }
 
-static void nor_does_one_that_its_creator_assigns(void **state)
-{
-    hold_each(add_assigned_and_delete);
-}
+TEST(nor_does_one_that_its_creator_assigns) { hold_each(add_assigned_and_delete); }
 
-static void a_write_beside_a_reader_leaves_nothing_behind(void **state)
-{
-    hold_each(write_beside_a_reader);
-}
+TEST(a_write_beside_a_reader_leaves_nothing_behind) { hold_each(write_beside_a_reader); }
 
-static void nor_do_rows_that_are_kept_for_a_view(void **state)
-{
-    hold_each(write_rows_beside_a_view);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_variable_that_there_is_no_memory_for_leaves_nothing_behind),
-        cmocka_unit_test(nor_does_one_that_its_creator_assigns),
-        cmocka_unit_test(a_write_beside_a_reader_leaves_nothing_behind),
-        cmocka_unit_test(nor_do_rows_that_are_kept_for_a_view),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST(nor_do_rows_that_are_kept_for_a_view) { hold_each(write_rows_beside_a_view); }

@@ -3,10 +3,8 @@
  * long. */
 #include "store_fixture.h"
 
-static void without_a_reader_a_block_is_written_in_place(void **state)
+STORE_TEST(without_a_reader_a_block_is_written_in_place)
 {
-    struct fixture *fixture = *state;
-
     add(&fixture->store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(&fixture->store, 3);
     const struct block *before = shard->list[STORE_VALUE][0];
@@ -15,9 +13,8 @@ static void without_a_reader_a_block_is_written_in_place(void **state)
     assert_int_equal(fixture->store.view_bytes, 0);
 }
 
-static void a_view_sees_its_position_whatever_is_written(void **state)
+STORE_TEST(a_view_sees_its_position_whatever_is_written)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view early, late;
 
@@ -44,9 +41,8 @@ static void a_view_sees_its_position_whatever_is_written(void **state)
 
 /* Adam's m and v are lists like the value's: a view of slots sees all three as they were, and one
  * of values has nobody keep slots for it. */
-static void a_view_covers_slots_if_it_says_so(void **state)
+STORE_TEST(a_view_covers_slots_if_it_says_so)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view of_values, of_slots;
 
@@ -78,9 +74,8 @@ static void a_view_covers_slots_if_it_says_so(void **state)
 
 /* A later view of values does not make a slot's block that an earlier one of slots has seen the
  * last of be kept. */
-static void a_slot_is_kept_for_views_of_slots_only(void **state)
+STORE_TEST(a_slot_is_kept_for_views_of_slots_only)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view of_slots, of_values;
 
@@ -101,9 +96,8 @@ static void a_slot_is_kept_for_views_of_slots_only(void **state)
     close_view(store, &of_slots, shard);
 }
 
-static void a_slot_is_kept_for_views_of_its_own_shard_only(void **state)
+STORE_TEST(a_slot_is_kept_for_views_of_its_own_shard_only)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view of_values, of_slots;
 
@@ -122,9 +116,8 @@ static void a_slot_is_kept_for_views_of_its_own_shard_only(void **state)
 }
 
 /* What comes in several pieces may be written while other shards are read at later positions. */
-static void an_operation_writes_again_to_what_it_has_made(void **state)
+STORE_TEST(an_operation_writes_again_to_what_it_has_made)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view early, late;
 
@@ -145,9 +138,8 @@ static void an_operation_writes_again_to_what_it_has_made(void **state)
 }
 
 /* Old blocks of every list leave their place's chain, wherever in it they are. */
-static void old_blocks_of_slots_are_freed_out_of_the_middle(void **state)
+STORE_TEST(old_blocks_of_slots_are_freed_out_of_the_middle)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view views[3];
 
@@ -177,9 +169,8 @@ static void old_blocks_of_slots_are_freed_out_of_the_middle(void **state)
     expect_consistent(store);
 }
 
-static void the_oldest_view_is_ended_beyond_the_bound(void **state)
+STORE_TEST(the_oldest_view_is_ended_beyond_the_bound)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view early, late;
 
@@ -203,9 +194,8 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
     close_view(store, &late, shard);
 }
 
-static void lent_bytes_outlive_their_view_and_their_shard(void **state)
+STORE_TEST(lent_bytes_outlive_their_view_and_their_shard)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
@@ -229,9 +219,8 @@ static void lent_bytes_outlive_their_view_and_their_shard(void **state)
 }
 
 /* The reader may have begun with the operation that is still writing. */
-static void what_is_lent_is_not_overwritten_by_the_operation_that_made_it(void **state)
+STORE_TEST(what_is_lent_is_not_overwritten_by_the_operation_that_made_it)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct shard *shard;
 
@@ -253,9 +242,8 @@ static void what_is_lent_is_not_overwritten_by_the_operation_that_made_it(void *
 }
 
 /* A view keeps a small variable's small blocks beside a large one's large ones. */
-static void blocks_of_several_sizes_are_kept_and_freed(void **state)
+STORE_TEST(blocks_of_several_sizes_are_kept_and_freed)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view view;
 
@@ -297,9 +285,8 @@ static struct shard *overwrite_many(struct store *store, struct view *view)
     return shard;
 }
 
-static void old_blocks_of_a_view_are_freed_over_steps(void **state)
+STORE_TEST(old_blocks_of_a_view_are_freed_over_steps)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view view;
     struct shard *shard = overwrite_many(store, &view);
@@ -318,9 +305,8 @@ static void old_blocks_of_a_view_are_freed_over_steps(void **state)
     assert_int_equal(store->view_bytes, 0);
 }
 
-static void blocks_of_a_view_that_ends_during_a_sweep_are_freed(void **state)
+STORE_TEST(blocks_of_a_view_that_ends_during_a_sweep_are_freed)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view first, second;
     struct shard *shard = overwrite_many(store, &first);
@@ -341,9 +327,8 @@ static void blocks_of_a_view_that_ends_during_a_sweep_are_freed(void **state)
 }
 
 /* What it was to look at next goes by itself. */
-static void a_lent_block_is_released_during_a_sweep(void **state)
+STORE_TEST(a_lent_block_is_released_during_a_sweep)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view view;
     struct shard *shard = overwrite_many(store, &view);
@@ -365,9 +350,8 @@ static void a_lent_block_is_released_during_a_sweep(void **state)
     assert_int_equal(store->view_bytes, 0);
 }
 
-static void no_view_is_ended_as_long_as_a_sweep_makes_room(void **state)
+STORE_TEST(no_view_is_ended_as_long_as_a_sweep_makes_room)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view early, late;
     struct shard *shard = overwrite_many(store, &early);
@@ -386,9 +370,8 @@ static void no_view_is_ended_as_long_as_a_sweep_makes_room(void **state)
 
 /* A sweep is over when it has looked at all old blocks, also when it has freed none. Who runs a
  * lane sweeps until then. */
-static void a_sweep_that_frees_nothing_ends(void **state)
+STORE_TEST(a_sweep_that_frees_nothing_ends)
 {
-    struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view early, middle, late;
 
@@ -410,28 +393,4 @@ static void a_sweep_that_frees_nothing_ends(void **state)
     assert_null(store->unswept); /* then */
     assert_int_equal(store->view_bytes, old_bytes(1));
     close_view(store, &early, shard);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        store_test(without_a_reader_a_block_is_written_in_place),
-        store_test(a_view_sees_its_position_whatever_is_written),
-        store_test(a_view_covers_slots_if_it_says_so),
-        store_test(a_slot_is_kept_for_views_of_slots_only),
-        store_test(a_slot_is_kept_for_views_of_its_own_shard_only),
-        store_test(an_operation_writes_again_to_what_it_has_made),
-        store_test(old_blocks_of_slots_are_freed_out_of_the_middle),
-        store_test(the_oldest_view_is_ended_beyond_the_bound),
-        store_test(lent_bytes_outlive_their_view_and_their_shard),
-        store_test(what_is_lent_is_not_overwritten_by_the_operation_that_made_it),
-        store_test(blocks_of_several_sizes_are_kept_and_freed),
-        store_test(old_blocks_of_a_view_are_freed_over_steps),
-        store_test(blocks_of_a_view_that_ends_during_a_sweep_are_freed),
-        store_test(a_lent_block_is_released_during_a_sweep),
-        store_test(a_sweep_that_frees_nothing_ends),
-        store_test(no_view_is_ended_as_long_as_a_sweep_makes_room),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,8 @@
 /* strategy.c (test) -- contexts, what a run makes of its replicas, and calls that all of them make.
  * The arithmetic is the conformance cases' (tests/conformance). */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "strategy_made.h"
 #include "../returning.h"
 #include "sumac/variable.h"
@@ -19,7 +11,7 @@
 
 /* ---- contexts ---- */
 
-static void a_scope_is_of_its_thread_and_counts(void **state)
+TEST(a_scope_is_of_its_thread_and_counts)
 {
     struct sumac_strategy *strategy = mirrored(2);
 
@@ -36,7 +28,7 @@ static void a_scope_is_of_its_thread_and_counts(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_strategy_may_be_set_without_a_scope(void **state)
+TEST(a_strategy_may_be_set_without_a_scope)
 {
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct sumac_error error;
@@ -60,7 +52,7 @@ static void a_strategy_may_be_set_without_a_scope(void **state)
     sumac_strategy_destroy(other);
 }
 
-static void strategies_do_not_mix(void **state)
+TEST(strategies_do_not_mix)
 {
     struct sumac_strategy *one = mirrored(1), *other = mirrored(1);
     struct sumac_value *value = sumac_value_float32(1), *result = NULL;
@@ -99,7 +91,7 @@ look_around(struct sumac_replica *replica, void *context, struct sumac_error *er
     return SUMAC_OK;
 }
 
-static void a_replica_is_in_a_context_of_its_own(void **state)
+TEST(a_replica_is_in_a_context_of_its_own)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *result = NULL;
@@ -126,7 +118,7 @@ return_nothing(struct sumac_replica *replica, void *context, struct sumac_error 
     return SUMAC_OK;
 }
 
-static void nothing_is_returned_as_nothing(void **state)
+TEST(nothing_is_returned_as_nothing)
 {
     const struct sumac_strategy_options options = {.kind = SUMAC_STRATEGY_DEFAULT};
     struct sumac_strategy *strategy = NULL;
@@ -146,7 +138,7 @@ static void nothing_is_returned_as_nothing(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_is_no_argument_list_is_refused(void **state)
+TEST(what_is_no_argument_list_is_refused)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *one = sumac_value_float32(1);
@@ -302,7 +294,7 @@ static enum sumac_status run_deeds(const struct deeds *deeds, struct sumac_error
     return status;
 }
 
-static void all_have_the_sum(void **state)
+TEST(all_have_the_sum)
 {
     assert_int_equal(run_deeds(&(struct deeds){.of = {SUM, SUM, SUM}}, NULL), SUMAC_OK);
 }
@@ -316,7 +308,7 @@ static void expect_error(const struct deeds *deeds, enum sumac_status status, co
         fail_msg("expected %s in: %s", words, error.text);
 }
 
-static void who_comes_with_something_else_is_named(void **state)
+TEST(who_comes_with_something_else_is_named)
 {
     expect_error(
         &(struct deeds){.of = {SUM, OTHER_SHAPE, SUM}}, SUMAC_INVALID_ARGUMENT,
@@ -349,14 +341,14 @@ static void who_comes_with_something_else_is_named(void **state)
         "[5], ");
 }
 
-static void who_returns_without_the_call_is_named_at_once(void **state)
+TEST(who_returns_without_the_call_is_named_at_once)
 {
     expect_error(
         &(struct deeds){.of = {SUM, NOTHING, SUM}}, SUMAC_DEADLINE_EXCEEDED,
         "all_reduce, call 1 of the run: replica 1 returned without it");
 }
 
-static void who_fails_ends_the_others_calls_with_its_error(void **state)
+TEST(who_fails_ends_the_others_calls_with_its_error)
 {
     expect_error(
         &(struct deeds){.of = {SUM, FAIL, SUM}}, SUMAC_NOT_FOUND,
@@ -386,7 +378,7 @@ differ_once(struct sumac_replica *replica, void *context, struct sumac_error *er
     return return_from_replica(replica, status, &returned);
 }
 
-static void calls_that_differ_fail_for_both_and_the_run_goes_on(void **state)
+TEST(calls_that_differ_fail_for_both_and_the_run_goes_on)
 {
     struct sumac_strategy *strategy = mirrored(2);
     const struct sumac_communication_options options = {.timeout_ms = 60000};
@@ -432,7 +424,7 @@ call_with_nothing(struct sumac_replica *replica, void *context, struct sumac_err
         &returned);
 }
 
-static void a_call_with_what_is_none_is_told_to_all_and_the_next_works(void **state)
+TEST(a_call_with_what_is_none_is_told_to_all_and_the_next_works)
 {
     const struct wrong rows[] = {
         {.op = SUMAC_REDUCE_SUM, .is_null = true, .said = "all_reduce: replica 2: "},
@@ -485,7 +477,7 @@ come_late(struct sumac_replica *replica, void *context, struct sumac_error *erro
     return return_from_replica(replica, status, &returned);
 }
 
-static void who_is_late_is_named_and_hears_so_too(void **state)
+TEST(who_is_late_is_named_and_hears_so_too)
 {
     struct late late = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     struct sumac_strategy *strategy = mirrored(2);
@@ -536,7 +528,7 @@ call_merge(struct sumac_replica *replica, void *context, struct sumac_error *err
         &returned);
 }
 
-static void a_merge_call_runs_once_in_the_cross_replica_context(void **state)
+TEST(a_merge_call_runs_once_in_the_cross_replica_context)
 {
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_value *ids = of_ids(3), *result = NULL;
@@ -583,7 +575,7 @@ merge_in_vain(struct sumac_replica *replica, void *context, struct sumac_error *
         &returned);
 }
 
-static void a_merge_call_that_fails_without_a_word_fails(void **state)
+TEST(a_merge_call_that_fails_without_a_word_fails)
 {
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_error error;
@@ -599,7 +591,7 @@ static void a_merge_call_that_fails_without_a_word_fails(void **state)
 
 /* ---- made ---- */
 
-static void options_that_are_none_are_refused(void **state)
+TEST(options_that_are_none_are_refused)
 {
     struct sumac_strategy *strategy = NULL;
     struct sumac_error error;
@@ -626,7 +618,7 @@ static void options_that_are_none_are_refused(void **state)
 
 /* sumac run --synchronous sets the variable for programs that make their strategy themselves, too.
  */
-static void a_strategy_on_the_ps_refuses_to_be_synchronous(void **state)
+TEST(a_strategy_on_the_ps_refuses_to_be_synchronous)
 {
     struct sumac_strategy *strategy = NULL;
     struct sumac_error error;
@@ -643,7 +635,7 @@ static void a_strategy_on_the_ps_refuses_to_be_synchronous(void **state)
     assert_null(strategy);
 }
 
-static void an_absent_time_is_the_strategys(void **state)
+TEST(an_absent_time_is_the_strategys)
 {
     const struct sumac_strategy_options options = {.replicas = 1};
     struct sumac_strategy *strategy = NULL;
@@ -655,7 +647,7 @@ static void an_absent_time_is_the_strategys(void **state)
 }
 
 /* Each struct that says how is optional: NULL is the struct of zeros. */
-static void options_that_are_null_are_the_defaults(void **state)
+TEST(options_that_are_null_are_the_defaults)
 {
     struct sumac_strategy *alone = NULL, *from_environment = NULL, *two = mirrored(2);
     struct sumac_value *ids = of_ids(2), *sum = NULL, *sum_to = NULL;
@@ -702,7 +694,7 @@ static const struct environment {
     {"", "one_device", "", "2", "", NULL, "SUMAC_REPLICAS is 2"},
 };
 
-static void the_environment_says_which_strategy_it_is(void **state)
+TEST(the_environment_says_which_strategy_it_is)
 {
     static const char *const names[] = {
         "TF_CONFIG", "SUMAC_STRATEGY", "SUMAC_SYNCHRONOUS", "SUMAC_REPLICAS", "SUMAC_DEVICES"};
@@ -729,32 +721,4 @@ static void the_environment_says_which_strategy_it_is(void **state)
     for (size_t at = 0; at < sizeof names / sizeof *names; at++)
         unsetenv(names[at]);
     unsetenv("SUMAC_PROGRAM");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_scope_is_of_its_thread_and_counts),
-        cmocka_unit_test(a_strategy_may_be_set_without_a_scope),
-        cmocka_unit_test(strategies_do_not_mix),
-        cmocka_unit_test(a_replica_is_in_a_context_of_its_own),
-        cmocka_unit_test(nothing_is_returned_as_nothing),
-        cmocka_unit_test(what_is_no_argument_list_is_refused),
-        cmocka_unit_test(all_have_the_sum),
-        cmocka_unit_test(who_comes_with_something_else_is_named),
-        cmocka_unit_test(who_returns_without_the_call_is_named_at_once),
-        cmocka_unit_test(who_fails_ends_the_others_calls_with_its_error),
-        cmocka_unit_test(calls_that_differ_fail_for_both_and_the_run_goes_on),
-        cmocka_unit_test(a_call_with_what_is_none_is_told_to_all_and_the_next_works),
-        cmocka_unit_test(who_is_late_is_named_and_hears_so_too),
-        cmocka_unit_test(a_merge_call_runs_once_in_the_cross_replica_context),
-        cmocka_unit_test(a_merge_call_that_fails_without_a_word_fails),
-        cmocka_unit_test(options_that_are_none_are_refused),
-        cmocka_unit_test(a_strategy_on_the_ps_refuses_to_be_synchronous),
-        cmocka_unit_test(an_absent_time_is_the_strategys),
-        cmocka_unit_test(options_that_are_null_are_the_defaults),
-        cmocka_unit_test(the_environment_says_which_strategy_it_is),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static struct sumac_value *matrices(void)
     return sumac_value_per_replica(items, 2, 0);
 }
 
-static void each_way_to_give_axes_has_its_meaning(void **state)
+TEST(each_way_to_give_axes_has_its_meaning)
 {
     const struct {
         const struct sumac_axes *axes;
@@ -48,7 +48,7 @@ static void each_way_to_give_axes_has_its_meaning(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void an_axis_that_is_not_counted_is_refused(void **state)
+TEST(an_axis_that_is_not_counted_is_refused)
 {
     static const struct {
         struct sumac_axes axes;
@@ -85,7 +85,7 @@ static struct sumac_value *zeros(uint64_t count)
 static const struct sumac_axes empty, first = {.count = 1};
 
 /* TensorFlow sums no element by copying it, and begins other sums at 0. */
-static void what_is_not_summed_over_axes_keeps_the_sign_of_0(void **state)
+TEST(what_is_not_summed_over_axes_keeps_the_sign_of_0)
 {
     static const struct {
         uint64_t one, other;
@@ -122,7 +122,7 @@ static struct sumac_value *slices_of(enum sumac_dtype indices, uint64_t rows)
 }
 
 /* Another worker may send what differs from the label that it sent. */
-static void what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it(void **state)
+TEST(what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it)
 {
     const struct {
         struct sumac_value *first, *other;
@@ -157,16 +157,4 @@ static void what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it(void
         sumac_value_unref(rows[i].other);
     }
     sumac_strategy_destroy(strategy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_way_to_give_axes_has_its_meaning),
-        cmocka_unit_test(an_axis_that_is_not_counted_is_refused),
-        cmocka_unit_test(what_is_not_summed_over_axes_keeps_the_sign_of_0),
-        cmocka_unit_test(what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_compare.c (test) -- calls of two replicas are the same in all that counts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "each_byte.h"
 #include "strategy.h"
 
@@ -35,7 +30,7 @@ static bool differ(const struct call *one, const struct call *other)
            error.reason == SUMAC_REASON_STEP_DIFFERS;
 }
 
-static void calls_that_differ_in_one_number_differ(void **state)
+TEST(calls_that_differ_in_one_number_differ)
 {
     struct sumac_value *value = sumac_value_float32(1);
     const struct call call = {.kind = CALL_ALL_REDUCE, .op = SUMAC_REDUCE_SUM, .value = value};
@@ -56,7 +51,7 @@ static void calls_that_differ_in_one_number_differ(void **state)
     sumac_value_unref(value);
 }
 
-static void calls_that_point_to_something_else_differ(void **state)
+TEST(calls_that_point_to_something_else_differ)
 {
     struct sumac_value *value = sumac_value_float32(1);
     const struct call call = {.kind = CALL_REDUCE, .op = SUMAC_REDUCE_SUM, .value = value};
@@ -84,7 +79,7 @@ static void calls_that_point_to_something_else_differ(void **state)
 }
 
 /* A merge call, or sums over axes, may have any values. */
-static void values_that_each_replica_has_as_it_likes_are_not_compared(void **state)
+TEST(values_that_each_replica_has_as_it_likes_are_not_compared)
 {
     struct sumac_value *one = sumac_value_float32(1);
     struct sumac_value *more = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), NULL);
@@ -102,7 +97,7 @@ static void values_that_each_replica_has_as_it_likes_are_not_compared(void **sta
 }
 
 /* Slices meet whatever their number of rows. */
-static void slices_meet_if_their_indices_and_what_they_are_of_are_alike(void **state)
+TEST(slices_meet_if_their_indices_and_what_they_are_of_are_alike)
 {
     const struct {
         enum sumac_dtype indices;
@@ -133,16 +128,4 @@ static void slices_meet_if_their_indices_and_what_they_are_of_are_alike(void **s
         sumac_value_unref(values[0]);
         sumac_value_unref(values[1]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_that_differ_in_one_number_differ),
-        cmocka_unit_test(calls_that_point_to_something_else_differ),
-        cmocka_unit_test(slices_meet_if_their_indices_and_what_they_are_of_are_alike),
-        cmocka_unit_test(values_that_each_replica_has_as_it_likes_are_not_compared),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

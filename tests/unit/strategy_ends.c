@@ -36,7 +36,7 @@ fail_one_after_the_other(struct sumac_replica *replica, void *context, struct su
     return return_from_replica(replica, SUMAC_DATA_LOSS, &returned);
 }
 
-static void of_replicas_that_fail_one_after_the_other_the_first_is_told(void **state)
+TEST(of_replicas_that_fail_one_after_the_other_the_first_is_told)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_error error;
@@ -66,7 +66,7 @@ come_alone(struct sumac_replica *replica, void *context, struct sumac_error *err
     return return_from_replica(replica, status, &returned);
 }
 
-static void a_call_is_late_after_its_time(void **state)
+TEST(a_call_is_late_after_its_time)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_error error;
@@ -114,7 +114,7 @@ merge_into(struct sumac_replica *replica, void *context, struct sumac_error *err
         &returned);
 }
 
-static void a_scope_that_is_left_within_a_merge_call_leaves_it_across(void **state)
+TEST(a_scope_that_is_left_within_a_merge_call_leaves_it_across)
 {
     struct sumac_strategy *strategy = mirrored(2);
 
@@ -135,7 +135,7 @@ add_arguments(struct sumac_replica *replica, void *context, struct sumac_error *
     return SUMAC_OK;
 }
 
-static void each_replica_is_given_its_own_of_both_kinds_of_arguments(void **state)
+TEST(each_replica_is_given_its_own_of_both_kinds_of_arguments)
 {
     struct sumac_strategy *strategy = mirrored(3);
     struct sumac_value *ids = of_ids(3), *kwids = of_ids(3), *result = NULL;
@@ -164,7 +164,7 @@ static enum sumac_status make_none(
     return SUMAC_OK;
 }
 
-static void a_replica_that_no_value_is_made_for_is_named(void **state)
+TEST(a_replica_that_no_value_is_made_for_is_named)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *value = NULL;
@@ -178,7 +178,7 @@ static void a_replica_that_no_value_is_made_for_is_named(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void local_results_of_a_nest_are_each_replicas(void **state)
+TEST(local_results_of_a_nest_are_each_replicas)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *const items[] = {sumac_value_float32(1), sumac_value_float32(2)};
@@ -198,7 +198,7 @@ static void local_results_of_a_nest_are_each_replicas(void **state)
 
 /* ---- options */
 
-static void several_replicas_are_mirrored_where_no_kind_is_said(void **state)
+TEST(several_replicas_are_mirrored_where_no_kind_is_said)
 {
     struct sumac_strategy *strategy = NULL;
 
@@ -209,7 +209,7 @@ static void several_replicas_are_mirrored_where_no_kind_is_said(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void workers_without_a_client_make_no_strategy(void **state)
+TEST(workers_without_a_client_make_no_strategy)
 {
     for (int kind = SUMAC_STRATEGY_MULTI_WORKER; kind <= SUMAC_STRATEGY_PARAMETER_SERVER; kind++) {
         struct sumac_strategy *strategy = NULL;
@@ -234,7 +234,7 @@ static enum sumac_status run_another(
     return run(context, merge_into, NULL, error);
 }
 
-static void a_run_of_another_strategy_within_a_merge_call_is_in_its_scope(void **state)
+TEST(a_run_of_another_strategy_within_a_merge_call_is_in_its_scope)
 {
     struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
     struct sumac_error error;
@@ -243,21 +243,4 @@ static void a_run_of_another_strategy_within_a_merge_call_is_in_its_scope(void *
     assert_non_null(strstr(error.text, "in the scope of another strategy"));
     sumac_strategy_destroy(other);
     sumac_strategy_destroy(strategy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_replicas_that_fail_one_after_the_other_the_first_is_told),
-        cmocka_unit_test(a_call_is_late_after_its_time),
-        cmocka_unit_test(a_scope_that_is_left_within_a_merge_call_leaves_it_across),
-        cmocka_unit_test(a_run_of_another_strategy_within_a_merge_call_is_in_its_scope),
-        cmocka_unit_test(each_replica_is_given_its_own_of_both_kinds_of_arguments),
-        cmocka_unit_test(a_replica_that_no_value_is_made_for_is_named),
-        cmocka_unit_test(local_results_of_a_nest_are_each_replicas),
-        cmocka_unit_test(several_replicas_are_mirrored_where_no_kind_is_said),
-        cmocka_unit_test(workers_without_a_client_make_no_strategy),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

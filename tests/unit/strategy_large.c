@@ -3,16 +3,8 @@
  * memory, they have the bits of the plain loop. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "array_pass.h"
 #include "reduce.h"
 #include "strategy.h"
@@ -87,7 +79,7 @@ static void expect_bits_of_the_plain_loop(
             sumac_dtype_name(dtype), stream ? ", streamed" : "");
 }
 
-static void sums_have_the_bits_of_the_plain_loop(void **state)
+TEST(sums_have_the_bits_of_the_plain_loop)
 {
     static const enum sumac_reduce_op ops[] = {SUMAC_REDUCE_SUM, SUMAC_REDUCE_MEAN};
     struct arrays arrays = {.plain = aligned(8 * ELEMENTS), .to = aligned(8 * ELEMENTS)};
@@ -114,7 +106,7 @@ static void sums_have_the_bits_of_the_plain_loop(void **state)
 
 /* ---- side by side ---- */
 
-static void rows_are_joined_from_wherever_one_begins(void **state)
+TEST(rows_are_joined_from_wherever_one_begins)
 {
     enum { ROWS = 5, ALL = 3 + 0 + 300 + 64 };
     static const uint64_t row_bytes[] = {3, 0, 300, 64};
@@ -220,7 +212,7 @@ compute_together(struct sumac_replica *replica, void *context, struct sumac_erro
     return status;
 }
 
-static void large_results_are_right_whoever_computes_them(void **state)
+TEST(large_results_are_right_whoever_computes_them)
 {
     struct sumac_strategy *strategy = mirrored(4);
     struct sumac_value *values = ramps(4), *result = NULL, *sum = NULL;
@@ -251,7 +243,7 @@ static void large_results_are_right_whoever_computes_them(void **state)
 /* ---- summed over axes ---- */
 
 /* Rows of more elements than are widened at once: of 2 replicas, element j of row i is j + i. */
-static void long_rows_are_summed_whole(void **state)
+TEST(long_rows_are_summed_whole)
 {
     enum { ROWS = 2, COLUMNS = 1300 };
     static float elements[ROWS][COLUMNS];
@@ -309,7 +301,7 @@ count_on(struct sumac_replica *replica, void *context, struct sumac_error *error
 }
 
 /* Some are in the next call while others have yet to hear of this one. */
-static void no_more_threads_help_than_there_are_cores(void **state)
+TEST(no_more_threads_help_than_there_are_cores)
 {
     cpu_set_t all, one;
 
@@ -327,7 +319,7 @@ static void no_more_threads_help_than_there_are_cores(void **state)
     assert_int_equal(helpers, 0);
 }
 
-static void each_call_has_its_own_result(void **state)
+TEST(each_call_has_its_own_result)
 {
     struct sumac_strategy *strategy = mirrored(4);
     struct sumac_value *result = NULL;
@@ -360,7 +352,7 @@ static struct sumac_value *make(struct sumac_strategy *strategy, uint64_t bytes)
     return value;
 }
 
-static void a_result_has_the_memory_of_one_that_nobody_has(void **state)
+TEST(a_result_has_the_memory_of_one_that_nobody_has)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *first = make(strategy, 1 << 20), *other = make(strategy, 1 << 20);
@@ -380,7 +372,7 @@ static void a_result_has_the_memory_of_one_that_nobody_has(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_is_kept_is_bounded_by_count_and_by_bytes(void **state)
+TEST(what_is_kept_is_bounded_by_count_and_by_bytes)
 {
     struct sumac_strategy *strategy = mirrored(2);
     const struct kept *results = strategy->results;
@@ -402,7 +394,7 @@ static void what_is_kept_is_bounded_by_count_and_by_bytes(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_result_outlives_its_strategy(void **state)
+TEST(a_result_outlives_its_strategy)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *values = ramps(2), *sum = NULL;
@@ -414,21 +406,4 @@ static void a_result_outlives_its_strategy(void **state)
     assert_int_equal(((const float *)sumac_value_data(sum))[LARGE - 1], 2 * (LARGE - 1) + 1000);
     sumac_value_unref(sum);
     sumac_value_unref(values);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_have_the_bits_of_the_plain_loop),
-        cmocka_unit_test(rows_are_joined_from_wherever_one_begins),
-        cmocka_unit_test(large_results_are_right_whoever_computes_them),
-        cmocka_unit_test(long_rows_are_summed_whole),
-        cmocka_unit_test(no_more_threads_help_than_there_are_cores),
-        cmocka_unit_test(each_call_has_its_own_result),
-        cmocka_unit_test(a_result_has_the_memory_of_one_that_nobody_has),
-        cmocka_unit_test(what_is_kept_is_bounded_by_count_and_by_bytes),
-        cmocka_unit_test(a_result_outlives_its_strategy),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,7 @@
 #ifndef TESTS_STRATEGY_MADE_H
 #define TESTS_STRATEGY_MADE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sumac/strategy.h"
 #include "sumac/value.h"
 

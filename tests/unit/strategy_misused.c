@@ -3,18 +3,12 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "strategy_made.h"
 #include "../returning.h"
 #include "sumac/variable.h"
@@ -36,7 +30,7 @@ sum_other_leaves(struct sumac_replica *replica, void *context, struct sumac_erro
         &returned);
 }
 
-static void leaves_that_differ_within_a_nest_stay_their_owners(void **state)
+TEST(leaves_that_differ_within_a_nest_stay_their_owners)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *lists[2];
@@ -73,7 +67,7 @@ end_the_thread(struct sumac_replica *replica, void *context, struct sumac_error 
 }
 
 /* The other replicas do not wait for it until their time is over, and the next run is well. */
-static void a_function_that_ends_its_thread_fails_and_the_next_run_is_well(void **state)
+TEST(a_function_that_ends_its_thread_fails_and_the_next_run_is_well)
 {
     struct sumac_strategy *strategy = mirrored(3); /* given */
     uint32_t which = 1;
@@ -111,7 +105,7 @@ static void expect_no_reduction(
     sumac_value_unref(value);
 }
 
-static void items_of_other_kinds_are_named(void **state)
+TEST(items_of_other_kinds_are_named)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *leaf = sumac_value_float32(1);
@@ -124,7 +118,7 @@ static void items_of_other_kinds_are_named(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void items_of_more_replicas_than_there_are_are_refused(void **state)
+TEST(items_of_more_replicas_than_there_are_are_refused)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *ids = of_ids(3), *result = NULL;
@@ -158,7 +152,7 @@ merge_a_run(struct sumac_replica *replica, void *context, struct sumac_error *er
         &returned);
 }
 
-static void a_run_within_a_merge_call_is_refused(void **state)
+TEST(a_run_within_a_merge_call_is_refused)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_error error;
@@ -200,7 +194,7 @@ static int call_in_child(struct sumac_strategy *strategy, struct sumac_value *va
     return broken;
 }
 
-static void calls_in_a_child_are_refused(void **state)
+TEST(calls_in_a_child_are_refused)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *value =
@@ -234,7 +228,7 @@ static int close_in_child(struct sumac_strategy *strategy)
     return broken;
 }
 
-static void a_child_of_the_process_closes_nothing(void **state)
+TEST(a_child_of_the_process_closes_nothing)
 {
     struct sumac_strategy *strategy = mirrored(2); /* given */
     int ended = 0;
@@ -280,7 +274,7 @@ static void expect_not_closed(struct sumac_strategy *strategy, sumac_replica_fun
     assert_non_null(strstr(error.text, "within its own run"));
 }
 
-static void a_strategy_is_not_closed_within_its_run(void **state)
+TEST(a_strategy_is_not_closed_within_its_run)
 {
     struct sumac_strategy *strategy = mirrored(2);
 
@@ -317,7 +311,7 @@ static int threads_of_this_process(void)
     return count;
 }
 
-static void a_strategy_that_is_destroyed_within_its_run_ends_with_it(void **state)
+TEST(a_strategy_that_is_destroyed_within_its_run_ends_with_it)
 {
     const int threads = threads_of_this_process();
     struct sumac_strategy *strategy = mirrored(2); /* given */
@@ -343,7 +337,7 @@ destroy_in_update(struct sumac_update_context *update, void *context, struct sum
     return status;
 }
 
-static void a_strategy_that_is_destroyed_within_an_update_ends_with_it(void **state)
+TEST(a_strategy_that_is_destroyed_within_an_update_ends_with_it)
 {
     struct sumac_strategy *strategy = mirrored(2); /* given */
     struct sumac_value *zero = sumac_value_float32(0), *result = NULL;
@@ -392,7 +386,7 @@ run_beside(struct sumac_replica *replica, void *context, struct sumac_error *err
     return SUMAC_OK;
 }
 
-static void a_strategy_is_destroyed_after_the_run_of_another_thread(void **state)
+TEST(a_strategy_is_destroyed_after_the_run_of_another_thread)
 {
     const struct sumac_strategy_options options = {.kind = SUMAC_STRATEGY_DEFAULT};
     struct running running = {.over = false};
@@ -408,7 +402,7 @@ static void a_strategy_is_destroyed_after_the_run_of_another_thread(void **state
     pthread_barrier_destroy(&running.begun);
 }
 
-static void a_strategy_that_is_destroyed_in_its_scope_ends_the_scope(void **state)
+TEST(a_strategy_that_is_destroyed_in_its_scope_ends_the_scope)
 {
     struct sumac_strategy *strategy = mirrored(2), *present = mirrored(2);
 
@@ -474,7 +468,7 @@ group_otherwise(struct sumac_replica *replica, void *context, struct sumac_error
     return sumac_variable_update(in->variable, replica, &update, NULL, error);
 }
 
-static void replicas_that_update_by_something_else_are_named(void **state)
+TEST(replicas_that_update_by_something_else_are_named)
 {
     const struct {
         sumac_replica_function *function;
@@ -567,7 +561,7 @@ static void expect_said(struct said said, enum sumac_status status, const char *
     sumac_strategy_destroy(strategy);
 }
 
-static void what_a_function_says_with_a_status_alone_is_told_behind_whose_it_is(void **state)
+TEST(what_a_function_says_with_a_status_alone_is_told_behind_whose_it_is)
 {
     expect_said(
         (struct said){.returned = SUMAC_DATA_LOSS}, SUMAC_DATA_LOSS,
@@ -577,7 +571,7 @@ static void what_a_function_says_with_a_status_alone_is_told_behind_whose_it_is(
         "the function of merge_call returned DATA_LOSS: shard ?[31m7?is ? torn");
 }
 
-static void an_error_that_a_function_fills_in_is_told_as_one_line(void **state)
+TEST(an_error_that_a_function_fills_in_is_told_as_one_line)
 {
     for (int merges = 0; merges < 2; merges++)
         expect_said(
@@ -586,35 +580,11 @@ static void an_error_that_a_function_fills_in_is_told_as_one_line(void **state)
             SUMAC_DATA_LOSS, "shard ?[31m7?is ? torn");
 }
 
-static void an_error_that_a_function_has_got_over_is_none(void **state)
+TEST(an_error_that_a_function_has_got_over_is_none)
 {
     expect_said((struct said){.status = SUMAC_DATA_LOSS, .merges = true}, SUMAC_OK, "");
     expect_said(
         (struct said){.status = SUMAC_DATA_LOSS, .others_sum = true}, SUMAC_DEADLINE_EXCEEDED,
         "all_reduce, call 1 of the run: replica 1 returned without it, and the others wait for "
         "that");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leaves_that_differ_within_a_nest_stay_their_owners),
-        cmocka_unit_test(a_function_that_ends_its_thread_fails_and_the_next_run_is_well),
-        cmocka_unit_test(items_of_other_kinds_are_named),
-        cmocka_unit_test(items_of_more_replicas_than_there_are_are_refused),
-        cmocka_unit_test(a_run_within_a_merge_call_is_refused),
-        cmocka_unit_test(calls_in_a_child_are_refused),
-        cmocka_unit_test(a_child_of_the_process_closes_nothing),
-        cmocka_unit_test(a_strategy_is_not_closed_within_its_run),
-        cmocka_unit_test(a_strategy_that_is_destroyed_within_its_run_ends_with_it),
-        cmocka_unit_test(a_strategy_that_is_destroyed_within_an_update_ends_with_it),
-        cmocka_unit_test(a_strategy_is_destroyed_after_the_run_of_another_thread),
-        cmocka_unit_test(a_strategy_that_is_destroyed_in_its_scope_ends_the_scope),
-        cmocka_unit_test(replicas_that_update_by_something_else_are_named),
-        cmocka_unit_test(what_a_function_says_with_a_status_alone_is_told_behind_whose_it_is),
-        cmocka_unit_test(an_error_that_a_function_fills_in_is_told_as_one_line),
-        cmocka_unit_test(an_error_that_a_function_has_got_over_is_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,7 +141,7 @@ static enum sumac_status update_of(
 
 /* ---- what a collective gave */
 
-static void what_a_collective_gave_leaves_run_as_each_replicas_own(void **state)
+TEST(what_a_collective_gave_leaves_run_as_each_replicas_own)
 {
     struct sumac_strategy *strategy = mirrored(2);
 
@@ -160,7 +160,7 @@ static void what_a_collective_gave_leaves_run_as_each_replicas_own(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_a_collective_gave_is_reduced_as_each_replicas_own(void **state)
+TEST(what_a_collective_gave_is_reduced_as_each_replicas_own)
 {
     static const struct {
         enum sumac_reduce_op op;
@@ -189,7 +189,7 @@ static void what_a_collective_gave_is_reduced_as_each_replicas_own(void **state)
 }
 
 /* It is per_replica, but all have the same. */
-static void what_a_collective_gave_may_be_assigned_and_applied_across(void **state)
+TEST(what_a_collective_gave_may_be_assigned_and_applied_across)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(
@@ -226,7 +226,7 @@ take_part_of_gradient(struct sumac_replica *replica, void *context, struct sumac
     return return_from_replica(replica, status, &returned);
 }
 
-static void a_gradient_is_the_replicas_own_part_of_the_sum(void **state)
+TEST(a_gradient_is_the_replicas_own_part_of_the_sum)
 {
     static const char *const parts[2] = {
         "per_replica(0: float32[2, 2] 0 2 4 6, 1: float32[3, 2] 8 10 12 14 16 18)",
@@ -247,7 +247,7 @@ static void a_gradient_is_the_replicas_own_part_of_the_sum(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_gradient_has_as_many_rows_as_were_gathered(void **state)
+TEST(a_gradient_has_as_many_rows_as_were_gathered)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_error error;
@@ -266,7 +266,7 @@ static void a_gradient_has_as_many_rows_as_were_gathered(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void equal_values_of_replicas_are_not_known_to_be_the_same(void **state)
+TEST(equal_values_of_replicas_are_not_known_to_be_the_same)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable =
@@ -284,7 +284,7 @@ static void equal_values_of_replicas_are_not_known_to_be_the_same(void **state)
 }
 
 /* A replica's write ends what is known of the copies that the others have read. */
-static void what_replicas_read_is_each_ones_own(void **state)
+TEST(what_replicas_read_is_each_ones_own)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable = variable_of(
@@ -304,7 +304,7 @@ static void what_replicas_read_is_each_ones_own(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_all_replicas_return_is_that_value(void **state)
+TEST(what_all_replicas_return_is_that_value)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *args = args_of(vector(3, 4));
@@ -316,7 +316,7 @@ static void what_all_replicas_return_is_that_value(void **state)
 
 /* ---- what an update returns */
 
-static void what_an_update_returns_is_mirrored(void **state)
+TEST(what_an_update_returns_is_mirrored)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable =
@@ -333,7 +333,7 @@ static void what_an_update_returns_is_mirrored(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_an_update_returns_is_the_argument_of_others(void **state)
+TEST(what_an_update_returns_is_the_argument_of_others)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *first =
@@ -353,7 +353,7 @@ static void what_an_update_returns_is_the_argument_of_others(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void what_an_update_returns_has_no_sum(void **state)
+TEST(what_an_update_returns_has_no_sum)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_variable *variable =
@@ -387,7 +387,7 @@ static enum sumac_status make_id(
     return SUMAC_OK;
 }
 
-static void on_one_device_what_a_function_makes_is_the_value(void **state)
+TEST(on_one_device_what_a_function_makes_is_the_value)
 {
     static const struct {
         enum sumac_strategy_kind kind;
@@ -408,24 +408,4 @@ static void on_one_device_what_a_function_makes_is_the_value(void **state)
         expect_printed(value, rows[i].printed);
         sumac_strategy_destroy(strategy);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_collective_gave_leaves_run_as_each_replicas_own),
-        cmocka_unit_test(what_a_collective_gave_is_reduced_as_each_replicas_own),
-        cmocka_unit_test(what_a_collective_gave_may_be_assigned_and_applied_across),
-        cmocka_unit_test(a_gradient_is_the_replicas_own_part_of_the_sum),
-        cmocka_unit_test(a_gradient_has_as_many_rows_as_were_gathered),
-        cmocka_unit_test(equal_values_of_replicas_are_not_known_to_be_the_same),
-        cmocka_unit_test(what_replicas_read_is_each_ones_own),
-        cmocka_unit_test(what_all_replicas_return_is_that_value),
-        cmocka_unit_test(what_an_update_returns_is_mirrored),
-        cmocka_unit_test(what_an_update_returns_is_the_argument_of_others),
-        cmocka_unit_test(what_an_update_returns_has_no_sum),
-        cmocka_unit_test(on_one_device_what_a_function_makes_is_the_value),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

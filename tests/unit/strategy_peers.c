@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_peers.c (test) -- when this process tells the other workers that a call has failed. They
  * are played here: nothing is sent. */
-#include <setjmp.h>
 #include <semaphore.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "peers.h"
 #include "strategy.h"
 #include "strategy_made.h"
@@ -116,7 +111,7 @@ all_but_one(struct sumac_replica *replica, void *context, struct sumac_error *er
     return SUMAC_OK;
 }
 
-static void replicas_go_on_while_the_other_workers_are_told(void **state)
+TEST(replicas_go_on_while_the_other_workers_are_told)
 {
     for (uint32_t missing = 0; missing < 3; missing++) {
         struct sumac_strategy *strategy = with_other_workers(3);
@@ -136,7 +131,7 @@ static void replicas_go_on_while_the_other_workers_are_told(void **state)
 
 /* ---- no memory */
 
-static void a_list_of_no_items_is_told_to_the_other_workers(void **state)
+TEST(a_list_of_no_items_is_told_to_the_other_workers)
 {
     struct sumac_strategy *strategy = with_other_workers(2);
     struct sumac_value *values = sumac_value_list(NULL, 0), *results = NULL;
@@ -187,7 +182,7 @@ static void assert_heard(enum sumac_status told)
     seen.exchanged = seen.finished = 0;
 }
 
-static void a_read_that_is_refused_is_told_to_the_other_workers(void **state)
+TEST(a_read_that_is_refused_is_told_to_the_other_workers)
 {
     struct sumac_strategy *strategy = with_other_workers(2);
     struct sumac_variable *const variable = read_by_all(strategy);
@@ -206,7 +201,7 @@ static void a_read_that_is_refused_is_told_to_the_other_workers(void **state)
     forget(strategy);
 }
 
-static void a_read_that_another_worker_refuses_fails(void **state)
+TEST(a_read_that_another_worker_refuses_fails)
 {
     struct sumac_strategy *strategy = with_other_workers(2);
     struct sumac_variable *const variable = read_by_all(strategy);
@@ -222,7 +217,7 @@ static void a_read_that_another_worker_refuses_fails(void **state)
     forget(strategy);
 }
 
-static void a_variable_that_is_refused_is_told_to_the_other_workers(void **state)
+TEST(a_variable_that_is_refused_is_told_to_the_other_workers)
 {
     struct sumac_strategy *strategy = with_other_workers(2);
     struct sumac_variable *variable = NULL;
@@ -259,7 +254,7 @@ static bool is_summed_apart(uint32_t in_sync, enum sumac_dtype dtype, uint64_t b
 }
 
 /* The number of replicas and the bytes of each count together. */
-static void a_tensor_is_summed_by_the_ps_when_all_of_them_send_more(void **state)
+TEST(a_tensor_is_summed_by_the_ps_when_all_of_them_send_more)
 {
     static const uint32_t in_sync[] = {1, 2, 3, 7, 256};
 
@@ -271,18 +266,4 @@ static void a_tensor_is_summed_by_the_ps_when_all_of_them_send_more(void **state
         assert_false(is_summed_apart(in_sync[i], SUMAC_UINT8, SENT_BYTES / in_sync[i]));
     }
     assert_false(is_summed_apart(2, SUMAC_BFLOAT16, SENT_BYTES));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replicas_go_on_while_the_other_workers_are_told),
-        cmocka_unit_test(a_list_of_no_items_is_told_to_the_other_workers),
-        cmocka_unit_test(a_read_that_is_refused_is_told_to_the_other_workers),
-        cmocka_unit_test(a_read_that_another_worker_refuses_fails),
-        cmocka_unit_test(a_variable_that_is_refused_is_told_to_the_other_workers),
-        cmocka_unit_test(a_tensor_is_summed_by_the_ps_when_all_of_them_send_more),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

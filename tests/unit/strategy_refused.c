@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_refused.c -- what one replica makes a call with is none: the call counts, has failed in
  * all replicas, and the next one is the same for all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "distributed_fixture.h"
 #include "../returning.h"
 #include "strategy.h"
@@ -118,7 +112,7 @@ static enum sumac_status write_without_aggregation(
     return sumac_variable_assign_add(tried->other, replica, tried->gradient, NULL, error);
 }
 
-static void a_write_that_is_none_has_failed_in_all_replicas(void **state)
+TEST(a_write_that_is_none_has_failed_in_all_replicas)
 {
     const struct {
         attempt *badly;
@@ -255,7 +249,7 @@ merge_nothing(struct tried *tried, struct sumac_replica *replica, struct sumac_e
     return sumac_replica_merge_call(replica, NULL, NULL, NULL, NULL, error);
 }
 
-static void an_update_that_is_none_has_failed_in_all_replicas(void **state)
+TEST(an_update_that_is_none_has_failed_in_all_replicas)
 {
     const struct {
         attempt *well, *badly;
@@ -301,7 +295,7 @@ gather_no_gradient(struct tried *tried, struct sumac_replica *replica, struct su
     return sumac_replica_all_gather_gradient(replica, tried->gradient, NULL, 0, NULL, error);
 }
 
-static void a_gradient_of_nothing_has_failed_in_all_replicas(void **state)
+TEST(a_gradient_of_nothing_has_failed_in_all_replicas)
 {
     struct tried tried = {.well = gather, .badly = gather_no_gradient};
 
@@ -326,7 +320,7 @@ write_alone(struct sumac_replica *replica, void *context, struct sumac_error *er
     return (sumac_replica_id(replica) == 0 ? tried->well : tried->badly)(tried, replica, error);
 }
 
-static void what_a_replica_failed_by_is_told_and_not_who_did_not_come(void **state)
+TEST(what_a_replica_failed_by_is_told_and_not_who_did_not_come)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct tried tried = {
@@ -355,7 +349,7 @@ apply_to_none(struct tried *tried, struct sumac_replica *replica, struct sumac_e
     return status;
 }
 
-static void a_replica_that_applies_to_no_variables_is_told_from_others(void **state)
+TEST(a_replica_that_applies_to_no_variables_is_told_from_others)
 {
     struct sumac_strategy *strategy = mirrored(2);
     struct tried tried = {.well = apply_to_none, .badly = apply_to_none};
@@ -375,7 +369,7 @@ static void a_replica_that_applies_to_no_variables_is_told_from_others(void **st
     sumac_strategy_destroy(strategy);
 }
 
-static void options_of_communication_have_bounds(void **state)
+TEST(options_of_communication_have_bounds)
 {
     static const struct {
         struct sumac_communication_options options;
@@ -393,18 +387,4 @@ static void options_of_communication_have_bounds(void **state)
         assert_int_equal(
             communication_check(&rows[i].options, NULL),
             rows[i].fits ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_write_that_is_none_has_failed_in_all_replicas),
-        cmocka_unit_test(an_update_that_is_none_has_failed_in_all_replicas),
-        cmocka_unit_test(a_gradient_of_nothing_has_failed_in_all_replicas),
-        cmocka_unit_test(what_a_replica_failed_by_is_told_and_not_who_did_not_come),
-        cmocka_unit_test(options_of_communication_have_bounds),
-        cmocka_unit_test(a_replica_that_applies_to_no_variables_is_told_from_others),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

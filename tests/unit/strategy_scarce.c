@@ -2,15 +2,9 @@
 /* strategy_scarce.c (test) -- a call whose memory runs out fails as a whole, and gives back what it
  * took: each of its takes of memory fails once. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "scarce_heap.h"
 #include "../returning.h"
 #include "strategy_made.h"
@@ -224,7 +218,7 @@ static bool is_whole_without(const char *name, operation *call, int take)
     return all;
 }
 
-static void a_call_without_memory_fails_and_keeps_none(void **state)
+TEST(a_call_without_memory_fails_and_keeps_none)
 {
     static const struct {
         const char *name;
@@ -242,13 +236,4 @@ static void a_call_without_memory_fails_and_keeps_none(void **state)
             all = is_whole_without(calls[i].name, calls[i].call, take);
         assert_true(all);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_without_memory_fails_and_keeps_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

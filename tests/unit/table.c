@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.c -- columns, the names of their groups, and what gives way in a narrow terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "table.h"
 
 static const struct table_column traffic[] = {
@@ -45,7 +38,7 @@ static char *printed(struct table *table, uint32_t width)
     return text;
 }
 
-static void groups_are_named_above_their_columns(void **state)
+TEST(groups_are_named_above_their_columns)
 {
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
@@ -60,7 +53,7 @@ static void groups_are_named_above_their_columns(void **state)
     free(text);
 }
 
-static void rows_of_the_middle_are_counted_where_lines_are_few(void **state)
+TEST(rows_of_the_middle_are_counted_where_lines_are_few)
 {
     static const struct table_column columns[] = {{NULL, "PS", 0}};
     static const char *const expected[] = {
@@ -80,7 +73,7 @@ static void rows_of_the_middle_are_counted_where_lines_are_few(void **state)
     }
 }
 
-static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
+TEST(what_can_be_spared_gives_way_where_lines_are_short)
 {
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
@@ -95,7 +88,7 @@ static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
     free(text);
 }
 
-static void a_table_that_just_fits_has_all_its_columns_and_a_wider_one_has_not(void **state)
+TEST(a_table_that_just_fits_has_all_its_columns_and_a_wider_one_has_not)
 {
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
@@ -114,7 +107,7 @@ static void a_table_that_just_fits_has_all_its_columns_and_a_wider_one_has_not(v
     free(whole);
 }
 
-static void what_cannot_be_spared_stays_however_short_lines_are(void **state)
+TEST(what_cannot_be_spared_stays_however_short_lines_are)
 {
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
@@ -128,7 +121,7 @@ static void what_cannot_be_spared_stays_however_short_lines_are(void **state)
     free(text);
 }
 
-static void a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column(void **state)
+TEST(a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column)
 {
     struct table table = {.columns = traffic, .column_count = COLUMNS};
 
@@ -144,7 +137,7 @@ static void a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column(void **s
     free(text);
 }
 
-static void a_group_that_is_narrower_than_its_name_makes_room_for_it(void **state)
+TEST(a_group_that_is_narrower_than_its_name_makes_room_for_it)
 {
     static const struct table_column columns[] = {{"staleness", ">MEAN", 0}, {"x", ">P", 0}};
     struct table table = {.columns = columns, .column_count = 2};
@@ -161,7 +154,7 @@ static void a_group_that_is_narrower_than_its_name_makes_room_for_it(void **stat
     free(text);
 }
 
-static void figures_are_short(void **state)
+TEST(figures_are_short)
 {
     char text[32];
 
@@ -175,20 +168,4 @@ static void figures_are_short(void **state)
     assert_string_equal(table_rate(0.123, text, sizeof text), "0.12");
     assert_string_equal(table_rate(9.96, text, sizeof text), "10");
     assert_string_equal(table_rate(8123.4, text, sizeof text), "8123");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_are_named_above_their_columns),
-        cmocka_unit_test(rows_of_the_middle_are_counted_where_lines_are_few),
-        cmocka_unit_test(what_can_be_spared_gives_way_where_lines_are_short),
-        cmocka_unit_test(a_table_that_just_fits_has_all_its_columns_and_a_wider_one_has_not),
-        cmocka_unit_test(what_cannot_be_spared_stays_however_short_lines_are),
-        cmocka_unit_test(a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column),
-        cmocka_unit_test(a_group_that_is_narrower_than_its_name_makes_room_for_it),
-        cmocka_unit_test(figures_are_short),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c -- element types, shapes, and views of a buffer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "dtype.h"
 #include "half.h"
 #include "sumac/tensor.h"
 
-static void every_dtype_has_a_name_that_leads_back_to_it(void **state)
+TEST(every_dtype_has_a_name_that_leads_back_to_it)
 {
     size_t count = 0;
 
@@ -27,7 +21,7 @@ static void every_dtype_has_a_name_that_leads_back_to_it(void **state)
     assert_int_equal(count, 13);
 }
 
-static void a_number_or_name_that_is_no_dtype_is_unspecified(void **state)
+TEST(a_number_or_name_that_is_no_dtype_is_unspecified)
 {
     assert_int_equal(sumac_dtype_parse("string"), SUMAC_DTYPE_UNSPECIFIED);
     assert_int_equal(sumac_dtype_bytes(SUMAC_DTYPE_UNSPECIFIED), 0);
@@ -36,7 +30,7 @@ static void a_number_or_name_that_is_no_dtype_is_unspecified(void **state)
 }
 
 /* What the name of a type begins with says what it is. */
-static void a_dtype_is_of_the_kind_that_its_name_says(void **state)
+TEST(a_dtype_is_of_the_kind_that_its_name_says)
 {
     for (unsigned number = 1; number <= DTYPES_MAX; number++) {
         const enum sumac_dtype dtype = (enum sumac_dtype)number;
@@ -54,14 +48,14 @@ static void a_dtype_is_of_the_kind_that_its_name_says(void **state)
     assert_int_equal(sumac_dtype_kind((enum sumac_dtype) - 1), SUMAC_KIND_NONE);
 }
 
-static void the_dtypes_are_listed_from_the_first_to_the_last(void **state)
+TEST(the_dtypes_are_listed_from_the_first_to_the_last)
 {
     char text[64];
 
     assert_string_equal(dtype_list_print(text, sizeof text), "1 (bool) to 13 (float64)");
 }
 
-static void four_dtypes_are_floats(void **state)
+TEST(four_dtypes_are_floats)
 {
     int floats = 0;
 
@@ -71,7 +65,7 @@ static void four_dtypes_are_floats(void **state)
     assert_true(sumac_dtype_is_float(SUMAC_BFLOAT16));
 }
 
-static void a_shape_takes_the_product_of_its_extents(void **state)
+TEST(a_shape_takes_the_product_of_its_extents)
 {
     const struct sumac_shape shape = {.extent = {3, 5, 7}, .rank = 3};
     uint64_t elements = 0, bytes = 0;
@@ -82,7 +76,7 @@ static void a_shape_takes_the_product_of_its_extents(void **state)
     assert_int_equal(bytes, 840);
 }
 
-static void a_scalar_has_one_element(void **state)
+TEST(a_scalar_has_one_element)
 {
     const struct sumac_shape shape = {.rank = 0};
     uint64_t elements = 0, bytes = 0;
@@ -93,7 +87,7 @@ static void a_scalar_has_one_element(void **state)
     assert_int_equal(bytes, 2);
 }
 
-static void an_extent_of_zero_makes_a_shape_empty(void **state)
+TEST(an_extent_of_zero_makes_a_shape_empty)
 {
     const struct sumac_shape shape = {.extent = {4, 0, 9}, .rank = 3};
     uint64_t elements = 1, bytes = 1;
@@ -104,7 +98,7 @@ static void an_extent_of_zero_makes_a_shape_empty(void **state)
     assert_int_equal(bytes, 0);
 }
 
-static void a_shape_beyond_63_bits_of_bytes_is_refused(void **state)
+TEST(a_shape_beyond_63_bits_of_bytes_is_refused)
 {
     const struct sumac_shape largest = {.extent = {INT64_MAX / 4}, .rank = 1};
     const struct sumac_shape beyond = {.extent = {(uint64_t)INT64_MAX / 4 + 1}, .rank = 1};
@@ -127,7 +121,7 @@ static void a_shape_beyond_63_bits_of_bytes_is_refused(void **state)
     assert_int_equal(bytes, INT64_MAX / 4 * 4);
 }
 
-static void a_ninth_axis_or_an_unknown_dtype_is_refused(void **state)
+TEST(a_ninth_axis_or_an_unknown_dtype_is_refused)
 {
     const struct sumac_shape nine = {.extent = {1, 1, 1, 1, 1, 1, 1, 1}, .rank = 9};
     const struct sumac_shape scalar = {.rank = 0};
@@ -139,7 +133,7 @@ static void a_ninth_axis_or_an_unknown_dtype_is_refused(void **state)
         sumac_shape_size(&scalar, (enum sumac_dtype)14, &elements, &bytes), SUMAC_INVALID_ARGUMENT);
 }
 
-static void shapes_are_equal_in_rank_and_every_extent(void **state)
+TEST(shapes_are_equal_in_rank_and_every_extent)
 {
     const struct sumac_shape shape = {.extent = {2, 3}, .rank = 2};
     const struct sumac_shape unused_differs = {.extent = {2, 3, 9}, .rank = 2};
@@ -151,7 +145,7 @@ static void shapes_are_equal_in_rank_and_every_extent(void **state)
     assert_false(sumac_shape_equal(&shape, &other));
 }
 
-static void a_shape_prints_as_a_list_cut_to_fit(void **state)
+TEST(a_shape_prints_as_a_list_cut_to_fit)
 {
     const struct sumac_shape shape = {.extent = {64, 128}, .rank = 2};
     const struct sumac_shape scalar = {.rank = 0};
@@ -183,7 +177,7 @@ static struct sumac_tensor matrix(struct sumac_buffer *buffer, uint64_t rows, ui
     return tensor;
 }
 
-static void a_view_may_end_where_its_buffer_ends_and_not_past_it(void **state)
+TEST(a_view_may_end_where_its_buffer_ends_and_not_past_it)
 {
     struct sumac_buffer *buffer = buffer_of(24);
     const struct sumac_shape shape = {.extent = {4}, .rank = 1};
@@ -203,7 +197,7 @@ static void a_view_may_end_where_its_buffer_ends_and_not_past_it(void **state)
     sumac_buffer_unref(buffer);
 }
 
-static void a_view_begins_at_a_whole_element(void **state)
+TEST(a_view_begins_at_a_whole_element)
 {
     struct sumac_buffer *buffer = buffer_of(24);
     const struct sumac_shape shape = {.extent = {2}, .rank = 1};
@@ -215,7 +209,7 @@ static void a_view_begins_at_a_whole_element(void **state)
     sumac_buffer_unref(buffer);
 }
 
-static void rows_in_the_middle_are_a_view_of_the_same_bytes(void **state)
+TEST(rows_in_the_middle_are_a_view_of_the_same_bytes)
 {
     struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
     const struct sumac_tensor whole = matrix(buffer, 10, 4);
@@ -233,7 +227,7 @@ static void rows_in_the_middle_are_a_view_of_the_same_bytes(void **state)
     sumac_buffer_unref(buffer);
 }
 
-static void rows_past_the_end_are_refused_and_the_output_is_left_alone(void **state)
+TEST(rows_past_the_end_are_refused_and_the_output_is_left_alone)
 {
     struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
     const struct sumac_tensor whole = matrix(buffer, 10, 4);
@@ -251,7 +245,7 @@ static void rows_past_the_end_are_refused_and_the_output_is_left_alone(void **st
     sumac_buffer_unref(buffer);
 }
 
-static void no_rows_at_the_end_are_an_empty_view(void **state)
+TEST(no_rows_at_the_end_are_an_empty_view)
 {
     struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
     const struct sumac_tensor whole = matrix(buffer, 10, 4);
@@ -265,7 +259,7 @@ static void no_rows_at_the_end_are_an_empty_view(void **state)
     sumac_buffer_unref(buffer);
 }
 
-static void a_shape_is_written_as_its_extents(void **state)
+TEST(a_shape_is_written_as_its_extents)
 {
     const struct sumac_shape matrix = SUMAC_SHAPE(64, 128), scalar = SUMAC_SCALAR;
     const struct sumac_shape deepest = SUMAC_SHAPE(1, 2, 3, 4, 5, 6, 7, 8);
@@ -278,7 +272,7 @@ static void a_shape_is_written_as_its_extents(void **state)
     assert_int_equal(deepest.extent[7], 8);
 }
 
-static void plain_memory_is_a_tensor_without_a_buffer(void **state)
+TEST(plain_memory_is_a_tensor_without_a_buffer)
 {
     float memory[3][4] = {{0}};
     struct sumac_tensor rows;
@@ -301,7 +295,7 @@ static void plain_memory_is_a_tensor_without_a_buffer(void **state)
     assert_null(sumac_tensor_data(&rows)); /* the whole has no memory either */
 }
 
-static void rows_of_rows_begin_behind_those_before_both(void **state)
+TEST(rows_of_rows_begin_behind_those_before_both)
 {
     struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
     const struct sumac_shape shape = SUMAC_SHAPE(10, 4);
@@ -321,7 +315,7 @@ static void rows_of_rows_begin_behind_those_before_both(void **state)
     sumac_buffer_unref(buffer);
 }
 
-static void a_scalar_has_no_rows(void **state)
+TEST(a_scalar_has_no_rows)
 {
     struct sumac_buffer *buffer = buffer_of(4);
     const struct sumac_shape scalar = {.rank = 0};
@@ -339,7 +333,7 @@ static void a_scalar_has_no_rows(void **state)
 /* ---- half types */
 
 /* Every value of both types is a float32, and comes back from it as it was. */
-static void every_half_value_survives_the_way_to_float32_and_back(void **state)
+TEST(every_half_value_survives_the_way_to_float32_and_back)
 {
     for (uint32_t bits = 0; bits <= UINT16_MAX; bits++) {
         const uint16_t half = (uint16_t)bits;
@@ -355,7 +349,7 @@ static void every_half_value_survives_the_way_to_float32_and_back(void **state)
     }
 }
 
-static void halves_round_to_nearest_with_ties_to_even(void **state)
+TEST(halves_round_to_nearest_with_ties_to_even)
 {
     assert_int_equal(float16_of_float32(1.0f + 0x1p-11f), 0x3c00); /* tie, down to even */
     assert_int_equal(float16_of_float32(1.0f + 0x3p-11f), 0x3c02); /* tie, up to even */
@@ -368,35 +362,4 @@ static void halves_round_to_nearest_with_ties_to_even(void **state)
     assert_int_equal(bfloat16_of_float32(1.0f + 0x1p-8f), 0x3f80);
     assert_int_equal(bfloat16_of_float32(1.0f + 0x3p-8f), 0x3f82);
     assert_int_equal(bfloat16_of_float32(3.4e38f), 0x7f80); /* above the largest: infinite */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_has_a_name_that_leads_back_to_it),
-        cmocka_unit_test(a_number_or_name_that_is_no_dtype_is_unspecified),
-        cmocka_unit_test(a_dtype_is_of_the_kind_that_its_name_says),
-        cmocka_unit_test(the_dtypes_are_listed_from_the_first_to_the_last),
-        cmocka_unit_test(four_dtypes_are_floats),
-        cmocka_unit_test(a_shape_takes_the_product_of_its_extents),
-        cmocka_unit_test(a_scalar_has_one_element),
-        cmocka_unit_test(an_extent_of_zero_makes_a_shape_empty),
-        cmocka_unit_test(a_shape_beyond_63_bits_of_bytes_is_refused),
-        cmocka_unit_test(a_ninth_axis_or_an_unknown_dtype_is_refused),
-        cmocka_unit_test(shapes_are_equal_in_rank_and_every_extent),
-        cmocka_unit_test(a_shape_prints_as_a_list_cut_to_fit),
-        cmocka_unit_test(a_view_may_end_where_its_buffer_ends_and_not_past_it),
-        cmocka_unit_test(a_view_begins_at_a_whole_element),
-        cmocka_unit_test(rows_in_the_middle_are_a_view_of_the_same_bytes),
-        cmocka_unit_test(rows_past_the_end_are_refused_and_the_output_is_left_alone),
-        cmocka_unit_test(no_rows_at_the_end_are_an_empty_view),
-        cmocka_unit_test(a_shape_is_written_as_its_extents),
-        cmocka_unit_test(plain_memory_is_a_tensor_without_a_buffer),
-        cmocka_unit_test(rows_of_rows_begin_behind_those_before_both),
-        cmocka_unit_test(a_scalar_has_no_rows),
-        cmocka_unit_test(every_half_value_survives_the_way_to_float32_and_back),
-        cmocka_unit_test(halves_round_to_nearest_with_ties_to_even),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text.c -- is a text UTF-8, and does it stay so when it is cut? */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "text.h"
 
 static void assert_all(const char *const *texts, size_t count, bool expected)
@@ -18,7 +13,7 @@ static void assert_all(const char *const *texts, size_t count, bool expected)
     }
 }
 
-static void characters_of_every_length_are_utf8(void **state)
+TEST(characters_of_every_length_are_utf8)
 {
     const char *const texts[] = {
         "",
@@ -37,7 +32,7 @@ static void characters_of_every_length_are_utf8(void **state)
     assert_all(texts, sizeof texts / sizeof *texts, true);
 }
 
-static void overlong_forms_surrogates_and_what_is_beyond_unicode_are_not(void **state)
+TEST(overlong_forms_surrogates_and_what_is_beyond_unicode_are_not)
 {
     const char *const texts[] = {
         "\xc0\x80",     "\xc1\xbf",     "\xe0\x9f\xbf",     "\xf0\x8f\xbf\xbf",
@@ -47,7 +42,7 @@ static void overlong_forms_surrogates_and_what_is_beyond_unicode_are_not(void **
     assert_all(texts, sizeof texts / sizeof *texts, false);
 }
 
-static void a_character_that_is_cut_or_broken_is_not(void **state)
+TEST(a_character_that_is_cut_or_broken_is_not)
 {
     const char *const texts[] = {
         "\x80",
@@ -69,13 +64,13 @@ static void a_character_that_is_cut_or_broken_is_not(void **state)
     assert_false(text_is_utf8("\xe2\x82\xac", 2)); /* the rest lies past the end */
 }
 
-static void a_zero_byte_is_a_character_and_does_not_end_the_text(void **state)
+TEST(a_zero_byte_is_a_character_and_does_not_end_the_text)
 {
     assert_true(text_is_utf8("a\0b", 3));
     assert_false(text_is_utf8("a\0\xff", 3));
 }
 
-static void a_line_has_no_control_characters_and_no_broken_ones(void **state)
+TEST(a_line_has_no_control_characters_and_no_broken_ones)
 {
     char text[] = "a\nb\x7f \xc3\xb6 \xe2\x82 \xff\xf0\x9f\x8c\xb3 \xc2\x9b\xc2\xa0 \xf0\x9f\x8c";
 
@@ -84,7 +79,7 @@ static void a_line_has_no_control_characters_and_no_broken_ones(void **state)
     assert_string_equal(text, "a?b? \xc3\xb6 ?? ?\xf0\x9f\x8c\xb3 ??\xc2\xa0 ???");
 }
 
-static void control_characters_are_seen(void **state)
+TEST(control_characters_are_seen)
 {
     const char *const with[] = {
         "a\n",           "\x1b[2J",      "\x7f",         "\xc2\x80",     "\xc3\xa9\xc2\x9f",
@@ -100,7 +95,7 @@ static void control_characters_are_seen(void **state)
 }
 
 /* Wherever it stands among plain ones, and however many they are. */
-static void every_byte_is_known_at_every_place(void **state)
+TEST(every_byte_is_known_at_every_place)
 {
     enum { longest = 19 };
     char text[longest + 1];
@@ -123,7 +118,7 @@ static void every_byte_is_known_at_every_place(void **state)
 }
 
 /* Characters of one to four bytes, twice, cut at every length. */
-static void a_text_is_cut_between_characters(void **state)
+TEST(a_text_is_cut_between_characters)
 {
     const char whole[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3"
                          "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3";
@@ -144,7 +139,7 @@ static void a_text_is_cut_between_characters(void **state)
     }
 }
 
-static void a_printed_line_has_no_control_characters_even_where_it_is_cut(void **state)
+TEST(a_printed_line_has_no_control_characters_even_where_it_is_cut)
 {
     char text[8];
 
@@ -154,7 +149,7 @@ static void a_printed_line_has_no_control_characters_even_where_it_is_cut(void *
     assert_string_equal(text, "a?\xc3\xa9?bc");
 }
 
-static void a_length_of_time_has_three_digits_and_its_unit(void **state)
+TEST(a_length_of_time_has_three_digits_and_its_unit)
 {
     static const struct {
         uint64_t us;
@@ -172,7 +167,7 @@ static void a_length_of_time_has_three_digits_and_its_unit(void **state)
     assert_string_equal(text_time_ms(UINT64_MAX / 1000 + 1).text, "18446744073710 s");
 }
 
-static void what_is_left_is_whole_seconds_rounded_up(void **state)
+TEST(what_is_left_is_whole_seconds_rounded_up)
 {
     assert_string_equal(text_time_left(0).text, "0 s");
     assert_string_equal(text_time_left(1).text, "1 s");
@@ -180,7 +175,7 @@ static void what_is_left_is_whole_seconds_rounded_up(void **state)
     assert_string_equal(text_time_left(35000001).text, "36 s");
 }
 
-static void a_number_has_the_fewest_digits_that_read_back_as_it(void **state)
+TEST(a_number_has_the_fewest_digits_that_read_back_as_it)
 {
     assert_string_equal(text_double(0.1).text, "0.1");
     assert_string_equal(text_double(1e-7).text, "1e-07");
@@ -189,24 +184,4 @@ static void a_number_has_the_fewest_digits_that_read_back_as_it(void **state)
     assert_string_equal(text_double(1.0 / 3).text, "0.3333333333333333");
     assert_string_equal(text_double(-0.0).text, "-0");
     assert_string_equal(text_double(NAN).text, "nan");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(characters_of_every_length_are_utf8),
-        cmocka_unit_test(overlong_forms_surrogates_and_what_is_beyond_unicode_are_not),
-        cmocka_unit_test(a_character_that_is_cut_or_broken_is_not),
-        cmocka_unit_test(a_line_has_no_control_characters_and_no_broken_ones),
-        cmocka_unit_test(control_characters_are_seen),
-        cmocka_unit_test(every_byte_is_known_at_every_place),
-        cmocka_unit_test(a_text_is_cut_between_characters),
-        cmocka_unit_test(a_printed_line_has_no_control_characters_even_where_it_is_cut),
-        cmocka_unit_test(a_zero_byte_is_a_character_and_does_not_end_the_text),
-        cmocka_unit_test(a_length_of_time_has_three_digits_and_its_unit),
-        cmocka_unit_test(what_is_left_is_whole_seconds_rounded_up),
-        cmocka_unit_test(a_number_has_the_fewest_digits_that_read_back_as_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace.c -- a trace's file: what is in it, when it is written, and how it ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -106,10 +99,10 @@ static struct trace_event short_event(uint64_t step)
         .kind = TRACE_COMPUTE, .track = 1, .begin_ns = 5000, .end_ns = 6000, .step = step};
 }
 
-static void events_are_read_again_as_they_were_written(void **state)
-{
-    struct fixture *fixture = *state;
+#define FOLDER_TEST(name) FIXTURE_TEST(name, struct fixture *fixture, make_folder, remove_folder)
 
+FOLDER_TEST(events_are_read_again_as_they_were_written)
+{
     begin(fixture); /* given */
     const uint32_t first = trace_track(fixture->trace, "worker");
     const uint32_t second = trace_track(fixture->trace, "replica 0 (CPU:0)");
@@ -155,9 +148,8 @@ static void events_are_read_again_as_they_were_written(void **state)
     assert_int_equal(fixture->said, 0);
 }
 
-static void whatever_a_name_has_in_it_the_file_can_be_read(void **state)
+FOLDER_TEST(whatever_a_name_has_in_it_the_file_can_be_read)
 {
-    struct fixture *fixture = *state;
     char name[3 * TRACE_NAME_BYTES_MAX];
     struct trace_event event = short_event(1);
 
@@ -179,9 +171,8 @@ static void whatever_a_name_has_in_it_the_file_can_be_read(void **state)
     json_decref(events);
 }
 
-static void a_trace_that_is_off_takes_all_and_writes_nothing(void **state)
+FOLDER_TEST(a_trace_that_is_off_takes_all_and_writes_nothing)
 {
-    struct fixture *fixture = *state;
     const struct trace_event event = short_event(1);
 
     assert_int_equal(trace_track(NULL, "worker"), 0);
@@ -192,9 +183,8 @@ static void a_trace_that_is_off_takes_all_and_writes_nothing(void **state)
     assert_int_equal(fixture->said, 0);
 }
 
-static void a_buffer_that_is_full_is_written_and_ends_at_a_whole_event(void **state)
+FOLDER_TEST(a_buffer_that_is_full_is_written_and_ends_at_a_whole_event)
 {
-    struct fixture *fixture = *state;
     uint64_t written = 0;
 
     begin(fixture); /* given */
@@ -218,9 +208,8 @@ static void a_buffer_that_is_full_is_written_and_ends_at_a_whole_event(void **st
     json_decref(events);
 }
 
-static void what_has_lain_for_a_second_is_written(void **state)
+FOLDER_TEST(what_has_lain_for_a_second_is_written)
 {
-    struct fixture *fixture = *state;
     struct trace_event event = short_event(1);
 
     begin(fixture); /* given: the process's name lies there since now */
@@ -237,10 +226,8 @@ static void what_has_lain_for_a_second_is_written(void **state)
     trace_close(fixture->trace);
 }
 
-static void a_disk_that_is_full_is_said_once_and_ends_the_trace_alone(void **state)
+FOLDER_TEST(a_disk_that_is_full_is_said_once_and_ends_the_trace_alone)
 {
-    struct fixture *fixture = *state;
-
     for (int full_before_the_end = 0; full_before_the_end < 2; full_before_the_end++) {
         fixture->said = 0;
         assert_int_equal(open_at(fixture, "/dev/full", 0, &fixture->trace), SUMAC_OK); /* given */
@@ -258,9 +245,8 @@ static void a_disk_that_is_full_is_said_once_and_ends_the_trace_alone(void **sta
     }
 }
 
-static void a_file_that_may_not_grow_ends_the_trace_and_not_the_process(void **state)
+FOLDER_TEST(a_file_that_may_not_grow_ends_the_trace_and_not_the_process)
 {
-    struct fixture *fixture = *state;
     struct rlimit limit, less;
 
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0); /* given */
@@ -285,9 +271,8 @@ static void a_file_that_may_not_grow_ends_the_trace_and_not_the_process(void **s
     json_decref(events);
 }
 
-static void a_file_has_a_most_and_can_be_read_up_to_there(void **state)
+FOLDER_TEST(a_file_has_a_most_and_can_be_read_up_to_there)
 {
-    struct fixture *fixture = *state;
     const uint64_t most = 100000;
 
     assert_int_equal(open_at(fixture, fixture->path, most, &fixture->trace), SUMAC_OK); /* given */
@@ -315,9 +300,8 @@ static int next_descriptor(void)
     return next;
 }
 
-static void what_is_no_file_is_refused_by_its_name_and_with_a_remedy(void **state)
+FOLDER_TEST(what_is_no_file_is_refused_by_its_name_and_with_a_remedy)
 {
-    struct fixture *fixture = *state;
     char missing[128], pipe[128];
     struct trace *trace = NULL;
 
@@ -353,9 +337,8 @@ static void what_is_no_file_is_refused_by_its_name_and_with_a_remedy(void **stat
     unlink(pipe);
 }
 
-static void a_trace_is_written_over_but_not_while_it_is_being_written(void **state)
+FOLDER_TEST(a_trace_is_written_over_but_not_while_it_is_being_written)
 {
-    struct fixture *fixture = *state;
     struct trace *other = NULL;
 
     begin(fixture); /* given */
@@ -389,9 +372,8 @@ static void *write_many(void *context)
     return NULL;
 }
 
-static void threads_write_whole_events_at_once(void **state)
+FOLDER_TEST(threads_write_whole_events_at_once)
 {
-    struct fixture *fixture = *state;
     pthread_t threads[THREADS];
 
     begin(fixture);                   /* given */
@@ -404,25 +386,4 @@ static void threads_write_whole_events_at_once(void **state)
     json_t *events = trace_read(fixture->path); /* then */
     assert_int_equal(count_of(events, "X"), THREADS * EVENTS_EACH);
     json_decref(events);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(events_are_read_again_as_they_were_written),
-        TEST(whatever_a_name_has_in_it_the_file_can_be_read),
-        TEST(a_trace_that_is_off_takes_all_and_writes_nothing),
-        TEST(a_buffer_that_is_full_is_written_and_ends_at_a_whole_event),
-        TEST(what_has_lain_for_a_second_is_written),
-        TEST(a_disk_that_is_full_is_said_once_and_ends_the_trace_alone),
-        TEST(a_file_that_may_not_grow_ends_the_trace_and_not_the_process),
-        TEST(a_file_has_a_most_and_can_be_read_up_to_there),
-        TEST(what_is_no_file_is_refused_by_its_name_and_with_a_remedy),
-        TEST(a_trace_is_written_over_but_not_while_it_is_being_written),
-        TEST(threads_write_whole_events_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

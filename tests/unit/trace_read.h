@@ -3,13 +3,7 @@
 #ifndef TRACE_READ_H
 #define TRACE_READ_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <jansson.h>
 
 /* Its events; whoever reads it gives them back. */

@@ -6,14 +6,8 @@
  */
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "update.h"
 
 /* A message's function with up to three hyperparameters. */
@@ -42,7 +36,7 @@ static void give(struct message *message, uint32_t name, double value)
     message->pointers[i] = &message->given[i];
 }
 
-static void the_table_has_the_functions_by_number_and_by_name(void **state)
+TEST(the_table_has_the_functions_by_number_and_by_name)
 {
     static const char *const names[] = {"assign",   "assign_add", "assign_sub", "sgd",
                                         "momentum", "adam",       "adagrad",    "rmsprop",
@@ -76,7 +70,7 @@ static void expect_name(const ProtobufCEnumValue *number, const char *prefix, co
 }
 
 /* Whoever adds a number to the proto adds the row. */
-static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
+TEST(every_number_of_the_wire_has_a_row_of_its_name)
 {
     const ProtobufCEnumDescriptor *const functions = &sumac__v1__update_function__descriptor;
     const ProtobufCEnumDescriptor *const names = &sumac__v1__hyperparameter_name__descriptor;
@@ -98,13 +92,13 @@ static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
 
 /* The count is of the variable's own function alone: one with slots is applied to no other
  * variable. */
-static void a_function_that_counts_its_steps_keeps_slots(void **state)
+TEST(a_function_that_counts_its_steps_keeps_slots)
 {
     for (uint32_t i = 0; update_at(i) != NULL; i++)
         assert_true(!update_at(i)->counts_steps || update_at(i)->slot_count > 0);
 }
 
-static void a_slot_starts_from_what_its_row_says(void **state)
+TEST(a_slot_starts_from_what_its_row_says)
 {
     const struct update_function *const yogi = update_find(UPDATE_YOGI);
     struct update_hyperparameters given;
@@ -129,7 +123,7 @@ static void a_slot_starts_from_what_its_row_says(void **state)
 }
 
 /* rmsprop's mean gradient is there with centered alone, so no push can ask for it later. */
-static void a_slot_that_is_chosen_is_there_from_the_beginning(void **state)
+TEST(a_slot_that_is_chosen_is_there_from_the_beginning)
 {
     const struct update_function *const rmsprop = update_find(UPDATE_RMSPROP);
     struct update_hyperparameters plain, centered;
@@ -210,7 +204,7 @@ static const struct {
 
 /* Each as docs/ARCHITECTURE.md has it after TensorFlow, or the function's paper; 0 where none is
  * said. */
-static void every_default_is_the_documented_one(void **state)
+TEST(every_default_is_the_documented_one)
 {
     const struct update_function *function;
 
@@ -226,7 +220,7 @@ static void every_default_is_the_documented_one(void **state)
     }
 }
 
-static void hyperparameters_left_out_have_their_defaults(void **state)
+TEST(hyperparameters_left_out_have_their_defaults)
 {
     struct update_hyperparameters merged;
 
@@ -240,7 +234,7 @@ static void hyperparameters_left_out_have_their_defaults(void **state)
     assert_true(merged.value[update_hyperparameter_find("epsilon")] == 1e-7);
 }
 
-static void a_push_lays_its_own_over_the_variables(void **state)
+TEST(a_push_lays_its_own_over_the_variables)
 {
     const struct update_function *const momentum = update_find(UPDATE_MOMENTUM);
     struct update_hyperparameters own, merged;
@@ -263,7 +257,7 @@ static void a_push_lays_its_own_over_the_variables(void **state)
 }
 
 /* Of a momentum variable's own, sgd takes the learning rate and nothing else. */
-static void another_function_takes_only_what_it_knows_of_the_variables(void **state)
+TEST(another_function_takes_only_what_it_knows_of_the_variables)
 {
     struct update_hyperparameters own, merged;
     struct message create;
@@ -335,7 +329,7 @@ static const struct {
     {UPDATE_DELAYED_NESTEROV, "momentum_activation", 1.5, false},
 };
 
-static void a_hyperparameter_out_of_range_is_refused_by_name(void **state)
+TEST(a_hyperparameter_out_of_range_is_refused_by_name)
 {
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         struct message message;
@@ -356,7 +350,7 @@ static void a_hyperparameter_out_of_range_is_refused_by_name(void **state)
     }
 }
 
-static void unknown_and_repeated_hyperparameters_are_refused(void **state)
+TEST(unknown_and_repeated_hyperparameters_are_refused)
 {
     struct update_hyperparameters merged;
     struct sumac_error error = {0};
@@ -393,7 +387,7 @@ static void unknown_and_repeated_hyperparameters_are_refused(void **state)
 }
 
 /* 1 - 1e-9 is below 1 in float64, and 1 in float32. */
-static void a_hyperparameter_must_be_in_range_as_the_type_has_it(void **state)
+TEST(a_hyperparameter_must_be_in_range_as_the_type_has_it)
 {
     const struct update_function *const adam = update_find(UPDATE_ADAM);
     struct update_hyperparameters merged;
@@ -411,7 +405,7 @@ static void a_hyperparameter_must_be_in_range_as_the_type_has_it(void **state)
     assert_non_null(strstr(error.text, "beta_2"));
 }
 
-static void a_function_with_slots_needs_a_variable_created_with_it(void **state)
+TEST(a_function_with_slots_needs_a_variable_created_with_it)
 {
     const struct update_function *const adam = update_find(UPDATE_ADAM);
     const struct update_function *const sgd = update_find(UPDATE_SGD);
@@ -429,7 +423,7 @@ static void a_function_with_slots_needs_a_variable_created_with_it(void **state)
         update_check(adam, NULL, SUMAC_FLOAT32, "W", &error), SUMAC_FAILED_PRECONDITION);
 }
 
-static void each_function_has_its_data_types(void **state)
+TEST(each_function_has_its_data_types)
 {
     struct sumac_error error = {0};
 
@@ -458,7 +452,7 @@ static void each_function_has_its_data_types(void **state)
 }
 
 /* Nothing that is pushed ends a ps: neither ÷ 0 nor the quotient that no int has. */
-static void integers_are_divided_towards_zero(void **state)
+TEST(integers_are_divided_towards_zero)
 {
     int32_t value[] = {7, -7, 7, 5, INT32_MIN, INT32_MIN};
     const int32_t by[] = {2, 2, -2, 0, -1, 2};
@@ -487,7 +481,7 @@ static void integers_are_divided_towards_zero(void **state)
     assert_memory_equal(small, ((const uint8_t[]){28, 0, 0}), 3);
 }
 
-static void an_integer_of_any_type_divided_by_0_is_0(void **state)
+TEST(an_integer_of_any_type_divided_by_0_is_0)
 {
     const struct update_hyperparameters none = {.set = 0};
     const struct update_function *const divide = update_find(UPDATE_DIVIDE);
@@ -513,7 +507,7 @@ static void an_integer_of_any_type_divided_by_0_is_0(void **state)
 }
 
 /* As a ps updates a variable that a pull still reads. */
-static void an_update_to_another_place_has_the_same_bits_there(void **state)
+TEST(an_update_to_another_place_has_the_same_bits_there)
 {
     enum { COUNT = 40, PLACES = 1 + UPDATE_SLOTS_MAX };
     static float before[PLACES][COUNT], here[PLACES][COUNT], there[PLACES][COUNT];
@@ -559,7 +553,7 @@ static void an_update_to_another_place_has_the_same_bits_there(void **state)
 }
 
 /* Where neither the slot nor the gradient points anywhere, nothing moves. */
-static void lion_stays_where_there_is_no_gradient(void **state)
+TEST(lion_stays_where_there_is_no_gradient)
 {
     float value[] = {1, 2}, slot[] = {0, 0};
     const float gradient[] = {0, -0.0F};
@@ -584,7 +578,7 @@ static void lion_stays_where_there_is_no_gradient(void **state)
 
 /* β is rounded to the type of the arithmetic first; of the 10 000th update the correction is all
  * but gone. */
-static void adams_rate_has_its_bias_correction(void **state)
+TEST(adams_rate_has_its_bias_correction)
 {
     const struct update_function *const adam = update_find(UPDATE_ADAM);
     struct update_hyperparameters defaults;
@@ -605,7 +599,7 @@ static void adams_rate_has_its_bias_correction(void **state)
     assert_true(slice.scalar[UPDATE_SCALAR_EPSILON] == (double)1e-7f);
 }
 
-static void nesterovs_rule_is_chosen_by_its_hyperparameter(void **state)
+TEST(nesterovs_rule_is_chosen_by_its_hyperparameter)
 {
     const struct update_function *const momentum = update_find(UPDATE_MOMENTUM);
     wire_hyperparameter nesterov = WIRE_HYPERPARAMETER_INIT;
@@ -625,32 +619,4 @@ static void nesterovs_rule_is_chosen_by_its_hyperparameter(void **state)
         update_prepare(momentum, SUMAC_FLOAT32, &read, 1, &slice);
         assert_int_equal(slice.flag, chosen);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_has_the_functions_by_number_and_by_name),
-        cmocka_unit_test(every_number_of_the_wire_has_a_row_of_its_name),
-        cmocka_unit_test(a_function_that_counts_its_steps_keeps_slots),
-        cmocka_unit_test(a_slot_starts_from_what_its_row_says),
-        cmocka_unit_test(a_slot_that_is_chosen_is_there_from_the_beginning),
-        cmocka_unit_test(every_default_is_the_documented_one),
-        cmocka_unit_test(hyperparameters_left_out_have_their_defaults),
-        cmocka_unit_test(a_push_lays_its_own_over_the_variables),
-        cmocka_unit_test(another_function_takes_only_what_it_knows_of_the_variables),
-        cmocka_unit_test(a_hyperparameter_out_of_range_is_refused_by_name),
-        cmocka_unit_test(unknown_and_repeated_hyperparameters_are_refused),
-        cmocka_unit_test(a_hyperparameter_must_be_in_range_as_the_type_has_it),
-        cmocka_unit_test(a_function_with_slots_needs_a_variable_created_with_it),
-        cmocka_unit_test(each_function_has_its_data_types),
-        cmocka_unit_test(integers_are_divided_towards_zero),
-        cmocka_unit_test(an_integer_of_any_type_divided_by_0_is_0),
-        cmocka_unit_test(an_update_to_another_place_has_the_same_bits_there),
-        cmocka_unit_test(lion_stays_where_there_is_no_gradient),
-        cmocka_unit_test(adams_rate_has_its_bias_correction),
-        cmocka_unit_test(nesterovs_rule_is_chosen_by_its_hyperparameter),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

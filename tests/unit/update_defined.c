@@ -2,15 +2,8 @@
 /* update_defined.c (test) -- a function made of a text does what the table's does, in every way in
  * which a slice may come. */
 #include <float.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "defined.h"
 
 #define COUNT 700u
@@ -51,7 +44,7 @@ static struct update_hyperparameters chosen(void)
     return hyperparameters;
 }
 
-static void hyperparameters_have_the_numbers_of_their_names(void **state)
+TEST(hyperparameters_have_the_numbers_of_their_names)
 {
     /* given, when */
     define(
@@ -98,7 +91,7 @@ static void hyperparameters_have_the_numbers_of_their_names(void **state)
 }
 
 /* The number that its own would have first is another one's, by its name. */
-static void a_number_that_a_later_name_has_is_left_to_it(void **state)
+TEST(a_number_that_a_later_name_has_is_left_to_it)
 {
     define(
         "mine", "hyperparameters: own = 2, momentum_activation = 3\n"
@@ -112,7 +105,7 @@ static void a_number_that_a_later_name_has_is_left_to_it(void **state)
         update_hyperparameter_find_of(function, "own"), UPDATE_HYPERPARAMETER_CLIP_VALUE - 2);
 }
 
-static void sixteen_of_its_own_leave_the_rate_alone(void **state)
+TEST(sixteen_of_its_own_leave_the_rate_alone)
 {
     /* given */
     char text[1024] = "hyperparameters: a0 = 1";
@@ -133,7 +126,7 @@ static void sixteen_of_its_own_leave_the_rate_alone(void **state)
 }
 
 /* The slice was used for a function of the table, which clips and counts. */
-static void a_slice_that_was_used_before_is_prepared_anew(void **state)
+STATE_TEST(a_slice_that_was_used_before_is_prepared_anew, NULL, NULL)
 {
     const struct expression_plan *const plan = (const struct expression_plan *)state;
     const struct update_hyperparameters none = {0};
@@ -149,7 +142,7 @@ static void a_slice_that_was_used_before_is_prepared_anew(void **state)
     assert_null(slice.plan);
 }
 
-static void names_and_texts_are_refused_with_a_reason(void **state)
+TEST(names_and_texts_are_refused_with_a_reason)
 {
     static const struct {
         const char *name, *text;
@@ -244,7 +237,7 @@ static void push(const struct way *way, const struct update_function *function, 
     *state = *to;
 }
 
-static void it_does_what_the_tables_function_does(void **state)
+STATE_TEST(it_does_what_the_tables_function_does, NULL, NULL)
 {
     static const struct way ways[] = {
         {.name = "float32", .dtype = SUMAC_FLOAT32},
@@ -280,7 +273,7 @@ static void it_does_what_the_tables_function_does(void **state)
 }
 
 /* It is longer than a tile of the plan, and of the loops. */
-static void a_long_row_may_be_pushed_to_a_half_type_in_float32(void **state)
+STATE_TEST(a_long_row_may_be_pushed_to_a_half_type_in_float32, NULL, NULL)
 {
     static struct state states[2];
     static float gradient[COUNT];
@@ -308,7 +301,7 @@ static void a_long_row_may_be_pushed_to_a_half_type_in_float32(void **state)
     assert_memory_equal(&states[0], &states[1], sizeof states[0]); /* then */
 }
 
-static void a_slot_begins_with_a_number_of_its_type(void **state)
+TEST(a_slot_begins_with_a_number_of_its_type)
 {
     struct update_hyperparameters merged;
     struct sumac_error error = {0};
@@ -328,7 +321,7 @@ static void a_slot_begins_with_a_number_of_its_type(void **state)
         update_hyperparameters_check(&defined.function, SUMAC_FLOAT64, &merged, NULL), SUMAC_OK);
 }
 
-static void it_counts_its_steps(void **state)
+TEST(it_counts_its_steps)
 {
     const struct update_hyperparameters none = {0};
 
@@ -349,21 +342,4 @@ static void it_counts_its_steps(void **state)
 
         assert_true(value == (float)step); /* then */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hyperparameters_have_the_numbers_of_their_names),
-        cmocka_unit_test(a_number_that_a_later_name_has_is_left_to_it),
-        cmocka_unit_test(sixteen_of_its_own_leave_the_rate_alone),
-        cmocka_unit_test(a_slice_that_was_used_before_is_prepared_anew),
-        cmocka_unit_test(names_and_texts_are_refused_with_a_reason),
-        cmocka_unit_test(it_does_what_the_tables_function_does),
-        cmocka_unit_test(a_long_row_may_be_pushed_to_a_half_type_in_float32),
-        cmocka_unit_test(a_slot_begins_with_a_number_of_its_type),
-        cmocka_unit_test(it_counts_its_steps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,8 @@
 /* update_loops.c (test) -- every table of loops gives the same bits, those of the plain rule
  * written out. */
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "half.h"
 #include "loops.h"
 #include "random.h"
@@ -131,7 +124,7 @@ static void check_variant(const struct variant *variant, enum sumac_dtype dtype)
     free(expected);
 }
 
-static void every_table_gives_the_bits_of_the_plain_one(void **state)
+TEST(every_table_gives_the_bits_of_the_plain_one)
 {
     static const struct variant others[] = {
         {"momentum", "nesterov", 1},
@@ -152,7 +145,7 @@ static void every_table_gives_the_bits_of_the_plain_one(void **state)
             check_variant(&others[i], (enum sumac_dtype)dtype);
 }
 
-static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
+TEST(the_table_for_this_machine_is_the_last_that_it_can_run)
 {
     const struct loops *last = NULL;
 
@@ -164,7 +157,7 @@ static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
 
 /* Every float16 and bfloat16 is a float32 and comes back as itself; halfway cases go to the even
  * neighbour. */
-static void halves_survive_and_round_to_even(void **state)
+TEST(halves_survive_and_round_to_even)
 {
     for (uint32_t half = 0; half < 0x10000; half++) {
         const float f = float32_of_float16((uint16_t)half);
@@ -195,7 +188,7 @@ static void halves_survive_and_round_to_even(void **state)
 
 /* Whatever a processor's conversions are, they give the bits of half.h: of each half type's number,
  * and of float32 around every one of them and around every middle between two. */
-static void every_table_converts_halves_alike(void **state)
+TEST(every_table_converts_halves_alike)
 {
     static uint16_t halves[65536], back[4 * 65536];
     static float wide[65536], near[4 * 65536];
@@ -228,7 +221,7 @@ static void every_table_converts_halves_alike(void **state)
 }
 
 /* 1 + 2^-11 is halfway between two float16: the sum in float32 is rounded once, to even. */
-static void half_sums_are_rounded_once(void **state)
+TEST(half_sums_are_rounded_once)
 {
     uint16_t value = float16_of_float32(1);
     const uint16_t gradient = float16_of_float32(0x1p-11f);
@@ -248,7 +241,7 @@ static void half_sums_are_rounded_once(void **state)
 
 /* One element that is not finite, at any place, is found by every table; the copy is complete all
  * the same. */
-static void one_element_that_is_not_finite_is_found_anywhere(void **state)
+TEST(one_element_that_is_not_finite_is_found_anywhere)
 {
     static const struct {
         enum sumac_dtype dtype;
@@ -284,7 +277,7 @@ static void one_element_that_is_not_finite_is_found_anywhere(void **state)
 }
 
 /* Element 4i + j of an array is row j's, so that vectors and their tail have all of them. */
-static void of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression(void **state)
+TEST(of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression)
 {
     static const struct {
         enum sumac_dtype dtype;
@@ -324,7 +317,7 @@ static void of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression(void **
     }
 }
 
-static void integers_are_always_finite(void **state)
+TEST(integers_are_always_finite)
 {
     const int32_t in[2] = {-1, 0x7f800000};
     int32_t out[2] = {0, 0};
@@ -335,7 +328,7 @@ static void integers_are_always_finite(void **state)
     assert_memory_equal(out, in, sizeof in);
 }
 
-static void nothing_is_a_fine_amount(void **state)
+TEST(nothing_is_a_fine_amount)
 {
     float value = 1, out = 2;
     struct update_slice slice = {
@@ -350,21 +343,4 @@ static void nothing_is_a_fine_amount(void **state)
 
     assert_true(update_copy_finite(SUMAC_FLOAT32, &out, &value, 0));
     assert_true(value == 1 && out == 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_table_gives_the_bits_of_the_plain_one),
-        cmocka_unit_test(the_table_for_this_machine_is_the_last_that_it_can_run),
-        cmocka_unit_test(halves_survive_and_round_to_even),
-        cmocka_unit_test(every_table_converts_halves_alike),
-        cmocka_unit_test(half_sums_are_rounded_once),
-        cmocka_unit_test(one_element_that_is_not_finite_is_found_anywhere),
-        cmocka_unit_test(of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression),
-        cmocka_unit_test(integers_are_always_finite),
-        cmocka_unit_test(nothing_is_a_fine_amount),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

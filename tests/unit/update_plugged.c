@@ -2,15 +2,8 @@
 /* update_plugged.c (test) -- a plug-in's function does what the table's does, in every way in which
  * a slice may come; and what is refused of a table. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "described.h"
 #include "plugged.h"
 
@@ -170,7 +163,7 @@ static void push(const struct way *way, const struct update_function *function, 
         *state = out;
 }
 
-static void it_does_what_the_tables_function_does(void **state)
+STATE_TEST(it_does_what_the_tables_function_does, NULL, NULL)
 {
     static const struct way ways[] = {
         {.name = "float32", .dtype = SUMAC_FLOAT32},
@@ -219,7 +212,7 @@ static void times_three(const struct sumac_plugin_tile *tile)
         out[i] = (int16_t)(3 * value[i] + gradient[i]);
 }
 
-static void integers_and_rows_in_turn(void **state)
+TEST(integers_and_rows_in_turn)
 {
     static const struct sumac_plugin_function given = {
         .name = "triple",
@@ -251,7 +244,7 @@ static void integers_and_rows_in_turn(void **state)
 }
 
 /* It is longer than the tile beside which a half type is widened. */
-static void a_long_row_may_be_pushed_to_a_half_type_in_float32(void **state)
+STATE_TEST(a_long_row_may_be_pushed_to_a_half_type_in_float32, NULL, NULL)
 {
     static struct state states[2];
     static float gradient[COUNT];
@@ -282,7 +275,7 @@ static void a_long_row_may_be_pushed_to_a_half_type_in_float32(void **state)
 /* ---- its row ---- */
 
 /* The number that its own would have first is another one's, by its name. */
-static void a_number_that_a_later_name_has_is_left_to_it(void **state)
+TEST(a_number_that_a_later_name_has_is_left_to_it)
 {
     static const struct sumac_plugin_hyperparameter takes[] = {
         {.name = "own", .most = 1}, {.name = "momentum_activation", .most = 1}};
@@ -298,7 +291,7 @@ static void a_number_that_a_later_name_has_is_left_to_it(void **state)
         UPDATE_HYPERPARAMETER_CLIP_VALUE - 2);
 }
 
-static void a_default_is_in_its_range_as_the_flags_have_it(void **state)
+TEST(a_default_is_in_its_range_as_the_flags_have_it)
 {
     static const struct sumac_plugin_hyperparameter refused[] = {
         {.name = "own", .default_value = 1, .most = 1, .flags = SUMAC_PLUGIN_BELOW_MOST},
@@ -318,7 +311,7 @@ static void a_default_is_in_its_range_as_the_flags_have_it(void **state)
 }
 
 /* It is of integers: what clips and begins as a float does not concern it. */
-static void a_function_of_integers_clips_nothing_and_begins_with_integers(void **state)
+TEST(a_function_of_integers_clips_nothing_and_begins_with_integers)
 {
     static const struct sumac_plugin_hyperparameter takes[] = {
         {.name = "own", .default_value = 0.5, .most = 1}};
@@ -342,7 +335,7 @@ static void a_function_of_integers_clips_nothing_and_begins_with_integers(void *
         SUMAC_INVALID_ARGUMENT);
 }
 
-static void its_row_has_what_the_table_says(void **state)
+TEST(its_row_has_what_the_table_says)
 {
     const struct update_function *const function = &plugged.function;
 
@@ -375,7 +368,7 @@ struct range {
     const char *text;
 };
 
-static void a_range_is_what_its_ends_and_flags_say(void **state)
+TEST(a_range_is_what_its_ends_and_flags_say)
 {
     static const struct range ranges[] = {
         {0, 1, 0, 1, 1.5, "in [0, 1]"},
@@ -443,7 +436,7 @@ struct refused {
         .name = "mine", .rule = "r", .dtypes = BIT(SUMAC_FLOAT32), .loop = momentum, __VA_ARGS__   \
     }
 
-static void a_row_that_is_none_is_refused_with_what_is_wrong(void **state)
+TEST(a_row_that_is_none_is_refused_with_what_is_wrong)
 {
     static const struct sumac_plugin_hyperparameter twice[] = {
         {.name = "a", .most = 1}, {.name = "a", .most = 1}};
@@ -503,7 +496,7 @@ static void a_row_that_is_none_is_refused_with_what_is_wrong(void **state)
     }
 }
 
-static void a_library_that_is_none_is_refused(void **state)
+TEST(a_library_that_is_none_is_refused)
 {
     const struct sumac_plugin_function function = row();
     const struct sumac_plugin good = {
@@ -565,7 +558,7 @@ static void assert_same_row(const struct update_function *a, const struct update
     assert_int_equal(update_digest(a), update_digest(b));
 }
 
-static void a_row_that_was_said_is_the_same_row(void **state)
+TEST(a_row_that_was_said_is_the_same_row)
 {
     static struct update_plugged read;
     static const struct sumac_plugin_hyperparameter many[] = {
@@ -603,7 +596,7 @@ static void a_row_that_was_said_is_the_same_row(void **state)
 }
 
 /* Another process describes the function, and may describe it wrongly. */
-static void what_no_plug_in_has_is_refused(void **state)
+TEST(what_no_plug_in_has_is_refused)
 {
     enum { MANY = 64 };
     static struct update_plugged read;
@@ -651,7 +644,7 @@ static const wire_known_hyperparameter *said_of(const wire_known_function *said,
 }
 
 /* An end that no number reaches is an infinity, which needs no flag. */
-static void the_ends_of_a_range_are_said(void **state)
+TEST(the_ends_of_a_range_are_said)
 {
     arena_init(&arena, &memory_heap, 1u << 20);
     const wire_known_function *const ftrl = update_describe(update_find(UPDATE_FTRL), &arena);
@@ -672,7 +665,7 @@ static void the_ends_of_a_range_are_said(void **state)
     arena_deinit(&arena);
 }
 
-static void every_built_in_row_can_be_said(void **state)
+TEST(every_built_in_row_can_be_said)
 {
     const struct update_function *function;
 
@@ -691,7 +684,7 @@ static void every_built_in_row_can_be_said(void **state)
     arena_deinit(&arena);
 }
 
-static void whatever_differs_makes_another_digest(void **state)
+TEST(whatever_differs_makes_another_digest)
 {
     static struct sumac_plugin_hyperparameter takes[2];
     static struct sumac_plugin_slot keeps;
@@ -744,27 +737,4 @@ static void whatever_differs_makes_another_digest(void **state)
         for (int other = 0; other < i; other++) /* then */
             assert_int_not_equal(digests[other], digests[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_does_what_the_tables_function_does),
-        cmocka_unit_test(integers_and_rows_in_turn),
-        cmocka_unit_test(a_long_row_may_be_pushed_to_a_half_type_in_float32),
-        cmocka_unit_test(its_row_has_what_the_table_says),
-        cmocka_unit_test(a_number_that_a_later_name_has_is_left_to_it),
-        cmocka_unit_test(a_default_is_in_its_range_as_the_flags_have_it),
-        cmocka_unit_test(a_function_of_integers_clips_nothing_and_begins_with_integers),
-        cmocka_unit_test(a_range_is_what_its_ends_and_flags_say),
-        cmocka_unit_test(a_row_that_is_none_is_refused_with_what_is_wrong),
-        cmocka_unit_test(a_library_that_is_none_is_refused),
-        cmocka_unit_test(a_row_that_was_said_is_the_same_row),
-        cmocka_unit_test(what_no_plug_in_has_is_refused),
-        cmocka_unit_test(the_ends_of_a_range_are_said),
-        cmocka_unit_test(every_built_in_row_can_be_said),
-        cmocka_unit_test(whatever_differs_makes_another_digest),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update_rows.c (test) -- rows that are scaled and clipped: with the bits of a dense push of what
  * they sum up to, whether they occur once or often, and however they are cut into slices. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "loops.h"
 
 #define COLUMNS 701u /* several tiles, and no multiple of any vector's length */
@@ -185,35 +178,35 @@ static void check(struct pushed *pushed)
     }
 }
 
-static void rows_without_either_are_a_dense_push(void **state)
+TEST(rows_without_either_are_a_dense_push)
 {
     static struct pushed pushed;
 
     check(&pushed);
 }
 
-static void scaled_rows_are_a_scaled_dense_push(void **state)
+TEST(scaled_rows_are_a_scaled_dense_push)
 {
     static struct pushed pushed = {.scale = -0.37};
 
     check(&pushed);
 }
 
-static void clipped_rows_are_a_clipped_dense_push(void **state)
+TEST(clipped_rows_are_a_clipped_dense_push)
 {
     static struct pushed pushed = {.clip = 0.4};
 
     check(&pushed);
 }
 
-static void what_is_scaled_is_clipped_after_that(void **state)
+TEST(what_is_scaled_is_clipped_after_that)
 {
     static struct pushed pushed = {.scale = 0.37, .clip = 0.4};
 
     check(&pushed);
 }
 
-static void occurrences_with_scales_of_their_own_are_scaled_before_they_are_summed(void **state)
+TEST(occurrences_with_scales_of_their_own_are_scaled_before_they_are_summed)
 {
     static struct pushed pushed = {
         .clip = 0.4, .own = {0.37, 1, 3, -0.7, 0.1, 1e-3, 0, 0, 2, 0, 5, 0.2, 0}};
@@ -222,7 +215,7 @@ static void occurrences_with_scales_of_their_own_are_scaled_before_they_are_summ
 }
 
 /* Wherever the slices are cut, and also where a row goes on in the next one. */
-static void means_are_divided_once(void **state)
+TEST(means_are_divided_once)
 {
     static struct pushed pushed = {.divisor = 3}, clipped = {.divisor = 3, .clip = 0.4};
 
@@ -231,7 +224,7 @@ static void means_are_divided_once(void **state)
 }
 
 /* Products, quotients and extremes are applied in turn, each scaled. */
-static void in_turn_each_is_scaled(void **state)
+TEST(in_turn_each_is_scaled)
 {
     float value[] = {1, 2};
     const float gradient[2][2] = {{3, 8}, {4, 5}};
@@ -261,7 +254,7 @@ static int compare_keys(const void *one, const void *other)
 }
 
 /* Of tables of any height, and of few rows as of many: 48 and more are ordered another way. */
-static void occurrences_are_put_in_the_order_of_their_rows(void **state)
+TEST(occurrences_are_put_in_the_order_of_their_rows)
 {
     static const uint32_t counts[] = {0, 1, 2, 47, 48, 49, 1000, UPDATE_ROWS_TOGETHER_MAX};
     static uint64_t keys[UPDATE_ROWS_TOGETHER_MAX], scratch[UPDATE_ROWS_TOGETHER_MAX];
@@ -284,7 +277,7 @@ static void occurrences_are_put_in_the_order_of_their_rows(void **state)
 }
 
 /* It is scaled, carried and widened as those are of which a row has several. */
-static void a_row_that_occurs_once_is_as_whole_as_another(void **state)
+TEST(a_row_that_occurs_once_is_as_whole_as_another)
 {
     float value[] = {0, 0}, gradient[] = {2, 4}, carry[] = {1, 1};
     uint16_t half[] = {0, 0};
@@ -320,21 +313,4 @@ static void a_row_that_occurs_once_is_as_whole_as_another(void **state)
     slice.row_count = 2;
     update_run(&slice);
     assert_memory_equal(half, ((const uint16_t[]){0x4600, 0x4a00}), sizeof half); /* 6, 12 */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_without_either_are_a_dense_push),
-        cmocka_unit_test(scaled_rows_are_a_scaled_dense_push),
-        cmocka_unit_test(clipped_rows_are_a_clipped_dense_push),
-        cmocka_unit_test(what_is_scaled_is_clipped_after_that),
-        cmocka_unit_test(occurrences_with_scales_of_their_own_are_scaled_before_they_are_summed),
-        cmocka_unit_test(means_are_divided_once),
-        cmocka_unit_test(occurrences_are_put_in_the_order_of_their_rows),
-        cmocka_unit_test(in_turn_each_is_scaled),
-        cmocka_unit_test(a_row_that_occurs_once_is_as_whole_as_another),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

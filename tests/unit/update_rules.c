@@ -2,14 +2,8 @@
 /* update_rules.c (test) -- every float rule of the table over several pushes, beside the same rule
  * written down for one element, in float64, step by step as docs/ARCHITECTURE.md has it. */
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "half.h"
 #include "update.h"
 
@@ -442,11 +436,11 @@ static void check_all(enum sumac_dtype dtype)
         check_case(&cases[i], dtype);
 }
 
-static void rules_of_float64_are_those_of_the_page(void **state) { check_all(SUMAC_FLOAT64); }
+TEST(rules_of_float64_are_those_of_the_page) { check_all(SUMAC_FLOAT64); }
 
-static void rules_of_float32_are_those_of_the_page(void **state) { check_all(SUMAC_FLOAT32); }
+TEST(rules_of_float32_are_those_of_the_page) { check_all(SUMAC_FLOAT32); }
 
-static void rules_of_half_types_are_those_of_the_page(void **state)
+TEST(rules_of_half_types_are_those_of_the_page)
 {
     check_all(SUMAC_FLOAT16);
     check_all(SUMAC_BFLOAT16);
@@ -454,7 +448,7 @@ static void rules_of_half_types_are_those_of_the_page(void **state)
 
 /* Half types: the float32 rule on the same numbers, rounded once at the end; slots the same bits.
  */
-static void a_half_type_is_float32_rounded_once(void **state)
+TEST(a_half_type_is_float32_rounded_once)
 {
     static struct variable half, wide;
 
@@ -486,7 +480,7 @@ static void a_half_type_is_float32_rounded_once(void **state)
 
 /* What a ps scales and clips is, bit by bit, what a worker that does so itself would push: half of
  * a gradient that all types have is exact in each. */
-static void a_gradient_is_scaled_and_then_clipped(void **state)
+TEST(a_gradient_is_scaled_and_then_clipped)
 {
     static struct variable here, there;
 
@@ -514,7 +508,7 @@ static void a_gradient_is_scaled_and_then_clipped(void **state)
 }
 
 /* Every rule that computes has a case here. */
-static void no_rule_is_left_out(void **state)
+TEST(no_rule_is_left_out)
 {
     for (uint32_t f = 0; update_at(f) != NULL; f++) {
         const char *const name = update_at(f)->name;
@@ -539,7 +533,7 @@ static void run_integers(uint32_t function, enum sumac_dtype dtype, void *value,
 }
 
 /* Decision 22: products wrap around, and the order is that of the type's sign. */
-static void integers_are_multiplied_and_compared_exactly(void **state)
+TEST(integers_are_multiplied_and_compared_exactly)
 {
     int8_t small[2] = {100, -3};
     uint8_t counts[2] = {200, 3};
@@ -565,7 +559,7 @@ static void integers_are_multiplied_and_compared_exactly(void **state)
 }
 
 /* Zero, what is not finite, and exponents that no rule's default has. */
-static void ftrls_power_is_right_at_its_ends(void **state)
+TEST(ftrls_power_is_right_at_its_ends)
 {
     static const double powers[] = {0, -0.25, -1, -2.5, -3};
     const struct update_function *const function = update_find(UPDATE_FTRL);
@@ -598,20 +592,4 @@ static void ftrls_power_is_right_at_its_ends(void **state)
                 value[i] == expected || fabs(value[i] - expected) <= 1e-12 * fabs(expected));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_rule_is_left_out),
-        cmocka_unit_test(rules_of_float64_are_those_of_the_page),
-        cmocka_unit_test(rules_of_float32_are_those_of_the_page),
-        cmocka_unit_test(rules_of_half_types_are_those_of_the_page),
-        cmocka_unit_test(a_half_type_is_float32_rounded_once),
-        cmocka_unit_test(a_gradient_is_scaled_and_then_clipped),
-        cmocka_unit_test(integers_are_multiplied_and_compared_exactly),
-        cmocka_unit_test(ftrls_power_is_right_at_its_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

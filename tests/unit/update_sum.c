@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update_sum.c (test) -- several contributions become one gradient: in their order, wherever their
  * bytes lie, by every table of loops alike. */
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "assert_number.h"
 #include "half.h"
 #include "loops.h"
@@ -137,7 +130,7 @@ static void check_sum(const char *name, enum sumac_dtype dtype)
         check_sum_of(name, dtype, counts[i]);
 }
 
-static void an_update_by_a_sum_is_that_of_the_summed_gradient(void **state)
+TEST(an_update_by_a_sum_is_that_of_the_summed_gradient)
 {
     check_sum("assign", SUMAC_FLOAT32);
     check_sum("assign_add", SUMAC_INT8);
@@ -150,7 +143,7 @@ static void an_update_by_a_sum_is_that_of_the_summed_gradient(void **state)
 }
 
 /* (1e8 + 1) − 1e8 is 0 in float32, and (1e8 − 1e8) + 1 is 1. */
-static void contributions_are_added_in_their_order(void **state)
+TEST(contributions_are_added_in_their_order)
 {
     static struct contributions given;
     const struct update_sources sources = {.count = 3, .find = find, .context = &given};
@@ -169,7 +162,7 @@ static void contributions_are_added_in_their_order(void **state)
     assert_true(value[1] >= 1 && value[1] <= 1);
 }
 
-static void a_mean_is_the_sum_divided_by_the_weights(void **state)
+TEST(a_mean_is_the_sum_divided_by_the_weights)
 {
     static struct contributions given;
     static float value[COUNT], sum[COUNT];
@@ -189,7 +182,7 @@ static void a_mean_is_the_sum_divided_by_the_weights(void **state)
 
 /* 1 + half a unit of its last place and a little more is the next value: but not when the
  * contributions, or their sum, are rounded to the type before they are added to it. */
-static void half_types_are_summed_in_float32_and_rounded_once(void **state)
+TEST(half_types_are_summed_in_float32_and_rounded_once)
 {
     static struct contributions given;
     const struct update_sources sources = {.count = 2, .find = find, .context = &given};
@@ -225,7 +218,7 @@ static double scale_of(const void *context, uint32_t source)
 }
 
 /* Σ scaleᵢ·cᵢ ÷ divisor, then clipped: each source scaled before it is added, in its order. */
-static void sources_are_scaled_then_added_then_clipped(void **state)
+TEST(sources_are_scaled_then_added_then_clipped)
 {
     static struct contributions given;
     static float value[COUNT];
@@ -256,7 +249,7 @@ static void sources_are_scaled_then_added_then_clipped(void **state)
 
 /* One gradient of more than a tile, of a type that is as wide as the arithmetic's and of one that
  * is not. */
-static void a_scaled_gradient_is_that_of_its_elements(void **state)
+TEST(a_scaled_gradient_is_that_of_its_elements)
 {
     static float wide[COUNT], gradient[COUNT];
     static uint16_t half[COUNT], half_gradient[COUNT];
@@ -298,7 +291,7 @@ static void a_scaled_gradient_is_that_of_its_elements(void **state)
 }
 
 /* More of them than a tile has, in one go: sgd on float32, rounded. */
-static void wide_gradients_are_those_of_their_elements(void **state)
+TEST(wide_gradients_are_those_of_their_elements)
 {
     static float wide[COUNT], gradient[COUNT];
     static uint16_t half[COUNT], expected[COUNT];
@@ -323,7 +316,7 @@ static void wide_gradients_are_those_of_their_elements(void **state)
 }
 
 /* For each type that there is: what can be added and divided, and by which bits. */
-static void every_table_adds_and_divides_alike(void **state)
+TEST(every_table_adds_and_divides_alike)
 {
     static struct contributions given;
     static uint8_t plain[8 * COUNT], other[8 * COUNT];
@@ -355,7 +348,7 @@ static void every_table_adds_and_divides_alike(void **state)
 }
 
 /* What makes a half type's value of a float32 gradient, in place and not. */
-static void every_table_rounds_wide_gradients_alike(void **state)
+TEST(every_table_rounds_wide_gradients_alike)
 {
     static struct contributions given;
     static uint16_t plain[COUNT], other[COUNT], value[COUNT];
@@ -382,21 +375,4 @@ static void every_table_rounds_wide_gradients_alike(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_update_by_a_sum_is_that_of_the_summed_gradient),
-        cmocka_unit_test(contributions_are_added_in_their_order),
-        cmocka_unit_test(a_mean_is_the_sum_divided_by_the_weights),
-        cmocka_unit_test(half_types_are_summed_in_float32_and_rounded_once),
-        cmocka_unit_test(sources_are_scaled_then_added_then_clipped),
-        cmocka_unit_test(a_scaled_gradient_is_that_of_its_elements),
-        cmocka_unit_test(wide_gradients_are_those_of_their_elements),
-        cmocka_unit_test(every_table_adds_and_divides_alike),
-        cmocka_unit_test(every_table_rounds_wide_gradients_alike),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* value.c (test) -- values: made of others, read, a replica's chosen, replicas' put together. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sumac/value.h"
 #include "buffer.h"
 #include "host_copy.h"
@@ -46,7 +38,7 @@ static void expect_printed(const struct sumac_value *value, const char *expected
     assert_string_equal(text, expected);
 }
 
-static void a_scalar_is_read_as_its_type_alone(void **state)
+TEST(a_scalar_is_read_as_its_type_alone)
 {
     struct sumac_value *const scalars[] = {
         sumac_value_float32(1.5F), sumac_value_float64(2.5), sumac_value_int32(-3),
@@ -63,7 +55,7 @@ static void a_scalar_is_read_as_its_type_alone(void **state)
     }
 }
 
-static void a_tensor_of_one_element_is_a_scalar_and_others_are_none(void **state)
+TEST(a_tensor_of_one_element_is_a_scalar_and_others_are_none)
 {
     const int32_t elements[] = {4, 5};
     struct sumac_value *one = sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1, 1), elements);
@@ -80,7 +72,7 @@ static void a_tensor_of_one_element_is_a_scalar_and_others_are_none(void **state
     sumac_value_unref(one);
 }
 
-static void a_tensor_has_a_copy_of_its_elements(void **state)
+TEST(a_tensor_has_a_copy_of_its_elements)
 {
     float elements[] = {1, 2, 3, 4};
     struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 2), elements);
@@ -92,7 +84,7 @@ static void a_tensor_has_a_copy_of_its_elements(void **state)
     sumac_value_unref(value);
 }
 
-static void one_over_a_buffer_keeps_it(void **state)
+TEST(one_over_a_buffer_keeps_it)
 {
     struct sumac_buffer *buffer = NULL;
     struct sumac_tensor tensor;
@@ -110,7 +102,7 @@ static void one_over_a_buffer_keeps_it(void **state)
 }
 
 /* Whichever of the offset and the extent is too large: their sum is not computed. */
-static void a_tensor_beyond_its_buffer_is_no_value(void **state)
+TEST(a_tensor_beyond_its_buffer_is_no_value)
 {
     static const struct {
         uint64_t offset_bytes, elements;
@@ -163,7 +155,7 @@ static const struct {
     {2, REPLICAS_MOST - 1, false},
     {2, UINT32_MAX, false}};
 
-static void replicas_are_numbered_below_the_most(void **state)
+TEST(replicas_are_numbered_below_the_most)
 {
     struct sumac_value **items = calloc(REPLICAS_MOST + 1, sizeof *items);
 
@@ -182,7 +174,7 @@ static void replicas_are_numbered_below_the_most(void **state)
     free(items);
 }
 
-static void a_nest_has_a_most_of_items_and_of_depth(void **state)
+TEST(a_nest_has_a_most_of_items_and_of_depth)
 {
     struct sumac_value **items = calloc(SUMAC_VALUE_ITEMS_MAX + 1, sizeof *items);
     struct sumac_value *none = sumac_value_none(), *deep = sumac_value_none();
@@ -203,7 +195,7 @@ static void a_nest_has_a_most_of_items_and_of_depth(void **state)
     free(items);
 }
 
-static void a_dict_is_in_the_order_of_its_keys(void **state)
+TEST(a_dict_is_in_the_order_of_its_keys)
 {
     struct sumac_value *value =
         dict("b", sumac_value_int32(2), "a", two(sumac_value_none(), sumac_value_float64(0.5)));
@@ -215,7 +207,7 @@ static void a_dict_is_in_the_order_of_its_keys(void **state)
     sumac_value_unref(value);
 }
 
-static void what_is_made_of_nothing_is_nothing(void **state)
+TEST(what_is_made_of_nothing_is_nothing)
 {
     struct sumac_value *kept = sumac_value_int32(1);
 
@@ -232,7 +224,7 @@ static void what_is_made_of_nothing_is_nothing(void **state)
     sumac_value_unref(kept); /* the leak checker looks at this */
 }
 
-static void nests_are_only_so_deep(void **state)
+TEST(nests_are_only_so_deep)
 {
     struct sumac_value *value = sumac_value_none();
 
@@ -244,7 +236,7 @@ static void nests_are_only_so_deep(void **state)
 }
 
 /* Wherever the deepest item is. */
-static void a_nest_is_as_deep_as_its_deepest_item(void **state)
+TEST(a_nest_is_as_deep_as_its_deepest_item)
 {
     for (uint32_t at = 0; at < 2; at++) {
         struct sumac_value *items[] = {sumac_value_none(), sumac_value_none()};
@@ -257,7 +249,7 @@ static void a_nest_is_as_deep_as_its_deepest_item(void **state)
     }
 }
 
-static void each_kind_has_a_name(void **state)
+TEST(each_kind_has_a_name)
 {
     static const char *const names[] = {
         [SUMAC_VALUE_NONE] = "none",
@@ -276,7 +268,7 @@ static void each_kind_has_a_name(void **state)
 }
 
 /* The caller has given the item away, whatever becomes of the value. */
-static void a_value_that_is_not_made_gives_its_items_back(void **state)
+TEST(a_value_that_is_not_made_gives_its_items_back)
 {
     struct sumac_value *item = sumac_value_int32(1);
     struct sumac_value *items[] = {sumac_value_ref(item), NULL};
@@ -298,7 +290,7 @@ static void a_value_that_is_not_made_gives_its_items_back(void **state)
     sumac_value_unref(item);
 }
 
-static void slices_are_rows_and_their_indices(void **state)
+TEST(slices_are_rows_and_their_indices)
 {
     const float rows[] = {1, 2};
     const int64_t indices[] = {3, 3};
@@ -322,7 +314,7 @@ static void slices_are_rows_and_their_indices(void **state)
                                    SUMAC_SHAPE(UINT64_MAX, UINT64_MAX)));
 }
 
-static void a_replica_has_its_own_of_each_leaf(void **state)
+TEST(a_replica_has_its_own_of_each_leaf)
 {
     struct sumac_value *value = dict(
         "x", of_replicas(sumac_value_int32(1), sumac_value_int32(2)), "y",
@@ -336,7 +328,7 @@ static void a_replica_has_its_own_of_each_leaf(void **state)
     sumac_value_unref(value);
 }
 
-static void of_a_replica_that_it_lacks_it_says_where(void **state)
+TEST(of_a_replica_that_it_lacks_it_says_where)
 {
     struct sumac_value *value = dict(
         "x", two(sumac_value_none(), of_replicas(sumac_value_none(), sumac_value_none())), "y",
@@ -351,7 +343,7 @@ static void of_a_replica_that_it_lacks_it_says_where(void **state)
     sumac_value_unref(value);
 }
 
-static void what_replicas_have_is_regrouped_leaf_by_leaf(void **state)
+TEST(what_replicas_have_is_regrouped_leaf_by_leaf)
 {
     struct sumac_value *same = sumac_value_int32(7), *regrouped = NULL;
     struct sumac_value *const items =
@@ -367,7 +359,7 @@ static void what_replicas_have_is_regrouped_leaf_by_leaf(void **state)
     sumac_value_unref(same);
 }
 
-static void nests_that_differ_are_not_regrouped(void **state)
+TEST(nests_that_differ_are_not_regrouped)
 {
     struct sumac_value *regrouped = NULL;
     struct sumac_error error;
@@ -383,7 +375,7 @@ static void nests_that_differ_are_not_regrouped(void **state)
     sumac_value_unref(items);
 }
 
-static void what_is_no_list_of_items_is_not_regrouped(void **state)
+TEST(what_is_no_list_of_items_is_not_regrouped)
 {
     struct sumac_value *const refused[] = {
         sumac_value_int32(1), sumac_value_list(NULL, 0), sumac_value_tuple(NULL, 0),
@@ -404,7 +396,7 @@ static void what_is_no_list_of_items_is_not_regrouped(void **state)
 }
 
 /* Whichever of the replicas has nothing. */
-static void nothing_and_something_are_not_one_value(void **state)
+TEST(nothing_and_something_are_not_one_value)
 {
     static const char *const printed[] = {
         "per_replica(0: none, 1: int32[] 1)", "per_replica(0: int32[] 1, 1: none)"};
@@ -422,7 +414,7 @@ static void nothing_and_something_are_not_one_value(void **state)
     }
 }
 
-static void a_choice_that_fails_keeps_nothing_of_what_it_has_chosen(void **state)
+TEST(a_choice_that_fails_keeps_nothing_of_what_it_has_chosen)
 {
     struct sumac_value *there = sumac_value_int32(1), *chosen = NULL;
     struct sumac_value *value =
@@ -439,7 +431,7 @@ static void a_choice_that_fails_keeps_nothing_of_what_it_has_chosen(void **state
 }
 
 /* What is shown of them is the same: their first 64 bytes, and '?' for what is not printed. */
-static void keys_that_look_alike_are_told_by_the_byte(void **state)
+TEST(keys_that_look_alike_are_told_by_the_byte)
 {
     static const struct {
         const char *one, *other, *said;
@@ -467,7 +459,7 @@ static void keys_that_look_alike_are_told_by_the_byte(void **state)
     }
 }
 
-static void equal_means_the_same_bits(void **state)
+TEST(equal_means_the_same_bits)
 {
     struct sumac_value *one = two(sumac_value_float32(0.0F), sumac_value_none());
     struct sumac_value *same = two(sumac_value_float32(0.0F), sumac_value_none());
@@ -481,7 +473,7 @@ static void equal_means_the_same_bits(void **state)
     sumac_value_unref(other);
 }
 
-static void equal_slices_are_of_one_dense_shape(void **state)
+TEST(equal_slices_are_of_one_dense_shape)
 {
     struct sumac_value *of[2];
 
@@ -495,7 +487,7 @@ static void equal_slices_are_of_one_dense_shape(void **state)
     sumac_value_unref(of[1]);
 }
 
-static void equal_values_are_of_the_same_replicas(void **state)
+TEST(equal_values_are_of_the_same_replicas)
 {
     struct sumac_value *of[2];
 
@@ -510,7 +502,7 @@ static void equal_values_are_of_the_same_replicas(void **state)
 }
 
 /* What is one replica's own stays so, whichever of the replicas it is. */
-static void a_replicas_own_copy_is_not_one_value_with_anothers(void **state)
+TEST(a_replicas_own_copy_is_not_one_value_with_anothers)
 {
     struct sumac_value *given = sumac_value_int32(7), *own = NULL, *regrouped = NULL;
 
@@ -532,7 +524,7 @@ static void a_replicas_own_copy_is_not_one_value_with_anothers(void **state)
 }
 
 /* Whoever has a tensor's buffer may write to it: the library relies on copies of its own alone. */
-static void what_another_may_change_is_not_the_same_in_replicas(void **state)
+TEST(what_another_may_change_is_not_the_same_in_replicas)
 {
     struct sumac_value *given = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL);
     struct sumac_value *own = NULL;
@@ -579,7 +571,7 @@ static struct sumac_value *far_float(float *number)
     return value;
 }
 
-static void a_mirrored_value_that_is_brought_here_is_of_the_same_replicas(void **state)
+TEST(a_mirrored_value_that_is_brought_here_is_of_the_same_replicas)
 {
     static const struct host_copy way = {.read = read_far, .write = write_far};
     float numbers[] = {5, 6};
@@ -607,7 +599,7 @@ static enum sumac_status read_nothing(
 
 static void count_free(void *count) { ++*(uint32_t *)count; }
 
-static void slices_whose_indices_cannot_be_brought_here_give_back_their_rows(void **state)
+TEST(slices_whose_indices_cannot_be_brought_here_give_back_their_rows)
 {
     static const struct host_copy way = {.read = read_nothing, .write = write_far};
     const struct sumac_place near = {SUMAC_PLACE_HOST, 0}, far = {SUMAC_PLACE_CUDA, 0};
@@ -634,7 +626,7 @@ static void slices_whose_indices_cannot_be_brought_here_give_back_their_rows(voi
     assert_int_equal(freed, 2);
 }
 
-static void a_text_that_is_too_short_is_cut_and_its_length_told(void **state)
+TEST(a_text_that_is_too_short_is_cut_and_its_length_told)
 {
     char text[10];
     struct sumac_value *value =
@@ -647,7 +639,7 @@ static void a_text_that_is_too_short_is_cut_and_its_length_told(void **state)
     sumac_value_unref(value);
 }
 
-static void of_many_elements_the_first_are_printed(void **state)
+TEST(of_many_elements_the_first_are_printed)
 {
     struct sumac_value *many = sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(17), NULL);
     struct sumac_value *few = sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(16), NULL);
@@ -658,7 +650,7 @@ static void of_many_elements_the_first_are_printed(void **state)
     sumac_value_unref(few);
 }
 
-static void replicas_are_printed_with_their_numbers(void **state)
+TEST(replicas_are_printed_with_their_numbers)
 {
     struct sumac_value *value = sumac_value_mirrored(sumac_value_int32(5), 2, 3);
 
@@ -666,7 +658,7 @@ static void replicas_are_printed_with_their_numbers(void **state)
     sumac_value_unref(value);
 }
 
-static void a_nest_of_three_has_a_comma_between_its_items(void **state)
+TEST(a_nest_of_three_has_a_comma_between_its_items)
 {
     struct sumac_value *items[] = {sumac_value_none(), sumac_value_none(), sumac_value_none()};
     struct sumac_value *value = sumac_value_list(items, 3);
@@ -675,7 +667,7 @@ static void a_nest_of_three_has_a_comma_between_its_items(void **state)
     sumac_value_unref(value);
 }
 
-static void a_list_that_goes_on_is_another_one(void **state)
+TEST(a_list_that_goes_on_is_another_one)
 {
     struct sumac_value *const one = sumac_value_int32(0);
     struct sumac_value *const as_float = sumac_value_float32(0); /* of the same bytes */
@@ -699,46 +691,4 @@ static void a_list_that_goes_on_is_another_one(void **state)
     sumac_value_unref(shorter);
     sumac_value_unref(as_float);
     sumac_value_unref(one);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_scalar_is_read_as_its_type_alone),
-        cmocka_unit_test(a_tensor_of_one_element_is_a_scalar_and_others_are_none),
-        cmocka_unit_test(a_tensor_has_a_copy_of_its_elements),
-        cmocka_unit_test(one_over_a_buffer_keeps_it),
-        cmocka_unit_test(a_tensor_beyond_its_buffer_is_no_value),
-        cmocka_unit_test(replicas_are_numbered_below_the_most),
-        cmocka_unit_test(a_nest_has_a_most_of_items_and_of_depth),
-        cmocka_unit_test(a_dict_is_in_the_order_of_its_keys),
-        cmocka_unit_test(what_is_made_of_nothing_is_nothing),
-        cmocka_unit_test(nests_are_only_so_deep),
-        cmocka_unit_test(a_nest_is_as_deep_as_its_deepest_item),
-        cmocka_unit_test(each_kind_has_a_name),
-        cmocka_unit_test(a_value_that_is_not_made_gives_its_items_back),
-        cmocka_unit_test(slices_are_rows_and_their_indices),
-        cmocka_unit_test(a_replica_has_its_own_of_each_leaf),
-        cmocka_unit_test(of_a_replica_that_it_lacks_it_says_where),
-        cmocka_unit_test(what_replicas_have_is_regrouped_leaf_by_leaf),
-        cmocka_unit_test(nests_that_differ_are_not_regrouped),
-        cmocka_unit_test(what_is_no_list_of_items_is_not_regrouped),
-        cmocka_unit_test(nothing_and_something_are_not_one_value),
-        cmocka_unit_test(a_choice_that_fails_keeps_nothing_of_what_it_has_chosen),
-        cmocka_unit_test(keys_that_look_alike_are_told_by_the_byte),
-        cmocka_unit_test(equal_means_the_same_bits),
-        cmocka_unit_test(equal_slices_are_of_one_dense_shape),
-        cmocka_unit_test(equal_values_are_of_the_same_replicas),
-        cmocka_unit_test(a_replicas_own_copy_is_not_one_value_with_anothers),
-        cmocka_unit_test(what_another_may_change_is_not_the_same_in_replicas),
-        cmocka_unit_test(a_mirrored_value_that_is_brought_here_is_of_the_same_replicas),
-        cmocka_unit_test(slices_whose_indices_cannot_be_brought_here_give_back_their_rows),
-        cmocka_unit_test(a_text_that_is_too_short_is_cut_and_its_length_told),
-        cmocka_unit_test(of_many_elements_the_first_are_printed),
-        cmocka_unit_test(replicas_are_printed_with_their_numbers),
-        cmocka_unit_test(a_nest_of_three_has_a_comma_between_its_items),
-        cmocka_unit_test(a_list_that_goes_on_is_another_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wanted.c -- slices of rows, as Python cuts them; who need not answer for them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "catalogue.h"
 #include "row_list.h"
 #include "wanted.h"
@@ -35,7 +27,7 @@ static void assert_refused(const char *text, const char *said)
     assert_int_equal(rows.first, 77);
 }
 
-static void a_slice_goes_from_its_first_row_up_to_its_end(void **state)
+TEST(a_slice_goes_from_its_first_row_up_to_its_end)
 {
     assert_slice("0:4", 0, 4);
     assert_slice("3:4", 3, 1);
@@ -45,7 +37,7 @@ static void a_slice_goes_from_its_first_row_up_to_its_end(void **state)
     assert_slice(":2", 0, 2);
 }
 
-static void a_number_below_0_counts_from_the_end(void **state)
+TEST(a_number_below_0_counts_from_the_end)
 {
     assert_slice("-3:", 7, 3);
     assert_slice(":-1", 0, 9);
@@ -53,21 +45,21 @@ static void a_number_below_0_counts_from_the_end(void **state)
     assert_slice("-1:", 9, 1);
 }
 
-static void what_is_beyond_either_end_is_cut_off(void **state)
+TEST(what_is_beyond_either_end_is_cut_off)
 {
     assert_slice("8:99", 8, 2);
     assert_slice("-11:1", 0, 1);
     assert_slice("-9223372036854775808:9223372036854775807", 0, 10);
 }
 
-static void a_slice_without_rows_is_refused_with_how_many_there_are(void **state)
+TEST(a_slice_without_rows_is_refused_with_how_many_there_are)
 {
     assert_refused("4:4", "the slice 4:4 of w has no rows; the variable has 10");
     assert_refused("5:4", "the slice 5:4 of w has no rows; the variable has 10");
     assert_refused("10:", "the slice 10: of w has no rows; the variable has 10");
 }
 
-static void what_is_no_slice_is_refused(void **state)
+TEST(what_is_no_slice_is_refused)
 {
     assert_refused("4", "a slice is FIRST:END, such as 0:4 or -3:, not 4");
     assert_refused("a:4", "a slice is FIRST:END, such as 0:4 or -3:, not a:4");
@@ -202,7 +194,7 @@ static void see(const struct sight *sight)
 }
 
 /* Who holds none of these rows is neither asked nor missed, whatever the other words name. */
-static void those_alone_are_missing_who_hold_rows_that_are_wanted(void **state)
+TEST(those_alone_are_missing_who_hold_rows_that_are_wanted)
 {
     static const struct sight sights[] = {
         {{"w"}, NULL, "012", {1}},
@@ -236,8 +228,7 @@ static void expect_unknown(const char *said)
 }
 
 /* The ps that answered first may not be of the run that the caller means. */
-static void
-a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there(void **state)
+TEST(a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there)
 {
     make_run();
     run.contradicts = true;
@@ -245,7 +236,7 @@ a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there(voi
     expect_unknown("ps 1 answers there");
 }
 
-static void a_ps_that_is_away_contradicts_nothing(void **state)
+TEST(a_ps_that_is_away_contradicts_nothing)
 {
     make_run();
     run.away[2] = true;
@@ -253,7 +244,7 @@ static void a_ps_that_is_away_contradicts_nothing(void **state)
     expect_unknown("no variable is named x");
 }
 
-static void of_a_slice_the_shape_and_bytes_are_those_of_its_rows(void **state)
+TEST(of_a_slice_the_shape_and_bytes_are_those_of_its_rows)
 {
     struct roster_ps ps[3] = {{.left_out = false}};
     struct roster roster = {.count = 3, .ps = ps};
@@ -279,7 +270,7 @@ static void of_a_slice_the_shape_and_bytes_are_those_of_its_rows(void **state)
 }
 
 /* Names, slices and patterns: what is read, or why nothing is. */
-static void words_are_names_rows_or_patterns(void **state)
+TEST(words_are_names_rows_or_patterns)
 {
     static const struct {
         const char *words[2], *slice, *labels;
@@ -322,7 +313,7 @@ static void words_are_names_rows_or_patterns(void **state)
 }
 
 /* Another release of Sumac may allow more axes. */
-static void axes_that_no_tensor_can_have_are_left_out(void **state)
+TEST(axes_that_no_tensor_can_have_are_left_out)
 {
     uint64_t shape[SUMAC_RANK_MAX + 3];
     struct roster_ps ps[3] = {{.left_out = false}};
@@ -359,7 +350,7 @@ static void assert_rows(const char *text, enum sumac_status wanted_status, const
         assert_int_equal(list.indices[i], rows[i]);
 }
 
-static void rows_by_number_count_from_either_end(void **state)
+TEST(rows_by_number_count_from_either_end)
 {
     static const int64_t rows[] = {0, 5, 5, 0};
 
@@ -368,7 +359,7 @@ static void rows_by_number_count_from_either_end(void **state)
     assert_rows("-7", SUMAC_OUT_OF_RANGE, NULL);
 }
 
-static void rows_of_several_variables_are_those_of_each(void **state)
+TEST(rows_of_several_variables_are_those_of_each)
 {
     struct wanted tables[] = {
         {.name = (char[]){"t"}, .dtype = SUMAC_UINT8, .shape = {.extent = {6, 2}, .rank = 2}},
@@ -389,7 +380,7 @@ static void rows_of_several_variables_are_those_of_each(void **state)
     }
 }
 
-static void rows_are_given_once_and_are_numbers(void **state)
+TEST(rows_are_given_once_and_are_numbers)
 {
     struct wanted table = {
         .name = (char[]){"t"},
@@ -408,27 +399,4 @@ static void rows_are_given_once_and_are_numbers(void **state)
     assert_int_equal(
         row_list_parse("1,99999999999999999999", &list, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "not 99999999999999999999"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slice_goes_from_its_first_row_up_to_its_end),
-        cmocka_unit_test(a_number_below_0_counts_from_the_end),
-        cmocka_unit_test(what_is_beyond_either_end_is_cut_off),
-        cmocka_unit_test(a_slice_without_rows_is_refused_with_how_many_there_are),
-        cmocka_unit_test(what_is_no_slice_is_refused),
-        cmocka_unit_test(those_alone_are_missing_who_hold_rows_that_are_wanted),
-        cmocka_unit_test(
-            a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there),
-        cmocka_unit_test(a_ps_that_is_away_contradicts_nothing),
-        cmocka_unit_test(words_are_names_rows_or_patterns),
-        cmocka_unit_test(axes_that_no_tensor_can_have_are_left_out),
-        cmocka_unit_test(of_a_slice_the_shape_and_bytes_are_those_of_its_rows),
-        cmocka_unit_test(rows_by_number_count_from_either_end),
-        cmocka_unit_test(rows_of_several_variables_are_those_of_each),
-        cmocka_unit_test(rows_are_given_once_and_are_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

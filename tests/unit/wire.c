@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages from bytes and back: payloads in place, whatever the cuts between slices, and hostile
  * input refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <string.h>
+#include "unit.h"
 
 #include "close_cause.h"
 #include "identity.h"
@@ -90,7 +84,7 @@ static void assert_malformed(const uint8_t *data, size_t bytes)
 }
 
 /* Two cuts anywhere: every varint, tag, length, header and payload straddles some boundary. */
-static void a_message_cut_anywhere_is_the_same_message(void **state)
+TEST(a_message_cut_anywhere_is_the_same_message)
 {
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes); /* given */
@@ -115,7 +109,7 @@ static void a_message_cut_anywhere_is_the_same_message(void **state)
 }
 
 /* What lies behind the first span in memory is not the message's. */
-static void spans_need_not_lie_side_by_side(void **state)
+TEST(spans_need_not_lie_side_by_side)
 {
     uint8_t bytes[MESSAGE_BYTES_MAX], head[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
@@ -137,7 +131,7 @@ static void spans_need_not_lie_side_by_side(void **state)
 }
 
 /* Field 100, of every encoding that there is, before a payload of three bytes. */
-static void fields_of_every_encoding_are_stepped_over(void **state)
+TEST(fields_of_every_encoding_are_stepped_over)
 {
     static const struct {
         uint8_t bytes[16];
@@ -167,7 +161,7 @@ static void fields_of_every_encoding_are_stepped_over(void **state)
 
 /* Fields 1 to 4, whose tags have one byte, before a payload and after it; each encoding, the
  * longest varint, a length of two bytes. */
-static void small_fields_are_stepped_over_wherever_the_message_is_cut(void **state)
+TEST(small_fields_are_stepped_over_wherever_the_message_is_cut)
 {
     static const uint8_t small[] = {0x08, 1,    0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                                     0xff, 0xff, 1,    0x12, 0,    0x12, 2,    0x7a, 0x7a, 0x1d,
@@ -189,7 +183,7 @@ static void small_fields_are_stepped_over_wherever_the_message_is_cut(void **sta
     }
 }
 
-static void a_small_field_ends_within_its_message(void **state)
+TEST(a_small_field_ends_within_its_message)
 {
     static const struct {
         uint8_t bytes[16];
@@ -213,7 +207,7 @@ static void a_small_field_ends_within_its_message(void **state)
 }
 
 /* Field 100 in the lower bits of a tag, and the highest of 64 set. */
-static void the_highest_bit_of_a_tag_counts(void **state)
+TEST(the_highest_bit_of_a_tag_counts)
 {
     static const uint8_t bytes[] = {0xa0, 0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0};
     const struct span span = {.data = bytes, .bytes = sizeof bytes};
@@ -222,7 +216,7 @@ static void the_highest_bit_of_a_tag_counts(void **state)
     assert_string_equal(split_find(&span, 1, &split), "has a field whose number is out of range");
 }
 
-static void a_message_in_spans_of_one_byte_is_the_same_message(void **state)
+TEST(a_message_in_spans_of_one_byte_is_the_same_message)
 {
     uint8_t bytes[MESSAGE_BYTES_MAX];
     struct span spans[MESSAGE_BYTES_MAX];
@@ -240,7 +234,7 @@ static void a_message_in_spans_of_one_byte_is_the_same_message(void **state)
     arena_deinit(&arena);
 }
 
-static void a_payload_may_come_before_the_other_fields(void **state)
+TEST(a_payload_may_come_before_the_other_fields)
 {
     uint8_t packed[MESSAGE_BYTES_MAX], turned[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(packed);
@@ -262,7 +256,7 @@ static void a_payload_may_come_before_the_other_fields(void **state)
     arena_deinit(&arena);
 }
 
-static void a_payload_is_not_copied(void **state)
+TEST(a_payload_is_not_copied)
 {
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
@@ -278,7 +272,7 @@ static void a_payload_is_not_copied(void **state)
     arena_deinit(&arena);
 }
 
-static void every_truncation_is_refused(void **state)
+TEST(every_truncation_is_refused)
 {
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
@@ -290,7 +284,7 @@ static void every_truncation_is_refused(void **state)
             assert_malformed(bytes, kept);
 }
 
-static void a_second_payload_is_refused(void **state)
+TEST(a_second_payload_is_refused)
 {
     const uint8_t bytes[] = {0x7a, 1, 'a', 0x7a, 1, 'b'};
 
@@ -299,7 +293,7 @@ static void a_second_payload_is_refused(void **state)
     assert_malformed(empty_first, sizeof empty_first);
 }
 
-static void hostile_bytes_are_refused(void **state)
+TEST(hostile_bytes_are_refused)
 {
 #define REFUSED(...)                                                                               \
     do {                                                                                           \
@@ -323,7 +317,7 @@ static void hostile_bytes_are_refused(void **state)
 #undef REFUSED
 }
 
-static void a_field_whose_number_is_out_of_range_is_said_to_be(void **state)
+TEST(a_field_whose_number_is_out_of_range_is_said_to_be)
 {
     static const uint8_t none[] = {0x00, 0x01}, too_large[] = {0x80, 0x80, 0x80, 0x80, 0x10, 0x01};
     static const struct span wrong[] = {{none, sizeof none}, {too_large, sizeof too_large}};
@@ -340,7 +334,7 @@ static void a_field_whose_number_is_out_of_range_is_said_to_be(void **state)
 }
 
 /* Ten bytes beside a payload. */
-static void the_largest_number_is_one(void **state)
+TEST(the_largest_number_is_one)
 {
     uint8_t bytes[64];
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
@@ -365,7 +359,7 @@ static void the_largest_number_is_one(void **state)
 }
 
 /* Of empty submessages. So many would fit into the arena. */
-static void what_inflates_beyond_its_bound_is_refused(void **state)
+TEST(what_inflates_beyond_its_bound_is_refused)
 {
     const size_t bytes = 2u * 16384;
     uint8_t *data = memory_take(&memory_heap, bytes);
@@ -384,7 +378,7 @@ static void what_inflates_beyond_its_bound_is_refused(void **state)
 
 /* 256 parts, 4096 pieces and 1280 functions of four hyperparameters, each with all that it may say,
  * and 1024 voided pushes. */
-static void the_largest_header_of_a_client_is_unpacked(void **state)
+TEST(the_largest_header_of_a_client_is_unpacked)
 {
     enum { parts = 256, pieces = WIRE_PUSH_PIECES_MAX, functions = 1280, given = 4, voided = 1024 };
     static wire_part all_parts[parts];
@@ -441,7 +435,7 @@ static void the_largest_header_of_a_client_is_unpacked(void **state)
     assert_int_equal(status, SUMAC_OK);
 }
 
-static void a_header_above_its_bound_is_refused(void **state)
+TEST(a_header_above_its_bound_is_refused)
 {
     const size_t filler = WIRE_HEADER_BYTES_MAX;
     const size_t bytes = filler + 20;
@@ -456,7 +450,7 @@ static void a_header_above_its_bound_is_refused(void **state)
     memory_give(&memory_heap, data, bytes);
 }
 
-static void a_header_may_have_all_that_its_bound_says(void **state)
+TEST(a_header_may_have_all_that_its_bound_says)
 {
     const uint8_t head[] = {0xa2, 0x01, 0xfb, 0xff, 0x3f}; /* unknown field 20, the rest of a MiB */
     const uint8_t tail[] = {0x7a, 1, 'x'};
@@ -488,27 +482,27 @@ static void expect_header_too_long(const uint8_t *head, size_t head_bytes)
     assert_non_null(strstr(error.text, "1048581 bytes beside its payload, at most 1048576"));
 }
 
-static void so_is_one_that_lies_behind_the_payload(void **state)
+TEST(so_is_one_that_lies_behind_the_payload)
 {
     const uint8_t head[] = {0x7a, 1, 'x', 0xa2, 0x01, 0x80, 0x80, 0x40}; /* field 20, 1 MiB long */
 
     expect_header_too_long(head, sizeof head);
 }
 
-static void so_is_one_of_a_message_that_has_no_payload(void **state)
+TEST(so_is_one_of_a_message_that_has_no_payload)
 {
     const uint8_t head[] = {0xa2, 0x01, 0x80, 0x80, 0x40}; /* unknown field 20, 1 MiB long */
 
     expect_header_too_long(head, sizeof head);
 }
 
-static void an_empty_message_is_a_message(void **state)
+TEST(an_empty_message_is_a_message)
 {
     assert_int_equal(unpack_all(&sumac__v1__push_request__descriptor, NULL, 0, NULL), SUMAC_OK);
     assert_int_equal(unpack_all(&sumac__v1__stats_request__descriptor, NULL, 0, NULL), SUMAC_OK);
 }
 
-static void unpacking_again_and_again_takes_no_new_memory(void **state)
+TEST(unpacking_again_and_again_takes_no_new_memory)
 {
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
@@ -532,7 +526,7 @@ static void unpacking_again_and_again_takes_no_new_memory(void **state)
 
 /* ---- why a session was closed */
 
-static void whose_place_a_join_has_taken_is_what_was_said_of_it(void **state)
+TEST(whose_place_a_join_has_taken_is_what_was_said_of_it)
 {
     const struct {
         struct replaced replaced;
@@ -565,7 +559,7 @@ static void whose_place_a_join_has_taken_is_what_was_said_of_it(void **state)
     assert_int_equal(wire_replaced_of(NULL).attempt, 0);
 }
 
-static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
+TEST(the_cause_of_a_close_is_what_was_said_of_it)
 {
     const struct close_cause lease = {.kind = WIRE_CLOSE_LEASE_OVER, .silent_ms = 9000};
     const struct close_cause newer = {.kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = 3};
@@ -596,7 +590,7 @@ static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
                                        "different value in each run");
 }
 
-static void an_identity_that_cannot_be_kept_is_refused_by_what_is_wrong(void **state)
+TEST(an_identity_that_cannot_be_kept_is_refused_by_what_is_wrong)
 {
     wire_identity wire = WIRE_IDENTITY_INIT;
     struct run_identity identity = {.pid = 7};
@@ -645,7 +639,7 @@ static void assert_shallow(
 
 /* protobuf-c unpacks as deep as a message nests: a type that contained itself could be sent deep
  * enough to end the stack. */
-static void no_message_type_contains_itself(void **state)
+TEST(no_message_type_contains_itself)
 {
     Google__Protobuf__FileDescriptorSet *set = google__protobuf__file_descriptor_set__unpack(
         NULL, (size_t)(wire_descriptor_set_end - wire_descriptor_set), wire_descriptor_set);
@@ -657,7 +651,7 @@ static void no_message_type_contains_itself(void **state)
     google__protobuf__file_descriptor_set__free_unpacked(set, NULL);
 }
 
-static void the_services_have_the_methods_their_numbers_say(void **state)
+TEST(the_services_have_the_methods_their_numbers_say)
 {
     assert_string_equal(WIRE_SESSIONS->methods[WIRE_SESSIONS_JOIN].name, "Join");
     assert_string_equal(WIRE_SESSIONS->methods[WIRE_SESSIONS_RENEW].name, "Renew");
@@ -702,7 +696,7 @@ static void assert_type_is_as_said(const wire_type *type)
     assert_true(wire_may_have_strings(type) || !has_strings(type));
 }
 
-static void the_types_that_are_served_are_what_is_said_of_them(void **state)
+TEST(the_types_that_are_served_are_what_is_said_of_them)
 {
     const wire_service *const services[] = {
         WIRE_SESSIONS, WIRE_VARIABLES, WIRE_TRANSFER, WIRE_OBSERVE, WIRE_PEER};
@@ -717,40 +711,4 @@ static void the_types_that_are_served_are_what_is_said_of_them(void **state)
     assert_false(wire_has_payload(&sumac__v1__part__descriptor)); /* its field 15 is functions */
     assert_false(wire_has_payload(&grpc__health__v1__health_check_request__descriptor));
     assert_true(wire_may_have_strings(&grpc__health__v1__health_check_request__descriptor));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_cut_anywhere_is_the_same_message),
-        cmocka_unit_test(spans_need_not_lie_side_by_side),
-        cmocka_unit_test(fields_of_every_encoding_are_stepped_over),
-        cmocka_unit_test(small_fields_are_stepped_over_wherever_the_message_is_cut),
-        cmocka_unit_test(a_small_field_ends_within_its_message),
-        cmocka_unit_test(the_highest_bit_of_a_tag_counts),
-        cmocka_unit_test(a_message_in_spans_of_one_byte_is_the_same_message),
-        cmocka_unit_test(a_payload_may_come_before_the_other_fields),
-        cmocka_unit_test(a_payload_is_not_copied),
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(a_second_payload_is_refused),
-        cmocka_unit_test(hostile_bytes_are_refused),
-        cmocka_unit_test(a_field_whose_number_is_out_of_range_is_said_to_be),
-        cmocka_unit_test(the_largest_number_is_one),
-        cmocka_unit_test(what_inflates_beyond_its_bound_is_refused),
-        cmocka_unit_test(the_largest_header_of_a_client_is_unpacked),
-        cmocka_unit_test(a_header_above_its_bound_is_refused),
-        cmocka_unit_test(a_header_may_have_all_that_its_bound_says),
-        cmocka_unit_test(so_is_one_that_lies_behind_the_payload),
-        cmocka_unit_test(so_is_one_of_a_message_that_has_no_payload),
-        cmocka_unit_test(an_empty_message_is_a_message),
-        cmocka_unit_test(unpacking_again_and_again_takes_no_new_memory),
-        cmocka_unit_test(whose_place_a_join_has_taken_is_what_was_said_of_it),
-        cmocka_unit_test(the_cause_of_a_close_is_what_was_said_of_it),
-        cmocka_unit_test(an_identity_that_cannot_be_kept_is_refused_by_what_is_wrong),
-        cmocka_unit_test(no_message_type_contains_itself),
-        cmocka_unit_test(the_services_have_the_methods_their_numbers_say),
-        cmocka_unit_test(the_types_that_are_served_are_what_is_said_of_them),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings on the wire: what a peer says in one is a string in C, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <string.h>
+#include "unit.h"
 
 #include "wire_unpack.h"
 
-static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
+TEST(a_string_that_is_not_utf8_is_refused_and_named)
 {
     struct sumac_error error;
     const uint8_t flat[] = {0x12, 2, 0xff, 0xfe}; /* DeleteRequest.name */
@@ -34,7 +28,7 @@ static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
 }
 
 /* In C it would be a shorter string: another name than the one that was meant. */
-static void a_string_with_a_nul_is_refused_and_named(void **state)
+TEST(a_string_with_a_nul_is_refused_and_named)
 {
     struct sumac_error error;
     const uint8_t flat[] = {0x12, 3, 'a', 0, 'b'}; /* DeleteRequest.name */
@@ -66,7 +60,7 @@ static void a_string_with_a_nul_is_refused_and_named(void **state)
 }
 
 /* A number of 64 bits, whose upper half looks like a string with a NUL in it, before a string. */
-static void the_bytes_of_a_number_are_no_string(void **state)
+TEST(the_bytes_of_a_number_are_no_string)
 {
     static const struct {
         const wire_type *type;
@@ -96,15 +90,4 @@ static void the_bytes_of_a_number_are_no_string(void **state)
 
         assert_int_equal(unpack_all(type, bytes, sizeof bytes, &error), SUMAC_OK);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_string_that_is_not_utf8_is_refused_and_named),
-        cmocka_unit_test(a_string_with_a_nul_is_refused_and_named),
-        cmocka_unit_test(the_bytes_of_a_number_are_no_string),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

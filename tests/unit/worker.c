@@ -7,7 +7,7 @@
 #include <math.h>
 #include <time.h>
 
-static void a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once(void **state)
+TEST(a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once)
 {
     struct fixture fixture; /* given */
 
@@ -43,7 +43,7 @@ far_step(struct sumac_replica *replica, void *context, struct sumac_error *error
     return observed_step(replica, context, error);
 }
 
-static void on_devices_with_memory_of_their_own_a_step_is_the_same(void **state)
+TEST(on_devices_with_memory_of_their_own_a_step_is_the_same)
 {
     struct fixture fixture, far;
     struct sumac_worker *other = NULL;
@@ -87,7 +87,7 @@ static void put_lost_copy(struct device_queue *queue, const struct sumac_copy *c
     device_run(queue, lose_a_copy, NULL);
 }
 
-static void a_copy_that_fails_ends_the_step_with_its_device(void **state)
+TEST(a_copy_that_fails_ends_the_step_with_its_device)
 {
     struct fixture far;
     struct sumac_worker *worker = NULL;
@@ -123,7 +123,7 @@ step_of_two(struct sumac_replica *replica, void *context, struct sumac_error *er
     return SUMAC_OK;
 }
 
-static void each_variable_has_a_place_of_its_own(void **state)
+TEST(each_variable_has_a_place_of_its_own)
 {
     struct fixture fixture; /* given */
 
@@ -144,7 +144,7 @@ static void each_variable_has_a_place_of_its_own(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void sum_adds_the_replicas_gradients(void **state)
+TEST(sum_adds_the_replicas_gradients)
 {
     struct fixture fixture; /* given */
 
@@ -158,7 +158,7 @@ static void sum_adds_the_replicas_gradients(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void the_next_steps_pull_runs_before_this_steps_push(void **state)
+TEST(the_next_steps_pull_runs_before_this_steps_push)
 {
     struct fixture fixture; /* given */
 
@@ -191,7 +191,7 @@ step_that_waits_for_a_pull(struct sumac_replica *replica, void *context, struct 
     return SUMAC_OK;
 }
 
-static void the_next_steps_pull_is_begun_while_the_devices_compute(void **state)
+TEST(the_next_steps_pull_is_begun_while_the_devices_compute)
 {
     struct fixture fixture; /* given */
 
@@ -204,7 +204,7 @@ static void the_next_steps_pull_is_begun_while_the_devices_compute(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void sequential_steps_wait_for_each_push_before_the_next_pull(void **state)
+TEST(sequential_steps_wait_for_each_push_before_the_next_pull)
 {
     struct fixture fixture; /* given */
 
@@ -224,7 +224,7 @@ static void sequential_steps_wait_for_each_push_before_the_next_pull(void **stat
 
 /* Step n, the (n + 1)th, begins when the slowest has finished n - lag_max, however early its values
  * are asked for. */
-static void no_step_begins_further_ahead_than_the_lag(void **state)
+TEST(no_step_begins_further_ahead_than_the_lag)
 {
     for (uint64_t lag_max = 0; lag_max < 4; lag_max++) {
         struct fixture fixture; /* given */
@@ -247,7 +247,7 @@ static void no_step_begins_further_ahead_than_the_lag(void **state)
     }
 }
 
-static void steps_wait_for_nobody_unless_they_are_told_to(void **state)
+TEST(steps_wait_for_nobody_unless_they_are_told_to)
 {
     struct fixture fixture; /* given */
 
@@ -260,7 +260,7 @@ static void steps_wait_for_nobody_unless_they_are_told_to(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void no_more_pushes_are_under_way_than_asked_for(void **state)
+TEST(no_more_pushes_are_under_way_than_asked_for)
 {
     for (uint32_t bound = 1; bound < 4; bound++) {
         struct fixture fixture; /* given */
@@ -278,7 +278,7 @@ static void no_more_pushes_are_under_way_than_asked_for(void **state)
     }
 }
 
-static void a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on(void **state)
+TEST(a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on)
 {
     struct fixture fixture; /* given */
 
@@ -297,7 +297,7 @@ static void a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on
     sumac_worker_destroy(worker);
 }
 
-static void a_contribution_that_comes_late_is_counted_and_steps_go_on(void **state)
+TEST(a_contribution_that_comes_late_is_counted_and_steps_go_on)
 {
     struct fixture fixture; /* given */
 
@@ -318,7 +318,7 @@ static void a_contribution_that_comes_late_is_counted_and_steps_go_on(void **sta
     sumac_worker_destroy(worker);
 }
 
-static void a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again(void **state)
+TEST(a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again)
 {
     struct fixture fixture; /* given */
 
@@ -335,7 +335,7 @@ static void a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again(voi
     sumac_worker_destroy(worker);
 }
 
-static void a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed(void **state)
+TEST(a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed)
 {
     struct fixture fixture; /* given */
 
@@ -366,7 +366,7 @@ step_within(struct sumac_replica *replica, void *context, struct sumac_error *er
     return SUMAC_ABORTED;
 }
 
-static void a_step_within_a_step_is_refused(void **state)
+TEST(a_step_within_a_step_is_refused)
 {
     struct fixture fixture; /* given */
 
@@ -386,7 +386,7 @@ static void a_step_within_a_step_is_refused(void **state)
     sumac_worker_destroy(own_worker);
 }
 
-static void a_mean_over_no_examples_at_all_is_refused(void **state)
+TEST(a_mean_over_no_examples_at_all_is_refused)
 {
     struct fixture fixture; /* given */
 
@@ -401,7 +401,7 @@ static void a_mean_over_no_examples_at_all_is_refused(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void a_mean_of_integers_is_refused_at_creation_naming_the_variable(void **state)
+TEST(a_mean_of_integers_is_refused_at_creation_naming_the_variable)
 {
     struct fixture fixture; /* given */
 
@@ -418,7 +418,7 @@ static void a_mean_of_integers_is_refused_at_creation_naming_the_variable(void *
 }
 
 /* And it says what to do. One replica's need no mean. */
-static void integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy(void **state)
+TEST(integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy)
 {
     static const struct {
         enum sumac_dtype dtype;
@@ -451,7 +451,7 @@ static void integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy(
     }
 }
 
-static void variables_beyond_pushed_count_are_pulled_only(void **state)
+TEST(variables_beyond_pushed_count_are_pulled_only)
 {
     struct fixture fixture; /* given */
 
@@ -468,7 +468,7 @@ static void variables_beyond_pushed_count_are_pulled_only(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void replicas_left_out_are_those_of_the_environment(void **state)
+TEST(replicas_left_out_are_those_of_the_environment)
 {
     static const char *const bad[] = {"0", "-1", "257", "two", "2 "};
     struct sumac_worker *worker = NULL;
@@ -501,7 +501,7 @@ static void replicas_left_out_are_those_of_the_environment(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void gpus_where_there_are_none_make_no_worker_and_are_told(void **state)
+TEST(gpus_where_there_are_none_make_no_worker_and_are_told)
 {
     static struct fixture fixture; /* the client that stands for all is in it */
     struct sumac_worker *worker = NULL;
@@ -523,7 +523,7 @@ static void gpus_where_there_are_none_make_no_worker_and_are_told(void **state)
     }
 }
 
-static void a_synchronous_step_pushes_a_sum_and_waits_for_the_others(void **state)
+TEST(a_synchronous_step_pushes_a_sum_and_waits_for_the_others)
 {
     struct fixture fixture;
 
@@ -548,7 +548,7 @@ static void a_synchronous_step_pushes_a_sum_and_waits_for_the_others(void **stat
     }
 }
 
-static void steps_are_synchronous_where_that_can_be(void **state)
+TEST(steps_are_synchronous_where_that_can_be)
 {
     struct sumac_worker *worker = NULL;
     struct sumac_error error;
@@ -568,7 +568,7 @@ static void steps_are_synchronous_where_that_can_be(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void options_that_count_only_with_another_are_refused_without_it(void **state)
+TEST(options_that_count_only_with_another_are_refused_without_it)
 {
     struct sumac_worker *worker = NULL;
     struct sumac_error error;
@@ -588,7 +588,7 @@ static void options_that_count_only_with_another_are_refused_without_it(void **s
     assert_non_null(strstr(error.text, "synchronous is 3"));
 }
 
-static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state)
+TEST(steps_are_counted_from_0_and_each_replica_is_told_which)
 {
     struct fixture fixture; /* given */
 
@@ -606,7 +606,7 @@ static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state
     sumac_worker_destroy(worker);
 }
 
-static void a_pull_between_steps_shows_what_the_pushes_made_of_the_values(void **state)
+TEST(a_pull_between_steps_shows_what_the_pushes_made_of_the_values)
 {
     struct fixture fixture;
 
@@ -623,7 +623,7 @@ static void a_pull_between_steps_shows_what_the_pushes_made_of_the_values(void *
     sumac_worker_destroy(worker);
 }
 
-static void a_worker_undoes_its_loss_scale_and_clips(void **state)
+TEST(a_worker_undoes_its_loss_scale_and_clips)
 {
     struct fixture fixture; /* given */
 
@@ -639,7 +639,7 @@ static void a_worker_undoes_its_loss_scale_and_clips(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void loss_scales_and_norms_that_make_no_sense_are_refused(void **state)
+TEST(loss_scales_and_norms_that_make_no_sense_are_refused)
 {
     static const double odd[] = {-1, NAN, INFINITY};
 
@@ -658,7 +658,7 @@ static void loss_scales_and_norms_that_make_no_sense_are_refused(void **state)
     }
 }
 
-static void a_weight_that_is_no_count_is_refused_by_its_replica(void **state)
+TEST(a_weight_that_is_no_count_is_refused_by_its_replica)
 {
     static const double odd[] = {-1, NAN, INFINITY};
 
@@ -677,7 +677,7 @@ static void a_weight_that_is_no_count_is_refused_by_its_replica(void **state)
     }
 }
 
-static void a_sum_needs_no_weight(void **state)
+TEST(a_sum_needs_no_weight)
 {
     struct fixture fixture; /* given */
 
@@ -693,7 +693,7 @@ static void a_sum_needs_no_weight(void **state)
 }
 
 /* Of one push the ps itself lets the pull wait for the one before it. */
-static void a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps(void **state)
+TEST(a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps)
 {
     for (uint32_t ahead = 1; ahead < 3; ahead++) {
         struct fixture fixture; /* given */
@@ -706,44 +706,4 @@ static void a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps(
         assert_int_equal(fixture.client.skip_own_pushes, ahead > 1); /* then */
         sumac_worker_destroy(worker);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once),
-        cmocka_unit_test(on_devices_with_memory_of_their_own_a_step_is_the_same),
-        cmocka_unit_test(a_copy_that_fails_ends_the_step_with_its_device),
-        cmocka_unit_test(each_variable_has_a_place_of_its_own),
-        cmocka_unit_test(sum_adds_the_replicas_gradients),
-        cmocka_unit_test(the_next_steps_pull_runs_before_this_steps_push),
-        cmocka_unit_test(the_next_steps_pull_is_begun_while_the_devices_compute),
-        cmocka_unit_test(sequential_steps_wait_for_each_push_before_the_next_pull),
-        cmocka_unit_test(no_step_begins_further_ahead_than_the_lag),
-        cmocka_unit_test(steps_wait_for_nobody_unless_they_are_told_to),
-        cmocka_unit_test(no_more_pushes_are_under_way_than_asked_for),
-        cmocka_unit_test(a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on),
-        cmocka_unit_test(a_contribution_that_comes_late_is_counted_and_steps_go_on),
-        cmocka_unit_test(a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again),
-        cmocka_unit_test(a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed),
-        cmocka_unit_test(a_step_within_a_step_is_refused),
-        cmocka_unit_test(a_mean_over_no_examples_at_all_is_refused),
-        cmocka_unit_test(a_mean_of_integers_is_refused_at_creation_naming_the_variable),
-        cmocka_unit_test(integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy),
-        cmocka_unit_test(variables_beyond_pushed_count_are_pulled_only),
-        cmocka_unit_test(replicas_left_out_are_those_of_the_environment),
-        cmocka_unit_test(gpus_where_there_are_none_make_no_worker_and_are_told),
-        cmocka_unit_test(a_synchronous_step_pushes_a_sum_and_waits_for_the_others),
-        cmocka_unit_test(steps_are_synchronous_where_that_can_be),
-        cmocka_unit_test(options_that_count_only_with_another_are_refused_without_it),
-        cmocka_unit_test(a_pull_between_steps_shows_what_the_pushes_made_of_the_values),
-        cmocka_unit_test(steps_are_counted_from_0_and_each_replica_is_told_which),
-        cmocka_unit_test(a_worker_undoes_its_loss_scale_and_clips),
-        cmocka_unit_test(loss_scales_and_norms_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_weight_that_is_no_count_is_refused_by_its_replica),
-        cmocka_unit_test(a_sum_needs_no_weight),
-        cmocka_unit_test(a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

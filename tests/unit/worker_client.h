@@ -8,15 +8,7 @@
 #ifndef WORKER_CLIENT_H
 #define WORKER_CLIENT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <semaphore.h>
 
 #include "create.h"

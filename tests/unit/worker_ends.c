@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void options_that_say_too_little_or_too_much_are_refused(void **state)
+TEST(options_that_say_too_little_or_too_much_are_refused)
 {
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
@@ -29,7 +29,7 @@ static void options_that_say_too_little_or_too_much_are_refused(void **state)
     sumac_worker_destroy(NULL);
 }
 
-static void as_many_as_are_the_most_are_taken(void **state)
+TEST(as_many_as_are_the_most_are_taken)
 {
     static struct sumac_client_variable *variables[SUMAC_TRANSFER_VARIABLES_MAX + 1];
     struct fixture fixture;
@@ -62,7 +62,7 @@ destroy_step(struct sumac_replica *replica, void *context, struct sumac_error *e
 }
 
 /* As a handler of atexit does when a step calls exit. */
-static void a_worker_is_not_destroyed_within_its_own_step(void **state)
+TEST(a_worker_is_not_destroyed_within_its_own_step)
 {
     struct fixture fixture;
 
@@ -89,7 +89,7 @@ step_that_ends_its_thread(struct sumac_replica *replica, void *context, struct s
     return observed_step(replica, context, error);
 }
 
-static void a_step_that_ends_its_thread_fails_and_the_next_one_is_well(void **state)
+TEST(a_step_that_ends_its_thread_fails_and_the_next_one_is_well)
 {
     struct fixture fixture;
 
@@ -109,7 +109,7 @@ static void a_step_that_ends_its_thread_fails_and_the_next_one_is_well(void **st
     sumac_worker_destroy(worker);
 }
 
-static void nothing_is_asked_of_no_worker(void **state)
+TEST(nothing_is_asked_of_no_worker)
 {
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
@@ -144,7 +144,7 @@ static int use_in_child(struct sumac_worker *worker)
     return broken;
 }
 
-static void a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it(void **state)
+TEST(a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it)
 {
     struct fixture fixture; /* given */
     int ended = 0;
@@ -163,7 +163,7 @@ static void a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it(void
     sumac_worker_destroy(worker);
 }
 
-static void a_flush_tells_what_became_of_a_push_within_the_workers_time(void **state)
+TEST(a_flush_tells_what_became_of_a_push_within_the_workers_time)
 {
     struct fixture fixture; /* given */
 
@@ -203,7 +203,7 @@ static void watch(const struct sumac_buffer *buffer)
 }
 
 /* The network may still read or write it: its memory would be somebody else's. */
-static void what_is_not_over_when_the_worker_ends_keeps_its_memory(void **state)
+TEST(what_is_not_over_when_the_worker_ends_keeps_its_memory)
 {
     enum { OF_PUSH, OF_PULL, OF_WIDENED_PUSH };
     for (int of = OF_PUSH; of <= OF_WIDENED_PUSH; of++) {
@@ -236,7 +236,7 @@ static void what_is_not_over_when_the_worker_ends_keeps_its_memory(void **state)
 }
 
 /* The limit that the program was told holds: the end does not begin the wait anew. */
-static void what_was_waited_for_in_vain_is_not_waited_for_again(void **state)
+TEST(what_was_waited_for_in_vain_is_not_waited_for_again)
 {
     enum { NOT_YET, IN_VAIN, IN_VAIN_AND_HEARD_SINCE };
     for (int waited = NOT_YET; waited <= IN_VAIN_AND_HEARD_SINCE; waited++) {
@@ -263,7 +263,7 @@ static void what_was_waited_for_in_vain_is_not_waited_for_again(void **state)
     }
 }
 
-static void what_is_over_when_the_worker_ends_is_given_back(void **state)
+TEST(what_is_over_when_the_worker_ends_is_given_back)
 {
     struct fixture fixture; /* given */
 
@@ -289,7 +289,7 @@ static void assert_refused(const struct fixture *fixture, const char *text)
     assert_null(worker);
 }
 
-static void options_that_lack_something_are_refused_by_its_name(void **state)
+TEST(options_that_lack_something_are_refused_by_its_name)
 {
     struct fixture fixture;
 
@@ -316,8 +316,7 @@ static void options_that_lack_something_are_refused_by_its_name(void **state)
 }
 
 /* A step counter of integers, say, is pulled by all and pushed by none of these. */
-static void
-what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any(void **state)
+TEST(what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any)
 {
     static const struct {
         double loss_scale, clip_norm;
@@ -347,7 +346,7 @@ what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any(void
     }
 }
 
-static void loss_scales_beyond_those_of_a_float_are_refused(void **state)
+TEST(loss_scales_beyond_those_of_a_float_are_refused)
 {
     struct fixture fixture;
 
@@ -362,7 +361,7 @@ static void loss_scales_beyond_those_of_a_float_are_refused(void **state)
                   "to 2^127");
 }
 
-static void a_step_knows_how_many_replicas_there_are_and_weighs_1(void **state)
+TEST(a_step_knows_how_many_replicas_there_are_and_weighs_1)
 {
     struct fixture fixture;
 
@@ -380,7 +379,7 @@ static void a_step_knows_how_many_replicas_there_are_and_weighs_1(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void the_values_are_those_that_the_last_step_saw(void **state)
+TEST(the_values_are_those_that_the_last_step_saw)
 {
     struct fixture fixture;
 
@@ -395,7 +394,7 @@ static void the_values_are_those_that_the_last_step_saw(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void a_worker_whose_first_step_fails_has_no_values(void **state)
+TEST(a_worker_whose_first_step_fails_has_no_values)
 {
     struct fixture fixture;
 
@@ -427,7 +426,7 @@ fail_everywhere(struct sumac_replica *replica, void *context, struct sumac_error
     return sumac_replica_id(replica) == 0 ? SUMAC_DATA_LOSS : SUMAC_INTERNAL;
 }
 
-static void of_several_replicas_that_fail_the_first_is_told(void **state)
+TEST(of_several_replicas_that_fail_the_first_is_told)
 {
     struct fixture fixture;
 
@@ -456,7 +455,7 @@ fail_as_asked(struct sumac_replica *replica, void *context, struct sumac_error *
     return seen->status;
 }
 
-static void what_a_step_failed_by_is_not_told_of_the_next(void **state)
+TEST(what_a_step_failed_by_is_not_told_of_the_next)
 {
     struct fixture fixture;
 
@@ -477,7 +476,7 @@ static void what_a_step_failed_by_is_not_told_of_the_next(void **state)
 }
 
 /* The network's error is told, and not the device's. */
-static void a_pull_that_fails_beside_a_replica_is_what_is_told(void **state)
+TEST(a_pull_that_fails_beside_a_replica_is_what_is_told)
 {
     struct fixture fixture;
 
@@ -505,7 +504,7 @@ step_of_half(struct sumac_replica *replica, void *context, struct sumac_error *e
     return observed_step(replica, context, error);
 }
 
-static void a_synchronous_contribution_of_a_half_type_is_float32(void **state)
+TEST(a_synchronous_contribution_of_a_half_type_is_float32)
 {
     struct fixture fixture; /* given */
 
@@ -563,7 +562,7 @@ wait_in_vain(struct device_group *group, uint32_t timeout_ms, struct sumac_error
     return error->status;
 }
 
-static void a_worker_whose_devices_were_late_takes_no_more_steps(void **state)
+TEST(a_worker_whose_devices_were_late_takes_no_more_steps)
 {
     struct fixture fixture; /* given */
     struct sumac_worker *worker = NULL;
@@ -589,34 +588,4 @@ static void a_worker_whose_devices_were_late_takes_no_more_steps(void **state)
     assert_int_equal(fixture.client.pushed, 0);
     assert_int_equal(sumac_worker_pull(worker, NULL), SUMAC_DEADLINE_EXCEEDED);
     sumac_worker_destroy(worker);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_that_say_too_little_or_too_much_are_refused),
-        cmocka_unit_test(as_many_as_are_the_most_are_taken),
-        cmocka_unit_test(a_worker_is_not_destroyed_within_its_own_step),
-        cmocka_unit_test(a_step_that_ends_its_thread_fails_and_the_next_one_is_well),
-        cmocka_unit_test(nothing_is_asked_of_no_worker),
-        cmocka_unit_test(a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it),
-        cmocka_unit_test(a_flush_tells_what_became_of_a_push_within_the_workers_time),
-        cmocka_unit_test(what_is_not_over_when_the_worker_ends_keeps_its_memory),
-        cmocka_unit_test(what_was_waited_for_in_vain_is_not_waited_for_again),
-        cmocka_unit_test(what_is_over_when_the_worker_ends_is_given_back),
-        cmocka_unit_test(options_that_lack_something_are_refused_by_its_name),
-        cmocka_unit_test(
-            what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any),
-        cmocka_unit_test(loss_scales_beyond_those_of_a_float_are_refused),
-        cmocka_unit_test(a_step_knows_how_many_replicas_there_are_and_weighs_1),
-        cmocka_unit_test(the_values_are_those_that_the_last_step_saw),
-        cmocka_unit_test(a_worker_whose_first_step_fails_has_no_values),
-        cmocka_unit_test(of_several_replicas_that_fail_the_first_is_told),
-        cmocka_unit_test(what_a_step_failed_by_is_not_told_of_the_next),
-        cmocka_unit_test(a_pull_that_fails_beside_a_replica_is_what_is_told),
-        cmocka_unit_test(a_synchronous_contribution_of_a_half_type_is_float32),
-        cmocka_unit_test(a_worker_whose_devices_were_late_takes_no_more_steps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

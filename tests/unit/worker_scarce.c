@@ -67,7 +67,7 @@ static enum sumac_status made(const struct making *making, int failing)
     return status;
 }
 
-static void a_worker_that_there_is_no_memory_for_gives_back_what_it_took(void **state)
+TEST(a_worker_that_there_is_no_memory_for_gives_back_what_it_took)
 {
     far_ops = make_far_ops(); /* given */
     const struct device_ops *const cpu = device_kind("CPU");
@@ -84,13 +84,4 @@ static void a_worker_that_there_is_no_memory_for_gives_back_what_it_took(void **
             take++;
         assert_in_range(take, 10, TAKES_MAX - 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_that_there_is_no_memory_for_gives_back_what_it_took),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void prepare_two(
     fixture->client.variables[1].dtype = second;
 }
 
-static void each_push_has_the_gradients_of_its_own_step(void **state)
+TEST(each_push_has_the_gradients_of_its_own_step)
 {
     for (uint32_t ahead = 1; ahead <= 3; ahead++)
         for (uint32_t replicas = 1; replicas <= 2; replicas++) {
@@ -70,7 +70,7 @@ static void each_push_has_the_gradients_of_its_own_step(void **state)
 
 /* A mean over `weight` examples goes out as their sum; of no examples as nothing at all, whatever
  * the step wrote. */
-static void a_synchronous_contribution_is_a_sum_in_each_type(void **state)
+TEST(a_synchronous_contribution_is_a_sum_in_each_type)
 {
     static const enum sumac_dtype dtypes[] = {
         SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_FLOAT16, SUMAC_BFLOAT16};
@@ -106,7 +106,7 @@ static void a_synchronous_contribution_is_a_sum_in_each_type(void **state)
 }
 
 /* The gradient of one without examples may be no number. */
-static void a_replica_without_examples_has_no_part_in_the_mean(void **state)
+TEST(a_replica_without_examples_has_no_part_in_the_mean)
 {
     for (uint32_t idle = 0; idle < 3; idle++) {
         struct fixture fixture; /* given */
@@ -135,7 +135,7 @@ step_for_gpus(struct sumac_replica *replica, void *context, struct sumac_error *
     return SUMAC_INTERNAL;
 }
 
-static void a_program_that_has_both_steps_runs_that_for_cpus_on_cpus(void **state)
+TEST(a_program_that_has_both_steps_runs_that_for_cpus_on_cpus)
 {
     struct fixture fixture; /* given */
 
@@ -152,7 +152,7 @@ static void a_program_that_has_both_steps_runs_that_for_cpus_on_cpus(void **stat
 
 /* ---- between steps */
 
-static void values_that_were_pulled_before_the_first_step_are_shown(void **state)
+TEST(values_that_were_pulled_before_the_first_step_are_shown)
 {
     struct fixture fixture; /* given */
 
@@ -174,7 +174,7 @@ static void values_that_were_pulled_before_the_first_step_are_shown(void **state
 }
 
 /* The late pull goes on, and the next call waits for its end. */
-static void a_pull_between_steps_waits_for_what_is_under_way_yet(void **state)
+TEST(a_pull_between_steps_waits_for_what_is_under_way_yet)
 {
     struct fixture fixture; /* given */
 
@@ -193,7 +193,7 @@ static void a_pull_between_steps_waits_for_what_is_under_way_yet(void **state)
 }
 
 /* Values that were asked for before the push that is too long ago is over would be without it. */
-static void a_step_sees_all_own_pushes_but_the_last_few(void **state)
+TEST(a_step_sees_all_own_pushes_but_the_last_few)
 {
     struct fixture fixture; /* given */
 
@@ -208,19 +208,4 @@ static void a_step_sees_all_own_pushes_but_the_last_few(void **state)
                         fixture.client.transcript,
                         "pull pulled pull pulled push pull pulled push pushed pull pulled push ");
     sumac_worker_destroy(worker);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_push_has_the_gradients_of_its_own_step),
-        cmocka_unit_test(a_synchronous_contribution_is_a_sum_in_each_type),
-        cmocka_unit_test(a_replica_without_examples_has_no_part_in_the_mean),
-        cmocka_unit_test(a_program_that_has_both_steps_runs_that_for_cpus_on_cpus),
-        cmocka_unit_test(values_that_were_pulled_before_the_first_step_are_shown),
-        cmocka_unit_test(a_pull_between_steps_waits_for_what_is_under_way_yet),
-        cmocka_unit_test(a_step_sees_all_own_pushes_but_the_last_few),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,10 @@ static void prepare_traced(struct fixture *fixture, uint32_t replicas, const cha
 
 /* ---- what is told */
 
-static void a_step_tells_what_replicas_network_and_caller_did_each_on_its_track(void **state)
+#define FOLDER_TEST(name) FIXTURE_TEST(name, struct place *place, make_folder, remove_folder)
+
+FOLDER_TEST(a_step_tells_what_replicas_network_and_caller_did_each_on_its_track)
 {
-    const struct place *place = *state;
     struct fixture fixture;
 
     prepare_traced(&fixture, 2, place->path); /* given */
@@ -83,9 +84,8 @@ static void a_step_tells_what_replicas_network_and_caller_did_each_on_its_track(
     json_decref(events);
 }
 
-static void devices_with_memory_of_their_own_have_a_track_for_their_copies(void **state)
+FOLDER_TEST(devices_with_memory_of_their_own_have_a_track_for_their_copies)
 {
-    const struct place *place = *state;
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
 
@@ -119,9 +119,8 @@ step_that_fails_at_last(struct sumac_replica *replica, void *context, struct sum
                                            : SUMAC_DATA_LOSS;
 }
 
-static void what_led_to_a_step_that_fails_is_in_the_file_at_once(void **state)
+FOLDER_TEST(what_led_to_a_step_that_fails_is_in_the_file_at_once)
 {
-    const struct place *place = *state;
     struct fixture fixture;
     char written[8192] = "";
 
@@ -142,9 +141,8 @@ static void what_led_to_a_step_that_fails_is_in_the_file_at_once(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void a_push_ends_where_its_end_is_heard_and_not_where_it_is_waited_for(void **state)
+FOLDER_TEST(a_push_ends_where_its_end_is_heard_and_not_where_it_is_waited_for)
 {
-    const struct place *place = *state;
     struct fixture fixture;
 
     prepare_traced(&fixture, 1, place->path); /* given */
@@ -165,9 +163,8 @@ static void a_push_ends_where_its_end_is_heard_and_not_where_it_is_waited_for(vo
 
 /* ---- the file */
 
-static void which_trace_is_written_the_options_say_or_else_the_environment(void **state)
+FOLDER_TEST(which_trace_is_written_the_options_say_or_else_the_environment)
 {
-    const struct place *place = *state;
     struct fixture fixture;
 
     setenv("SUMAC_TRACE", place->path, 1);
@@ -193,9 +190,8 @@ struct name {
     const char *asked, *made;
 };
 
-static void a_worker_that_is_not_alone_has_its_name_in_that_of_its_file(void **state)
+FOLDER_TEST(a_worker_that_is_not_alone_has_its_name_in_that_of_its_file)
 {
-    const struct place *place = *state;
     const struct name names[] = {
         {1, "steps.json", "steps.json"},
         {2, "steps.json", "steps.worker-1.json"},
@@ -224,7 +220,7 @@ static void a_worker_that_is_not_alone_has_its_name_in_that_of_its_file(void **s
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void a_trace_that_cannot_be_written_is_refused_before_the_first_step(void **state)
+FOLDER_TEST(a_trace_that_cannot_be_written_is_refused_before_the_first_step)
 {
     static char longest[PATH_MAX + 1];
     struct fixture fixture;
@@ -250,7 +246,7 @@ static void a_trace_that_cannot_be_written_is_refused_before_the_first_step(void
     assert_string_equal(fixture.client.transcript, "");
 }
 
-static void a_disk_that_is_full_is_said_in_the_clients_log_and_steps_go_on(void **state)
+FOLDER_TEST(a_disk_that_is_full_is_said_in_the_clients_log_and_steps_go_on)
 {
     struct fixture fixture;
 
@@ -264,22 +260,4 @@ static void a_disk_that_is_full_is_said_in_the_clients_log_and_steps_go_on(void 
                         fixture.client.said, "the trace /dev/full ends here: No space left on "
                                              "device; the work goes on without it");
     assert_int_equal(fixture.client.pushed, 60);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_step_tells_what_replicas_network_and_caller_did_each_on_its_track),
-        TEST(devices_with_memory_of_their_own_have_a_track_for_their_copies),
-        TEST(what_led_to_a_step_that_fails_is_in_the_file_at_once),
-        TEST(a_push_ends_where_its_end_is_heard_and_not_where_it_is_waited_for),
-        TEST(which_trace_is_written_the_options_say_or_else_the_environment),
-        TEST(a_worker_that_is_not_alone_has_its_name_in_that_of_its_file),
-        TEST(a_trace_that_cannot_be_written_is_refused_before_the_first_step),
-        TEST(a_disk_that_is_full_is_said_in_the_clients_log_and_steps_go_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
