@@ -10,8 +10,7 @@
  *   compare.c          do the replicas make the same call, of the same nest, types and shapes?
  *   label.c            what a call is, in a text of any length.
  *   environment.c      the strategy that the environment says.
- *   surroundings.c     the client and the ps of such a strategy.
- *   started_ps.c       the ps that a program without one starts.
+ *   surroundings.c     the client of such a strategy, and the ps that it starts without one.
  *
  * worker/collective has what the calls compute:
  *   collect.c          reductions and gathers of nests.
