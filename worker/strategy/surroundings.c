@@ -53,7 +53,7 @@ static bool starts_ps(const struct sumac_cluster *cluster)
            strcmp(cluster->task_type, job->name) == 0 && cluster->task_index == job->tasks[0].index;
 }
 
-/* Of a JSON text. */
+/* In a JSON text. */
 static void print_text(FILE *file, const char *text)
 {
     fputc('"', file);
@@ -66,8 +66,8 @@ static void print_text(FILE *file, const char *text)
     fputc('"', file);
 }
 
-/* Its tasks, as a list, or by index, as they were given; that whose address the ps has gets one
- * that nobody dials. */
+/* The job's tasks, as a list, or by index, as they were given. The task whose address the ps has
+ * gets an address that no process dials. */
 static void print_job(FILE *file, const struct sumac_job *job, const struct sumac_task *taken)
 {
     print_text(file, job->name);
