@@ -21,8 +21,7 @@
 
 #include "buffer.h"
 #include "device_group.h"
-#include "cuda_host_copy.h"
-#include "cuda_updates.h"
+#include "cuda_update.h"
 #include "error.h"
 #include "pause.h"
 #include "trace.h"
