@@ -466,8 +466,6 @@ static void close_event(struct device_event *base)
 
 /* ---- within a queue's work, with the context current */
 
-static int32_t gpu_of(const struct device_queue *queue) { return (int32_t)queue->device->index; }
-
 static void *stream_of(const struct device_queue *queue)
 {
     return ((const struct cuda_queue *)queue)->stream;
@@ -563,7 +561,6 @@ const struct device_ops cuda_device_ops = {
     .settle = job_queue_settle,
     .complete = complete,
     .why = job_queue_why,
-    .gpu = gpu_of,
     .stream = stream_of,
     .copy_here = copy_here,
     .launch_here = launch_here,
