@@ -53,7 +53,7 @@ CUresult cuda_update_launch(
     const struct cuda_driver *driver, const struct cuda_updates *updates,
     const struct device_update *update, CUstream stream);
 
-/* Of a device that closes, with its context current: nothing of its queues is left. */
+/* Unload the kernels of a device that closes. Its context is current, and its queues are closed. */
 void cuda_update_forget(struct cuda_device *device);
 
 #endif
