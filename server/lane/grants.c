@@ -18,8 +18,7 @@ uint32_t lane_grant_count_closed(const struct lane *lane)
 {
     uint32_t waiting = 0;
 
-    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->closed_sessions, in_lane) {
         assert(session->closed);
         waiting += session->parts.first != NULL && session->parts.first->step != 0;
     }
@@ -34,8 +33,7 @@ static uint32_t count_ahead(const struct lane *lane, const struct lane_session *
 
     assert(lane->config.sessions_max > 0);
     assert(!session->closed);
-    for (const struct lane_session *other = lane->sessions.first; other != NULL;
-         other = other->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, other, &lane->sessions, in_lane) {
         if (other == session)
             earlier = false;
         else

@@ -102,8 +102,7 @@ static struct claim_rank rank_of(struct lane *lane, const struct claim *claim)
     bool due = claim->step != 0;
 
     assert(!session->closed || claim->state == CLAIM_HELD);
-    for (const struct claim *other = lane->claims.all.first; other != NULL;
-         other = other->in_lane.next) {
+    LIST_FOREACH(const struct claim, other, &lane->claims.all, in_lane) {
         if (other->session != session || other->sequence >= claim->sequence)
             continue;
         due = due && other->step == 0 && other->sequence <= session->commit_through;
@@ -140,8 +139,7 @@ static uint64_t count_members(const struct lane *lane)
 {
     uint64_t members = lane_step_yet_to_join(lane) + lane_grant_count_closed(lane);
 
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         members += session->first_step != 0;
     return members;
 }
@@ -151,8 +149,7 @@ static uint64_t largest_contribution(const struct lane *lane)
 {
     uint64_t most = 0;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->step != 0 && claim->room_bytes > most)
             most = claim->room_bytes;
     }
@@ -167,8 +164,7 @@ static uint64_t kept_for_steps(const struct lane *lane, const struct lane_sessio
     const uint64_t members = count_members(lane) - (session->first_step != 0);
     bool any = false;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next)
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane)
         any = any || claim->rank.line == CLAIM_LINE_DUE;
     if (!any)
         return 0;
@@ -322,8 +318,7 @@ static bool has_room(const struct lane *lane, const struct claim *claim)
         return true;
     const uint64_t kept = kept_for_steps(lane, claim->session);
     assert(kept <= most);
-    for (const struct claim *other = lane->claims.all.first; other != NULL;
-         other = other->in_lane.next)
+    LIST_FOREACH(const struct claim, other, &lane->claims.all, in_lane)
         ordinary += other->state != CLAIM_WAITS && other->step == 0 ? other->room_bytes : 0;
     return claim->room_bytes <= most - kept && ordinary <= most - kept - claim->room_bytes;
 }
@@ -334,7 +329,7 @@ static void make_room(struct lane *lane, const struct claim *first)
     struct claim *last = NULL;
 
     assert(first->state == CLAIM_WAITS);
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         if (may_give_way(claim) && claim->rank.line != CLAIM_LINE_DUE &&
             comes_before(first, claim) && (last == NULL || comes_before(last, claim)))
             last = claim;
@@ -386,7 +381,7 @@ static void refuse_beside_steps(struct lane *lane, struct claim *claim)
 
 static void rank_all(struct lane *lane)
 {
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next)
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane)
         claim->rank = rank_of(lane, claim);
 }
 
@@ -394,7 +389,7 @@ static void rank_all(struct lane *lane)
 static void find_first(const struct lane *lane, struct claim *first[3])
 {
     first[0] = first[1] = first[2] = NULL;
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         struct claim **of_line = &first[claim->rank.line];
         if (claim->state == CLAIM_WAITS && (*of_line == NULL || comes_before(claim, *of_line)))
             *of_line = claim;
@@ -447,7 +442,7 @@ void lane_room_share(struct lane *lane)
     assert(lane->claims.waiting > 0);
     while (lane->claims.waiting > 0 && share_once(lane))
         lane->work += 1;
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->state != CLAIM_WAITS || claim->wait_said)
             continue;
         assert(!claim->session->closing || lane->config.broken != 0);
@@ -458,7 +453,7 @@ void lane_room_share(struct lane *lane)
 
 void lane_room_tick(struct lane *lane)
 {
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         const struct lane_session *session = claim->session;
         if (session->silent || session->push_stream == NULL || !lane_claim_is_late(lane, claim, 1))
             continue;

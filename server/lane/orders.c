@@ -275,8 +275,7 @@ static enum sumac_status check_places(const struct lane *lane, struct sumac_erro
     uint32_t open = 0;
 
     assert(lane->config.sessions_max > 0);
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         open++;
     if (open < lane->config.sessions_max)
         return SUMAC_OK;

@@ -52,8 +52,7 @@ static const char *find_claim_beside(
     const struct lane *lane, const struct lane_session *session, const wire_part *header,
     uint64_t *other)
 {
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->session != session)
             continue;
         *other = claim->sequence == header->sequence ? claim->previous : claim->sequence;

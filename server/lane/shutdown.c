@@ -169,8 +169,7 @@ static bool end_unserved(struct lane *lane)
 
     if (lane->exit_reason == SUMAC_REASON_UNSPECIFIED) /* the order to end gave none */
         return false;
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (!is_unserved(lane, stream) || stream_in_flight(stream) ||
             session_in_flight(lane, stream->session))
             continue;
@@ -190,8 +189,7 @@ static bool in_flight(const struct lane *lane)
         return true;
     if (!lost && some_session_in_flight(lane))
         return true;
-    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(const struct lane_stream, stream, &lane->streams, in_lane) {
         if (!lost && takes_part(stream))
             return true;
         if (stream->answers.first != NULL || (stream->due & DUE_CLOSED) != 0 ||

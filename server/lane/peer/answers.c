@@ -192,7 +192,7 @@ void lane_answer_room_wait(struct lane *lane, const struct claim *claim)
 
 void lane_answers_room_again(struct lane *lane, struct lane_session *session)
 {
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->session != session)
             continue;
         claim->way_asked = claim->wait_said = false;

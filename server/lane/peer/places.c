@@ -153,7 +153,6 @@ uint64_t lane_place_due_us(const struct lane *lane)
 
 void lane_place_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct lane_stream *at = lane->peers->strangers.first; at != NULL;
-         at = at->among_strangers.next)
+    LIST_FOREACH(struct lane_stream, at, &lane->peers->strangers, among_strangers)
         at->stranger_since_us += slept_us;
 }

@@ -401,16 +401,14 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
 {
     size_t count = 0;
 
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         count += session->heard;
     if (count == 0)
         return false;
     message->renewed = arena_take(&lane->arena, count * sizeof *message->renewed);
     if (message->renewed == NULL)
         return false;
-    for (struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(struct lane_session, session, &lane->sessions, in_lane) {
         if (!session->heard)
             continue;
         session->heard = false;
@@ -428,13 +426,11 @@ static bool add_claims(
 {
     size_t count = 0;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next)
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane)
         count += is_one(lane, claim);
     if (count == 0 || (*ids = arena_take(&lane->arena, count * sizeof **ids)) == NULL)
         return false;
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (is_one(lane, claim))
             (*ids)[(*id_count)++] =
                 (wire_bytes){.len = sizeof claim->session->id, .data = claim->session->id};

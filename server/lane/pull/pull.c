@@ -493,7 +493,7 @@ static bool read_request(
 
 static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t request)
 {
-    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
+    LIST_FOREACH(struct lane_pull, pull, &stream->pulls, in_stream) {
         if (pull->request == request) {
             destroy(lane, stream, pull);
             lane_stream_attend(lane, stream); /* answers may have waited for it */
@@ -571,8 +571,7 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event)
 
 bool lane_pull_waits(const struct lane *lane, const struct lane_session *session)
 {
-    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(const struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->kind == LANE_STREAM_PULL && stream->session == session &&
             stream->pulls.first != NULL)
             return true;
@@ -584,16 +583,14 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
 {
     assert(session->closing);
     char cause[CLOSE_CAUSE_TEXT_BYTES];
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->session != session)
             continue;
         if (stream->kind == LANE_STREAM_PUSH) { /* that the session is closed is said there */
             lane_pull_drop_all(lane, stream);
             continue;
         }
-        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-            next = pull->in_stream.next;
+        LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
             if ((pull->after_sequence <= session->mark && pull->collective == NULL) ||
                 pull->fixed || pull->error.status != SUMAC_OK)
                 continue;
@@ -658,10 +655,8 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
     if (!definition_is_assigned(&variable->definition) || variable->assigned)
         return;
     assert(!variable->deleted);
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
-        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-            next = pull->in_stream.next;
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
+        LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
             if (!waits_for_creator(pull, variable))
                 continue;
             (void)fail(
@@ -679,10 +674,8 @@ void lane_pull_end_lost(struct lane *lane)
 {
     if (!lane_step_is_lost(lane, UINT64_MAX))
         return;
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
-        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-            next = pull->in_stream.next;
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
+        LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
             if (pull->at_step != 0 && !pull->fixed && pull->error.status == SUMAC_OK &&
                 lane_step_check_readable(lane, pull->request, pull->at_step, &pull->error) !=
                     SUMAC_OK)

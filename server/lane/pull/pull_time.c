@@ -45,8 +45,7 @@ void lane_pull_said(struct lane *lane, struct lane_stream *stream)
 
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->said_us != 0)
             stream->said_us += slept_us;
     }
@@ -83,8 +82,7 @@ static bool look_at(struct lane *lane, struct lane_stream *stream)
         lane_pull_hold_answers(lane, stream);
     else if (stream->patient_count > 0)
         lane_stream_attend(lane, stream);
-    for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-        next = pull->in_stream.next;
+    LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
         lane->work++;
         if (lane_pull_is_ready(lane, stream, pull))
             continue;
