@@ -11,9 +11,6 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 uint32_t lane_grant_count_closed(const struct lane *lane)
 {
     uint32_t waiting = 0;

@@ -3,9 +3,6 @@
  * every step. */
 #include "handlers.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "error.h"
 #include "listing.h"
 

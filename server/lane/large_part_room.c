@@ -9,12 +9,6 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
-#include "room.h"
-
 bool lane_room_is_large(const struct lane *lane, const wire_part *header)
 {
     assert(lane->claims.bytes_max > 0 || lane->claims.all.first == NULL);

@@ -8,16 +8,9 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
 #include "identity.h"
 #include "listing.h"
-#include "operation.h"
-#include "text.h"
-#include "voided.h"
 
 #define FILL_BYTES_PER_STEP 262144u
 #define EXIT_CODE_MAX 255u

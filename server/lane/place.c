@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place.c -- a part takes its place among those of its session, whole or refused. */
 #include "handlers.h"
-#include "voided.h"
-
-#include <assert.h>
-#include <inttypes.h>
 
 void lane_part_fail_memory(struct lane *lane, struct lane_stream *stream)
 {

@@ -7,11 +7,6 @@
  * its client sends it again.
  */
 #include "handlers.h"
-#include "step_contribution.h"
-#include "voided.h"
-
-#include <assert.h>
-#include <inttypes.h>
 
 /* A client that counts each part until it is done has this room for one that it sends again. */
 static void fail_for_versions(struct lane *lane, struct lane_stream *stream, uint64_t sequence)

@@ -11,16 +11,11 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdarg.h>
-
 #include "end_status.h"
 #include "error.h"
 #include "listing.h"
 #include "loopback.h"
 #include "silence.h"
-#include "text.h"
 
 #define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
 #define START_PS0 "start ps 0 there, or correct its address"

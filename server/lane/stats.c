@@ -3,8 +3,6 @@
  * for. */
 #include "handlers.h"
 
-#include <assert.h>
-
 #include "identity.h"
 #include "metrics.h"
 

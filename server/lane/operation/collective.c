@@ -4,11 +4,7 @@
  */
 #include "operation_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
-#include "text.h"
 
 #define PROPOSED_APART_US 1000000u
 

@@ -10,8 +10,6 @@
  * push. So each block is met once, and all occurrences of a row lie side by side in the slice. Each
  * row lies in one block (variables.c), and is written in place.
  */
-#include <assert.h>
-#include <string.h>
 
 #include "operation_state.h"
 

@@ -15,9 +15,7 @@
  * When all is written, the operation is recorded, and every shard gets its new version; only then
  * they are let go, and whoever waited for one of them reads it. Of thousands both go on over steps.
  */
-#include <assert.h>
 #include <float.h>
-#include <string.h>
 
 #include "operation_state.h"
 

@@ -12,13 +12,7 @@
  */
 #include "operation_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
-#include "text.h"
-#include "voided.h"
 
 /* ---- members ---- */
 

@@ -2,9 +2,6 @@
 /* claims.c -- claims on the pool of staging, and the bytes that they keep there. */
 #include "part_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
 {
     const uint64_t max = lane->config.staging_bytes_max;

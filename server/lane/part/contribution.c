@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contribution.c -- a contribution to a round of a collective: checked, reserved, received,
  * contributed, given back. */
-#include "contribution.h"
+#include "part_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-#include "dtype.h"
 #include "error.h"
 #include "listing.h"
-#include "part_state.h"
 
 bool lane_session_task(const struct lane_session *session, struct collective_task *task)
 {

@@ -3,8 +3,6 @@
  *
  * Without records nothing waits: the last one is 0, and so is what is on disk.
  */
-#include <assert.h>
-#include <string.h>
 
 #include "little_endian.h"
 #include "contribution.h"

@@ -6,11 +6,6 @@
  * done, and is answered then.
  */
 #include "peer_state.h"
-#include "voided.h"
-
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
 
 #define ANSWER_BYTES_MAX                                                                           \
     1048576u /* of one message, about: a client takes at least four times as much */

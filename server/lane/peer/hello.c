@@ -3,9 +3,6 @@
  * one's streams counts. */
 #include "peer_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 
 void lane_stream_opened(struct lane *lane, const struct lane_event *event)

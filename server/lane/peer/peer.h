@@ -5,6 +5,8 @@
 #define LANE_PEER_H
 
 #include "contribution.h"
+#include "step_contribution.h"
+#include "voided.h"
 
 #define PULLS_PER_STREAM_MAX 4096u
 #define CLOSED_VOIDED_BYTES_MAX                                                                    \

@@ -12,10 +12,6 @@
  */
 #include "peer_state.h"
 
-#include <assert.h>
-
-#include "text.h"
-
 /* A push stream and a pull stream at least. A newer push stream ends the older one and has its
  * place at once. A pull stream does not: a session may have several, and nothing says which of them
  * its client has given up. So where there are two places, a client that is back after a silent

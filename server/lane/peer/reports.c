@@ -6,10 +6,6 @@
  */
 #include "peer_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #define ASSIGNED_MAX 512u  /* variables of one report */
 #define COME_MAX 64u       /* sessions of one report */
 #define COLLECTIVES_MAX 8u /* rounds of one report */

@@ -2,13 +2,6 @@
 /* session.c -- what a ps knows of one session: who it is of, and its parts by sequence. */
 #include "peer_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
-#include "text.h"
-#include "voided.h"
-
 bool lane_peer_init(struct lane *lane)
 {
     struct peers *peers = memory_take(lane->memory, sizeof *peers);

@@ -4,13 +4,7 @@
  * and this one needs none of them. */
 #include "peer_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdarg.h>
-
 #include "error.h"
-#include "text.h"
-#include "voided.h"
 
 #define BREAKS_LOGGED 4u /* of one session; then only each that is a power of two */
 #define TO(state) (1u << (state))

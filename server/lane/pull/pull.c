@@ -5,12 +5,7 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
-#include "text.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define PIECES_READ_AT_ONCE                                                                        \

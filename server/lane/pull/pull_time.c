@@ -4,11 +4,7 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
-#include "text.h"
 
 #define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
 /* What is said of a contribution waits so long for its round, so that both go out together. No

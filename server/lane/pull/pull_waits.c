@@ -7,12 +7,7 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
-#include "text.h"
 
 #define SLOW_NAMED_MAX 3u /* members that a wait is for */
 

@@ -17,10 +17,6 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
 
 /* A message as it is put together. */
