@@ -58,7 +58,7 @@ void lane_grant_fail(struct lane *lane, struct lane_stream *stream, uint64_t seq
 
     assert(!session->granted);
     (void)lane_step_missing(lane, missing, sizeof missing);
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "ps %u has no room yet for push %" PRIu64
         " of %s: closed sessions whose contributions to synchronous steps wait for %s hold %u of "

@@ -30,14 +30,13 @@ bool lane_room_check_same(struct lane *lane, struct lane_stream *stream, const w
     assert(claim == NULL || claim->part == NULL || lane->config.broken != 0);
     if (claim == NULL || (lane_room_is_large(lane, header) && claim->step == step))
         return true;
-    lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
         "push %" PRIu64 " of session %s asked ps %u for %" PRIu64
         " bytes of room and now has room_bytes %" PRIu64 " and step %" PRIu64 ", which was %" PRIu64
         "; a part that comes again is the same part",
         header->sequence, session->task, lane->index, claim->room_bytes, header->room_bytes, step,
         claim->step);
-    return false;
 }
 
 bool lane_room_check_asked(struct lane *lane, struct lane_stream *stream, const wire_part *header)
@@ -48,13 +47,12 @@ bool lane_room_check_asked(struct lane *lane, struct lane_stream *stream, const 
     if (lane_room_is_header_alone(header) ||
         lane_claim_find(lane, session, header->sequence) != NULL)
         return true;
-    lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
         "push %" PRIu64 " of session %s takes %" PRIu64
         " bytes on ps %u, and its elements came before it had asked for room: above %" PRIu64
         " bytes send its header alone, and the elements after `resend`",
         header->sequence, session->task, header->room_bytes, lane->index, lane->grant_bytes);
-    return false;
 }
 
 bool lane_room_is_asked(
@@ -452,7 +450,7 @@ void lane_room_tick(struct lane *lane)
         if (session->silent || session->push_stream == NULL || !lane_claim_is_late(lane, claim, 1))
             continue;
         lane_claim_note_silence(claim);
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, session->push_stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
             "ps %u asked session %s %s push %" PRIu64
             ", and %s came in a lease: open the stream again and answer, or ps 0 closes the "

@@ -168,7 +168,7 @@ static bool end_unserved(struct lane *lane)
         if (!is_unserved(lane, stream) || stream_in_flight(stream) ||
             session_in_flight(lane, stream->session))
             continue;
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, status_of_end(lane->exit_reason), lane->exit_reason, "%s",
             lane->exit_text);
         any = true;

@@ -16,7 +16,7 @@ static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_
     const struct lane_session *session = stream->session;
 
     assert(stream->session != NULL);
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
         "session %s has %" PRIu64 " bytes of answers on ps %u that it has not read, beside %" PRIu64
         " of parts: together at most %" PRIu64 " are kept; read the stream, and send no "
@@ -26,7 +26,7 @@ static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_
 
 static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
 {
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "ps %u has no memory for its answers to pushes", lane->index);
 }

@@ -29,7 +29,7 @@ static struct report *make(struct lane *lane, uint64_t number)
     struct report *report = try_make(lane, number);
 
     if (report == NULL && lane->controller != NULL)
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, lane->controller, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for its reports to ps 0", lane->index);
     return report;
@@ -235,7 +235,7 @@ void lane_report_refusal(
 
     assert(error->status != SUMAC_OK);
     if (report == NULL) { /* a stream that has not taken the last refusal yet gets no other */
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, error->status, error->reason, "hello %" PRIu64 " of ps 0 again: %s",
             number, error->text);
         return;

@@ -204,14 +204,14 @@ void lane_stream_closed(struct lane *lane, struct lane_stream *stream)
     pool_give(&lane->peers->streams, stream);
 }
 
-void lane_stream_fail(
+bool lane_stream_fail(
     struct lane *lane, struct lane_stream *stream, enum sumac_status status,
     enum sumac_reason reason, const char *format, ...)
 {
     assert(status != SUMAC_OK);
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     if (stream->state == STREAM_ENDED)
-        return;
+        return false;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
     va_list arguments;
     effect->stream = stream->id;
@@ -221,4 +221,5 @@ void lane_stream_fail(
     (void)text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
     va_end(arguments);
     lane_stream_end(lane, stream);
+    return false;
 }

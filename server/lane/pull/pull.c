@@ -499,7 +499,7 @@ static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t reque
 
 static void refuse_last(struct lane *lane, struct lane_stream *stream, uint64_t request)
 {
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "ps %u has no room for pull %" PRIu64
         " beside %u others of its stream, of at most %u, and %" PRIu64
@@ -623,7 +623,7 @@ void lane_pull_disown(struct lane *lane, struct lane_session *session)
          stream = stream->in_lane.next) {
         if (stream->session != session || stream->pulls.first == NULL)
             continue;
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "session %s is closed on ps %u, and its pulls with those of readers without a session "
             "take %" PRIu64 " bytes, of at most %" PRIu64 ": pull again later, or join",

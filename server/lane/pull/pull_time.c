@@ -60,7 +60,7 @@ static void give_up_unread(struct lane *lane, struct lane_stream *stream)
         return;
     }
     lane->work += WORK_OF_AN_ERROR;
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
         "the stream's reader has taken nothing for %s, and ps %u keeps values for it at most "
         "%s: pull again, and read on without a stop",
