@@ -481,16 +481,6 @@ static void send_alive(struct lane *lane, struct lane_stream *stream)
     send(lane, stream, message);
 }
 
-static void remove_report(struct lane *lane, struct lane_stream *stream, struct report *report)
-{
-    if (lane->peers->come_report == report)
-        lane->peers->come_report = NULL;
-    if (lane->peers->collectives_report == report)
-        lane->peers->collectives_report = NULL;
-    LIST_REMOVE(&stream->reports, report, in_stream);
-    pool_give(&lane->peers->reports, report);
-}
-
 void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
 {
     struct report *report = stream->reports.first;
@@ -514,7 +504,7 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
         ((report->is_again && message->n_assigned == 0) ||
          (report->is_collectives && message->n_collectives == 0)); /* they have ended meanwhile */
     if (!goes_on)
-        remove_report(lane, stream, report);
+        lane_report_remove(lane, stream, report);
     if (says_nothing) {
         lane_reports_flush(lane, stream);
         return;

@@ -99,17 +99,14 @@ void lane_come_forget(struct lane *lane, struct lane_session *session)
     session->says_come = false;
 }
 
-static void drop_reports(struct lane *lane, struct lane_stream *stream)
+void lane_report_remove(struct lane *lane, struct lane_stream *stream, struct report *report)
 {
-    while (stream->reports.first != NULL) {
-        struct report *report = stream->reports.first;
-        LIST_REMOVE(&stream->reports, report, in_stream);
-        if (lane->peers->come_report == report)
-            lane->peers->come_report = NULL;
-        if (lane->peers->collectives_report == report)
-            lane->peers->collectives_report = NULL;
-        pool_give(&lane->peers->reports, report);
-    }
+    if (lane->peers->come_report == report)
+        lane->peers->come_report = NULL;
+    if (lane->peers->collectives_report == report)
+        lane->peers->collectives_report = NULL;
+    LIST_REMOVE(&stream->reports, report, in_stream);
+    pool_give(&lane->peers->reports, report);
 }
 
 static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
@@ -164,7 +161,8 @@ void lane_stream_end(struct lane *lane, struct lane_stream *stream)
     if (stream->pulls.first != NULL) /* they are dropped when it is looked after */
         lane_stream_attend(lane, stream);
     lane_answers_drop(lane, stream);
-    drop_reports(lane, stream);
+    while (stream->reports.first != NULL)
+        lane_report_remove(lane, stream, stream->reports.first);
     assert(stream->place == PLACE_NONE);
     assert(stream->answer_count == 0);
     assert(stream->session == NULL || stream->session->push_stream != stream);
