@@ -6,7 +6,7 @@
 
 #include "sumac/collective.h"
 
-/* Check the name, which has at most so many bytes. kind: "barrier", for the error. */
+/* Check the name, which has at most `most` bytes. kind: "barrier", for the error. */
 enum sumac_status
 client_check_name(const char *name, const char *kind, size_t most, struct sumac_error *error);
 

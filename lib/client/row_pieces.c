@@ -170,7 +170,7 @@ static bool are_of_one_shard(const struct split *split)
     return true;
 }
 
-/* Find out how many rows of the selection each shard has. */
+/* Check the selection, and count the rows that each shard has of it. */
 static enum sumac_status begin(
     struct transfer *transfer, const struct selection *selection, struct split *split,
     struct sumac_error *error)
