@@ -33,9 +33,10 @@
 #define EXPRESSION_RESULTS_MAX (1u + EXPRESSION_SLOTS_MAX) /* value, then the slots */
 #define EXPRESSION_NONE UINT16_MAX
 
-/* What a node is: a leaf, or X(NAME, name, shape, result), what the language has. A loop is made of
- * each, and what it is of numbers. The shape says what `result` takes as a, b, … (the enumeration
- * below); MAGNITUDE, SQUARE_ROOT and POWER are those of the type that it is computed in. */
+/* A node is a leaf, or an operation of the language: X(NAME, name, shape, result). Its loops are
+ * made of `result`, and so is its value for numbers. The shape is the number and kind of the
+ * operands a, b, … (the enumeration below). MAGNITUDE, SQUARE_ROOT and POWER are those of the type
+ * of the arithmetic. */
 #define EXPRESSION_LEAF_LIST(X)                                                                    \
     X(CONSTANT)                                                                                    \
     X(HYPERPARAMETER)                                                                              \
@@ -64,7 +65,7 @@
     X(EQUAL, equal, COMPARE, a == b)                                                               \
     X(NOT_EQUAL, not_equal, COMPARE, a != b)                                                       \
     X(WHERE, where, CHOICE, a ? b : c)
-/* What a plan has beside them, with two roundings, as of the operations that they are fused of. */
+/* A plan has these, too. Fused operations round twice, as those that they are made of. */
 #define EXPRESSION_FUSED_LIST(X)                                                                   \
     X(MULTIPLY_ADD, multiply_add, PRODUCT, a *b + c)                                               \
     X(MULTIPLY_SUBTRACT, multiply_subtract, PRODUCT, a *b - c)                                     \
