@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cancel.c -- a push that its caller gives up. It keeps its number, and its bytes are sent no more.
  *
- * What is committed counts. Of a part that carried its own commit its ps says what became of it.
- * Any other push is voided here, as if a ps had refused it.
+ * A committed push counts. The ps decides about a part that carried its own commit. The session
+ * voids any other push, as if a ps had refused it.
  */
 #include "state.h"
 #include "transfers.h"
