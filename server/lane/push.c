@@ -103,6 +103,35 @@ static bool can_follow(
         header->previous == UINT64_MAX ? " (2^64 - 1)" : "", lane->index, trouble, other);
 }
 
+static void refuse_cancelled(struct lane *lane, struct lane_part *part)
+{
+    assert(part->state == PART_RECEIVING);
+    lane_part_refuse(
+        lane, part, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
+        "push %" PRIu64 " of %s was cancelled by its client", part->sequence, part->session->task);
+}
+
+/* Free what is here of a push that is not committed: its client cancels it. */
+static void let_go(
+    struct lane *lane, struct lane_stream *stream, struct lane_session *session, uint64_t sequence)
+{
+    struct lane_part *receiving = stream->receiving;
+    struct lane_part *known = lane_session_part(session, sequence);
+
+    if (receiving != NULL && receiving->sequence == sequence) {
+        stream->receiving = NULL;
+        lane_part_destroy(lane, receiving);
+    }
+    if (known != NULL && known->state == PART_STAGED && sequence > session->commit_through) {
+        lane_session_remove(lane, session, known);
+        (void)lane_record_order(lane, RECORD_WITHDRAWN, session, sequence, NULL);
+        lane_part_destroy(lane, known);
+    }
+    struct claim *const claim = lane_claim_find(lane, session, sequence);
+    if (claim != NULL && claim->part == NULL)
+        lane_claim_destroy(lane, claim);
+}
+
 static void begin_new(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     const bool large = lane_room_is_large(lane, header);
@@ -114,6 +143,8 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
         lane_contribution_begin(lane, part, header);
     else if (header->synchronous)
         lane_step_contribution_begin(lane, part, header);
+    if (header->cancelled && part->state == PART_RECEIVING)
+        refuse_cancelled(lane, part);
     if (part->state == PART_RECEIVING && large)
         lane_room_claim(lane, part, header);
     if (part->state == PART_RECEIVING)
@@ -151,6 +182,8 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 
     assert(header->first);
     assert(!session->closing);
+    if (header->cancelled && header->sequence != 0)
+        let_go(lane, stream, session, header->sequence);
     if (stream->receiving != NULL || header->sequence == 0) {
         (void)lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
