@@ -157,6 +157,19 @@ static void tell_failed(struct watch *watch)
         tell_code(watch, failed, ": correct that error before you start the run again");
 }
 
+/* The last lines of the processes that a signal ended look like failures. */
+static void tell_interrupted(struct watch *watch)
+{
+    char text[160];
+
+    if (watch->told_ms == 0 || watch->failed != NULL || watch->port_taken)
+        return;
+    (void)snprintf(
+        text, sizeof text, "the run was interrupted by a signal (%s) and ends with %d",
+        strsignal(watch->code - 128), watch->code);
+    say(watch, text);
+}
+
 /* Told to terminate, ps 0 still ends with 0 when everybody has left as done. A worker that exited
  * with 0 and has not left so is no failure of a process: its program is to be mended, and starting
  * it again helps nobody. */
@@ -361,6 +374,7 @@ enum run_verdict run_watch(struct cluster_run *run, int signals, int *code)
     run_screen_end(&run->screens[0]);
     tell_lost_output(&watch);
     tell_failed(&watch);
+    tell_interrupted(&watch);
     *code = watch.code;
     return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;
 }

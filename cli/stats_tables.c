@@ -148,6 +148,11 @@ static void add_traffic(struct table *table, const struct activity *activity)
     add_latencies(table, &activity->pull_us);
 }
 
+static bool is_observer(const struct activity *client)
+{
+    return strncmp(client->name, "observer", 8) == 0;
+}
+
 static void add_client(struct table *table, const struct activity *client)
 {
     char text[32];
@@ -157,8 +162,13 @@ static void add_client(struct table *table, const struct activity *client)
     else
         table_add(table, "%s", client->name);
     table_add(table, "%s", client->state);
-    add_rate(table, client->steps > 0 ? client->step_rate : (double)NAN);
-    table_add(table, "%" PRIu64, client->steps);
+    /* The step count of an observer is the clock at which the observer joined. */
+    const bool observer = is_observer(client);
+    add_rate(table, client->steps > 0 && !observer ? client->step_rate : (double)NAN);
+    if (observer)
+        table_add(table, "-");
+    else
+        table_add(table, "%" PRIu64, client->steps);
     if (client->is_member)
         table_add(table, "%" PRIu64, client->lag);
     else
@@ -170,8 +180,7 @@ static void add_client(struct table *table, const struct activity *client)
 /* An observer that is gone: each command is one. */
 static bool has_only_looked(const struct activity *client)
 {
-    return strncmp(client->name, "observer", 8) == 0 && strcmp(client->state, "open") != 0 &&
-           client->pushes == 0;
+    return is_observer(client) && strcmp(client->state, "open") != 0 && client->pushes == 0;
 }
 
 static bool

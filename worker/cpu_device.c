@@ -125,18 +125,6 @@ static void close_event(struct device_event *event)
 
 /* ---- within a queue's work */
 
-static int32_t gpu_of(const struct device_queue *queue)
-{
-    (void)queue;
-    return -1;
-}
-
-static void *stream_of(const struct device_queue *queue)
-{
-    (void)queue;
-    return NULL;
-}
-
 static enum sumac_status launch_here(
     struct device_queue *queue, const struct sumac_launch *launch, struct sumac_error *error)
 {
@@ -144,21 +132,6 @@ static enum sumac_status launch_here(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
         "kernel %.64s is launched on CPU:%u, which runs none: give the program a step for CPUs",
         launch->kernel, queue->device->index);
-}
-
-static enum sumac_status wait_here(struct device_queue *queue, struct sumac_error *error)
-{
-    (void)queue;
-    (void)error;
-    return SUMAC_OK;
-}
-
-/* Nothing is elsewhere. */
-static enum sumac_status complete(struct device_queue *queue, uint64_t until_us)
-{
-    (void)queue;
-    (void)until_us;
-    return SUMAC_OK;
 }
 
 const struct device_ops cpu_device_ops = {
@@ -181,11 +154,7 @@ const struct device_ops cpu_device_ops = {
     .await = job_queue_await,
     .stamp = job_queue_stamp,
     .settle = job_queue_settle,
-    .complete = complete,
     .why = job_queue_why,
-    .gpu = gpu_of,
-    .stream = stream_of,
     .copy_here = copy_here,
     .launch_here = launch_here,
-    .wait_here = wait_here,
 };

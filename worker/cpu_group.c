@@ -19,9 +19,13 @@
 #include "text.h"
 
 struct cpu_group;
+struct group_call;
+
+typedef void
+group_share(const struct cpu_group *group, const struct group_call *call, uint32_t replica);
 
 struct group_call {
-    void (*share)(const struct cpu_group *group, const struct group_call *call, uint32_t replica);
+    group_share *share;
     struct device_group_values values;
     enum sumac_reduce_op op;
     uint32_t root;
@@ -175,36 +179,20 @@ share_of_broadcast(const struct cpu_group *group, const struct group_call *call,
         values->elements[0] * sumac_dtype_bytes(values->dtype));
 }
 
-static void add(struct device_group *base, const struct group_call *call)
+static void
+add(struct device_group *base, enum group_call_kind kind, enum sumac_reduce_op op, uint32_t root,
+    const struct device_group_values *values)
 {
+    static group_share *const shares[] = {
+        [GROUP_REDUCE] = share_of_reduce,
+        [GROUP_ALL_REDUCE] = share_of_all_reduce,
+        [GROUP_ALL_GATHER] = share_of_all_gather,
+        [GROUP_BROADCAST] = share_of_broadcast,
+    };
     struct cpu_group *group = (struct cpu_group *)base;
 
     assert(base->calls < base->calls_max);
-    group->calls[base->calls] = *call;
-}
-
-static void add_reduce(
-    struct device_group *group, enum sumac_reduce_op op, uint32_t root,
-    const struct device_group_values *values)
-{
-    add(group, &(struct group_call){share_of_reduce, *values, op, root, NULL});
-}
-
-static void add_all_reduce(
-    struct device_group *group, enum sumac_reduce_op op, const struct device_group_values *values)
-{
-    add(group, &(struct group_call){share_of_all_reduce, *values, op, 0, NULL});
-}
-
-static void add_all_gather(struct device_group *group, const struct device_group_values *values)
-{
-    add(group, &(struct group_call){share_of_all_gather, *values, 0, 0, NULL});
-}
-
-static void
-add_broadcast(struct device_group *group, uint32_t root, const struct device_group_values *values)
-{
-    add(group, &(struct group_call){share_of_broadcast, *values, 0, root, NULL});
+    group->calls[base->calls] = (struct group_call){shares[kind], *values, op, root, NULL};
 }
 
 static void record(struct device_group *base, struct device_event *event)
@@ -358,10 +346,7 @@ const struct device_group_ops cpu_group_ops = {
     .has = reduce_has,
     .open = open_group,
     .close = close_group,
-    .reduce = add_reduce,
-    .all_reduce = add_all_reduce,
-    .all_gather = add_all_gather,
-    .broadcast = add_broadcast,
+    .add = add,
     .record = record,
     .start = start,
     .wait = wait_for,

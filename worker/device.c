@@ -198,13 +198,14 @@ enum sumac_status device_settle(struct device_queue *queue, uint64_t until_us)
 enum sumac_status device_complete(struct device_queue *queue, uint64_t until_us)
 {
     assert(queue->device != NULL);
-    return queue->device->ops->complete(queue, until_us);
+    const struct device_ops *ops = queue->device->ops;
+    return ops->complete == NULL ? SUMAC_OK : ops->complete(queue, until_us);
 }
 
 enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_us)
 {
     const enum sumac_status settled = device_settle(queue, until_us);
-    const enum sumac_status completed = queue->device->ops->complete(queue, until_us);
+    const enum sumac_status completed = device_complete(queue, until_us);
 
     return settled != SUMAC_OK ? settled : completed; /* what was told first counts */
 }
@@ -250,14 +251,18 @@ int32_t sumac_device_gpu(const struct sumac_device *device)
 {
     const struct device_queue *queue = (const struct device_queue *)device;
 
-    return queue == NULL ? -1 : queue->device->ops->gpu(queue);
+    if (queue == NULL || queue->device->ops->place != SUMAC_PLACE_CUDA)
+        return -1;
+    return (int32_t)queue->device->index;
 }
 
 void *sumac_device_stream(const struct sumac_device *device)
 {
     const struct device_queue *queue = (const struct device_queue *)device;
 
-    return queue == NULL ? NULL : queue->device->ops->stream(queue);
+    if (queue == NULL || queue->device->ops->stream == NULL)
+        return NULL;
+    return queue->device->ops->stream(queue);
 }
 
 enum sumac_status sumac_device_buffer_create(
@@ -347,5 +352,7 @@ enum sumac_status sumac_device_wait(struct sumac_device *device, struct sumac_er
 {
     if (device == NULL)
         return fail_for_null(error, "sumac_device_wait", "device");
-    return queue_of(device)->device->ops->wait_here(queue_of(device), error);
+    struct device_queue *queue = queue_of(device);
+    const struct device_ops *ops = queue->device->ops;
+    return ops->wait_here == NULL ? SUMAC_OK : ops->wait_here(queue, error);
 }

@@ -87,15 +87,16 @@ struct device_ops {
     bool (*has_update)(const struct update_function *function, enum sumac_dtype dtype);
     void (*update)(struct device_queue *queue, struct device_update *update);
     enum sumac_status (*settle)(struct device_queue *queue, uint64_t until_us);
+    /* NULL: nothing that the work began is elsewhere. */
     enum sumac_status (*complete)(struct device_queue *queue, uint64_t until_us);
     const char *(*why)(const struct device_queue *queue);
     /* Within the queue's work: sumac/device.h. */
-    int32_t (*gpu)(const struct device_queue *queue);
-    void *(*stream)(const struct device_queue *queue);
+    void *(*stream)(const struct device_queue *queue); /* NULL: it has none */
     enum sumac_status (*copy_here)(
         struct device_queue *queue, const struct sumac_copy *copy, struct sumac_error *error);
     enum sumac_status (*launch_here)(
         struct device_queue *queue, const struct sumac_launch *launch, struct sumac_error *error);
+    /* NULL, as of `complete`. */
     enum sumac_status (*wait_here)(struct device_queue *queue, struct sumac_error *error);
 };
 

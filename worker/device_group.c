@@ -44,11 +44,13 @@ void device_group_close(struct device_group *group)
         group->ops->close(group);
 }
 
-/* What is asked of every call; `even`: all give as much. */
-static enum sumac_status check(
-    const struct device_group *group, const struct device_group_values *values, uint32_t root,
-    bool even, struct sumac_error *error)
+/* A call is added if nothing is wrong with it. */
+static enum sumac_status
+add(struct device_group *group, enum group_call_kind kind, enum sumac_reduce_op op, uint32_t root,
+    const struct device_group_values *values, struct sumac_error *error)
 {
+    const bool reduces = kind == GROUP_REDUCE || kind == GROUP_ALL_REDUCE;
+
     if (group->running)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
@@ -67,32 +69,23 @@ static enum sumac_status check(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "the root is replica %u of a group of %u: they are 0 to %u", root, group->replicas,
             group->replicas - 1);
-    for (uint32_t i = 1; even && i < group->replicas; i++)
+    for (uint32_t i = 1; kind != GROUP_ALL_GATHER && i < group->replicas; i++)
         if (values->elements[i] != values->elements[0])
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
                 "replica %u gives %" PRIu64 " elements, and replica 0 gives %" PRIu64, i,
                 values->elements[i], values->elements[0]);
-    return SUMAC_OK;
-}
-
-static enum sumac_status check_reduction(
-    const struct device_group *group, enum sumac_reduce_op op,
-    const struct device_group_values *values, uint32_t root, struct sumac_error *error)
-{
-    const enum sumac_status status = check(group, values, root, true, error);
-
-    if (status != SUMAC_OK)
-        return status;
-    if (!group->ops->has(op, values->dtype))
+    if (reduces && !group->ops->has(op, values->dtype))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s values cannot be reduced by %s", sumac_dtype_name(values->dtype),
             op == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM");
-    if (op == SUMAC_REDUCE_MEAN && values->weights == NULL)
+    if (reduces && op == SUMAC_REDUCE_MEAN && values->weights == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "MEAN wants a weight for each of the %u replicas", group->replicas);
+    group->ops->add(group, kind, op, root, values);
+    group->calls++;
     return SUMAC_OK;
 }
 
@@ -100,51 +93,27 @@ enum sumac_status device_group_reduce(
     struct device_group *group, enum sumac_reduce_op op, uint32_t root,
     const struct device_group_values *values, struct sumac_error *error)
 {
-    const enum sumac_status status = check_reduction(group, op, values, root, error);
-
-    if (status != SUMAC_OK)
-        return status;
-    group->ops->reduce(group, op, root, values);
-    group->calls++;
-    return SUMAC_OK;
+    return add(group, GROUP_REDUCE, op, root, values, error);
 }
 
 enum sumac_status device_group_all_reduce(
     struct device_group *group, enum sumac_reduce_op op, const struct device_group_values *values,
     struct sumac_error *error)
 {
-    const enum sumac_status status = check_reduction(group, op, values, 0, error);
-
-    if (status != SUMAC_OK)
-        return status;
-    group->ops->all_reduce(group, op, values);
-    group->calls++;
-    return SUMAC_OK;
+    return add(group, GROUP_ALL_REDUCE, op, 0, values, error);
 }
 
 enum sumac_status device_group_all_gather(
     struct device_group *group, const struct device_group_values *values, struct sumac_error *error)
 {
-    const enum sumac_status status = check(group, values, 0, false, error);
-
-    if (status != SUMAC_OK)
-        return status;
-    group->ops->all_gather(group, values);
-    group->calls++;
-    return SUMAC_OK;
+    return add(group, GROUP_ALL_GATHER, 0, 0, values, error);
 }
 
 enum sumac_status device_group_broadcast(
     struct device_group *group, uint32_t root, const struct device_group_values *values,
     struct sumac_error *error)
 {
-    const enum sumac_status status = check(group, values, root, true, error);
-
-    if (status != SUMAC_OK)
-        return status;
-    group->ops->broadcast(group, root, values);
-    group->calls++;
-    return SUMAC_OK;
+    return add(group, GROUP_BROADCAST, 0, root, values, error);
 }
 
 void device_group_record(struct device_group *group, struct device_event *event)

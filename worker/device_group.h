@@ -46,6 +46,13 @@ struct device_group_values {
     const double *weights;    /* (replicas), finite, not all 0: of MEAN only */
 };
 
+enum group_call_kind {
+    GROUP_REDUCE,
+    GROUP_ALL_REDUCE,
+    GROUP_ALL_GATHER,
+    GROUP_BROADCAST,
+};
+
 /* A kind of device's collectives. The functions are called by those below, which check first. */
 struct device_group_ops {
     bool (*has)(enum sumac_reduce_op op, enum sumac_dtype dtype);
@@ -53,15 +60,9 @@ struct device_group_ops {
         struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
         struct device_group **group, struct sumac_error *error);
     void (*close)(struct device_group *group);
-    void (*reduce)(
-        struct device_group *group, enum sumac_reduce_op op, uint32_t root,
-        const struct device_group_values *values);
-    void (*all_reduce)(
-        struct device_group *group, enum sumac_reduce_op op,
-        const struct device_group_values *values);
-    void (*all_gather)(struct device_group *group, const struct device_group_values *values);
-    void (*broadcast)(
-        struct device_group *group, uint32_t root, const struct device_group_values *values);
+    void (*add)(
+        struct device_group *group, enum group_call_kind kind, enum sumac_reduce_op op,
+        uint32_t root, const struct device_group_values *values);
     void (*record)(struct device_group *group, struct device_event *event);
     void (*start)(struct device_group *group);
     enum sumac_status (*wait)(

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "cuda_device.h"
-#include "cuda_updates.h"
+#include "cuda_update.h"
 #include "half.h"
 #include "kernels.h"
 #include "timing.h"

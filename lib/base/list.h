@@ -8,15 +8,15 @@
  *   LIST(struct part) parts;                               zeroed: empty
  *
  *   LIST_APPEND(&session->parts, part, in_session);
- *   for (struct part *part = session->parts.first; part != NULL; part = part->in_session.next)
+ *   LIST_FOREACH(struct part, part, &session->parts, in_session)
  *
- * An item is in as many lists as it has links, and in at most one by each. Whoever removes within
- * the loop reads `next` first. The arguments are names, or have no effects: they are used several
- * times.
+ * An item is in as many lists as it has links, and in at most one by each. The arguments are names,
+ * or have no effects: they are used several times.
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define LIST(type)                                                                                 \
@@ -51,5 +51,14 @@
             (item)->links.prev;                                                                    \
         (item)->links.next = (item)->links.prev = NULL;                                            \
     } while (0)
+
+/* The body leaves `item` in the list. */
+#define LIST_FOREACH(type, item, list, links)                                                      \
+    for (type *item = (list)->first; item != NULL; item = item->links.next)
+
+/* The body may remove `item`, and no other. */
+#define LIST_FOREACH_SAFE(type, item, list, links)                                                 \
+    for (type *item = (list)->first, *item##_next;                                                 \
+         item != NULL && (item##_next = item->links.next, true); item = item##_next)
 
 #endif

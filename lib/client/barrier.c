@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collective_options.h"
+#include "collective_places.h"
 #include "error.h"
 #include "text.h"
 
@@ -173,7 +174,7 @@ enum sumac_status sumac_client_barrier(
         return fail_for_null(error, "sumac_client_barrier", client == NULL ? "client" : "options");
     enum sumac_status status = client_check_process(client, error);
     if (status == SUMAC_OK)
-        status = collective_check_name(options->name, "barrier", error);
+        status = client_check_name(options->name, "barrier", WIRE_COLLECTIVE_NAME_BYTES_MAX, error);
     if (status == SUMAC_OK)
         status = check_unused(options, error);
     if (status != SUMAC_OK)

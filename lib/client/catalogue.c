@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective_options.h"
 #include "error.h"
 #include "function.h"
 #include "partitioner.h"
@@ -150,22 +151,7 @@ static void take_created(void *context, const wire_message *message)
 
 static enum sumac_status check_name(const char *name, struct sumac_error *error)
 {
-    const size_t bytes = name == NULL ? 0 : strnlen(name, NAME_BYTES_MAX + 1);
-
-    if (bytes == 0 || bytes > NAME_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a variable's name has 1 to %d bytes, given %s", NAME_BYTES_MAX,
-            bytes == 0 ? "none" : "more");
-    if (!text_is_utf8(name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a variable's name is UTF-8, and this one is not");
-    if (text_has_control(name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "the variable's name has a control character, shown here as ?: %s", name);
-    return SUMAC_OK;
+    return client_check_name(name, "variable", NAME_BYTES_MAX, error);
 }
 
 /* What an initializer or a partitioner of another kind would make of an option is not what was

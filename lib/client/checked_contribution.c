@@ -266,8 +266,8 @@ enum sumac_status contribution_check(
     contribution->joins =
         given->operation == COLLECTIVE_GATHER || given->operation == COLLECTIVE_CONCATENATE;
     contribution->into = into != NULL ? *into : given->value;
-    enum sumac_status status =
-        collective_check_name(contribution->options->name, "collective", error);
+    enum sumac_status status = client_check_name(
+        contribution->options->name, "collective", WIRE_COLLECTIVE_NAME_BYTES_MAX, error);
     if (status == SUMAC_OK)
         status = number_round(client, contribution, error);
     if (status == SUMAC_OK)

@@ -14,9 +14,8 @@
 _Static_assert(SUMAC_COLLECTIVE_TASKS_MAX == WIRE_COLLECTIVE_TASKS_MAX, "the header says the same");
 
 enum sumac_status
-collective_check_name(const char *name, const char *kind, struct sumac_error *error)
+client_check_name(const char *name, const char *kind, size_t most, struct sumac_error *error)
 {
-    const size_t most = WIRE_COLLECTIVE_NAME_BYTES_MAX;
     const size_t bytes = name == NULL ? 0 : strnlen(name, most + 1);
 
     assert(kind != NULL);

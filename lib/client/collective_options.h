@@ -6,9 +6,9 @@
 
 #include "sumac/collective.h"
 
-/* Check the name. kind: "collective" or "barrier", for the error. */
+/* Check the name, which has at most `most` bytes. kind: "barrier", for the error. */
 enum sumac_status
-collective_check_name(const char *name, const char *kind, struct sumac_error *error);
+client_check_name(const char *name, const char *kind, size_t most, struct sumac_error *error);
 
 /* A task as the wire has it: chief i is 2·i, worker i is 2·i + 1. False: another job. */
 bool collective_encode_task(const struct sumac_member *task, uint64_t *code);

@@ -51,6 +51,13 @@ static uint32_t find_shard(const struct sumac_client_variable *variable, uint64_
     return shard;
 }
 
+static enum sumac_status no_memory(const struct selection *selection, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a %s of %s",
+        selection->verb, selection->variable->name);
+}
+
 static enum sumac_status check(const struct selection *selection, struct sumac_error *error)
 {
     const struct sumac_client_variable *variable = selection->variable;
@@ -163,39 +170,43 @@ static bool are_of_one_shard(const struct split *split)
     return true;
 }
 
-enum sumac_status
-slices_add(struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
+/* Check the selection, and count the rows that each shard has of it. */
+static enum sumac_status begin(
+    struct transfer *transfer, const struct selection *selection, struct split *split,
+    struct sumac_error *error)
 {
     struct sumac_client_variable *variable = selection->variable;
-    struct arena *arena = &transfer->arena;
-    enum sumac_status status = check(selection, error);
+    const enum sumac_status status = check(selection, error);
 
     if (status != SUMAC_OK)
         return status;
-    struct split split = {
+    *split = (struct split){
         .variable = variable,
         .indices = sumac_tensor_data(selection->indices),
-        .values = sumac_tensor_data(selection->tensor),
         .count = selection->indices->shape.extent[0],
         .row_bytes = selection_row_bytes(selection),
-        .ends = arena_take(arena, (variable->shard_count + 1) * sizeof *split.ends)};
-    if (split.ends == NULL)
-        goto no_memory;
-    status = count_rows(selection, &split, error);
+        .ends = arena_take(&transfer->arena, (variable->shard_count + 1) * sizeof *split->ends)};
+    return split->ends == NULL ? no_memory(selection, error) : count_rows(selection, split, error);
+}
+
+enum sumac_status
+slices_add(struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
+{
+    struct arena *arena = &transfer->arena;
+    struct split split;
+    const enum sumac_status status = begin(transfer, selection, &split, error);
+
     if (status != SUMAC_OK || split.row_bytes == 0)
         return status;
+    split.values = sumac_tensor_data(selection->tensor);
     split.rows = arena_take(arena, split.count * sizeof *split.rows);
     if (!are_of_one_shard(&split))
         split.copied = arena_take(arena, split.count * split.row_bytes);
     if (split.rows == NULL || (split.copied == NULL && !are_of_one_shard(&split)))
-        goto no_memory;
+        return no_memory(selection, error);
     place_rows(&split);
-    if (add_pieces(transfer, selection, &split) == SUMAC_OK)
-        return SUMAC_OK;
-no_memory:
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a %s of %s",
-        selection->verb, variable->name);
+    return add_pieces(transfer, selection, &split) == SUMAC_OK ? SUMAC_OK
+                                                               : no_memory(selection, error);
 }
 
 /* ---- pulls ---- */
@@ -300,27 +311,16 @@ void slices_give(const struct transfer *transfer)
 enum sumac_status
 slices_ask(struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
 {
-    struct sumac_client_variable *variable = selection->variable;
     struct arena *arena = &transfer->arena;
     struct distinct distinct = {.count = 0};
-    enum sumac_status status = check(selection, error);
+    struct split split;
+    enum sumac_status status = begin(transfer, selection, &split, error);
 
     assert(selection->pulls);
-    if (status != SUMAC_OK)
-        return status;
-    struct split split = {
-        .variable = variable,
-        .indices = sumac_tensor_data(selection->indices),
-        .count = selection->indices->shape.extent[0],
-        .row_bytes = selection_row_bytes(selection),
-        .ends = arena_take(arena, (variable->shard_count + 1) * sizeof *split.ends)};
-    if (split.ends == NULL)
-        goto no_memory;
-    status = count_rows(selection, &split, error);
     if (status != SUMAC_OK || split.row_bytes == 0 || split.count == 0)
         return status;
     if (!find_distinct(arena, split.indices, split.count, &distinct))
-        goto no_memory;
+        return no_memory(selection, error);
     split.indices = distinct.rows;
     split.count = distinct.count;
     status = count_rows(selection, &split, error);
@@ -329,14 +329,10 @@ slices_ask(struct transfer *transfer, const struct selection *selection, struct 
     split.places = arena_take(arena, split.count * sizeof *split.places);
     split.copied = arena_take(arena, split.count * split.row_bytes);
     if (split.rows == NULL || split.places == NULL || split.copied == NULL)
-        goto no_memory;
+        return no_memory(selection, error);
     place_rows(&split);
     if (!keep_places(transfer, selection, &split, &distinct) ||
         add_pieces(transfer, selection, &split) != SUMAC_OK)
-        goto no_memory;
-    return check_counts(transfer, variable, error);
-no_memory:
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a %s of %s",
-        selection->verb, variable->name);
+        return no_memory(selection, error);
+    return check_counts(transfer, selection->variable, error);
 }

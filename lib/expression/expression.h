@@ -33,8 +33,10 @@
 #define EXPRESSION_RESULTS_MAX (1u + EXPRESSION_SLOTS_MAX) /* value, then the slots */
 #define EXPRESSION_NONE UINT16_MAX
 
-/* What a node is. X(NAME, operands): those of the language have a loop each, and the leaves none.
- */
+/* A node is a leaf, or an operation of the language: X(NAME, name, shape, result). Its loops are
+ * made of `result`, and so is its value for numbers. The shape is the number and kind of the
+ * operands a, b, … (the enumeration below). MAGNITUDE, SQUARE_ROOT and POWER are those of the type
+ * of the arithmetic. */
 #define EXPRESSION_LEAF_LIST(X)                                                                    \
     X(CONSTANT)                                                                                    \
     X(HYPERPARAMETER)                                                                              \
@@ -43,40 +45,52 @@
     X(VALUE)                                                                                       \
     X(SLOT)
 #define EXPRESSION_OPERATION_LIST(X)                                                               \
-    X(NEGATE, 1)                                                                                   \
-    X(ABS, 1)                                                                                      \
-    X(SIGN, 1)                                                                                     \
-    X(SQRT, 1)                                                                                     \
-    X(RSQRT, 1)                                                                                    \
-    X(EXP, 1)                                                                                      \
-    X(LOG, 1)                                                                                      \
-    X(TANH, 1)                                                                                     \
-    X(ADD, 2)                                                                                      \
-    X(SUBTRACT, 2)                                                                                 \
-    X(MULTIPLY, 2)                                                                                 \
-    X(DIVIDE, 2)                                                                                   \
-    X(MIN, 2)                                                                                      \
-    X(MAX, 2)                                                                                      \
-    X(POW, 2)                                                                                      \
-    X(LESS, 2)                                                                                     \
-    X(LESS_EQUAL, 2)                                                                               \
-    X(EQUAL, 2)                                                                                    \
-    X(NOT_EQUAL, 2)                                                                                \
-    X(WHERE, 3)
-/* What a plan has beside them. */
+    X(NEGATE, negate, ONE, -a)                                                                     \
+    X(ABS, abs, ONE, MAGNITUDE(a))                                                                 \
+    X(SIGN, sign, ONE, NEAR_SIGN(a))                                                               \
+    X(SQRT, sqrt, ONE, SQUARE_ROOT(a))                                                             \
+    X(RSQRT, rsqrt, ONE, 1 / SQUARE_ROOT(a))                                                       \
+    X(EXP, exp, ONE, near_exp((double)a))                                                          \
+    X(LOG, log, ONE, near_log((double)a))                                                          \
+    X(TANH, tanh, ONE, near_tanh((double)a))                                                       \
+    X(ADD, add, TWO, a + b)                                                                        \
+    X(SUBTRACT, subtract, TWO, a - b)                                                              \
+    X(MULTIPLY, multiply, TWO, a *b)                                                               \
+    X(DIVIDE, divide, TWO, a / b)                                                                  \
+    X(MIN, min, TWO, NEAR_MIN(a, b))                                                               \
+    X(MAX, max, TWO, NEAR_MAX(a, b))                                                               \
+    X(POW, pow, TWO, POWER((double)a, (double)b))                                                  \
+    X(LESS, less, COMPARE, a < b)                                                                  \
+    X(LESS_EQUAL, less_equal, COMPARE, a <= b)                                                     \
+    X(EQUAL, equal, COMPARE, a == b)                                                               \
+    X(NOT_EQUAL, not_equal, COMPARE, a != b)                                                       \
+    X(WHERE, where, CHOICE, a ? b : c)
+/* A plan has these, too. Fused operations round twice, as those that they are made of. */
 #define EXPRESSION_FUSED_LIST(X)                                                                   \
-    X(MULTIPLY_ADD, 3)      /* a·b + c */                                                         \
-    X(MULTIPLY_SUBTRACT, 3) /* a·b − c */                                                       \
-    X(SUBTRACT_PRODUCT, 3)  /* c − a·b */                                                       \
-    X(COMBINE, 4)           /* a·b + c·d, a and c numbers */                                     \
-    X(COPY, 1)                                                                                     \
-    X(FILL, 1)
+    X(MULTIPLY_ADD, multiply_add, PRODUCT, a *b + c)                                               \
+    X(MULTIPLY_SUBTRACT, multiply_subtract, PRODUCT, a *b - c)                                     \
+    X(SUBTRACT_PRODUCT, subtract_product, PRODUCT, c - a * b)                                      \
+    X(COMBINE, combine, COMBINATION, a *b + c * d)                                                 \
+    X(COPY, copy, ONE, a)                                                                          \
+    X(FILL, fill, NUMBER, a)
+
+/* How many operands a shape has. Of CHOICE the first is a comparison's result, which COMPARE gives;
+ * of COMBINATION the first and third are numbers, and of NUMBER the only one. */
+enum {
+    EXPRESSION_TAKES_ONE = 1,
+    EXPRESSION_TAKES_NUMBER = 1,
+    EXPRESSION_TAKES_TWO = 2,
+    EXPRESSION_TAKES_COMPARE = 2,
+    EXPRESSION_TAKES_CHOICE = 3,
+    EXPRESSION_TAKES_PRODUCT = 3,
+    EXPRESSION_TAKES_COMBINATION = 4,
+};
 
 enum expression_operation {
 #define X(name) EXPRESSION_##name,
     EXPRESSION_LEAF_LIST(X)
 #undef X
-#define X(name, operands) EXPRESSION_##name,
+#define X(NAME, name, shape, result) EXPRESSION_##NAME,
         EXPRESSION_OPERATION_LIST(X) EXPRESSION_FUSED_LIST(X)
 #undef X
             EXPRESSION_OPERATIONS

@@ -68,11 +68,30 @@ typedef double IN_MEMORY element_float64;
             READ_##A(a) READ_##B(b) READ_##C(c) out[i] = expression;                               \
         }                                                                                          \
     }
+#define CHOICE(name, expression)                                                                   \
+    THREE_OF(name, c, v, v, expression)                                                            \
+    THREE_OF(name, c, s, v, expression)                                                            \
+    THREE_OF(name, c, v, s, expression)                                                            \
+    THREE_OF(name, c, s, s, expression)
 #define PRODUCT(name, expression)                                                                  \
     THREE_OF(name, v, v, v, expression)                                                            \
     THREE_OF(name, s, v, v, expression)                                                            \
     THREE_OF(name, v, v, s, expression)                                                            \
     THREE_OF(name, s, v, s, expression)
+#define COMBINATION(name, expression)                                                              \
+    HEAD(name)                                                                                     \
+    {                                                                                              \
+        BEGIN_s(a, 0) BEGIN_v(b, 1) BEGIN_s(c, 2) BEGIN_v(d, 3) EACH(ELEMENT)                      \
+        {                                                                                          \
+            READ_s(a) READ_v(b) READ_s(c) READ_v(d) out[i] = expression;                           \
+        }                                                                                          \
+    }
+#define NUMBER(name, expression)                                                                   \
+    HEAD(name)                                                                                     \
+    {                                                                                              \
+        BEGIN_s(a, 0) EACH(ELEMENT) { READ_s(a) out[i] = expression; }                             \
+    }
+#define X(NAME, name, shape, result) shape(name, result)
 
 #define FLOAT float
 #define ELEMENT element_float32
@@ -82,7 +101,8 @@ typedef double IN_MEMORY element_float64;
 #define SQUARE_ROOT sqrtf
 #define MAGNITUDE fabsf
 #define POWER near_pow_float32
-#include "expression_loops_float.h"
+EXPRESSION_OPERATION_LIST(X)
+EXPRESSION_FUSED_LIST(X)
 #undef FLOAT
 #undef ELEMENT
 #undef WORD
@@ -100,7 +120,8 @@ typedef double IN_MEMORY element_float64;
 #define SQUARE_ROOT sqrt
 #define MAGNITUDE fabs
 #define POWER near_pow
-#include "expression_loops_float.h"
+    EXPRESSION_OPERATION_LIST(X) EXPRESSION_FUSED_LIST(X)
+#undef X
 
 /* Half types to float32 and back; the others are computed in as they are. */
 #define LOOPS_BOOL(name)
@@ -123,7 +144,7 @@ typedef double IN_MEMORY element_float64;
             out[i] = HALF_NARROW_##name(in[i]);                                                    \
     }
 #define X(NAME, number, bytes, kind, name, numpy) LOOPS_##kind(name)
-SUMAC_DTYPE_LIST(X)
+        SUMAC_DTYPE_LIST(X)
 #undef X
 
 #define CONVERT_BOOL(loop, name) NULL
@@ -134,49 +155,29 @@ SUMAC_DTYPE_LIST(X)
 #define WIDEN(NAME, number, bytes, kind, name, numpy) [number] = CONVERT_##kind(widen, name),
 #define NARROW(NAME, number, bytes, kind, name, numpy) [number] = CONVERT_##kind(narrow, name),
 
-#define ROW_1(name, type)                                                                          \
-    {                                                                                              \
-        name##_##type                                                                              \
-    }
-#define ROW_2(name, type)                                                                          \
-    {                                                                                              \
-        name##_vv_##type, name##_sv_##type, name##_vs_##type                                       \
-    }
-#define ROW_WHERE(type)                                                                            \
-    {                                                                                              \
-        [0] = where_cvv_##type, [2] = where_csv_##type, [4] = where_cvs_##type,                    \
-        [6] = where_css_##type                                                                     \
-    }
+/* By which operands are scalars. */
+#define ROW_ONE(name, type) [0] = name##_##type
+#define ROW_NUMBER(name, type) [1] = name##_##type
+#define ROW_TWO(name, type) [0] = name##_vv_##type, [1] = name##_sv_##type, [2] = name##_vs_##type
+#define ROW_COMPARE(name, type) ROW_TWO(name, type)
+#define ROW_CHOICE(name, type)                                                                     \
+    [0] = name##_cvv_##type, [2] = name##_csv_##type, [4] = name##_cvs_##type,                     \
+    [6] = name##_css_##type
 #define ROW_PRODUCT(name, type)                                                                    \
+    [0] = name##_vvv_##type, [1] = name##_svv_##type, [4] = name##_vvs_##type,                     \
+    [5] = name##_svs_##type
+#define ROW_COMBINATION(name, type) [5] = name##_##type
+#define ROW_FLOAT32(NAME, name, shape, result) [EXPRESSION_##NAME] = {ROW_##shape(name, float32)},
+#define ROW_FLOAT64(NAME, name, shape, result) [EXPRESSION_##NAME] = {ROW_##shape(name, float64)},
+#define ROWS(ROW)                                                                                  \
     {                                                                                              \
-        [0] = name##_vvv_##type, [1] = name##_svv_##type, [4] = name##_vvs_##type,                 \
-        [5] = name##_svs_##type                                                                    \
-    }
-#define ROWS(type)                                                                                 \
-    {                                                                                              \
-        [EXPRESSION_NEGATE] = ROW_1(negate, type), [EXPRESSION_ABS] = ROW_1(abs, type),            \
-        [EXPRESSION_SIGN] = ROW_1(sign, type), [EXPRESSION_SQRT] = ROW_1(sqrt, type),              \
-        [EXPRESSION_RSQRT] = ROW_1(rsqrt, type), [EXPRESSION_EXP] = ROW_1(exp, type),              \
-        [EXPRESSION_LOG] = ROW_1(log, type), [EXPRESSION_TANH] = ROW_1(tanh, type),                \
-        [EXPRESSION_ADD] = ROW_2(add, type), [EXPRESSION_SUBTRACT] = ROW_2(subtract, type),        \
-        [EXPRESSION_MULTIPLY] = ROW_2(multiply, type), [EXPRESSION_DIVIDE] = ROW_2(divide, type),  \
-        [EXPRESSION_MIN] = ROW_2(min, type), [EXPRESSION_MAX] = ROW_2(max, type),                  \
-        [EXPRESSION_POW] = ROW_2(pow, type), [EXPRESSION_LESS] = ROW_2(less, type),                \
-        [EXPRESSION_LESS_EQUAL] = ROW_2(less_equal, type),                                         \
-        [EXPRESSION_EQUAL] = ROW_2(equal, type), [EXPRESSION_NOT_EQUAL] = ROW_2(not_equal, type),  \
-        [EXPRESSION_WHERE] = ROW_WHERE(type),                                                      \
-        [EXPRESSION_MULTIPLY_ADD] = ROW_PRODUCT(multiply_add, type),                               \
-        [EXPRESSION_MULTIPLY_SUBTRACT] = ROW_PRODUCT(multiply_subtract, type),                     \
-        [EXPRESSION_SUBTRACT_PRODUCT] = ROW_PRODUCT(subtract_product, type),                       \
-        [EXPRESSION_COMBINE] = {[5] = combine_##type}, [EXPRESSION_COPY] = {copy_##type},          \
-        [EXPRESSION_FILL] = {                                                                      \
-            [1] = fill_##type                                                                      \
-        }                                                                                          \
+        EXPRESSION_OPERATION_LIST(ROW) EXPRESSION_FUSED_LIST(ROW)                                  \
     }
 
-const struct expression_loops LOOPS_TABLE = {
-    .name = LOOPS_NAME,
-    .run = {[EXPRESSION_FLOAT32] = ROWS(float32), [EXPRESSION_FLOAT64] = ROWS(float64)},
-    .widen = {SUMAC_DTYPE_LIST(WIDEN)},
-    .narrow = {SUMAC_DTYPE_LIST(NARROW)},
+            const
+    struct expression_loops LOOPS_TABLE = {
+        .name = LOOPS_NAME,
+        .run = {[EXPRESSION_FLOAT32] = ROWS(ROW_FLOAT32), [EXPRESSION_FLOAT64] = ROWS(ROW_FLOAT64)},
+        .widen = {SUMAC_DTYPE_LIST(WIDEN)},
+        .narrow = {SUMAC_DTYPE_LIST(NARROW)},
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const uint8_t operand_counts[EXPRESSION_OPERATIONS] = {
-#define X(name, operands) [EXPRESSION_##name] = operands,
+#define X(NAME, name, shape, result) [EXPRESSION_##NAME] = EXPRESSION_TAKES_##shape,
     EXPRESSION_OPERATION_LIST(X) EXPRESSION_FUSED_LIST(X)
 #undef X
 };

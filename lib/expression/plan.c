@@ -46,63 +46,17 @@ bool expression_takes(enum sumac_dtype dtype)
     return kind == SUMAC_KIND_FLOAT || kind == SUMAC_KIND_HALF;
 }
 
+#define MAGNITUDE fabs
+#define SQUARE_ROOT sqrt
+#define POWER near_pow
 static double evaluate(uint8_t operation, double a, double b, double c)
 {
-    switch ((enum expression_operation)operation) {
-    case EXPRESSION_NEGATE:
-        return -a;
-    case EXPRESSION_ABS:
-        return fabs(a);
-    case EXPRESSION_SIGN:
-        return NEAR_SIGN(a);
-    case EXPRESSION_SQRT:
-        return sqrt(a);
-    case EXPRESSION_RSQRT:
-        return 1 / sqrt(a);
-    case EXPRESSION_EXP:
-        return near_exp(a);
-    case EXPRESSION_LOG:
-        return near_log(a);
-    case EXPRESSION_TANH:
-        return near_tanh(a);
-    case EXPRESSION_ADD:
-        return a + b;
-    case EXPRESSION_SUBTRACT:
-        return a - b;
-    case EXPRESSION_MULTIPLY:
-        return a * b;
-    case EXPRESSION_DIVIDE:
-        return a / b;
-    case EXPRESSION_MIN:
-        return NEAR_MIN(a, b);
-    case EXPRESSION_MAX:
-        return NEAR_MAX(a, b);
-    case EXPRESSION_POW:
-        return near_pow(a, b);
-    case EXPRESSION_LESS:
-        return a < b;
-    case EXPRESSION_LESS_EQUAL:
-        return a <= b;
-    case EXPRESSION_EQUAL:
-        return a == b;
-    case EXPRESSION_NOT_EQUAL:
-        return a != b;
-    case EXPRESSION_WHERE:
-        return a > 0 ? b : c;
-    case EXPRESSION_CONSTANT:
-    case EXPRESSION_HYPERPARAMETER:
-    case EXPRESSION_STEP:
-    case EXPRESSION_GRADIENT:
-    case EXPRESSION_VALUE:
-    case EXPRESSION_SLOT:
-    case EXPRESSION_MULTIPLY_ADD:
-    case EXPRESSION_MULTIPLY_SUBTRACT:
-    case EXPRESSION_SUBTRACT_PRODUCT:
-    case EXPRESSION_COMBINE:
-    case EXPRESSION_COPY:
-    case EXPRESSION_FILL:
-    case EXPRESSION_OPERATIONS:
-        break;
+    switch ((int)operation) {
+#define X(NAME, name, shape, result)                                                               \
+    case EXPRESSION_##NAME:                                                                        \
+        return result;
+        EXPRESSION_OPERATION_LIST(X)
+#undef X
     }
     assert(false); /* of the language are those above */
     return 0;

@@ -56,7 +56,7 @@ static void mark_staged(struct part *part)
     assert(part->push->staged_count <= part->push->part_count);
 }
 
-static void void_push(struct session *session, struct push *push)
+void push_void(struct session *session, struct push *push)
 {
     assert(push->sequence > session->acked_through);
     if (push->refused)
@@ -83,7 +83,7 @@ static void on_refused(struct session *session, struct link *link, const wire_re
         return;
     note_answer(session, part);
     mark_staged(part);
-    void_push(session, part->push);
+    push_void(session, part->push);
     if (part->push->error != NULL)
         return;
     struct sumac_error *error = pool_take(&session->errors);
@@ -139,7 +139,7 @@ static void on_done(struct session *session, struct link *link, const wire_done 
     note_answer(session, part);
     mark_staged(part);
     if (done->voided)
-        void_push(session, push);
+        push_void(session, push);
     for (uint32_t i = part->first_piece; i < part->first_piece + part->piece_count; i++)
         if (push->ordinals[i] < done->n_versions)
             push->versions[push->places[i]] = done->versions[push->ordinals[i]];

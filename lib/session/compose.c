@@ -258,15 +258,47 @@ static wire_part *add_part(struct session *session, struct draft *draft, uint64_
     return wire;
 }
 
-/* The header of a part that asks for room. False: no memory. */
+/* The header of a part that is cancelled, which is all of it. False: no memory. */
+static bool add_cancelled(struct session *session, struct draft *draft, struct part *part)
+{
+    wire_part *wire = add_part(session, draft, part->push->sequence);
+
+    assert(part->cancelled && !part->large);
+    if (wire == NULL)
+        return false;
+    fill_header(session, part, wire);
+    wire->cancelled = wire->last = true;
+    wire->bytes = wire->n_functions = 0;
+    wire->functions = NULL;
+    wire->collective = NULL;
+    return true;
+}
+
+/* Those that the ps may have. */
+static void add_cancels(struct session *session, struct draft *draft, struct link *link)
+{
+    for (struct part *part = link->parts.first; part != NULL && link->cancelled_due > 0;
+         part = part->in_link.next) {
+        if (!part->cancel_due)
+            continue;
+        if (draft->part_count == PARTS_PER_MESSAGE_MAX || !add_cancelled(session, draft, part))
+            return;
+        part->cancel_due = false;
+        link->cancelled_due--;
+    }
+}
+
+/* The header of a part that asks for room, or is cancelled. False: no memory. */
 static bool add_ask(struct session *session, struct draft *draft, struct link *link)
 {
     struct part *part = link->sending;
-    wire_part *wire = add_part(session, draft, part->push->sequence);
 
-    assert(part->large);
     link->sending = NULL;
     link->sending_ask = false;
+    if (part->cancelled)
+        return add_cancelled(session, draft, part);
+    assert(part->large);
+    wire_part *wire = add_part(session, draft, part->push->sequence);
     if (wire == NULL)
         return false;
     fill_header(session, part, wire);
@@ -366,7 +398,7 @@ static bool start_next(struct link *link)
     part->counted = true;
     assert(!part->done);
     link->sending = part;
-    link->sending_ask = part->large;
+    link->sending_ask = part->large || part->cancelled;
     link->sending_piece = 0;
     link->sending_offset = 0;
     return true;
@@ -381,6 +413,8 @@ static void add_parts(struct session *session, struct draft *draft, struct link 
         wire->last = true;
         link->cut_sequence = 0;
     }
+    if (link->cancelled_due > 0)
+        add_cancels(session, draft, link);
     if (link->sending == NULL && gathers(link))
         return;
     while (draft->part_count < PARTS_PER_MESSAGE_MAX &&

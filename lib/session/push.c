@@ -302,6 +302,7 @@ void part_remove(struct session *session, struct part *part)
     }
     if (part->large)
         room_remove(part);
+    link->cancelled_due -= part->cancel_due;
     if (link->cursor == part)
         link->cursor = part->in_link.next;
     LIST_REMOVE(&link->parts, part, in_link);
@@ -411,6 +412,12 @@ void pushes_admit(struct session *session)
         session->admitted++;
         assert(session->admitted <= session->submitted);
         any = true;
+        if (push->cancelled) { /* its caller has been told */
+            if (push->finishes_step)
+                finish_step(session);
+            give_push(session, push);
+            continue;
+        }
         const struct part *part = find_too_large(push);
         if (part == NULL && push->part_count > 0) {
             admit(session, push);
@@ -507,7 +514,9 @@ static bool is_voided(const wire_closed *closed, uint64_t sequence)
 /* What the settle came to for one push: up to `final` all counts but what was voided. */
 static void end_one(struct session *session, struct push *push, const wire_closed *closed)
 {
-    if (push->refused && push->error != NULL)
+    if (push->token == 0) /* cancelled before it had a sequence */
+        give_push(session, push);
+    else if (push->refused && push->error != NULL)
         push_over(session, push, push->error);
     else if (closed == NULL)
         push_over(session, push, &session->end);

@@ -186,6 +186,9 @@ static void handle(struct session *session, const struct session_event *event)
     case SESSION_EVENT_CANCEL_PULL:
         pull_cancel(session, event->token);
         break;
+    case SESSION_EVENT_CANCEL_PUSH:
+        push_cancel(session, event->token);
+        break;
     case SESSION_EVENT_COLLECTIVE_RESULT:
         collective_end(session, event->token);
         break;

@@ -153,6 +153,8 @@ enum session_event_kind {
                               both may go out in one message; no pull where PUSHED says that
                               the push was refused at once */
     SESSION_EVENT_CANCEL_PULL,   /* token */
+    SESSION_EVENT_CANCEL_PUSH,   /* token: its data are sent no more; PUSHED says what becomes of it
+                                  */
     SESSION_EVENT_COLLECTIVE_RESULT, /* token: of a push that contributed to a collective: what came
                           of its round is known, or of no interest any more */
     SESSION_EVENT_CALL,              /* wanted_call */

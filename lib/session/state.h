@@ -14,6 +14,7 @@
  *   stream.c   it is greeted, or lost; a ps is given up
  *   trouble.c  why the last one ended
  *   push.c     a push is taken in, numbered, over
+ *   cancel.c   a push is cancelled
  *   answer.c   what a ps says about pushes; the commit advances
  *   compose.c  what goes out on a push stream, message by message
  *   large_parts.c     large parts: they ask for room, and give it back
@@ -68,6 +69,8 @@ struct part {
     bool wanted;       /* of a large one: the ps has room for it, and it has yet to go out */
     bool sent;         /* of a large one: on this stream, all of it, since it gave way */
     bool withdraw_due; /* of a large one: the next message withdraws it */
+    bool cancelled;    /* its push is: only its header goes out from now on, … */
+    bool cancel_due;   /* … and goes out again */
 };
 
 /* A contribution to a round of a collective whose result the caller does not have yet. */
@@ -93,6 +96,7 @@ struct push {
     uint64_t synchronous_before; /* the last sequence before it of such a one; 0: none */
     const wire_collective *collective; /* borrowed; NULL: none */
     bool refused;
+    bool cancelled;
     struct sumac_error *error;        /* of the refusal, from the pool; NULL: none heard, or … */
     enum sumac_status refused_status; /* … there was no memory for more of it than these */
     enum sumac_reason refused_reason;
@@ -230,6 +234,7 @@ struct link {
     uint32_t open_asks;          /* of large parts: for room, … */
     uint32_t wanted_count;       /* … for which there is some, … */
     uint32_t withdraws_due;      /* … which gave it back, and the ps does not know */
+    uint32_t cancelled_due;      /* parts that are cancel_due */
     uint64_t room_wait_sequence; /* that waits for room, as the ps said; 0: none */
     uint32_t sending_piece;
     uint64_t sending_offset;

@@ -38,6 +38,11 @@ static void rewind_pushes(struct session *session, struct link *link)
 {
     link->cursor = link->parts.first;
     link->sending = NULL;
+    for (struct part *part = link->parts.first; part != NULL && link->cancelled_due > 0;
+         part = part->in_link.next) {
+        link->cancelled_due -= part->cancel_due;
+        part->cancel_due = false;
+    }
     room_rewind(session, link);
     link->cut_sequence = 0;
     link->gauge = 0;

@@ -16,18 +16,6 @@
 
 #define END_LOG_US_MIN 1000000u
 
-/* The task's unsettled session. NULL: every session of the task is settled. */
-static const struct controller_session *
-live_session(const struct controller *controller, const struct controller_task *task)
-{
-    const struct controller_session *session = controller->sessions.last;
-
-    while (session != NULL &&
-           (session->task != task || session->state == CONTROLLER_SESSION_SETTLED))
-        session = session->in_controller.prev;
-    return session;
-}
-
 /* In the step's arena; NULL: no memory. */
 const wire_message *controller_barrier_reply(
     struct controller *controller, uint64_t round, const struct sumac_error *end)
@@ -162,10 +150,11 @@ static void end_deserted(
 void controller_barriers_settled(struct controller *controller, const struct controller_task *task)
 {
     if (controller->phase != CONTROLLER_RUNNING || !task->joined ||
-        live_session(controller, task) != NULL ||
         !rule_holds(controller->config->broken, RULE_barrier_without_the_settled))
         return;
     const uint64_t live = mark_live(controller);
+    if (task->named == live) /* another session of the task is live */
+        return;
     for (struct controller_barrier *barrier = controller->barriers.first, *next; barrier != NULL;
          barrier = next) {
         next = barrier->in_controller.next;

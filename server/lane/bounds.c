@@ -2,8 +2,6 @@
 /* bounds.c -- what a lane keeps at most of its sessions, as the published formula says it. */
 #include "handlers.h"
 
-#include <assert.h>
-
 /* Until a session is settled it has its own list, and then the union of those of all ps. A list
  * that has grown has less than twice the places that it needs, and while it grows there are two of
  * them. */

@@ -4,9 +4,6 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "error.h"
 #include "identity.h"
 #include "listing.h"

@@ -11,15 +11,11 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 uint32_t lane_grant_count_closed(const struct lane *lane)
 {
     uint32_t waiting = 0;
 
-    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->closed_sessions, in_lane) {
         assert(session->closed);
         waiting += session->parts.first != NULL && session->parts.first->step != 0;
     }
@@ -34,8 +30,7 @@ static uint32_t count_ahead(const struct lane *lane, const struct lane_session *
 
     assert(lane->config.sessions_max > 0);
     assert(!session->closed);
-    for (const struct lane_session *other = lane->sessions.first; other != NULL;
-         other = other->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, other, &lane->sessions, in_lane) {
         if (other == session)
             earlier = false;
         else
@@ -63,7 +58,7 @@ void lane_grant_fail(struct lane *lane, struct lane_stream *stream, uint64_t seq
 
     assert(!session->granted);
     (void)lane_step_missing(lane, missing, sizeof missing);
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "ps %u has no room yet for push %" PRIu64
         " of %s: closed sessions whose contributions to synchronous steps wait for %s hold %u of "

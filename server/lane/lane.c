@@ -3,9 +3,6 @@
  * every step. */
 #include "handlers.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "error.h"
 #include "listing.h"
 
@@ -292,8 +289,7 @@ static void recorded(struct lane *lane, const struct lane_event *event)
     if (event->record <= lane->recorded)
         return;
     lane->recorded = event->record;
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         lane_pull_look_again(lane, stream);
         lane_stream_attend(lane, stream);
     }
@@ -407,8 +403,7 @@ static void flush_one(struct lane *lane, struct lane_stream *stream)
 static void flush(struct lane *lane)
 {
     if (lane->turns_taken) { /* what pulls wait for may be there */
-        for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-             stream = stream->in_lane.next) {
+        LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
             if (stream->pulls.first != NULL)
                 lane_pull_wake(lane, stream);
         }

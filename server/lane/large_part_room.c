@@ -9,12 +9,6 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
-#include "room.h"
-
 bool lane_room_is_large(const struct lane *lane, const wire_part *header)
 {
     assert(lane->claims.bytes_max > 0 || lane->claims.all.first == NULL);
@@ -36,14 +30,13 @@ bool lane_room_check_same(struct lane *lane, struct lane_stream *stream, const w
     assert(claim == NULL || claim->part == NULL || lane->config.broken != 0);
     if (claim == NULL || (lane_room_is_large(lane, header) && claim->step == step))
         return true;
-    lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
         "push %" PRIu64 " of session %s asked ps %u for %" PRIu64
         " bytes of room and now has room_bytes %" PRIu64 " and step %" PRIu64 ", which was %" PRIu64
         "; a part that comes again is the same part",
         header->sequence, session->task, lane->index, claim->room_bytes, header->room_bytes, step,
         claim->step);
-    return false;
 }
 
 bool lane_room_check_asked(struct lane *lane, struct lane_stream *stream, const wire_part *header)
@@ -54,13 +47,12 @@ bool lane_room_check_asked(struct lane *lane, struct lane_stream *stream, const 
     if (lane_room_is_header_alone(header) ||
         lane_claim_find(lane, session, header->sequence) != NULL)
         return true;
-    lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
         "push %" PRIu64 " of session %s takes %" PRIu64
         " bytes on ps %u, and its elements came before it had asked for room: above %" PRIu64
         " bytes send its header alone, and the elements after `resend`",
         header->sequence, session->task, header->room_bytes, lane->index, lane->grant_bytes);
-    return false;
 }
 
 bool lane_room_is_asked(
@@ -102,8 +94,7 @@ static struct claim_rank rank_of(struct lane *lane, const struct claim *claim)
     bool due = claim->step != 0;
 
     assert(!session->closed || claim->state == CLAIM_HELD);
-    for (const struct claim *other = lane->claims.all.first; other != NULL;
-         other = other->in_lane.next) {
+    LIST_FOREACH(const struct claim, other, &lane->claims.all, in_lane) {
         if (other->session != session || other->sequence >= claim->sequence)
             continue;
         due = due && other->step == 0 && other->sequence <= session->commit_through;
@@ -140,8 +131,7 @@ static uint64_t count_members(const struct lane *lane)
 {
     uint64_t members = lane_step_yet_to_join(lane) + lane_grant_count_closed(lane);
 
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         members += session->first_step != 0;
     return members;
 }
@@ -151,8 +141,7 @@ static uint64_t largest_contribution(const struct lane *lane)
 {
     uint64_t most = 0;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->step != 0 && claim->room_bytes > most)
             most = claim->room_bytes;
     }
@@ -167,8 +156,7 @@ static uint64_t kept_for_steps(const struct lane *lane, const struct lane_sessio
     const uint64_t members = count_members(lane) - (session->first_step != 0);
     bool any = false;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next)
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane)
         any = any || claim->rank.line == CLAIM_LINE_DUE;
     if (!any)
         return 0;
@@ -322,8 +310,7 @@ static bool has_room(const struct lane *lane, const struct claim *claim)
         return true;
     const uint64_t kept = kept_for_steps(lane, claim->session);
     assert(kept <= most);
-    for (const struct claim *other = lane->claims.all.first; other != NULL;
-         other = other->in_lane.next)
+    LIST_FOREACH(const struct claim, other, &lane->claims.all, in_lane)
         ordinary += other->state != CLAIM_WAITS && other->step == 0 ? other->room_bytes : 0;
     return claim->room_bytes <= most - kept && ordinary <= most - kept - claim->room_bytes;
 }
@@ -334,7 +321,7 @@ static void make_room(struct lane *lane, const struct claim *first)
     struct claim *last = NULL;
 
     assert(first->state == CLAIM_WAITS);
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         if (may_give_way(claim) && claim->rank.line != CLAIM_LINE_DUE &&
             comes_before(first, claim) && (last == NULL || comes_before(last, claim)))
             last = claim;
@@ -386,7 +373,7 @@ static void refuse_beside_steps(struct lane *lane, struct claim *claim)
 
 static void rank_all(struct lane *lane)
 {
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next)
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane)
         claim->rank = rank_of(lane, claim);
 }
 
@@ -394,7 +381,7 @@ static void rank_all(struct lane *lane)
 static void find_first(const struct lane *lane, struct claim *first[3])
 {
     first[0] = first[1] = first[2] = NULL;
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         struct claim **of_line = &first[claim->rank.line];
         if (claim->state == CLAIM_WAITS && (*of_line == NULL || comes_before(claim, *of_line)))
             *of_line = claim;
@@ -447,7 +434,7 @@ void lane_room_share(struct lane *lane)
     assert(lane->claims.waiting > 0);
     while (lane->claims.waiting > 0 && share_once(lane))
         lane->work += 1;
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->state != CLAIM_WAITS || claim->wait_said)
             continue;
         assert(!claim->session->closing || lane->config.broken != 0);
@@ -458,12 +445,12 @@ void lane_room_share(struct lane *lane)
 
 void lane_room_tick(struct lane *lane)
 {
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         const struct lane_session *session = claim->session;
         if (session->silent || session->push_stream == NULL || !lane_claim_is_late(lane, claim, 1))
             continue;
         lane_claim_note_silence(claim);
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, session->push_stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
             "ps %u asked session %s %s push %" PRIu64
             ", and %s came in a lease: open the stream again and answer, or ps 0 closes the "

@@ -4,9 +4,6 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <string.h>
-
 /* Of one answer, if it has more than one variable: about a millisecond, with its packing. As many
  * shards as a variable may have take 0.3 to 0.6 MB, and two. */
 #define LIST_BYTES_MAX 262144u

@@ -2,8 +2,6 @@
 /* metrics.c -- what a ps has counted, and what it may keep. */
 #include "metrics.h"
 
-#include <assert.h>
-
 #include "handlers.h"
 
 #define CONNECTION_BYTES 32768u /* about 18 KiB of gRPC's, and of the heap's, as measured */

@@ -8,16 +8,9 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
 #include "identity.h"
 #include "listing.h"
-#include "operation.h"
-#include "text.h"
-#include "voided.h"
 
 #define FILL_BYTES_PER_STEP 262144u
 #define EXIT_CODE_MAX 255u
@@ -152,7 +145,7 @@ refuse_second(struct lane *lane, struct lane_stream *stream, const wire_peer_hel
     assert(hello->controller_incarnation != lane->controller_incarnation);
     if (wire_identity_read(hello->identity, &theirs, NULL) != SUMAC_OK)
         theirs = (struct run_identity){.pid = 0};
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
         "ps %u belongs to another ps 0: end this ps 0%s, or the one at %s%s, heard from %s ago",
         lane->index, print_process(&theirs, second, sizeof second),
@@ -173,21 +166,17 @@ check_controller(struct lane *lane, struct lane_stream *stream, const wire_peer_
     assert(stream->state != STREAM_ENDED);
     if (!lane->any_hello)
         return true;
-    if (same && hello->controller_secret != lane->controller_secret) {
-        lane_stream_fail(
+    if (same && hello->controller_secret != lane->controller_secret)
+        return lane_stream_fail(
             lane, stream, SUMAC_PERMISSION_DENIED, SUMAC_REASON_NOT_CONTROLLER,
             "hello %" PRIu64 " of ps 0: it does not know what ps 0 told ps %u in its first hello",
             order->number, lane->index);
-        return false;
-    }
-    if (same && order->number <= lane->controller_hello) {
-        lane_stream_fail(
+    if (same && order->number <= lane->controller_hello)
+        return lane_stream_fail(
             lane, stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "hello %" PRIu64 " of ps 0: a stream that began with hello %" PRIu64
             " has taken its place",
             order->number, lane->controller_hello);
-        return false;
-    }
     if (!same && (lane->controller != NULL || hello->index != lane->index)) {
         refuse_second(lane, stream, hello);
         return false;
@@ -215,7 +204,7 @@ take_controller(struct lane *lane, struct lane_stream *stream, const wire_peer_o
         return false;
     }
     if (lane->controller != NULL && lane->controller != stream)
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, lane->controller, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "a later stream of ps 0 has taken this one's place");
     lane->controller = stream;
@@ -245,12 +234,10 @@ static bool obey_hello(struct lane *lane, struct lane_stream *stream, const wire
             &lane->out, "ps %u was called by ps 0 at %s, cluster %016" PRIx64, lane->index,
             hello->n_ps_addresses > 0 ? hello->ps_addresses[0] : "an unknown address",
             hello->cluster_id);
-    if (!lane_order_learn(lane, hello, order->number)) {
-        lane_stream_fail(
+    if (!lane_order_learn(lane, hello, order->number))
+        return lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for the addresses of the ps", lane->index);
-        return false;
-    }
     (void)lane_record_order(lane, RECORD_HELLO, NULL, order->number, &hello->base);
     lane_report_answer(lane, order->number, NULL);
     lane_reports_assigned_again(lane);
@@ -275,8 +262,7 @@ static enum sumac_status check_places(const struct lane *lane, struct sumac_erro
     uint32_t open = 0;
 
     assert(lane->config.sessions_max > 0);
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         open++;
     if (open < lane->config.sessions_max)
         return SUMAC_OK;
@@ -416,7 +402,7 @@ obey_collective(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     const enum sumac_status status =
         lane_collective_obey(lane, order->number, order->collective, &error);
     if (status == SUMAC_RESOURCE_EXHAUSTED)
-        lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
+        (void)lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
     else
         lane_report_answer(lane, order->number, status == SUMAC_OK ? NULL : &error);
 }
@@ -717,7 +703,7 @@ refuse_another_ps_0(struct lane *lane, struct lane_stream *stream, const wire_pe
             "this is ps 0 of %s, called by ps 0 of %s; give every task the same, in the same order",
             listing_end(&ours), listing_end(&theirs));
     }
-    lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
+    (void)lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
 }
 
 void lane_order_received(struct lane *lane, const struct lane_event *event)
@@ -731,7 +717,7 @@ void lane_order_received(struct lane *lane, const struct lane_event *event)
         return;
     }
     if (event->order->hello == NULL && stream->state == STREAM_SILENT) {
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "an order on a stream whose hello was not taken");
         return;

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place.c -- a part takes its place among those of its session, whole or refused. */
 #include "handlers.h"
-#include "voided.h"
-
-#include <assert.h>
-#include <inttypes.h>
 
 void lane_part_fail_memory(struct lane *lane, struct lane_stream *stream)
 {
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "ps %u has no memory for a part", lane->index);
 }
@@ -24,7 +20,7 @@ static void fail_refused(
     if (reason == SUMAC_REASON_OUT_OF_MEMORY)
         lane_part_fail_memory(lane, stream);
     else
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
             "push %" PRIu64
             " of session %s is refused, and ps %u keeps the numbers of %u refused pushes of that "

@@ -7,18 +7,13 @@
  * its client sends it again.
  */
 #include "handlers.h"
-#include "step_contribution.h"
-#include "voided.h"
-
-#include <assert.h>
-#include <inttypes.h>
 
 /* A client that counts each part until it is done has this room for one that it sends again. */
 static void fail_for_versions(struct lane *lane, struct lane_stream *stream, uint64_t sequence)
 {
     const struct lane_session *session = stream->session;
 
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
         "push %" PRIu64 " of session %s is done on ps %u, and has come again: beside %" PRIu64
         " bytes of parts that are not done, and %" PRIu64 " of answers, its grant of %" PRIu64
@@ -52,8 +47,7 @@ static const char *find_claim_beside(
     const struct lane *lane, const struct lane_session *session, const wire_part *header,
     uint64_t *other)
 {
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->session != session)
             continue;
         *other = claim->sequence == header->sequence ? claim->previous : claim->sequence;
@@ -100,14 +94,42 @@ static bool can_follow(
     }
     if (trouble == NULL)
         return true;
-    lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
         "push %" PRIu64 " of session %s says that it follows push %" PRIu64
         "%s on ps %u, %s: %" PRIu64
         "; a part names the session's last push before it that has a part there",
         header->sequence, session->task, header->previous,
         header->previous == UINT64_MAX ? " (2^64 - 1)" : "", lane->index, trouble, other);
-    return false;
+}
+
+static void refuse_cancelled(struct lane *lane, struct lane_part *part)
+{
+    assert(part->state == PART_RECEIVING);
+    lane_part_refuse(
+        lane, part, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
+        "push %" PRIu64 " of %s was cancelled by its client", part->sequence, part->session->task);
+}
+
+/* Free what is here of a push that is not committed: its client cancels it. */
+static void let_go(
+    struct lane *lane, struct lane_stream *stream, struct lane_session *session, uint64_t sequence)
+{
+    struct lane_part *receiving = stream->receiving;
+    struct lane_part *known = lane_session_part(session, sequence);
+
+    if (receiving != NULL && receiving->sequence == sequence) {
+        stream->receiving = NULL;
+        lane_part_destroy(lane, receiving);
+    }
+    if (known != NULL && known->state == PART_STAGED && sequence > session->commit_through) {
+        lane_session_remove(lane, session, known);
+        (void)lane_record_order(lane, RECORD_WITHDRAWN, session, sequence, NULL);
+        lane_part_destroy(lane, known);
+    }
+    struct claim *const claim = lane_claim_find(lane, session, sequence);
+    if (claim != NULL && claim->part == NULL)
+        lane_claim_destroy(lane, claim);
 }
 
 static void begin_new(struct lane *lane, struct lane_part *part, const wire_part *header)
@@ -121,6 +143,8 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
         lane_contribution_begin(lane, part, header);
     else if (header->synchronous)
         lane_step_contribution_begin(lane, part, header);
+    if (header->cancelled && part->state == PART_RECEIVING)
+        refuse_cancelled(lane, part);
     if (part->state == PART_RECEIVING && large)
         lane_room_claim(lane, part, header);
     if (part->state == PART_RECEIVING)
@@ -142,14 +166,13 @@ static bool check_count(struct lane *lane, struct lane_stream *stream, const wir
     const bool too_many = others >= lane->config.parts_per_session_max;
     if (!too_many && (!asks || claims < CLAIMS_PER_SESSION_MAX))
         return true;
-    lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
         "push %" PRIu64 ": session %s has %u parts on ps %u that %s", header->sequence,
         session->task, too_many ? others : claims, lane->index,
         too_many ? "are not done, the most that are taken: wait until some are done, or commit them"
                  : "wait for their room or their elements, the most that may: ask for room for one "
                    "after the other");
-    return false;
 }
 
 static struct lane_part *
@@ -159,8 +182,10 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 
     assert(header->first);
     assert(!session->closing);
+    if (header->cancelled && header->sequence != 0)
+        let_go(lane, stream, session, header->sequence);
     if (stream->receiving != NULL || header->sequence == 0) {
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             stream->receiving == NULL ? "a part of push 0: pushes are numbered from 1"
                                       : "parts interleave on one stream");
@@ -308,7 +333,7 @@ static void fail_commit(
     if (reason == SUMAC_REASON_OUT_OF_MEMORY)
         lane_part_fail_memory(lane, stream);
     else if (named <= LANE_VOIDED_PER_SESSION_MAX)
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
             "a commit of session %s names push %" PRIu64
             " as refused, when ps %u keeps the numbers of %u such pushes of that session, the most "
@@ -317,7 +342,7 @@ static void fail_commit(
             ", up to where the client has heard the answers, and name no others",
             session->task, sequence, lane->index, session->voided_count, session->acked_through);
     else
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
             "a commit of session %s names %zu refused pushes above acked_through, which is %" PRIu64
             ", and ps %u takes at most %u of a commit: name each push once, and none up to "
@@ -370,12 +395,10 @@ static bool receive(
 
     if (stream->state == STREAM_ENDED)
         return false;
-    if (part == NULL || part->sequence != header->sequence) {
-        lane_stream_fail(
+    if (part == NULL || part->sequence != header->sequence)
+        return lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "push %" PRIu64 " goes on where it has not begun", header->sequence);
-        return false;
-    }
     assert(part->session == stream->session);
     uint64_t bytes = 0;
     lane_piece_mark(lane, part);
@@ -407,11 +430,10 @@ check_pieces(struct lane *lane, struct lane_stream *stream, const wire_push_requ
         pieces += request->parts[i]->n_pieces;
     if (pieces <= WIRE_PUSH_PIECES_MAX)
         return true;
-    lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
         "a message with %" PRIu64 " pieces, at most %u are taken: send them in several messages",
         pieces, WIRE_PUSH_PIECES_MAX);
-    return false;
 }
 
 /* Do the pieces name just the bytes that came? */
@@ -433,17 +455,15 @@ static bool check_payload(
     if (!overflow && named == came)
         return true;
     if (overflow)
-        lane_stream_fail(
+        return lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "pieces of more than 2^64 - 1 bytes together in a message with a payload of %" PRIu64
             " bytes",
             came);
-    else
-        lane_stream_fail(
-            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "pieces of %" PRIu64 " bytes in a message with a payload of %" PRIu64 " bytes", named,
-            came);
-    return false;
+    return lane_stream_fail(
+        lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "pieces of %" PRIu64 " bytes in a message with a payload of %" PRIu64 " bytes", named,
+        came);
 }
 
 enum sumac_reason lane_push_take_commit(
@@ -483,7 +503,7 @@ static void commit(struct lane *lane, struct lane_stream *stream, const wire_com
     wire_commit recorded = *given;
 
     if (given->n_waiting > WIRE_COMMIT_WAITING_MAX) {
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
             "a commit with %zu pushes in waiting, at most %u are taken: lower collectives_through",
             given->n_waiting, WIRE_COMMIT_WAITING_MAX);
@@ -525,14 +545,14 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
         lane_pull_waits(lane, session))
         return;
     if (request->n_parts > LANE_PARTS_PER_SESSION_MAX) {
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
             "a message with %zu parts: a session has %u on ps %u that are not done, at most",
             request->n_parts, LANE_PARTS_PER_SESSION_MAX, lane->index);
         return;
     }
     if (request->n_pulls > WIRE_PUSH_PULLS_MAX) {
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
             "a message with %zu pulls, at most %u are taken: send them in several messages",
             request->n_pulls, WIRE_PUSH_PULLS_MAX);

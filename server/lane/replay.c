@@ -4,14 +4,8 @@
  * when its record says so. */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
 #include "little_endian.h"
-#include "step_contribution.h"
-#include "voided.h"
 
 static bool
 replay_hello(struct lane *lane, struct lane_session *session, const struct record *record)

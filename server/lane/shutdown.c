@@ -11,16 +11,11 @@
  */
 #include "handlers.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdarg.h>
-
 #include "end_status.h"
 #include "error.h"
 #include "listing.h"
 #include "loopback.h"
 #include "silence.h"
-#include "text.h"
 
 #define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
 #define START_PS0 "start ps 0 there, or correct its address"
@@ -169,12 +164,11 @@ static bool end_unserved(struct lane *lane)
 
     if (lane->exit_reason == SUMAC_REASON_UNSPECIFIED) /* the order to end gave none */
         return false;
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (!is_unserved(lane, stream) || stream_in_flight(stream) ||
             session_in_flight(lane, stream->session))
             continue;
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, status_of_end(lane->exit_reason), lane->exit_reason, "%s",
             lane->exit_text);
         any = true;
@@ -190,8 +184,7 @@ static bool in_flight(const struct lane *lane)
         return true;
     if (!lost && some_session_in_flight(lane))
         return true;
-    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(const struct lane_stream, stream, &lane->streams, in_lane) {
         if (!lost && takes_part(stream))
             return true;
         if (stream->answers.first != NULL || (stream->due & DUE_CLOSED) != 0 ||

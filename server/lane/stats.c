@@ -3,8 +3,6 @@
  * for. */
 #include "handlers.h"
 
-#include <assert.h>
-
 #include "identity.h"
 #include "metrics.h"
 
@@ -151,8 +149,7 @@ first_long_wait(struct lane *lane, const struct lane_session *session, uint32_t 
     const struct lane_part *first = NULL;
 
     *behind = 0;
-    for (const struct lane_part *part = session->parts.first; part != NULL;
-         part = part->in_session.next) {
+    LIST_FOREACH(const struct lane_part, part, &session->parts, in_session) {
         lane->work++;
         *behind += first != NULL;
         if (first == NULL && is_long_wait(lane, part))
@@ -169,8 +166,7 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
     uint32_t said = 0;
     bool step_said = false;
 
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane) {
         if (!lane_has_time(lane)) {
             reply->waits_left_out += session->part_count > 0;
             continue;
@@ -203,8 +199,7 @@ static void say_room(struct lane *lane, wire_stats_reply *reply)
 {
     uint32_t said = 0;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->state != CLAIM_WAITS)
             continue;
         if (said == ROOM_WAITS_MAX) {

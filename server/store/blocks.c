@@ -246,7 +246,7 @@ static bool covers(const struct view *view, uint32_t list)
 
 static bool seen(const struct store *store, const struct block *block)
 {
-    for (const struct view *view = store->views.first; view != NULL; view = view->in_store.next) {
+    LIST_FOREACH(const struct view, view, &store->views, in_store) {
         if (view->position >= block->born && view->position < block->died &&
             covers(view, block->list))
             return true;

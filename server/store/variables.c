@@ -48,9 +48,7 @@ void store_let_go(struct store *store, struct shard *shard)
 
 void store_deinit(struct store *store)
 {
-    for (struct variable *variable = store->variables.first, *next; variable != NULL;
-         variable = next) {
-        next = variable->in_store.next;
+    LIST_FOREACH_SAFE(struct variable, variable, &store->variables, in_store) {
         store_leave(store, variable);
     }
     while (store_is_leaving(store))

@@ -15,7 +15,6 @@
 #include <math.h>
 
 #include "unit.h"
-#include "cuda_updates.h"
 #include "half.h"
 #include "kernel_world.h"
 

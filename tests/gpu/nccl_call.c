@@ -12,7 +12,7 @@
 static char memory[REPLICAS][64];
 
 struct told {
-    enum nccl_call_kind kind;
+    enum group_call_kind kind;
     uint32_t root;
     unsigned from, to, elements; /* of one byte */
 };
@@ -51,9 +51,9 @@ TEST(calls_that_touch_nothing_of_one_another_are_one_batch)
     assert_string_equal(
         divided(
             (struct told[]){
-                {NCCL_CALL_ALL_REDUCE, 0, 0, 0, 4},
-                {NCCL_CALL_ALL_REDUCE, 0, 4, 8, 4},
-                {NCCL_CALL_BROADCAST, 1, 12, 12, 4},
+                {GROUP_ALL_REDUCE, 0, 0, 0, 4},
+                {GROUP_ALL_REDUCE, 0, 4, 8, 4},
+                {GROUP_BROADCAST, 1, 12, 12, 4},
             },
             3),
         "100");
@@ -62,20 +62,19 @@ TEST(calls_that_touch_nothing_of_one_another_are_one_batch)
 /* The second one begins a batch, and what comes after that is compared with it alone. */
 TEST(a_call_that_touches_what_another_writes_begins_a_batch)
 {
-    const struct told first = {NCCL_CALL_ALL_REDUCE, 0, 0, 8, 4};
+    const struct told first = {GROUP_ALL_REDUCE, 0, 0, 8, 4};
     const struct told others[] = {
-        {NCCL_CALL_ALL_REDUCE, 0, 20, 11, 4}, /* writes what it writes */
-        {NCCL_CALL_ALL_REDUCE, 0, 11, 20, 4}, /* reads what it writes */
-        {NCCL_CALL_ALL_REDUCE, 0, 20, 3, 4},  /* writes what it reads */
-        {NCCL_CALL_REDUCE, 1, 20, 8, 4},      /* writes it on one replica */
-        {NCCL_CALL_BROADCAST, 1, 8, 20, 4},   /* reads it on one replica */
-        {NCCL_CALL_ALL_GATHER, 0, 20, 1, 4},  /* writes eight, for two replicas */
+        {GROUP_ALL_REDUCE, 0, 20, 11, 4}, /* writes what it writes */
+        {GROUP_ALL_REDUCE, 0, 11, 20, 4}, /* reads what it writes */
+        {GROUP_ALL_REDUCE, 0, 20, 3, 4},  /* writes what it reads */
+        {GROUP_REDUCE, 1, 20, 8, 4},      /* writes it on one replica */
+        {GROUP_BROADCAST, 1, 8, 20, 4},   /* reads it on one replica */
+        {GROUP_ALL_GATHER, 0, 20, 1, 4},  /* writes eight, for two replicas */
     };
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_string_equal(
-            divided(
-                (struct told[]){first, others[i], {NCCL_CALL_ALL_REDUCE, 0, 40, 44, 4}, first}, 3),
+            divided((struct told[]){first, others[i], {GROUP_ALL_REDUCE, 0, 40, 44, 4}, first}, 3),
             "110");
 }
 
@@ -84,9 +83,9 @@ TEST(what_no_replica_reads_or_writes_is_not_touched)
     assert_string_equal(
         divided(
             (struct told[]){
-                {NCCL_CALL_REDUCE, 0, 0, 8, 4},     /* writes to replica 0 only, */
-                {NCCL_CALL_BROADCAST, 1, 8, 20, 4}, /* which the next one does not read */
-                {NCCL_CALL_ALL_REDUCE, 0, 8, 8, 0}, /* and nothing is nowhere */
+                {GROUP_REDUCE, 0, 0, 8, 4},     /* writes to replica 0 only, */
+                {GROUP_BROADCAST, 1, 8, 20, 4}, /* which the next one does not read */
+                {GROUP_ALL_REDUCE, 0, 8, 8, 0}, /* and nothing is nowhere */
             },
             3),
         "100");
@@ -102,7 +101,7 @@ TEST(more_calls_than_a_batch_may_have_are_several)
 
     for (uint32_t i = 0; i < 3 * NCCL_BATCH_CALLS_MAX; i++)
         calls[i] = (struct nccl_call){
-            .kind = NCCL_CALL_ALL_REDUCE,
+            .kind = GROUP_ALL_REDUCE,
             .op = SUMAC_REDUCE_SUM,
             .values = {SUMAC_INT8, from, to, elements, NULL},
         };
@@ -124,7 +123,7 @@ TEST(a_batch_that_is_full_of_bytes_gets_no_more_calls)
         for (uint32_t j = 0; j < REPLICAS; j++)
             at[i][j] = (void *)((uintptr_t)(i + 1) << 40);
         calls[i] = (struct nccl_call){
-            .kind = NCCL_CALL_ALL_REDUCE,
+            .kind = GROUP_ALL_REDUCE,
             .op = SUMAC_REDUCE_SUM,
             .values = {SUMAC_INT8, (const void *const *)at[i], at[i], i == 1 ? many : few, NULL},
         };
@@ -148,7 +147,7 @@ TEST(a_batch_has_no_more_calls_than_it_has_scratch_for)
         for (uint32_t j = 0; j < REPLICAS; j++)
             at[i][j] = (void *)((uintptr_t)(i + 1) << 40);
         calls[i] = (struct nccl_call){
-            .kind = NCCL_CALL_ALL_REDUCE,
+            .kind = GROUP_ALL_REDUCE,
             .op = SUMAC_REDUCE_SUM,
             .values = {SUMAC_INT8, (const void *const *)at[i], at[i], i == 2 ? many : few, NULL},
             .scratch_each = 4,

@@ -80,6 +80,30 @@ static void assert_given_up(struct sumac_worker *worker, struct fixture *far, co
     assert_destroying_keeps_memory(worker);
 }
 
+/* The first case: a process that has used the driver cannot use it after a fork. */
+TEST(a_program_may_have_the_process_end_then)
+{
+    struct fixture far;
+    int ended = 0;
+
+    held = 0;
+    const pid_t child = fork(); /* given */
+    if (child == 0) {
+        (void)alarm(TEST_S_MAX);
+        prepare(&far, 1);
+        far.options.cuda_step = step_that_never_ends;
+        far.options.step_timeout_ms = 50;
+        far.options.abort_when_stuck = true;
+        struct sumac_worker *worker = NULL;
+        (void)!sumac_worker_create(&far.options, &worker, NULL);
+        (void)!sumac_worker_step(worker, NULL); /* when */
+        _exit(0);
+    }
+
+    assert_int_equal(waitpid(child, &ended, 0), child); /* then */
+    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
+}
+
 TEST(a_kernel_that_never_ends_on_one_gpu_ends_the_step)
 {
     struct fixture far;
@@ -135,30 +159,6 @@ TEST(a_step_that_waits_in_its_stream_waits_as_long_as_a_step_may_take)
     assert_destroying_keeps_memory(left[which]);
     waits = false;
     (void)alarm(0);
-}
-
-/* In a process of its own, which is the first to use the driver. */
-TEST(a_program_may_have_the_process_end_then)
-{
-    struct fixture far;
-    int ended = 0;
-
-    held = 0;
-    const pid_t child = fork(); /* given */
-    if (child == 0) {
-        (void)alarm(TEST_S_MAX);
-        prepare(&far, 1);
-        far.options.cuda_step = step_that_never_ends;
-        far.options.step_timeout_ms = 50;
-        far.options.abort_when_stuck = true;
-        struct sumac_worker *worker = NULL;
-        (void)!sumac_worker_create(&far.options, &worker, NULL);
-        (void)!sumac_worker_step(worker, NULL); /* when */
-        _exit(0);
-    }
-
-    assert_int_equal(waitpid(child, &ended, 0), child); /* then */
-    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
 }
 
 int main(void)

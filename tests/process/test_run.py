@@ -231,6 +231,7 @@ class Run(unittest.TestCase):
         run.signal(signal.SIGINT)
         self.assertEqual(run.wait(), 128 + signal.SIGINT)
         run.wait_for(r"worker 0 \| told")
+        self.assertEqual(run.text().splitlines()[-1], "sumac run: the run was interrupted by a signal (Interrupt) and ends with 130")
         self.assert_nothing_is_left()
 
     def test_a_signal_reaches_what_a_worker_has_started(self):
@@ -283,7 +284,8 @@ class Run(unittest.TestCase):
         run.wait_for("the workers have ended, and the ps wait for more of them; stopping the ps")
         run.signal(signal.SIGTERM)
         self.assertEqual(run.wait(), 128 + signal.SIGTERM)
-        self.assertEqual(run.text().count("sumac run: "), 1)
+        self.assertEqual(run.text().count("sumac run: "), 2)
+        self.assertEqual(run.text().splitlines()[-1], "sumac run: the run was interrupted by a signal (Terminated) and ends with 143")
         self.assert_nothing_is_left()
 
     def test_a_ps_0_that_hangs_when_the_workers_have_ended_is_killed_and_named(self):

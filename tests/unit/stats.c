@@ -408,9 +408,11 @@ STATE_TEST(observers_that_are_gone_are_left_out_unless_they_have_pushed, begin, 
     for (size_t i = 0; i < sizeof observers / sizeof *observers; i++) {
         told->sessions[0][2].state = (char *)(uintptr_t)observers[i].state;
         told->sessions[0][2].pushes = observers[i].pushes;
+        told->sessions[0][2].clock = 777001; /* where it joined: it has taken no step */
         struct sample sample = take(told, 0);
         char *const text = printed(told, &sample, false);
         assert_int_equal(strstr(text, "\nobserver 2 ") != NULL, observers[i].shown);
+        assert_null(strstr(text, "777001"));
         free(text);
         sample_deinit(&sample);
     }
@@ -586,7 +588,7 @@ TOLD_TEST(a_table_has_each_clients_figures)
               ".0    4  15       20  1.54 ms  2.04 ms  1.01 s\n"
               "worker 1 (attempt 3)  open     0  1108    0    0        0  24 µs  32 µs   3"
               ".0    4   0        0  1.54 ms  2.04 ms  1.11 s\n"
-              "observer 2            open     -     0    -    0        0  24 µs  32 µs   3"
+              "observer 2            open     -     -    -    0        0  24 µs  32 µs   3"
               ".0    4   0        0  1.54 ms  2.04 ms  1.21 s\n");
     free(text);
     sample_deinit(&now);

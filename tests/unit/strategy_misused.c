@@ -402,6 +402,105 @@ TEST(a_strategy_is_destroyed_after_the_run_of_another_thread)
     pthread_barrier_destroy(&running.begun);
 }
 
+/* A thread that has nothing to do with the update destroys the strategy. */
+static enum sumac_status
+update_beside(struct sumac_update_context *update, void *context, struct sumac_error *error)
+{
+    return sumac_update_index(update) == 0 ? run_beside(NULL, context, error) : SUMAC_OK;
+}
+
+TEST(a_strategy_is_destroyed_after_the_update_of_another_thread)
+{
+    struct running running = {.strategy = mirrored(2)}; /* given */
+    struct sumac_value *zero = sumac_value_float32(0);
+    const struct sumac_variable_options options = {.name = "v", .initial = zero};
+    const struct sumac_update_options update = {.function = update_beside, .context = &running};
+    struct sumac_variable *variable = NULL;
+
+    assert_int_equal(sumac_variable_create(running.strategy, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(pthread_barrier_init(&running.begun, NULL, 2), 0);
+    assert_int_equal(
+        sumac_variable_update(variable, NULL, &update, NULL, NULL), SUMAC_OK); /* when */
+    assert_int_equal(pthread_join(running.thread, NULL), 0);
+
+    assert_true(running.was_over); /* then */
+    pthread_barrier_destroy(&running.begun);
+    sumac_value_unref(zero);
+}
+
+/* A run on a thread of its own, which goes on until an update has destroyed the strategy. */
+struct outlived {
+    struct sumac_strategy *strategy;
+    pthread_t thread;
+    pthread_barrier_t begun, destroyed;
+    int threads_lost; /* after the run, within the update */
+};
+
+static enum sumac_status
+wait_for_destroy(struct sumac_replica *replica, void *context, struct sumac_error *error)
+{
+    struct outlived *outlived = context;
+
+    (void)error;
+    if (sumac_replica_id(replica) == 0) {
+        (void)pthread_barrier_wait(&outlived->begun);
+        (void)pthread_barrier_wait(&outlived->destroyed);
+    }
+    return SUMAC_OK;
+}
+
+static void *run_until_destroyed(void *context)
+{
+    struct outlived *outlived = context;
+    const struct sumac_run_options step = {.function = wait_for_destroy, .context = outlived};
+
+    assert_int_equal(sumac_strategy_run(outlived->strategy, &step, NULL, NULL), SUMAC_OK);
+    return NULL;
+}
+
+static enum sumac_status
+outlive_a_run(struct sumac_update_context *update, void *context, struct sumac_error *error)
+{
+    struct outlived *outlived = context;
+
+    (void)error;
+    if (sumac_update_index(update) != 0)
+        return SUMAC_OK;
+    assert_int_equal(pthread_create(&outlived->thread, NULL, run_until_destroyed, outlived), 0);
+    (void)pthread_barrier_wait(&outlived->begun);
+    const int threads = threads_of_this_process() - 1; /* without the one of the run */
+    sumac_strategy_destroy(outlived->strategy);
+    (void)pthread_barrier_wait(&outlived->destroyed);
+    assert_int_equal(pthread_join(outlived->thread, NULL), 0);
+    outlived->threads_lost = threads - threads_of_this_process();
+    return SUMAC_OK;
+}
+
+TEST(a_strategy_that_is_destroyed_within_an_update_outlives_the_runs_of_other_threads)
+{
+    const int threads = threads_of_this_process();
+    struct outlived outlived = {.strategy = mirrored(2)}; /* given */
+    struct sumac_value *zero = sumac_value_float32(0);
+    const struct sumac_variable_options options = {.name = "v", .initial = zero};
+    const struct sumac_update_options update = {.function = outlive_a_run, .context = &outlived};
+    struct sumac_variable *variable = NULL;
+
+    assert_int_equal(sumac_variable_create(outlived.strategy, &options, &variable, NULL), SUMAC_OK);
+    assert_int_equal(pthread_barrier_init(&outlived.begun, NULL, 2), 0);
+    assert_int_equal(pthread_barrier_init(&outlived.destroyed, NULL, 2), 0);
+    (void)alarm(60); /* threads that stay would be waited for */
+    assert_int_equal(
+        sumac_variable_update(variable, NULL, &update, NULL, NULL), SUMAC_OK); /* when */
+
+    assert_true(outlived.threads_lost <= 0); /* then */
+    while (threads_of_this_process() > threads)
+        (void)sched_yield(); /* a thread that was joined may be listed a little longer */
+    (void)alarm(0);
+    pthread_barrier_destroy(&outlived.begun);
+    pthread_barrier_destroy(&outlived.destroyed);
+    sumac_value_unref(zero);
+}
+
 TEST(a_strategy_that_is_destroyed_in_its_scope_ends_the_scope)
 {
     struct sumac_strategy *strategy = mirrored(2), *present = mirrored(2);

@@ -21,8 +21,7 @@
 
 #include "buffer.h"
 #include "device_group.h"
-#include "cuda_host_copy.h"
-#include "cuda_updates.h"
+#include "cuda_update.h"
 #include "error.h"
 #include "pause.h"
 #include "trace.h"
@@ -294,32 +293,6 @@ static enum sumac_status fail_for_buffer(uint32_t index, uint64_t bytes, struct 
         "no memory of the host's for a buffer of %" PRIu64 " bytes of device GPU:%u", bytes, index);
 }
 
-static enum sumac_status create_buffer(
-    struct device *base, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
-{
-    struct cuda_device *device = (struct cuda_device *)base;
-    struct cuda_memory *memory = calloc(1, sizeof *memory);
-
-    if (memory == NULL)
-        return fail_for_buffer(base->index, bytes, error);
-    const CUresult result = take_zeroed(device, bytes, &memory->address);
-    if (result != CUDA_SUCCESS) {
-        free(memory);
-        return cuda_fail(
-            error, device->driver, result, "GPU:%u gives no memory for %" PRIu64 " bytes",
-            base->index, bytes);
-    }
-    memory->device = device;
-    (void)atomic_fetch_add(&device->references, 1);
-    const struct sumac_place place = {SUMAC_PLACE_CUDA, base->index};
-    const enum sumac_status status =
-        buffer_own((void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
-    if (status == SUMAC_OK)
-        return SUMAC_OK;
-    free_memory(memory);
-    return fail_for_buffer(base->index, bytes, error);
-}
-
 /* Pages that the device reads and writes itself, and every other GPU of the process. */
 static CUresult take_pinned(const struct cuda_device *device, uint64_t bytes, void **host)
 {
@@ -336,32 +309,49 @@ static CUresult take_pinned(const struct cuda_device *device, uint64_t bytes, vo
     return result;
 }
 
-static enum sumac_status create_host_buffer(
-    struct device *base, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
+static enum sumac_status create(
+    struct device *base, uint64_t bytes, struct sumac_place place, struct sumac_buffer **buffer,
+    struct sumac_error *error)
 {
     struct cuda_device *device = (struct cuda_device *)base;
     struct cuda_memory *memory = calloc(1, sizeof *memory);
-    const struct sumac_place place = {SUMAC_PLACE_HOST, 0};
+    const bool pinned = place.kind == SUMAC_PLACE_HOST;
 
     if (memory == NULL)
         return fail_for_buffer(base->index, bytes, error);
-    const CUresult result = take_pinned(device, bytes, &memory->host);
+    memory->device = device;
+    const CUresult result = pinned ? take_pinned(device, bytes, &memory->host)
+                                   : take_zeroed(device, bytes, &memory->address);
     if (result != CUDA_SUCCESS) {
         free(memory);
+        if (!pinned)
+            return cuda_fail(
+                error, device->driver, result, "GPU:%u gives no memory for %" PRIu64 " bytes",
+                base->index, bytes);
         return cuda_fail(
             error, device->driver, result,
             "the host gives no pinned memory for %" PRIu64 " bytes that GPU:%u reads", bytes,
             base->index);
     }
-    memory->device = device;
     (void)atomic_fetch_add(&device->references, 1);
     assert((uintptr_t)memory->host % 64 == 0);
-    const enum sumac_status status =
-        buffer_own(memory->host, bytes, place, free_memory, memory, buffer);
-    if (status == SUMAC_OK)
+    void *const data = pinned ? memory->host : (void *)(uintptr_t)memory->address;
+    if (buffer_own(data, bytes, place, free_memory, memory, buffer) == SUMAC_OK)
         return SUMAC_OK;
     free_memory(memory);
     return fail_for_buffer(base->index, bytes, error);
+}
+
+static enum sumac_status create_buffer(
+    struct device *base, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
+{
+    return create(base, bytes, (struct sumac_place){SUMAC_PLACE_CUDA, base->index}, buffer, error);
+}
+
+static enum sumac_status create_host_buffer(
+    struct device *base, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
+{
+    return create(base, bytes, (struct sumac_place){SUMAC_PLACE_HOST, 0}, buffer, error);
 }
 
 /* ---- queues and events */
@@ -476,8 +466,6 @@ static void close_event(struct device_event *base)
 
 /* ---- within a queue's work, with the context current */
 
-static int32_t gpu_of(const struct device_queue *queue) { return (int32_t)queue->device->index; }
-
 static void *stream_of(const struct device_queue *queue)
 {
     return ((const struct cuda_queue *)queue)->stream;
@@ -573,7 +561,6 @@ const struct device_ops cuda_device_ops = {
     .settle = job_queue_settle,
     .complete = complete,
     .why = job_queue_why,
-    .gpu = gpu_of,
     .stream = stream_of,
     .copy_here = copy_here,
     .launch_here = launch_here,

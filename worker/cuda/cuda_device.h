@@ -41,4 +41,8 @@ CUresult cuda_device_note(struct device *device, CUresult result);
 CUresult cuda_device_enter(const struct cuda_device *device);
 void cuda_device_leave(const struct cuda_device *device);
 
+/* Let lib/base/host_copy.h copy from and to GPUs: such a copy is done when the call returns.
+ * Threads any. */
+void cuda_host_copy_begin(void);
+
 #endif

@@ -223,37 +223,13 @@ static enum sumac_status take_part(void *context)
 
 /* ---- the calls */
 
-static void add(struct device_group *base, const struct nccl_call *call)
-{
-    struct cuda_group *group = (struct cuda_group *)base;
-
-    assert(base->calls < base->calls_max);
-    group->calls[base->calls] = *call;
-}
-
-static void add_reduce(
-    struct device_group *group, enum sumac_reduce_op op, uint32_t root,
+static void
+add(struct device_group *base, enum group_call_kind kind, enum sumac_reduce_op op, uint32_t root,
     const struct device_group_values *values)
 {
-    add(group,
-        &(struct nccl_call){.kind = NCCL_CALL_REDUCE, .op = op, .root = root, .values = *values});
-}
-
-static void add_all_reduce(
-    struct device_group *group, enum sumac_reduce_op op, const struct device_group_values *values)
-{
-    add(group, &(struct nccl_call){.kind = NCCL_CALL_ALL_REDUCE, .op = op, .values = *values});
-}
-
-static void add_all_gather(struct device_group *group, const struct device_group_values *values)
-{
-    add(group, &(struct nccl_call){.kind = NCCL_CALL_ALL_GATHER, .values = *values});
-}
-
-static void
-add_broadcast(struct device_group *group, uint32_t root, const struct device_group_values *values)
-{
-    add(group, &(struct nccl_call){.kind = NCCL_CALL_BROADCAST, .root = root, .values = *values});
+    assert(base->calls < base->calls_max);
+    ((struct cuda_group *)base)->calls[base->calls] =
+        (struct nccl_call){.kind = kind, .op = op, .root = root, .values = *values};
 }
 
 static void record(struct device_group *base, struct device_event *event)
@@ -515,10 +491,7 @@ const struct device_group_ops cuda_group_ops = {
     .has = reduce_has,
     .open = cuda_group_open,
     .close = close_group,
-    .reduce = add_reduce,
-    .all_reduce = add_all_reduce,
-    .all_gather = add_all_gather,
-    .broadcast = add_broadcast,
+    .add = add,
     .record = record,
     .start = start,
     .wait = wait_for,

@@ -5,12 +5,11 @@
  * The thread of a queue of that GPU has it done in its stream, after what is there. Another has a
  * stream for it alone: what it copies has been waited for.
  */
-#include "cuda_host_copy.h"
+#include "cuda_device.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
-#include "cuda_device.h"
 #include "host_copy.h"
 
 struct piece {

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_updates.h"
 #include "kernels.h"
 #include "text.h"
 

@@ -15,14 +15,16 @@
  *
  * What a pointer of the slice is: a number that the device knows as an address, that of
  * sumac_buffer_data, plus an offset of whole elements. It runs after what the queue has, copies and
- * reductions too; several may be put into it before a wait. cuda_updates.h has the kernels.
+ * reductions too; several may be put into it before a wait.
  */
 #ifndef WORKER_CUDA_CUDA_UPDATE_H
 #define WORKER_CUDA_CUDA_UPDATE_H
 
 #include <stdbool.h>
 
+#include "cuda_device.h"
 #include "device_update.h"
+#include "dtype.h"
 
 /* Is the function one of the table, and the type a float? Threads  any. */
 bool cuda_update_has(const struct update_function *function, enum sumac_dtype dtype);
@@ -33,5 +35,25 @@ bool cuda_update_has(const struct update_function *function, enum sumac_dtype dt
  *          memory for the kernels.
  * Threads  one at a time for a queue. */
 void cuda_update(struct device_queue *queue, struct device_update *update);
+
+/* ---- the kernels in a context, for those who have a stream; updates.cu has what they compute */
+
+struct cuda_updates {
+    CUmodule module; /* NULL: not loaded */
+    CUfunction functions[UPDATE_FUNCTIONS_MAX + 1][DTYPES_MAX + 1];
+    uint32_t blocks_max; /* of a launch; with fewer each thread takes more */
+};
+
+/* Load them into the context that is current; give them back in it. */
+CUresult cuda_updates_load(const struct cuda_driver *driver, struct cuda_updates *updates);
+void cuda_updates_unload(const struct cuda_driver *driver, struct cuda_updates *updates);
+
+/* Put one into a stream of that context; its queue is not looked at. */
+CUresult cuda_update_launch(
+    const struct cuda_driver *driver, const struct cuda_updates *updates,
+    const struct device_update *update, CUstream stream);
+
+/* Unload the kernels of a device that closes. Its context is current, and its queues are closed. */
+void cuda_update_forget(struct cuda_device *device);
 
 #endif

@@ -51,7 +51,7 @@ static bool overlap(struct bytes a, struct bytes b)
 
 static struct bytes read_by(const struct nccl_call *call, uint32_t replica)
 {
-    const bool reads = call->kind != NCCL_CALL_BROADCAST || replica == call->root;
+    const bool reads = call->kind != GROUP_BROADCAST || replica == call->root;
     const uint64_t each = sumac_dtype_bytes(call->values.dtype);
 
     return (struct bytes){
@@ -60,11 +60,11 @@ static struct bytes read_by(const struct nccl_call *call, uint32_t replica)
 
 static struct bytes written_by(const struct nccl_call *call, uint32_t replica, uint32_t replicas)
 {
-    const bool writes = call->kind != NCCL_CALL_REDUCE || replica == call->root;
+    const bool writes = call->kind != GROUP_REDUCE || replica == call->root;
     const uint64_t each = sumac_dtype_bytes(call->values.dtype);
     uint64_t elements = call->values.elements[replica];
 
-    for (uint32_t i = 0; call->kind == NCCL_CALL_ALL_GATHER && i < replicas; i++)
+    for (uint32_t i = 0; call->kind == GROUP_ALL_GATHER && i < replicas; i++)
         elements += i == replica ? 0 : call->values.elements[i];
     return (struct bytes){(uintptr_t)call->values.to[replica], writes ? elements * each : 0};
 }
@@ -130,7 +130,7 @@ uint64_t nccl_call_part(const struct nccl_call *call, uint64_t first)
 
 bool nccl_call_is_idle(const struct nccl_call *call, uint32_t replica)
 {
-    return call->kind <= NCCL_CALL_ALL_REDUCE && call->op == SUMAC_REDUCE_MEAN &&
+    return call->kind <= GROUP_ALL_REDUCE && call->op == SUMAC_REDUCE_MEAN &&
            call->values.weights[replica] <= 0;
 }
 
@@ -138,10 +138,10 @@ const char *
 nccl_call_describe(const struct nccl_call *calls, uint32_t count, char *text, uint32_t text_bytes)
 {
     static const char *const names[] = {
-        [NCCL_CALL_REDUCE] = "reduce",
-        [NCCL_CALL_ALL_REDUCE] = "all_reduce",
-        [NCCL_CALL_ALL_GATHER] = "all_gather",
-        [NCCL_CALL_BROADCAST] = "broadcast",
+        [GROUP_REDUCE] = "reduce",
+        [GROUP_ALL_REDUCE] = "all_reduce",
+        [GROUP_ALL_GATHER] = "all_gather",
+        [GROUP_BROADCAST] = "broadcast",
     };
 
     assert(text_bytes > 0);
@@ -178,7 +178,7 @@ nccl_call_prepare(const struct nccl_rank *rank, const struct nccl_call *call, nc
 
     assert(rank->replica < rank->replicas);
     *op = ncclSum;
-    if (call->kind > NCCL_CALL_ALL_REDUCE || call->op != SUMAC_REDUCE_MEAN || call->is_wide)
+    if (call->kind > GROUP_ALL_REDUCE || call->op != SUMAC_REDUCE_MEAN || call->is_wide)
         return ncclSuccess;
     for (uint32_t i = 0; i < rank->replicas; i++)
         total += weights[i];
@@ -225,24 +225,24 @@ nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, nccl
     const bool gives_scratch = call->is_wide || nccl_call_is_idle(call, rank->replica);
 
     assert(call->root < rank->replicas);
-    if (call->kind == NCCL_CALL_ALL_GATHER)
+    if (call->kind == GROUP_ALL_GATHER)
         return gather(rank, values);
     if (call->count == 0)
         return ncclSuccess;
     const void *from = gives_scratch ? scratch : given + begin;
     void *to = call->is_wide ? scratch : gets == NULL ? NULL : gets + begin;
     switch (call->kind) {
-    case NCCL_CALL_REDUCE:
+    case GROUP_REDUCE:
         return rank->library->ncclReduce(
             from, to, call->count, added_type(call), op, (int)call->root, rank->comm, rank->stream);
-    case NCCL_CALL_ALL_REDUCE:
+    case GROUP_ALL_REDUCE:
         return rank->library->ncclAllReduce(
             from, to, call->count, added_type(call), op, rank->comm, rank->stream);
-    case NCCL_CALL_BROADCAST:
+    case GROUP_BROADCAST:
         return rank->library->ncclBroadcast(
             from, to, call->count * sumac_dtype_bytes(values->dtype), ncclInt8, (int)call->root,
             rank->comm, rank->stream);
-    case NCCL_CALL_ALL_GATHER:
+    case GROUP_ALL_GATHER:
         break;
     }
     return ncclInternalError;

@@ -19,15 +19,8 @@
 /* Of scratch that a batch has. A call that needs more is alone, and is made in parts. */
 #define NCCL_SCRATCH_BYTES_MAX (UINT64_C(32) << 20)
 
-enum nccl_call_kind {
-    NCCL_CALL_REDUCE,
-    NCCL_CALL_ALL_REDUCE,
-    NCCL_CALL_ALL_GATHER,
-    NCCL_CALL_BROADCAST,
-};
-
 struct nccl_call {
-    enum nccl_call_kind kind;
+    enum group_call_kind kind;
     enum sumac_reduce_op op;
     uint32_t root;
     struct device_group_values values;

@@ -10,7 +10,7 @@ static bool is_wide(const struct nccl_call *call)
 {
     const enum sumac_dtype dtype = call->values.dtype;
 
-    if (call->kind != NCCL_CALL_REDUCE && call->kind != NCCL_CALL_ALL_REDUCE)
+    if (call->kind != GROUP_REDUCE && call->kind != GROUP_ALL_REDUCE)
         return false;
     return dtype == SUMAC_INT16 || dtype == SUMAC_UINT16 ||
            (sumac_dtype_kind(dtype) == SUMAC_KIND_HALF && call->op == SUMAC_REDUCE_MEAN);
@@ -141,7 +141,7 @@ CUresult wide_end(
     const struct nccl_call *call)
 {
     assert(wide->scratch != NULL || call->count == 0);
-    if (!call->is_wide || (call->kind == NCCL_CALL_REDUCE && rank->replica != call->root))
+    if (!call->is_wide || (call->kind == GROUP_REDUCE && rank->replica != call->root))
         return CUDA_SUCCESS;
     return cuda_kernel_launch(
         driver, &wide->kernels, narrowing(call->values.dtype),

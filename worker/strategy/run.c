@@ -195,6 +195,7 @@ enum sumac_status sumac_strategy_run(
         return status;
     struct strategy_run run = {
         .strategy = strategy, .options = options, .replicas = strategy->runs};
+    strategy_begins(strategy);
     pthread_mutex_lock(&strategy->running);
     run_all(&run);
     status = finish(strategy, result, error);

@@ -202,6 +202,8 @@ static enum sumac_status make(
     }
     pthread_mutex_init(&strategy->running, NULL);
     pthread_mutex_init(&strategy->creating, NULL);
+    pthread_mutex_init(&strategy->ending, NULL);
+    pthread_cond_init(&strategy->idle, NULL);
     strategy->contexts = calloc(replicas, sizeof *strategy->contexts);
     strategy->runs = calloc(replicas, sizeof *strategy->runs);
     strategy->helpers = shares_helpers(replicas);
@@ -257,8 +259,10 @@ static enum sumac_status end(struct sumac_strategy *strategy, struct sumac_error
     struct surroundings *const surroundings = strategy->surroundings;
     const uint32_t timeout_ms = strategy->options.timeout_ms;
 
-    pthread_mutex_lock(&strategy->running); /* the run of another thread is waited for */
-    pthread_mutex_unlock(&strategy->running);
+    pthread_mutex_lock(&strategy->ending); /* runs and updates of other threads are waited for */
+    while (strategy->under_way > 0)
+        pthread_cond_wait(&strategy->idle, &strategy->ending);
+    pthread_mutex_unlock(&strategy->ending);
     if (context_present()->kind != CONTEXT_DEFAULT && context_present()->strategy == strategy)
         *context_present() = (struct context){.kind = CONTEXT_DEFAULT};
     while (strategy->variables.first != NULL)
@@ -271,6 +275,8 @@ static enum sumac_status end(struct sumac_strategy *strategy, struct sumac_error
     kept_close(strategy->results);
     pthread_mutex_destroy(&strategy->running);
     pthread_mutex_destroy(&strategy->creating);
+    pthread_mutex_destroy(&strategy->ending);
+    pthread_cond_destroy(&strategy->idle);
     free(strategy->runs);
     free(strategy->contexts);
     free(strategy);
@@ -301,17 +307,36 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
 
     if (strategy == NULL || strategy->process != getpid())
         return;
-    if (is_within(strategy))
-        strategy->is_ending = true;
-    else
+    if (!is_within(strategy)) {
         (void)!end(strategy, &error);
+        return;
+    }
+    pthread_mutex_lock(&strategy->ending);
+    strategy->is_ending = true;
+    pthread_mutex_unlock(&strategy->ending);
+}
+
+void strategy_begins(struct sumac_strategy *strategy)
+{
+    assert(strategy->process == getpid());
+    pthread_mutex_lock(&strategy->ending);
+    strategy->under_way++;
+    pthread_mutex_unlock(&strategy->ending);
 }
 
 void strategy_returned(struct sumac_strategy *strategy)
 {
+    struct sumac_error error;
+
     assert(strategy->process == getpid());
-    if (strategy->is_ending)
-        sumac_strategy_destroy(strategy);
+    pthread_mutex_lock(&strategy->ending);
+    assert(strategy->under_way > 0);
+    const bool is_last = --strategy->under_way == 0, ends = is_last && strategy->is_ending;
+    if (is_last)
+        pthread_cond_signal(&strategy->idle);
+    pthread_mutex_unlock(&strategy->ending);
+    if (ends)
+        (void)!end(strategy, &error);
 }
 
 uint32_t sumac_strategy_num_replicas_in_sync(const struct sumac_strategy *strategy)

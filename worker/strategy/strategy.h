@@ -10,8 +10,7 @@
  *   compare.c          do the replicas make the same call, of the same nest, types and shapes?
  *   label.c            what a call is, in a text of any length.
  *   environment.c      the strategy that the environment says.
- *   surroundings.c     the client and the ps of such a strategy.
- *   started_ps.c       the ps that a program without one starts.
+ *   surroundings.c     the client of such a strategy, and the ps that it starts without one.
  *
  * worker/collective has what the calls compute:
  *   collect.c          reductions and gathers of nests.
@@ -141,7 +140,10 @@ struct sumac_strategy {
     struct sumac_replica *contexts; /* (replicas) */
     pid_t process;                  /* that has its threads */
     pthread_mutex_t running;        /* one run at a time */
-    atomic_bool is_ending;          /* destroyed within a run or an update, which is not over yet */
+    pthread_mutex_t ending;         /* guards … */
+    pthread_cond_t idle;            /* … no run or update is under way */
+    uint32_t under_way;             /* … runs, and updates across the replicas */
+    bool is_ending;                 /* … it is destroyed when the last of them returns */
     struct replica_run *runs;       /* (replicas), of that */
     struct strategy_peers *peers;   /* of MULTI_WORKER; else NULL */
     pthread_mutex_t creating;       /* guards … */
@@ -153,8 +155,10 @@ struct sumac_strategy {
     struct calls calls;
 };
 
-/* A run or an update across the replicas is over: if the strategy was destroyed within it, that
- * takes effect now. */
+/* A run, or an update across the replicas, begins. */
+void strategy_begins(struct sumac_strategy *strategy);
+/* A run or an update that began is over. If the strategy was destroyed within a run or an update,
+ * the last of them to return ends the strategy. */
 void strategy_returned(struct sumac_strategy *strategy);
 
 /* call.c, compare.c, replica_calls.c */

@@ -146,9 +146,9 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_from_environment_with(
     const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
     struct sumac_error *error);
 /* End the strategy, its devices' threads and its variables. NULL is fine. In a scope of the calling
- * thread it ends the scope. While another thread runs the strategy it waits for that run. Within
- * the strategy's own run or update it takes effect when that returns. In a child of the process
- * that made the strategy it does nothing.
+ * thread it ends the scope. It waits for the runs and updates of other threads. Within the
+ * strategy's own run or update it takes effect when the last run or update of any thread returns.
+ * In a child of the process that made the strategy it does nothing.
  * No other thread uses the strategy afterwards, nor is in its scope. */
 SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
 /* The same with a status, for a program that must know whether a strategy from the environment has

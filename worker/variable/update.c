@@ -319,6 +319,7 @@ enum sumac_status sumac_variable_update(
     if (replica != NULL)
         return update_in_replica(variable, replica, options, result, error);
     struct sumac_strategy *const strategy = variable->strategy;
+    strategy_begins(strategy);
     status = update_components(variable, options, result, error);
     strategy_returned(strategy);
     return status;

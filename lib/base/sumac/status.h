@@ -92,6 +92,7 @@ enum sumac_status {
     X(MEMBER_GONE, 38)                                                                             \
     X(ROUND_TIMED_OUT, 39)                                                                         \
     X(ROUND_OVER, 40)                                                                              \
+    X(CANCELLED, 41)                                                                               \
     X(SESSION_UNKNOWN, 48)                                                                         \
     X(SESSION_CLOSED, 49)                                                                          \
     X(REPLACED, 50)                                                                                \

@@ -4,11 +4,7 @@
  */
 #include "operation_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
-#include "text.h"
 
 #define PROPOSED_APART_US 1000000u
 
@@ -79,8 +75,7 @@ void lane_collective_missing(
  * the place of an attempt that is named. */
 static const struct lane_session *find_gone(struct lane *lane, const struct collective_task *task)
 {
-    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->closed_sessions, in_lane) {
         lane->work++;
         if (!is_of_task(session, task))
             continue;
@@ -504,8 +499,7 @@ static void end_forsaken(struct lane *lane)
 {
     struct sumac_error end;
 
-    for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
-        next = round->in_list.next;
+    LIST_FOREACH_SAFE(struct round, round, &lane->rounds.open, in_list) {
         lane->work++;
         if (round->passes || !is_forsaken(lane, round))
             continue;
@@ -544,8 +538,7 @@ void lane_collective_settled(struct lane *lane, struct lane_session *session)
     if (!lane_session_task(session, &task))
         return;
     rounds_left(&lane->rounds, &task);
-    for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
-        next = round->in_list.next;
+    LIST_FOREACH_SAFE(struct round, round, &lane->rounds.open, in_list) {
         lane->work++;
         if (!leaves(lane, round, session))
             continue;
@@ -564,8 +557,7 @@ void lane_collective_epoch(struct lane *lane, uint64_t epoch)
     struct sumac_error end;
 
     assert(epoch != lane->epoch);
-    for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
-        next = round->in_list.next;
+    LIST_FOREACH_SAFE(struct round, round, &lane->rounds.open, in_list) {
         lane->work++;
         (void)fail(
             &end, SUMAC_ABORTED, SUMAC_REASON_STATE_LOST,
@@ -586,8 +578,7 @@ void lane_collective_tick(struct lane *lane)
     if (lane->now_us < turns->collective_due_us)
         return;
     turns->collective_due_us = UINT64_MAX;
-    for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
-        next = round->in_list.next;
+    LIST_FOREACH_SAFE(struct round, round, &lane->rounds.open, in_list) {
         lane->work++;
         const uint64_t due_us = look_at(lane, round); /* it may be gone with that */
         if (due_us < turns->collective_due_us)
@@ -602,7 +593,7 @@ uint64_t lane_collective_due_us(const struct lane *lane)
 
 void lane_collective_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct round *round = lane->rounds.open.first; round != NULL; round = round->in_list.next)
+    LIST_FOREACH(struct round, round, &lane->rounds.open, in_list)
         round->until_us += slept_us;
     if (lane->turns->collective_due_us != UINT64_MAX)
         lane->turns->collective_due_us += slept_us;

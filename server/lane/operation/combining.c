@@ -10,10 +10,6 @@
  */
 #include "operation_state.h"
 
-#include <assert.h>
-
-#include "dtype.h"
-
 #define COMBINED_SLICE_BYTES 262144u /* of a contribution */
 
 static struct contribution *contribution_at(const struct round *round, uint32_t place)

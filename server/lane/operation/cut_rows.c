@@ -10,8 +10,6 @@
  * push. So each block is met once, and all occurrences of a row lie side by side in the slice. Each
  * row lies in one block (variables.c), and is written in place.
  */
-#include <assert.h>
-#include <string.h>
 
 #include "operation_state.h"
 
@@ -88,8 +86,7 @@ static void take_rows(struct lane *lane, struct operation *operation)
         add_pieces(operation->part, operation->run, operation, &ordinal);
     } else {
         const bool first = takes_first_only(operation);
-        for (struct lane_part *part = operation->parts.first; part != NULL;
-             part = part->in_operation.next) {
+        LIST_FOREACH(struct lane_part, part, &operation->parts, in_operation) {
             if (part->weight <= 0 && !first)
                 continue;
             add_pieces(part, operation->run, operation, &ordinal);

@@ -2,9 +2,6 @@
 /* cut_slices.c -- an operation's runs, cut into slices at the ends of blocks and of chunks. */
 #include "operation_state.h"
 
-#include <assert.h>
-#include <string.h>
-
 /* What each slice has of its own is left as it is: thousands of runs have one slice each. */
 static struct prepared prepare(
     const struct lane_part *part, const struct run *run, const struct update_function *function,

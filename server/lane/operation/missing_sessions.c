@@ -2,10 +2,6 @@
 /* missing_sessions.c -- what this ps knows of a task that a step or a round waits for. */
 #include "operation_state.h"
 
-#include <string.h>
-
-#include "text.h"
-
 void lane_missing_add(
     const struct lane *lane, const struct lane_session *session, bool own_pace,
     struct missing_tasks *missing)

@@ -15,9 +15,7 @@
  * When all is written, the operation is recorded, and every shard gets its new version; only then
  * they are let go, and whoever waited for one of them reads it. Of thousands both go on over steps.
  */
-#include <assert.h>
 #include <float.h>
-#include <string.h>
 
 #include "operation_state.h"
 
@@ -341,8 +339,7 @@ static uint32_t slices_wanted(const struct operation *operation)
     uint64_t wanted = 2 * SLICES_PER_BLOCK_MAX;
 
     assert(operation->parts.first != NULL);
-    for (const struct lane_part *part = operation->parts.first; part != NULL;
-         part = part->in_operation.next) {
+    LIST_FOREACH(const struct lane_part, part, &operation->parts, in_operation) {
         wanted += 4 * (part->bytes / SLICE_BYTES);
         for (uint32_t i = 0; i < part->run_count && wanted < SLICES_PER_OPERATION_MAX; i++) {
             const struct shard *shard = part->entries[part->runs[i].entry].shard;
@@ -387,8 +384,7 @@ static void take_arrays(struct lane *lane, struct operation *operation)
 static void enlist(struct lane *lane, struct operation *operation)
 {
     LIST_PREPEND(&lane->turns->operations, operation, in_lane);
-    for (struct lane_part *part = operation->parts.first; part != NULL;
-         part = part->in_operation.next) {
+    LIST_FOREACH(struct lane_part, part, &operation->parts, in_operation) {
         lane->work += part->entry_count / BUSY_PER_WORK;
         for (uint32_t i = 0; i < part->entry_count; i++) {
             fetch_work_ahead(part, i);
@@ -473,8 +469,7 @@ static bool is_small(struct lane *lane, const struct operation *operation)
 {
     uint64_t bytes = 0, runs = 0, entries = 0, rows = 0;
 
-    for (const struct lane_part *part = operation->parts.first; part != NULL;
-         part = part->in_operation.next) {
+    LIST_FOREACH(const struct lane_part, part, &operation->parts, in_operation) {
         bytes += part->bytes;
         runs += part->run_count;
         entries += part->entry_count;

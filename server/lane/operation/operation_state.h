@@ -3,10 +3,7 @@
 #ifndef LANE_OPERATION_STATE_H
 #define LANE_OPERATION_STATE_H
 
-#include <assert.h>
-
 #include "combine.h"
-#include "contribution.h"
 #include "missing_tasks.h"
 #include "operation.h"
 

@@ -12,13 +12,7 @@
  */
 #include "operation_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
-#include "text.h"
-#include "voided.h"
 
 /* ---- members ---- */
 
@@ -240,8 +234,7 @@ static bool has_come(const struct lane_session *session, uint64_t step)
 /* Is ps 0 asking from which step on somebody counts, who may count in this one? */
 static bool may_get_a_member(const struct lane *lane, uint64_t step)
 {
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane) {
         if (session->asks_step && step > session->seen_step)
             return true;
     }
@@ -262,8 +255,7 @@ static bool is_taken(const struct lane *lane, uint64_t step)
     assert(lane->step_quorum != 0);
     if (lane->turns->taken_step != step)
         return false;
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane) {
         if (session->taken_step == step && !has_come(session, step))
             return false;
     }
@@ -281,8 +273,7 @@ static bool are_enough(const struct lane *lane, uint64_t step)
     uint32_t come = 0;
 
     assert(!rule_holds(lane->config.broken, RULE_quorum_is_ordered));
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         come += is_member(session, step) && has_come(session, step);
     return come >= lane->step_quorum;
 }
@@ -300,8 +291,7 @@ bool step_is_whole(const struct lane *lane)
     if (lane->step_quorum != 0)
         return rule_holds(lane->config.broken, RULE_quorum_is_ordered) ? is_taken(lane, step)
                                                                        : are_enough(lane, step);
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane) {
         later = later || session->first_step > step;
         if (!is_member(session, step))
             continue;
@@ -357,8 +347,7 @@ void step_sum(struct lane *lane)
     assert(operation->parts.first != NULL);
     sum->weight = 0;
     sum->all = (struct update_sources){.context = operation, .find = slices_contribution};
-    for (const struct lane_part *part = operation->parts.first; part != NULL;
-         part = part->in_operation.next) {
+    LIST_FOREACH(const struct lane_part, part, &operation->parts, in_operation) {
         sum->all.count += adds_something(part);
         sum->weight += part->weight;
         if (adds_something(part) && part->scale != 1)
@@ -453,8 +442,7 @@ find_missing(const struct lane *lane, uint64_t step, bool to_take, struct missin
     if (absent > 0 && !missing->never_joined)
         missing_tasks_add(
             missing, &(struct missing_task){.name = some, .state = MISSING_NEVER_JOINED});
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         if (is_member(session, step) && (to_take || step_takes(lane, session, step)) &&
             !has_come(session, step))
             lane_missing_add(lane, session, lane_session_pushes_alone(session), missing);
@@ -501,8 +489,7 @@ static struct gathered gather(const struct lane *lane)
     const uint64_t step = lane->turns->last_step + 1;
     struct gathered gathered = {.members = lane_step_yet_to_join(lane), .since_us = lane->now_us};
 
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane) {
         const struct lane_part *part = session->parts.first;
         gathered.members += is_member(session, step);
         if (!is_member(session, step) || !has_come(session, step))

@@ -16,14 +16,6 @@
  */
 #include "operation_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
-#include "text.h"
-#include "step_contribution.h"
-#include "voided.h"
-
 #define TO(state) (1u << (state))
 
 static const uint32_t moves[] = {

@@ -2,9 +2,6 @@
 /* claims.c -- claims on the pool of staging, and the bytes that they keep there. */
 #include "part_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
 {
     const uint64_t max = lane->config.staging_bytes_max;
@@ -85,7 +82,7 @@ void lane_claim_hold(struct lane *lane, struct claim *claim, struct lane_part *p
     claim->state = CLAIM_HELD;
     claim->part = part;
     claim->session->silent = false;
-    for (struct claim *other = lane->claims.all.first; other != NULL; other = other->in_lane.next)
+    LIST_FOREACH(struct claim, other, &lane->claims.all, in_lane)
         if (other->session == claim->session && other->state == CLAIM_RESERVED &&
             other->other_count < CLAIM_OTHERS_MAX) {
             other->other_count++;
@@ -122,7 +119,7 @@ is_answer(const struct lane *lane, const struct claim *claim, const struct lane_
 
 void lane_claims_note_elements(struct lane *lane, const struct lane_part *part, uint64_t bytes)
 {
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->session != part->session || claim->state != CLAIM_RESERVED ||
             !is_answer(lane, claim, part))
             continue;
@@ -200,8 +197,7 @@ void lane_claim_destroy(struct lane *lane, struct claim *claim)
 
 void lane_claims_drop(struct lane *lane, const struct lane_session *session)
 {
-    for (struct claim *claim = lane->claims.all.first, *next; claim != NULL; claim = next) {
-        next = claim->in_lane.next;
+    LIST_FOREACH_SAFE(struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->session == session && claim->part == NULL)
             lane_claim_destroy(lane, claim);
     }
@@ -211,8 +207,7 @@ uint32_t lane_claims_count(const struct lane *lane, const struct lane_session *s
 {
     uint32_t count_of_session = 0;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next)
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane)
         count_of_session += claim->session == session && claim->part == NULL;
     assert(count_of_session == 0 || lane->claims.all.first != NULL);
     return count_of_session;
@@ -222,8 +217,7 @@ uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *s
 {
     uint64_t bytes = 0;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->session == session && claim->state != CLAIM_WAITS)
             bytes += claim->room_bytes;
     }
@@ -248,8 +242,7 @@ static const struct claim *find_holder(const struct lane *lane)
 {
     const struct claim *most = NULL;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->state != CLAIM_WAITS && (most == NULL || claim->room_bytes > most->room_bytes))
             most = claim;
     }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contribution.c -- a contribution to a round of a collective: checked, reserved, received,
  * contributed, given back. */
-#include "contribution.h"
+#include "part_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-#include "dtype.h"
 #include "error.h"
 #include "listing.h"
-#include "part_state.h"
 
 bool lane_session_task(const struct lane_session *session, struct collective_task *task)
 {
@@ -151,13 +146,12 @@ static uint64_t find_other(
     struct unheard *unheard)
 {
     *unheard = (struct unheard){0};
-    for (const struct contribution *at = session->contributions.first; at != NULL;
-         at = at->in_session.next) {
+    LIST_FOREACH(const struct contribution, at, &session->contributions, in_session) {
         lane->work++;
         if (is_of(at, collective, unheard))
             return at->sequence;
     }
-    for (const struct lane_part *at = session->parts.first; at != NULL; at = at->in_session.next) {
+    LIST_FOREACH(const struct lane_part, at, &session->parts, in_session) {
         lane->work++;
         if (at->contribution != NULL && is_of(at->contribution, collective, unheard))
             return at->sequence;
@@ -563,9 +557,7 @@ void lane_round_let_go(struct lane *lane, struct round *round)
     lane->parts->round_uses--;
     if (--round->uses > 0)
         return;
-    for (struct contribution *contribution = lane->parts->put_aside.first, *next;
-         contribution != NULL; contribution = next) {
-        next = contribution->in_session.next;
+    LIST_FOREACH_SAFE(struct contribution, contribution, &lane->parts->put_aside, in_session) {
         if (contribution->round != round)
             continue;
         LIST_REMOVE(&lane->parts->put_aside, contribution, in_session);

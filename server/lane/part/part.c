@@ -3,13 +3,7 @@
  * when it is done. */
 #include "part_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include "text.h"
 
 #define REFUSALS_LOGGED 8u /* of a session; then the 16th, the 32nd, … */
 #define TO(state) (1u << (state))

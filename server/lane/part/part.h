@@ -14,8 +14,6 @@
 #ifndef LANE_PART_H
 #define LANE_PART_H
 
-#include <assert.h>
-
 #include "claims.h"
 #include "dtype.h"
 #include "records.h"

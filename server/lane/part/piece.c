@@ -7,11 +7,6 @@
  * all of them again, once per message.
  */
 #include "part_state.h"
-#include "step_contribution.h"
-
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
 
 /* Both arrays double, and not at the same piece: to bring one of thousands over takes a while. */
 #define RUNS_FIRST 4u

@@ -3,8 +3,6 @@
  *
  * Without records nothing waits: the last one is 0, and so is what is on disk.
  */
-#include <assert.h>
-#include <string.h>
 
 #include "little_endian.h"
 #include "contribution.h"
@@ -215,7 +213,7 @@ static bool list_bytes(struct lane *lane, const struct lane_part *part, struct r
 {
     uint32_t most = part->run_count + 2 * part->row_piece_count, count = 0;
 
-    for (const struct chunk *chunk = part->chunks.first; chunk != NULL; chunk = chunk->in_part.next)
+    LIST_FOREACH(const struct chunk, chunk, &part->chunks, in_part)
         most++;
     struct span *spans = arena_take(&lane->arena, most * sizeof *spans);
     if (spans == NULL)
@@ -237,7 +235,7 @@ static bool list_contribution(
     wire_piece **pointer = arena_take(&lane->arena, sizeof *pointer);
     uint32_t most = 0;
 
-    for (const struct chunk *chunk = part->chunks.first; chunk != NULL; chunk = chunk->in_part.next)
+    LIST_FOREACH(const struct chunk, chunk, &part->chunks, in_part)
         most++;
     struct span *spans = arena_take(&lane->arena, most * sizeof *spans);
     message->collective = collective_write(part->contribution->round->collective, &lane->arena);

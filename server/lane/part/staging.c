@@ -8,9 +8,6 @@
  */
 #include "part_state.h"
 
-#include <assert.h>
-#include <string.h>
-
 bool lane_staging_add(struct lane *lane, struct lane_part *part, const struct chunk *given)
 {
     assert(given->owner != NULL);

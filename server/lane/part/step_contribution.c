@@ -7,14 +7,9 @@
  */
 #include "part_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "error.h"
-#include "step_contribution.h"
-#include "voided.h"
 
 #define WEIGHT_MIN 0x1p-60 /* by whose sum, of any number of members, float32 can divide */
 #define WEIGHT_MAX 0x1p60

@@ -10,11 +10,6 @@
  * (operation/cut_rows.c).
  */
 #include "part_state.h"
-#include "step_contribution.h"
-
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
 
 #define INDEX_BYTES sizeof(int64_t)
 

@@ -7,10 +7,6 @@
  * client has only so many pushes under way.
  */
 #include "part_state.h"
-#include "voided.h"
-
-#include <assert.h>
-#include <string.h>
 
 /* The place of the first voided sequence that is not below `sequence`. */
 static uint32_t place_of(const struct lane_session *session, uint64_t sequence)

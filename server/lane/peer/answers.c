@@ -6,11 +6,6 @@
  * done, and is answered then.
  */
 #include "peer_state.h"
-#include "voided.h"
-
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
 
 #define ANSWER_BYTES_MAX                                                                           \
     1048576u /* of one message, about: a client takes at least four times as much */
@@ -21,7 +16,7 @@ static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_
     const struct lane_session *session = stream->session;
 
     assert(stream->session != NULL);
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
         "session %s has %" PRIu64 " bytes of answers on ps %u that it has not read, beside %" PRIu64
         " of parts: together at most %" PRIu64 " are kept; read the stream, and send no "
@@ -31,7 +26,7 @@ static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_
 
 static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
 {
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "ps %u has no memory for its answers to pushes", lane->index);
 }
@@ -192,7 +187,7 @@ void lane_answer_room_wait(struct lane *lane, const struct claim *claim)
 
 void lane_answers_room_again(struct lane *lane, struct lane_session *session)
 {
-    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
         if (claim->session != session)
             continue;
         claim->way_asked = claim->wait_said = false;

@@ -3,8 +3,6 @@
  * do. */
 #include "peer_state.h"
 
-#include <assert.h>
-
 /* What clients go by. NULL: no memory. */
 static wire_limits *make_limits(struct lane *lane)
 {

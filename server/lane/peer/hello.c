@@ -3,9 +3,6 @@
  * one's streams counts. */
 #include "peer_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 
 void lane_stream_opened(struct lane *lane, const struct lane_event *event)
@@ -39,16 +36,14 @@ static bool take_over(struct lane *lane, struct lane_stream *stream, struct lane
         session->push_stream = stream;
         return true;
     }
-    if (session->has_generation && stream->generation <= session->generation) {
-        lane_stream_fail(
+    if (session->has_generation && stream->generation <= session->generation)
+        return lane_stream_fail(
             lane, stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "stream of generation %" PRIu64 ": session %s has had one of generation %" PRIu64
             " on ps %u",
             stream->generation, session->task, session->generation, lane->index);
-        return false;
-    }
     if (session->push_stream != NULL)
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, session->push_stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "stream of generation %" PRIu64 ": one of generation %" PRIu64 " has taken its place",
             session->generation, stream->generation);
@@ -60,28 +55,22 @@ static bool take_over(struct lane *lane, struct lane_stream *stream, struct lane
 
 static bool check_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello)
 {
-    if (hello->protocol_version != WIRE_PROTOCOL_VERSION) {
-        lane_stream_fail(
+    if (hello->protocol_version != WIRE_PROTOCOL_VERSION)
+        return lane_stream_fail(
             lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION,
             "protocol version %u: ps %u speaks version %u", hello->protocol_version, lane->index,
             WIRE_PROTOCOL_VERSION);
-        return false;
-    }
-    if (hello->cluster_id != 0 && lane->cluster_id != 0 && hello->cluster_id != lane->cluster_id) {
-        lane_stream_fail(
+    if (hello->cluster_id != 0 && lane->cluster_id != 0 && hello->cluster_id != lane->cluster_id)
+        return lane_stream_fail(
             lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps %u belongs to cluster %016" PRIx64 ", and this hello is meant for %016" PRIx64
             "; check the addresses of job ps",
             lane->index, lane->cluster_id, hello->cluster_id);
-        return false;
-    }
     const bool reader = stream->kind == LANE_STREAM_PULL && hello->session_id.len == 0;
-    if (hello->session_id.len != 16 && !reader) {
-        lane_stream_fail(
+    if (hello->session_id.len != 16 && !reader)
+        return lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "hello: a session id has 16 bytes, given %zu", hello->session_id.len);
-        return false;
-    }
     return true;
 }
 
@@ -132,8 +121,7 @@ bool lane_stream_hello(struct lane *lane, struct lane_stream *stream, const wire
     if (hello != NULL && stream->state == STREAM_SILENT)
         return take_hello(lane, stream, hello);
     assert(hello != NULL || stream->state == STREAM_SILENT);
-    lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
         hello != NULL ? "a second hello on one stream" : "the first message says no hello");
-    return false;
 }

@@ -5,6 +5,8 @@
 #define LANE_PEER_H
 
 #include "contribution.h"
+#include "step_contribution.h"
+#include "voided.h"
 
 #define PULLS_PER_STREAM_MAX 4096u
 #define CLOSED_VOIDED_BYTES_MAX                                                                    \
@@ -78,7 +80,8 @@ void lane_stream_attend(struct lane *lane, struct lane_stream *stream);
 /* That is to be said on it, too. */
 void lane_stream_owe(struct lane *lane, struct lane_stream *stream, enum stream_due due);
 void lane_stream_move(struct lane_stream *stream, enum lane_stream_state to);
-void lane_stream_fail(
+/* End it for that reason. Returns false. */
+bool lane_stream_fail(
     struct lane *lane, struct lane_stream *stream, enum sumac_status status,
     enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* From here on it delivers nothing, and what it was delivering is dropped. */

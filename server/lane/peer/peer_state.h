@@ -69,6 +69,8 @@ struct peers {
 
 /* stream.c: it is out, or dropped, and takes nothing of its session's grant */
 void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct answer *answer);
+/* ps 0 was told it, or its stream ends. */
+void lane_report_remove(struct lane *lane, struct lane_stream *stream, struct report *report);
 /* likewise: ps 0 was told what the session has come to, or need not be */
 void lane_come_forget(struct lane *lane, struct lane_session *session);
 

@@ -12,10 +12,6 @@
  */
 #include "peer_state.h"
 
-#include <assert.h>
-
-#include "text.h"
-
 /* A push stream and a pull stream at least. A newer push stream ends the older one and has its
  * place at once. A pull stream does not: a session may have several, and nothing says which of them
  * its client has given up. So where there are two places, a client that is back after a silent
@@ -48,7 +44,7 @@ void lane_place_enter(struct lane *lane, struct lane_stream *stream)
 
     assert(stream->place == PLACE_NONE);
     if (lane->peers->stranger_count >= strangers_max)
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, lane->peers->strangers.first, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%u streams have not said whose they are on ps %u, the most that are kept, and this is "
             "the oldest of them: say hello at once, or try again later",
@@ -61,14 +57,12 @@ static bool take_reader(struct lane *lane, struct lane_stream *stream)
     const uint32_t readers_max = lane->config.streams_max / 2;
 
     assert(stream->kind == LANE_STREAM_PULL);
-    if (lane->peers->reader_streams >= readers_max) {
-        lane_stream_fail(
+    if (lane->peers->reader_streams >= readers_max)
+        return lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%u streams of readers without a session are open on ps %u, the most that are served: "
             "try again later",
             lane->peers->reader_streams, lane->index);
-        return false;
-    }
     lane_place_leave(lane, stream);
     stream->place = PLACE_READER;
     lane->peers->reader_streams++;
@@ -92,14 +86,12 @@ static bool take_session(struct lane *lane, struct lane_stream *stream)
 
     assert(session != NULL);
     assert(!session->closed);
-    if (session->stream_count >= lane_place_share(lane)) {
-        lane_stream_fail(
+    if (session->stream_count >= lane_place_share(lane))
+        return lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "session %s has %u streams open on ps %u, the most that it may have: close some, or "
             "try again later",
             session->task, session->stream_count, lane->index);
-        return false;
-    }
     lane_place_leave(lane, stream);
     stream->place = PLACE_SESSION;
     session->stream_count++;
@@ -125,12 +117,12 @@ static void end_stranger(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->place == PLACE_STRANGER);
     if (stream->state == STREAM_SILENT)
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "no hello on this stream for %s: it is what a client says first",
             text_time_ms(LANE_HELLO_MS_MAX).text);
     else
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
             "this stream is of no session that is open on ps %u: join again", lane->index);
 }
@@ -153,7 +145,6 @@ uint64_t lane_place_due_us(const struct lane *lane)
 
 void lane_place_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct lane_stream *at = lane->peers->strangers.first; at != NULL;
-         at = at->among_strangers.next)
+    LIST_FOREACH(struct lane_stream, at, &lane->peers->strangers, among_strangers)
         at->stranger_since_us += slept_us;
 }

@@ -6,10 +6,6 @@
  */
 #include "peer_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #define ASSIGNED_MAX 512u  /* variables of one report */
 #define COME_MAX 64u       /* sessions of one report */
 #define COLLECTIVES_MAX 8u /* rounds of one report */
@@ -33,7 +29,7 @@ static struct report *make(struct lane *lane, uint64_t number)
     struct report *report = try_make(lane, number);
 
     if (report == NULL && lane->controller != NULL)
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, lane->controller, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for its reports to ps 0", lane->index);
     return report;
@@ -239,7 +235,7 @@ void lane_report_refusal(
 
     assert(error->status != SUMAC_OK);
     if (report == NULL) { /* a stream that has not taken the last refusal yet gets no other */
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, error->status, error->reason, "hello %" PRIu64 " of ps 0 again: %s",
             number, error->text);
         return;
@@ -401,16 +397,14 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
 {
     size_t count = 0;
 
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         count += session->heard;
     if (count == 0)
         return false;
     message->renewed = arena_take(&lane->arena, count * sizeof *message->renewed);
     if (message->renewed == NULL)
         return false;
-    for (struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(struct lane_session, session, &lane->sessions, in_lane) {
         if (!session->heard)
             continue;
         session->heard = false;
@@ -428,13 +422,11 @@ static bool add_claims(
 {
     size_t count = 0;
 
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next)
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane)
         count += is_one(lane, claim);
     if (count == 0 || (*ids = arena_take(&lane->arena, count * sizeof **ids)) == NULL)
         return false;
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
+    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
         if (is_one(lane, claim))
             (*ids)[(*id_count)++] =
                 (wire_bytes){.len = sizeof claim->session->id, .data = claim->session->id};
@@ -489,16 +481,6 @@ static void send_alive(struct lane *lane, struct lane_stream *stream)
     send(lane, stream, message);
 }
 
-static void remove_report(struct lane *lane, struct lane_stream *stream, struct report *report)
-{
-    if (lane->peers->come_report == report)
-        lane->peers->come_report = NULL;
-    if (lane->peers->collectives_report == report)
-        lane->peers->collectives_report = NULL;
-    LIST_REMOVE(&stream->reports, report, in_stream);
-    pool_give(&lane->peers->reports, report);
-}
-
 void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
 {
     struct report *report = stream->reports.first;
@@ -522,7 +504,7 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
         ((report->is_again && message->n_assigned == 0) ||
          (report->is_collectives && message->n_collectives == 0)); /* they have ended meanwhile */
     if (!goes_on)
-        remove_report(lane, stream, report);
+        lane_report_remove(lane, stream, report);
     if (says_nothing) {
         lane_reports_flush(lane, stream);
         return;

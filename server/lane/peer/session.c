@@ -2,13 +2,6 @@
 /* session.c -- what a ps knows of one session: who it is of, and its parts by sequence. */
 #include "peer_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
-#include "text.h"
-#include "voided.h"
-
 bool lane_peer_init(struct lane *lane)
 {
     struct peers *peers = memory_take(lane->memory, sizeof *peers);
@@ -92,8 +85,7 @@ static void leave_slowest(struct lane *lane)
     if (--peers->slowest_count > 0)
         return;
     peers->slowest_clock = UINT64_MAX;
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next)
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
         count_clock(lane, session);
     lane->work += peers->sessions.used / PIECES_PER_WORK;
     lane->turns_taken = true;
@@ -145,8 +137,7 @@ static void free_session(struct lane *lane, struct lane_session *session)
     assert(session->part_count == 0);
     lane_voided_drop(lane, session);
     lane_come_forget(lane, session);
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->session != session)
             continue;
         lane_answers_drop(lane, stream);
@@ -207,8 +198,7 @@ static void forget_beyond_bounds(struct lane *lane)
 static void estrange_streams(struct lane *lane, const struct lane_session *session)
 {
     assert(session->closed);
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->session == session && stream->state != STREAM_ENDED)
             lane_place_estrange(lane, stream);
     }

@@ -4,13 +4,7 @@
  * and this one needs none of them. */
 #include "peer_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdarg.h>
-
 #include "error.h"
-#include "text.h"
-#include "voided.h"
 
 #define BREAKS_LOGGED 4u /* of one session; then only each that is a power of two */
 #define TO(state) (1u << (state))
@@ -105,17 +99,14 @@ void lane_come_forget(struct lane *lane, struct lane_session *session)
     session->says_come = false;
 }
 
-static void drop_reports(struct lane *lane, struct lane_stream *stream)
+void lane_report_remove(struct lane *lane, struct lane_stream *stream, struct report *report)
 {
-    while (stream->reports.first != NULL) {
-        struct report *report = stream->reports.first;
-        LIST_REMOVE(&stream->reports, report, in_stream);
-        if (lane->peers->come_report == report)
-            lane->peers->come_report = NULL;
-        if (lane->peers->collectives_report == report)
-            lane->peers->collectives_report = NULL;
-        pool_give(&lane->peers->reports, report);
-    }
+    if (lane->peers->come_report == report)
+        lane->peers->come_report = NULL;
+    if (lane->peers->collectives_report == report)
+        lane->peers->collectives_report = NULL;
+    LIST_REMOVE(&stream->reports, report, in_stream);
+    pool_give(&lane->peers->reports, report);
 }
 
 static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
@@ -170,7 +161,8 @@ void lane_stream_end(struct lane *lane, struct lane_stream *stream)
     if (stream->pulls.first != NULL) /* they are dropped when it is looked after */
         lane_stream_attend(lane, stream);
     lane_answers_drop(lane, stream);
-    drop_reports(lane, stream);
+    while (stream->reports.first != NULL)
+        lane_report_remove(lane, stream, stream->reports.first);
     assert(stream->place == PLACE_NONE);
     assert(stream->answer_count == 0);
     assert(stream->session == NULL || stream->session->push_stream != stream);
@@ -210,14 +202,14 @@ void lane_stream_closed(struct lane *lane, struct lane_stream *stream)
     pool_give(&lane->peers->streams, stream);
 }
 
-void lane_stream_fail(
+bool lane_stream_fail(
     struct lane *lane, struct lane_stream *stream, enum sumac_status status,
     enum sumac_reason reason, const char *format, ...)
 {
     assert(status != SUMAC_OK);
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     if (stream->state == STREAM_ENDED)
-        return;
+        return false;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
     va_list arguments;
     effect->stream = stream->id;
@@ -227,4 +219,5 @@ void lane_stream_fail(
     (void)text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
     va_end(arguments);
     lane_stream_end(lane, stream);
+    return false;
 }

@@ -10,13 +10,7 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
-#include "dtype.h"
 #include "error.h"
-#include "text.h"
 
 size_t lane_collective_pull_bytes(const wire_collective_round *asked)
 {

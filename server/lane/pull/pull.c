@@ -5,12 +5,7 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
-#include "text.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define PIECES_READ_AT_ONCE                                                                        \
@@ -493,7 +488,7 @@ static bool read_request(
 
 static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t request)
 {
-    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
+    LIST_FOREACH(struct lane_pull, pull, &stream->pulls, in_stream) {
         if (pull->request == request) {
             destroy(lane, stream, pull);
             lane_stream_attend(lane, stream); /* answers may have waited for it */
@@ -504,7 +499,7 @@ static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t reque
 
 static void refuse_last(struct lane *lane, struct lane_stream *stream, uint64_t request)
 {
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "ps %u has no room for pull %" PRIu64
         " beside %u others of its stream, of at most %u, and %" PRIu64
@@ -571,8 +566,7 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event)
 
 bool lane_pull_waits(const struct lane *lane, const struct lane_session *session)
 {
-    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(const struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->kind == LANE_STREAM_PULL && stream->session == session &&
             stream->pulls.first != NULL)
             return true;
@@ -584,16 +578,14 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
 {
     assert(session->closing);
     char cause[CLOSE_CAUSE_TEXT_BYTES];
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->session != session)
             continue;
         if (stream->kind == LANE_STREAM_PUSH) { /* that the session is closed is said there */
             lane_pull_drop_all(lane, stream);
             continue;
         }
-        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-            next = pull->in_stream.next;
+        LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
             if ((pull->after_sequence <= session->mark && pull->collective == NULL) ||
                 pull->fixed || pull->error.status != SUMAC_OK)
                 continue;
@@ -631,7 +623,7 @@ void lane_pull_disown(struct lane *lane, struct lane_session *session)
          stream = stream->in_lane.next) {
         if (stream->session != session || stream->pulls.first == NULL)
             continue;
-        lane_stream_fail(
+        (void)lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "session %s is closed on ps %u, and its pulls with those of readers without a session "
             "take %" PRIu64 " bytes, of at most %" PRIu64 ": pull again later, or join",
@@ -658,10 +650,8 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
     if (!definition_is_assigned(&variable->definition) || variable->assigned)
         return;
     assert(!variable->deleted);
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
-        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-            next = pull->in_stream.next;
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
+        LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
             if (!waits_for_creator(pull, variable))
                 continue;
             (void)fail(
@@ -679,10 +669,8 @@ void lane_pull_end_lost(struct lane *lane)
 {
     if (!lane_step_is_lost(lane, UINT64_MAX))
         return;
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
-        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-            next = pull->in_stream.next;
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
+        LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
             if (pull->at_step != 0 && !pull->fixed && pull->error.status == SUMAC_OK &&
                 lane_step_check_readable(lane, pull->request, pull->at_step, &pull->error) !=
                     SUMAC_OK)

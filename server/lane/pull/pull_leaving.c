@@ -7,8 +7,6 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-
 #define PIECES_AT_ONCE 1024u
 
 /* Let go of the last of its pieces. False: some are left. */

@@ -17,9 +17,6 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 
 static struct pull_bounds share_out(const struct lane_config *config)

@@ -3,8 +3,6 @@
 #ifndef LANE_PULL_STATE_H
 #define LANE_PULL_STATE_H
 
-#include <assert.h>
-
 #include "pull.h"
 
 #define PIECES_PER_ANSWER_MAX 2048u

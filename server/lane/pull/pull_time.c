@@ -4,11 +4,7 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
-#include "text.h"
 
 #define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
 /* What is said of a contribution waits so long for its round, so that both go out together. No
@@ -45,8 +41,7 @@ void lane_pull_said(struct lane *lane, struct lane_stream *stream)
 
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->said_us != 0)
             stream->said_us += slept_us;
     }
@@ -65,7 +60,7 @@ static void give_up_unread(struct lane *lane, struct lane_stream *stream)
         return;
     }
     lane->work += WORK_OF_AN_ERROR;
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
         "the stream's reader has taken nothing for %s, and ps %u keeps values for it at most "
         "%s: pull again, and read on without a stop",
@@ -83,8 +78,7 @@ static bool look_at(struct lane *lane, struct lane_stream *stream)
         lane_pull_hold_answers(lane, stream);
     else if (stream->patient_count > 0)
         lane_stream_attend(lane, stream);
-    for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-        next = pull->in_stream.next;
+    LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
         lane->work++;
         if (lane_pull_is_ready(lane, stream, pull))
             continue;

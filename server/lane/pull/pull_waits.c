@@ -7,12 +7,7 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
-#include "text.h"
 
 #define SLOW_NAMED_MAX 3u /* members that a wait is for */
 
@@ -179,8 +174,7 @@ describe_slow(struct lane *lane, const struct lane_pull *pull, char *text, size_
     uint32_t named = 0, others = 0;
     size_t used = text_print(text, text_bytes, "step %" PRIu64 " of", pull->clock_awaited);
 
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
+    LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane) {
         lane->work++;
         if (!lane_session_is_behind(lane, session, pull->clock_awaited))
             continue;
@@ -339,7 +333,7 @@ add_wait(struct lane *lane, struct waits *waits, struct lane_stream *stream, str
 static void
 collect(struct lane *lane, struct lane_stream *stream, struct waits *waits, wire_stats_reply *reply)
 {
-    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
+    LIST_FOREACH(struct lane_pull, pull, &stream->pulls, in_stream) {
         lane->work++;
         if (!lane_pull_is_ready(lane, stream, pull) &&
             lane->now_us >= pull->started_us + WAIT_SAID_US_MIN &&
@@ -366,8 +360,7 @@ void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply)
 {
     struct waits waits = {.count = 0};
 
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (lane_has_time(lane))
             collect(lane, stream, &waits, reply);
         else

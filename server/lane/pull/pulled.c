@@ -17,10 +17,6 @@
  */
 #include "pull_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "error.h"
 
 /* A message as it is put together. */
@@ -505,7 +501,7 @@ static bool begin(
 
 static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
 {
-    lane_stream_fail(
+    (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "ps %u has no memory for a pull's answer", lane->index);
     lane_pull_drop_all(lane, stream);

@@ -14,6 +14,10 @@
 #ifndef LANE_STEP_H
 #define LANE_STEP_H
 
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
 #include "close_cause.h"
 #include "counts.h"
 #include "lane.h"
@@ -22,6 +26,7 @@
 #include "refused_joins.h"
 #include "rounds.h"
 #include "store.h"
+#include "text.h"
 
 struct answer;
 struct claim;

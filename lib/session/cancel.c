@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cancel.c -- a push that its caller gives up. It keeps its number, and its bytes are sent no more.
+ *
+ * A committed push counts. The ps decides about a part that carried its own commit. The session
+ * voids any other push, as if a ps had refused it.
+ */
+#include "state.h"
+#include "transfers.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "error.h"
+
+/* Only its header goes out from now on, and it takes no room. */
+static void cancel_part(struct session *session, struct part *part)
+{
+    struct link *link = part->link;
+    const bool is_under_way = part->counted && part != link->cursor;
+
+    assert(!part->done);
+    if (part->large)
+        room_remove(part);
+    else if (part->counted)
+        link->counted_bytes -= part->room_bytes;
+    part->large = false;
+    part->room_bytes = 0;
+    part->cancelled = true;
+    if (link->sending == part)
+        link->sending = NULL;
+    link->sending_ask = link->sending_ask && link->sending != NULL;
+    const struct part *unsent = link->cursor;
+    if (is_under_way && (unsent == NULL || part->push->sequence < unsent->push->sequence)) {
+        part->cancel_due = true;
+        link->cancelled_due++;
+    }
+    link_touch(session, link);
+}
+
+static bool is_eager(const struct push *push)
+{
+    return push->part_count == 1 && push->parts[0].eager;
+}
+
+static void say_cancelled(struct session *session, struct push *push)
+{
+    push_void(session, push);
+    if (push->error != NULL)
+        return;
+    push->refused_status = SUMAC_CANCELLED;
+    push->refused_reason = SUMAC_REASON_CANCELLED;
+    push->error = pool_take(&session->errors);
+    if (push->error != NULL)
+        (void)fail(
+            push->error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
+            "push %" PRIu64 " was cancelled, and is applied nowhere", push->sequence);
+}
+
+/* One without a sequence is over at once. It keeps its place for the step that it finishes. */
+static void cancel_waiting(struct session *session, struct push *push)
+{
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
+
+    assert(push->sequence == 0);
+    effect->token = push->token;
+    (void)fail(
+        &effect->error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
+        "the push was cancelled before it was sent, and is applied nowhere");
+    push->token = 0;
+    push->cancelled = true;
+}
+
+void push_cancel(struct session *session, uint64_t token)
+{
+    assert(token != 0);
+    for (struct push *push = session->waiting.first; push != NULL; push = push->among_waiting.next)
+        if (push->token == token) {
+            cancel_waiting(session, push);
+            return;
+        }
+    for (uint64_t n = session->commit_through + 1; n <= session->last_sequence; n++) {
+        struct push *push = place_of(session, n)->push;
+        if (push == NULL || push->token != token || push->cancelled)
+            continue;
+        push->cancelled = true;
+        if (!is_eager(push))
+            say_cancelled(session, push);
+        for (uint32_t i = 0; i < push->part_count; i++)
+            if (!push->parts[i].done)
+                cancel_part(session, &push->parts[i]);
+        return;
+    }
+}
