@@ -389,8 +389,8 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 0)
         for word in ("run", "ps", "ls", "get", "stats", "Exit codes"):
             self.assertIn(word, output)
-        with open(os.path.join(os.environ["SUMAC_SOURCE"], "README.md"), encoding="utf-8") as readme:
-            codes = re.findall(r"\d+", " ".join(re.findall(r"(?m)^\| ([\d, ]+)[^|]*\| ", readme.read())))
+        with open(os.path.join(os.environ["SUMAC_SOURCE"], "docs", "reference", "exit_codes.md"), encoding="utf-8") as page:
+            codes = re.findall(r"\d+", " ".join(re.findall(r"(?m)^\| ([\d, ]+)[^|]*\| ", page.read())))
         self.assertIn("226", codes)
         self.assertEqual(set(codes) - set(re.findall(r"\d+", output.split("Exit codes:")[1])), set())
         self.assertEqual([line for line in output.split("\n") if len(line) > 80], [])

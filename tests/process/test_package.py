@@ -152,13 +152,13 @@ class Package(unittest.TestCase):
         headers = done("readelf", "--dynamic", os.path.join(self.libraries, "libsumac.so"))
         self.assertIn(f"soname: [libsumac.so.{interface}]", headers)
 
-    def test_a_program_finds_the_library_of_another_prefix_as_the_readme_says(self):
+    def test_a_program_finds_the_library_of_another_prefix_as_the_guide_says(self):
         rpath = f"-Wl,-rpath,{self.flags('--variable=libdir')[0]}"
         program = self.compile("rpath_first", *self.flags("--cflags", "--libs"), rpath)
         without = {name: value for name, value in self.outside.items() if name != "LD_LIBRARY_PATH"}
         self.assertIn(f"{self.prefix}/", done("ldd", program, env=without))
-        with open(os.path.join(os.environ["SUMAC_SOURCE"], "README.md"), encoding="utf-8") as readme:
-            self.assertIn("-Wl,-rpath,$(pkg-config --variable=libdir sumac)", readme.read())
+        with open(os.path.join(os.environ["SUMAC_SOURCE"], "docs", "guides", "install.md"), encoding="utf-8") as page:
+            self.assertIn("-Wl,-rpath,$(pkg-config --variable=libdir sumac)", page.read())
 
     def test_pkg_config_links_the_static_library(self):
         libraries = [flag.replace("-lsumac", "-l:libsumac.a") for flag in self.flags("--static", "--libs")]

@@ -217,7 +217,7 @@ class Slurm(unittest.TestCase):
         clone = os.path.join(self.folder.name, "clone")
         os.mkdir(clone)
         clone_into(clone)
-        (line,) = block("sumac.sbatch")
+        (line,) = block("PS=2 sbatch", "deploy/README.md")
         script = f"cd {clone}\n{block('export PATH=')[0]}\n{line}"
         environment = {**self.environment, "SBATCH_WAIT": "1"}         # --wait
         jobs = [self.host.start("bash", "-c", script, environment=environment) for _ in range(2)]
