@@ -129,6 +129,40 @@ class Commands(unittest.TestCase):
                 self.assertEqual(ask(f"pull {name}", "pulled .*"), f"pulled {name} 3 3 same")
 
 
+class Tutorial(unittest.TestCase):
+    def test_every_command_runs_as_it_is_written(self):
+        quickstart, *pages = blocks("docs/tutorial.md")
+        self.assertEqual(quickstart, "./deploy/quickstart\n")      # .ci/run runs it
+        with tempfile.TemporaryDirectory() as root:
+            clone_into(root)
+            (program,) = blocks("docs/tutorial.md", language="c")
+            with open(os.path.join(root, "curve.c"), "w", encoding="utf-8") as file:
+                file.write(program)
+
+            def start(script):
+                process = Process(["bash", "-c", f"cd {root}\nset -eo pipefail\n{script}"],
+                                  {"XDG_RUNTIME_DIR": root, "TF_CONFIG": ""}, subprocess.DEVNULL)
+                self.addCleanup(process.kill)
+                return process
+
+            exports = next(line for line in pages[0].splitlines() if line.startswith("export "))
+            lasting = None
+            for page in pages:
+                if "Ctrl-C" in page:
+                    lasting = start(f"{exports}\nexec {page}")
+                    until = time.monotonic() + PATIENCE_S
+                    while start(f"{exports}\nsumac get model").wait() != 0:    # no worker has made it yet
+                        self.assertLess(time.monotonic(), until, lasting.text())
+                    continue
+                process = start(f"{exports}\n{page}")
+                self.assertEqual(process.wait(), 0, f"{page}\n{process.text()}")
+                if "./curve" in page:
+                    process.wait_for(r"y = 3\.00 x² \+ -2\.00 x \+ 1\.00")
+            lasting.signal(signal.SIGINT)
+            lasting.wait()
+            lasting.wait_for("ps 0: run ends with code")
+
+
 class Hosts(unittest.TestCase):
     """Two ps and three workers on three hosts with names of their own."""
 
