@@ -64,7 +64,7 @@
     X(LESS_EQUAL, less_equal, COMPARE, a <= b)                                                     \
     X(EQUAL, equal, COMPARE, a == b)                                                               \
     X(NOT_EQUAL, not_equal, COMPARE, a != b)                                                       \
-    X(WHERE, where, CHOICE, a ? b : c)
+    X(WHERE, where, CHOICE, a != 0 ? b : c)
 /* A plan has these, too. Fused operations round twice, as those that they are made of. */
 #define EXPRESSION_FUSED_LIST(X)                                                                   \
     X(MULTIPLY_ADD, multiply_add, PRODUCT, a *b + c)                                               \
