@@ -12,25 +12,24 @@
 
 #include "error.h"
 
-/* Only its header goes out from now on, and it takes no room. */
+/* Only its header goes out from now on. The ps frees its bytes when that is there, so they count
+ * against the grant until the ps answers. */
 static void cancel_part(struct session *session, struct part *part)
 {
     struct link *link = part->link;
-    const bool is_under_way = part->counted && part != link->cursor;
+    const struct part *unsent = link->cursor;
 
     assert(!part->done);
-    if (part->large)
+    if (part->large) {
         room_remove(part);
-    else if (part->counted)
-        link->counted_bytes -= part->room_bytes;
-    part->large = false;
-    part->room_bytes = 0;
+        part->large = part->sent = false;
+        part->room_bytes = 0;
+        part->resend = 0;
+    }
     part->cancelled = true;
-    if (link->sending == part)
-        link->sending = NULL;
-    link->sending_ask = link->sending_ask && link->sending != NULL;
-    const struct part *unsent = link->cursor;
-    if (is_under_way && (unsent == NULL || part->push->sequence < unsent->push->sequence)) {
+    if (link->sending == part) {
+        link->sending_ask = true; /* its header comes next, and ends what is on this stream of it */
+    } else if (part->counted && (unsent == NULL || part->push->sequence < unsent->push->sequence)) {
         part->cancel_due = true;
         link->cancelled_due++;
     }
@@ -83,7 +82,7 @@ void push_cancel(struct session *session, uint64_t token)
         if (push == NULL || push->token != token || push->cancelled)
             continue;
         push->cancelled = true;
-        if (!is_eager(push))
+        if (!is_eager(push) && holds(session, RULE_cancelled_is_voided))
             say_cancelled(session, push);
         for (uint32_t i = 0; i < push->part_count; i++)
             if (!push->parts[i].done)

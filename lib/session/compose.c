@@ -274,20 +274,6 @@ static bool add_cancelled(struct session *session, struct draft *draft, struct p
     return true;
 }
 
-/* Those that the ps may have. */
-static void add_cancels(struct session *session, struct draft *draft, struct link *link)
-{
-    for (struct part *part = link->parts.first; part != NULL && link->cancelled_due > 0;
-         part = part->in_link.next) {
-        if (!part->cancel_due)
-            continue;
-        if (draft->part_count == PARTS_PER_MESSAGE_MAX || !add_cancelled(session, draft, part))
-            return;
-        part->cancel_due = false;
-        link->cancelled_due--;
-    }
-}
-
 /* The header of a part that asks for room, or is cancelled. False: no memory. */
 static bool add_ask(struct session *session, struct draft *draft, struct link *link)
 {
@@ -376,15 +362,33 @@ static bool has_room(const struct link *link, const struct part *part)
            link->counted_bytes + part->room_bytes <= link->grant_bytes;
 }
 
-/* The part that goes out next: the first unsent one, if the grant has room for it. */
+static struct part *take_cancelled(struct link *link)
+{
+    struct part *part = link->cancelled_due == 0 ? NULL : link->parts.first;
+
+    while (part != NULL && !part->cancel_due)
+        part = part->in_link.next;
+    if (part == NULL)
+        return NULL;
+    part->cancel_due = false;
+    link->cancelled_due--;
+    return part;
+}
+
+/* The part that goes out next: a cancelled one that the ps may have, or the first unsent one, if
+ * the grant has room for it. */
 static bool start_next(struct link *link)
 {
     assert(link->sending == NULL);
+    link->sending_piece = 0;
+    link->sending_offset = 0;
+    link->sending = take_cancelled(link);
+    link->sending_ask = link->sending != NULL;
+    if (link->sending_ask)
+        return true;
     link->sending = room_next_wanted(link);
     if (link->sending != NULL) {
         room_answered(link->sending);
-        link->sending_piece = 0;
-        link->sending_offset = 0;
         return true;
     }
     struct part *part = link->cursor;
@@ -399,8 +403,6 @@ static bool start_next(struct link *link)
     assert(!part->done);
     link->sending = part;
     link->sending_ask = part->large || part->cancelled;
-    link->sending_piece = 0;
-    link->sending_offset = 0;
     return true;
 }
 
@@ -413,9 +415,7 @@ static void add_parts(struct session *session, struct draft *draft, struct link 
         wire->last = true;
         link->cut_sequence = 0;
     }
-    if (link->cancelled_due > 0)
-        add_cancels(session, draft, link);
-    if (link->sending == NULL && gathers(link))
+    if (link->sending == NULL && link->cancelled_due == 0 && gathers(link))
         return;
     while (draft->part_count < PARTS_PER_MESSAGE_MAX &&
            draft->function_count < FUNCTIONS_PER_MESSAGE_MAX &&

@@ -35,6 +35,7 @@
     X(clock_with_the_commit)        /* the clock is said before its pushes are committed */        \
     X(joiner_starts_at_the_slowest) /* who joins has clock 0 */                                    \
     X(at_step_is_exact)             /* a ps that is past a step answers a pull at it, too */       \
+    X(cancelled_is_voided)          /* a cancelled push is committed like any other */             \
     X(generation)                   /* what an older stream still delivers is taken */             \
     X(acked_through)                /* refusals are forgotten before their answer was heard */     \
     X(join_nonce)                   /* a retried join opens another session */                     \

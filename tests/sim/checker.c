@@ -280,6 +280,8 @@ enum fate checker_fate(const struct sumac_error *error)
         return FATE_OK;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
         return says_what_came(error) ? FATE_CLOSED : FATE_UNKNOWN;
+    if (error->reason == SUMAC_REASON_CANCELLED)
+        return FATE_REFUSED;
     if (error->status == SUMAC_UNAVAILABLE || error->reason >= SUMAC_REASON_PS_MISSING)
         return FATE_UNKNOWN;
     return FATE_REFUSED;
@@ -312,6 +314,10 @@ void checker_pushed(
     made_if(world, MADE_push_no_memory, for_memory);
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE && for_memory)
         push->defect = DEFECT_NO_MEMORY;
+    if (push->fate == FATE_REFUSED && push->cancelled &&
+        effect->error.reason == SUMAC_REASON_CANCELLED)
+        push->defect = DEFECT_CANCELLED;
+    made_if(world, MADE_push_cancelled, push->defect == DEFECT_CANCELLED);
     if (push->fate == FATE_REFUSED &&
         checker_is_for_room(world, (Sumac__V1__Reason)effect->error.reason))
         push->defect = DEFECT_NO_MEMORY;
@@ -353,7 +359,7 @@ bool checker_may_be_void(const struct world *world, const struct sim_push *push)
     if (push->fate ==
         FATE_OK) /* that it is committed its session's end says; a loss fails it yet */
         return push->step != 0 && push->by_settle && !checker_may_take_steps(world);
-    return world_was_short(world) || of_step;
+    return world_was_short(world) || of_step || push->cancelled;
 }
 
 /* ---- pulls */

@@ -76,6 +76,7 @@ enum defect {
     DEFECT_NO_MEMORY,           /* not the client's: a ps had no room for its part */
     DEFECT_OF_STEP,             /* nor: its contribution is unlike one that was held for its step */
     DEFECT_LATE,                /* nor: its step was taken without it */
+    DEFECT_CANCELLED,           /* its client has cancelled it, in time */
 };
 
 enum fate { FATE_UNDER_WAY, FATE_OK, FATE_REFUSED, FATE_CLOSED, FATE_UNKNOWN };
@@ -132,7 +133,8 @@ struct sim_push {
      * gradient or behind it, and whether that goes by a schedule. */
     uint8_t rate;
     bool rate_first, rate_decays;
-    bool in_runs; /* its column of the ledger in several pieces */
+    bool in_runs;   /* its column of the ledger in several pieces */
+    bool cancelled; /* its client has tried to cancel it */
     bool has_checksum;
     enum defect defect;
     uint32_t bad_ps;

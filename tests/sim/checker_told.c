@@ -171,6 +171,8 @@ static enum sumac_reason reason_of(const struct world *world, const struct sim_p
         return SUMAC_REASON_STEP_DIFFERS;
     case DEFECT_LATE:
         return SUMAC_REASON_STEP_LATE;
+    case DEFECT_CANCELLED:
+        return SUMAC_REASON_CANCELLED;
     case DEFECT_NONE:
     case DEFECT_NO_MEMORY:
     case DEFECT_ELSEWHERE: /* of a contribution to a collective */
@@ -191,6 +193,7 @@ void checker_refused(
         error->reason == SUMAC_REASON_STEP_DIFFERS && checker_may_differ(world, push);
     if (error->reason != reason_of(world, push) && !of_step)
         checker_violation(world, "a push is refused for another reason than it has given");
-    if (!of_step && push->defect != DEFECT_LATE && strstr(error->text, name) == NULL)
+    if (!of_step && push->defect != DEFECT_LATE && push->defect != DEFECT_CANCELLED &&
+        strstr(error->text, name) == NULL)
         checker_violation(world, "a refusal does not name the ps");
 }

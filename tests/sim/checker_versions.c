@@ -130,6 +130,8 @@ void checker_versions_pushed(struct world *world, const struct sim_push *push)
         uint64_t *told = row == ROWS ? NULL : &world->checker->versions_told[ps][row];
         if (told == NULL)
             continue;
+        if (push->cancelled && push->versions[i] == 0) /* it was applied before its ps heard */
+            continue;
         if (push->versions[i] <= push->versions_told[ps][row])
             checker_violation(world, "a push is answered with a version from before it");
         if (push->versions[i] > updates_of(world, ps, row, UINT64_MAX))

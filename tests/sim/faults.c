@@ -76,6 +76,13 @@ const struct plan plans[] = {
      FAULT_ROOM | FAULT_STEPS | FAULT_QUORUM | FAULT_DROP | FAULT_SUSPECT | FAULT_JOIN |
          FAULT_SLEEP},
     {"room5", 1, FAULT_ROOM | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
+    {"cancel", 2, FAULT_CANCEL | FAULT_DROP | FAULT_REFUSE | FAULT_STALL | FAULT_PULLS},
+    {"cancel2", 2,
+     FAULT_CANCEL | FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_STALL | FAULT_QUIT},
+    {"cancel3", 2,
+     FAULT_CANCEL | FAULT_ROOM | FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_STALL},
+    {"cancel4", 1, FAULT_CANCEL | FAULT_STEPS | FAULT_ROWS | FAULT_DROP | FAULT_REFUSE},
+    {"cancel5", 1, FAULT_CANCEL | FAULT_ROOM | FAULT_DROP | FAULT_CRASH | FAULT_SHORTAGE},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -328,6 +335,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_RATES:
     case FAULT_COLLECTIVES:
     case FAULT_ROOM:
+    case FAULT_CANCEL:
         break;
     }
 }

@@ -69,6 +69,7 @@
     X(step_late, "that came late")                                                                 \
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
+    X(push_cancelled, "pushes cancelled")                                                          \
     X(pull_timed_out, "timed out")                                                                 \
     X(old_row, "steps with old rows that are kept")                                                \
     X(lent, "spans lent")                                                                          \

@@ -27,6 +27,31 @@ struct session_piece *program_put_piece(
     return &push->pieces[push->piece_count - 1];
 }
 
+/* Some are committed by then, and count. */
+static void cancel(struct world *world, const struct event *event)
+{
+    struct client *client = event->data;
+    struct sim_push *push = checker_find_push(world, event->number);
+    struct session_event given_up = {.kind = SESSION_EVENT_CANCEL_PUSH, .token = push->token};
+
+    if (push->fate != FATE_UNDER_WAY || push->session != client->life)
+        return;
+    push->cancelled = true;
+    trace_say(
+        world, "%s cancels push %u", world->processes[process_of_client(client->index)].name,
+        push->number);
+    client_step(world, client, &given_up);
+    if (push->fate != FATE_REFUSED || push->sequence == 0)
+        return;
+    /* At once: it would have had a number, which the next one of its session gets. */
+    for (uint32_t i = push->number + 1; i < world->checker->push_count; i++)
+        if (world->checker->pushes[i]->session == push->session &&
+            world->checker->pushes[i]->sequence != 0)
+            world->checker->pushes[i]->sequence--;
+    push->sequence = 0;
+    client->life->sequence--;
+}
+
 void program_submit(
     struct world *world, struct client *client, struct sim_push *push,
     wire_function *const *functions, uint32_t function_count)
@@ -55,6 +80,11 @@ void program_submit(
             client->life->last_step = push->step_before;
         push->sequence = 0;
     }
+    if (world_has(world, FAULT_CANCEL) && !push->seed && push->step == 0 &&
+        push->fate == FATE_UNDER_WAY && world_chance(world, 40))
+        world_after(
+            world, world_below(world, 3 * world->delay_us_max), process_of_client(client->index),
+            cancel, push->token, client);
 }
 
 /* The creator's value, to every shard. */

@@ -63,6 +63,7 @@ enum fault {
     FAULT_RATES = 262144,       /* some pushes set hyperparameters */
     FAULT_COLLECTIVES = 524288, /* members take part in rounds of collectives */
     FAULT_ROOM = 1048576,       /* floors are small: most parts share a pool */
+    FAULT_CANCEL = 2097152,     /* clients cancel pushes */
 };
 
 struct plan {
