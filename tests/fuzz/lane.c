@@ -272,6 +272,7 @@ static void make_part(
         part->allow_non_finite = below(input, 2) == 1;
         part->synchronous = sometimes(input);
         part->step = part->synchronous ? below(input, 4) : 0;
+        part->cancelled = below(input, 3) == 2;
         make_functions(message, input);
     }
     const uint64_t sent = message->payload_bytes;

@@ -657,6 +657,16 @@ static void caller(struct world *world, struct input *input)
     case 5:
         call_a_list(world, input);
         return;
+    case 6:
+        event.kind = SESSION_EVENT_CANCEL_PUSH;
+        event.token = 1 + below(input, 4) % (world->tokens + 1);
+        break;
+    case 7: /* the youngest */
+        if (world->tokens == 0)
+            return;
+        event.kind = SESSION_EVENT_CANCEL_PUSH;
+        event.token = world->tokens;
+        break;
     default:
         event.kind = SESSION_EVENT_TICK;
         break;
