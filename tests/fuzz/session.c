@@ -639,11 +639,17 @@ static void ask(struct world *world, struct input *input, bool pull)
 
 static void caller(struct world *world, struct input *input)
 {
-    struct session_event event = {.kind = SESSION_EVENT_CANCEL_PULL};
+    const uint32_t pick = below(input, 16);
+    struct session_event event = {
+        .kind = pick < 2 ? SESSION_EVENT_CANCEL_PULL : SESSION_EVENT_CANCEL_PUSH};
 
-    switch (below(input, 16)) {
+    switch (pick) {
     case 0:
-        event.token = world->tokens - below(input, 4) % (world->tokens + 1);
+    case 6:
+    case 7:
+        if (world->tokens == 0)
+            return;
+        event.token = world->tokens - below(input, 4) % world->tokens;
         break;
     case 1:
         event.kind = SESSION_EVENT_LEAVE;
@@ -657,16 +663,6 @@ static void caller(struct world *world, struct input *input)
     case 5:
         call_a_list(world, input);
         return;
-    case 6:
-        event.kind = SESSION_EVENT_CANCEL_PUSH;
-        event.token = 1 + below(input, 4) % (world->tokens + 1);
-        break;
-    case 7: /* the youngest */
-        if (world->tokens == 0)
-            return;
-        event.kind = SESSION_EVENT_CANCEL_PUSH;
-        event.token = world->tokens;
-        break;
     default:
         event.kind = SESSION_EVENT_TICK;
         break;
@@ -681,23 +677,15 @@ static void turn_a_knob(struct world *world, struct input *input)
     const uint32_t pick = below(input, 8);
     struct peer *peer = &world->peers[pick == 4];
 
-    switch (pick) {
-    case 0:
-    case 1:
+    if (pick < 2) {
         world->takes_left = pick == 0 ? next(input) : UINT64_MAX;
-        break;
-    case 2:
-    case 3:
-    case 4:
+    } else if (pick < 5) {
         peer->held = !peer->held;
         world_step(world, &tick_event);
-        break;
-    case 5:
+    } else if (pick == 5) {
         world->scarce = !world->scarce;
-        break;
-    default:
+    } else {
         tick(world, one_of(input, times_us, 6));
-        break;
     }
 }
 
