@@ -22,9 +22,8 @@ struct header {
 
 static enum sumac_status fail_no_array(const char *name, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "%s is no .npy file: write one with numpy.save, or sumac get -o", name);
+    return fail_argument(
+        error, "%s is no .npy file: write one with numpy.save, or sumac get -o", name);
 }
 
 /* ---- the header */
@@ -106,19 +105,18 @@ static enum sumac_status check(
     char expected[128], given[128];
 
     if (strcmp(header->descriptor, npy_descriptor(dtype)) != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s has elements of type %s; expected %s, which is %s", name, header->descriptor,
             npy_descriptor(dtype), sumac_dtype_name(dtype));
     if (!sumac_shape_equal(&header->shape, shape))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE, "%s has shape %s; expected %s",
-            name, sumac_shape_print(&header->shape, given, sizeof given),
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE, "%s has shape %s; expected %s", name,
+            sumac_shape_print(&header->shape, given, sizeof given),
             sumac_shape_print(shape, expected, sizeof expected));
     if (header->by_columns && shape->rank > 1)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s is in Fortran's order: save numpy.ascontiguousarray of it", name);
+        return fail_argument(
+            error, "%s is in Fortran's order: save numpy.ascontiguousarray of it", name);
     return SUMAC_OK;
 }
 
@@ -150,8 +148,8 @@ enum sumac_status array_input_read(
         return SUMAC_OK;
     sumac_buffer_unref(buffer);
     tensor->buffer = NULL;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "%s does not end where its %" PRIu64
         " bytes of values do: it is cut, or has more behind them",
         name, bytes);

@@ -34,17 +34,13 @@ from_option(const char *option, struct roster *roster, struct sumac_error *error
     for (char *word = strsep(&rest, ","); word != NULL; word = strsep(&rest, ",")) {
         const char *const flaw = word[0] == '\0' ? NULL : address_flaw(word, strlen(word));
         if (flaw != NULL)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "--ps wants HOST:PORT, not %.300s: %s", word, flaw);
+            return fail_argument(error, "--ps wants HOST:PORT, not %.300s: %s", word, flaw);
         if (word[0] != '\0' && !is_listed(roster, word))
             roster_add(roster, word);
     }
     if (roster->count > 0)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "--ps wants HOST:PORT, not an empty word");
+    return fail_argument(error, "--ps wants HOST:PORT, not an empty word");
 }
 
 static enum sumac_status from_tf_config(struct roster *roster, struct sumac_error *error)
@@ -60,8 +56,7 @@ static enum sumac_status from_tf_config(struct roster *roster, struct sumac_erro
     sumac_cluster_deinit(&cluster);
     if (roster->count > 0)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "TF_CONFIG names no ps; " REMEDY);
+    return fail_argument(error, "TF_CONFIG names no ps; " REMEDY);
 }
 
 static enum sumac_status

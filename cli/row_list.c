@@ -20,8 +20,8 @@ row_list_parse(const char *text, struct listed_rows *list, struct sumac_error *e
         errno = 0;
         const int64_t row = strtoll(at, &end, 10);
         if (end == at || errno != 0 || (*end != ',' && *end != '\0'))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            return fail_argument(
+                error,
                 "--rows is row numbers with commas between them, such as 3,1,7 or -1, not %.100s%s",
                 at, strchr(at, ':') != NULL ? "; --slice FIRST:END is a range" : "");
         list->rows = cli_grow(list->rows, list->count, sizeof *list->rows);
@@ -37,8 +37,8 @@ static enum sumac_status apply_to(
     struct sumac_error *error)
 {
     if (item->shape.rank == 0 || item->has_rows)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             item->has_rows ? "%.300s has its rows, and --rows says other ones: give them once"
                            : "%.300s is a scalar: it has no rows",
             item->label);
@@ -56,8 +56,8 @@ static enum sumac_status apply_to(
     item->shape.extent[0] = list->count;
     return sumac_shape_size(&item->shape, item->dtype, &elements, &item->bytes) == SUMAC_OK
                ? SUMAC_OK
-               : fail(
-                     error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+               : fail_invalid(
+                     error, SUMAC_REASON_BAD_SHAPE,
                      "%zu rows of %.300s have more bytes than can be counted", list->count,
                      item->name);
 }

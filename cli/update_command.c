@@ -82,9 +82,7 @@ static enum sumac_status read_value(
     FILE *const file = standard ? stdin : fopen(path, "rb");
 
     if (file == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "cannot read %s: %s", path,
-            strerror(errno));
+        return fail_argument(error, "cannot read %s: %s", path, strerror(errno));
     const enum sumac_status status = array_input_read(
         file, standard ? "standard input" : path, sumac_client_variable_dtype(variable), &shape,
         value, error);

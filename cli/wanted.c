@@ -47,14 +47,12 @@ enum sumac_status wanted_parse_slice(
 
     if (colon == NULL || !parse_side(text, (size_t)(colon - text), rows_all, 0, &first) ||
         !parse_side(colon + 1, strlen(colon + 1), rows_all, rows_all, &end))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "a slice is FIRST:END, such as 0:4 or -3:, not %.100s%s", text,
+        return fail_argument(
+            error, "a slice is FIRST:END, such as 0:4 or -3:, not %.100s%s", text,
             strchr(text, ',') != NULL ? "; --rows I,J has single rows of the first axis" : "");
     if (end <= first)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "the slice %.100s of %.200s has no rows; the variable has %" PRIu64, text, name,
+        return fail_argument(
+            error, "the slice %.100s of %.200s has no rows; the variable has %" PRIu64, text, name,
             rows_all);
     *range = (struct sumac_range){.first = first, .count = end - first};
     return SUMAC_OK;
@@ -102,10 +100,9 @@ static enum sumac_status take_all_apart(
         terms->names[i] = terms->items[i].name;
         terms->patterns = terms->patterns || pattern_is_one(terms->names[i]);
         if (slice != NULL && terms->items[i].slice != slice)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "%.200s has its rows, and --slice %.100s says other ones: give them once", words[i],
-                slice);
+            return fail_argument(
+                error, "%.200s has its rows, and --slice %.100s says other ones: give them once",
+                words[i], slice);
     }
     return SUMAC_OK;
 }
@@ -118,9 +115,7 @@ set_rows(struct wanted *item, const struct term *term, struct sumac_error *error
     if (term->slice == NULL)
         return SUMAC_OK;
     if (item->shape.rank == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%.300s is a scalar: it has no rows to slice", item->name);
+        return fail_argument(error, "%.300s is a scalar: it has no rows to slice", item->name);
     item->has_rows = true;
     const enum sumac_status status =
         wanted_parse_slice(term->slice, item->name, item->shape.extent[0], &item->rows, error);
@@ -191,9 +186,9 @@ add(struct wanted_list *list, const wire_variable *variable, const struct term *
         return status;
     return sumac_shape_size(&item->shape, item->dtype, &elements, &item->bytes) == SUMAC_OK
                ? SUMAC_OK
-               : fail(
-                     error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-                     "%.300s has more bytes than can be counted", item->name);
+               : fail_invalid(
+                     error, SUMAC_REASON_BAD_SHAPE, "%.300s has more bytes than can be counted",
+                     item->name);
 }
 
 /* The variables that a term names, in the catalogue's order. */

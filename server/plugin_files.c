@@ -62,13 +62,13 @@ static enum sumac_status check_file(const char *path, const char *name, struct s
     const uint64_t wanted = known && S_ISREG(stat.st_mode) ? wanted_bytes(file) : 0;
     (void)close(file);
     if (known && !S_ISREG(stat.st_mode))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "cannot load the plug-in %s: it is not a regular file; name a shared library", path);
+        return fail_argument(
+            error, "cannot load the plug-in %s: it is not a regular file; name a shared library",
+            path);
     if (!known || (uint64_t)stat.st_size >= wanted)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "cannot load the plug-in %s: it is cut short: it has %" PRIu64 " bytes, and says that it "
         "has %" PRIu64 "; copy it again",
         path, (uint64_t)stat.st_size, wanted);
@@ -79,9 +79,7 @@ static enum sumac_status open_library(const char *path, void **handle, struct su
     char text[PATH_BYTES_MAX];
 
     if (path[0] == '\0')
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "cannot load the plug-in %s: it has no name", path);
+        return fail_argument(error, "cannot load the plug-in %s: it has no name", path);
     const char *const name = name_file(path, text, sizeof text);
     if (check_file(path, name, error) != SUMAC_OK)
         return SUMAC_INVALID_ARGUMENT;
@@ -89,9 +87,8 @@ static enum sumac_status open_library(const char *path, void **handle, struct su
     if (*handle != NULL)
         return SUMAC_OK;
     const char *const why = dlerror();
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "cannot load the plug-in %s: %s",
-        path, why == NULL ? "unknown" : why);
+    return fail_argument(
+        error, "cannot load the plug-in %s: %s", path, why == NULL ? "unknown" : why);
 }
 
 /* The functions of a library that is open. */
@@ -103,12 +100,12 @@ read_table(struct plugin_files *files, const char *path, void *handle, struct su
 
     for (uint32_t i = 0; i < files->count; i++)
         if (files->handles[i] == handle)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_ALREADY_EXISTS,
+            return fail_invalid(
+                error, SUMAC_REASON_ALREADY_EXISTS,
                 "the plug-in %s is given twice, as %s and as %s", path, files->paths[i], path);
     if (table == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "%s is no plug-in: it has no object sumac_plugin, which is to be marked "
             "SUMAC_PLUGIN_EXPORT (sumac/plugin.h)",
             path);

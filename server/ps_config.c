@@ -146,10 +146,9 @@ static enum sumac_status take_addresses(
     for (uint32_t i = 0; i < job->task_count; i++) {
         const struct sumac_task *const task = &job->tasks[i];
         if (task->index >= LANE_PS_MAX)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "TF_CONFIG has ps %u; a cluster has at most %u, numbered from 0", task->index,
-                LANE_PS_MAX);
+            return fail_argument(
+                error, "TF_CONFIG has ps %u; a cluster has at most %u, numbered from 0",
+                task->index, LANE_PS_MAX);
         config->addresses[task->index] = task->address;
         config->lane.ps_count = task->index + 1; /* they are in order */
     }
@@ -166,21 +165,20 @@ static enum sumac_status check_quorum(
     if (options->quorum == 0)
         return SUMAC_OK;
     if (options->loss_fails)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "--quorum %u does without a worker that is lost, and --on-loss fail does not; give one "
             "of the two",
             options->quorum);
     if (options->cluster->task_index == 0 && members == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "--quorum %u, and how many members a synchronous step has is not known; list all "
             "workers in TF_CONFIG, or give --members N",
             options->quorum);
     if (members != 0 && options->quorum > members)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "--quorum %u, and a synchronous step has %u member%s; give at most as many",
+        return fail_argument(
+            error, "--quorum %u, and a synchronous step has %u member%s; give at most as many",
             options->quorum, members, plural(members));
     return SUMAC_OK;
 }
@@ -195,9 +193,7 @@ static enum sumac_status take_members(
     config->members_addresses = calloc(count + 1, sizeof *config->members_addresses);
     if (config->members_jobs == NULL || config->members_indices == NULL ||
         config->members_addresses == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the names of %u members", count);
+        return fail_for_memory(error, "no memory for the names of %u members", count);
     for (size_t n = 0; n < 2; n++) {
         const struct sumac_job *const job = cluster_members(options->cluster, members_jobs[n]);
         for (uint32_t i = 0; job != NULL && i < job->task_count; i++) {
@@ -211,8 +207,8 @@ static enum sumac_status take_members(
     config->lane.members_partial |= options->cluster->told_only_itself;
     if (options->members != 0 && !config->lane.members_partial && count != options->members &&
         count != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "--members %u, and TF_CONFIG lists %u chiefs and workers; leave the option out, or "
             "give every task a TF_CONFIG with as many",
             options->members, count);
@@ -227,18 +223,16 @@ static enum sumac_status take_port(
 {
     if (options->port_given) {
         config->port = options->port;
-        return options->port <= 65535 ? SUMAC_OK
-                                      : fail(
-                                            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                                            "port %u: ports end at 65535", options->port);
+        return options->port <= 65535
+                   ? SUMAC_OK
+                   : fail_argument(error, "port %u: ports end at 65535", options->port);
     }
     const uint32_t index = options->cluster->task_index;
     const char *const address = sumac_cluster_address(options->cluster, "ps", index);
     const char *const colon = address != NULL ? strrchr(address, ':') : NULL;
     if (colon == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG has no address for ps %u; add it to cluster.ps", index);
+        return fail_argument(
+            error, "TF_CONFIG has no address for ps %u; add it to cluster.ps", index);
     config->port = (uint32_t)strtoul(colon + 1, NULL, 10);
     return SUMAC_OK;
 }
@@ -320,8 +314,8 @@ static enum sumac_status check_grant(const struct lane_config *lane, struct suma
 
     if (grant >= grant_min)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "half of --staging-max %" PRIu64 " divided by --sessions-max %u leaves each session "
         "%" PRIu64 " bytes for its pushes, and %" PRIu64
         " is the least; give a --staging-max of at least %" PRIu64 ", or fewer sessions",
@@ -337,8 +331,8 @@ static enum sumac_status check_calls(const struct ps_options *options, struct su
 
     if (options->calls_max >= needed && options->calls_max <= PS_LINKS_MAX)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "--calls-max %u does not fit: %u sessions (--sessions-max) need at least %" PRIu64 ", and "
         "%u are the most that a ps has",
         options->calls_max, options->sessions_max, needed, PS_LINKS_MAX);
@@ -360,16 +354,16 @@ check_connections(const struct ps_options *options, struct sumac_error *error)
     const uint32_t needed = connections_needed(options->cluster);
 
     if (options->connections_max < needed)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "--connections-max %u is fewer than the other ps, the chiefs and the workers of "
             "TF_CONFIG, which are %u together; give at least as many, and descriptors for them "
             "(ulimit -Hn)",
             options->connections_max, needed);
     if (options->connections_max <= possible)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "--connections-max %u is more than the %u connections that this process has descriptors "
         "for (it may have %" PRIu64 ", and uses some itself); give fewer, or raise the hard limit "
         "of open files (ulimit -Hn)",
@@ -385,14 +379,12 @@ enum sumac_status ps_config_make(
     if (status != SUMAC_OK)
         return status;
     if (strcmp(cluster->task_type, "ps") != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG says that this task is %s %u; a ps needs task.type \"ps\"",
+        return fail_argument(
+            error, "TF_CONFIG says that this task is %s %u; a ps needs task.type \"ps\"",
             cluster->task_type, cluster->task_index);
     if (cluster->task_index >= LANE_PS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG says that this is ps %u; a cluster has at most %u, numbered from 0",
+        return fail_argument(
+            error, "TF_CONFIG says that this is ps %u; a cluster has at most %u, numbered from 0",
             cluster->task_index, LANE_PS_MAX);
     take_limits(options, &config->lane);
     status = check_grant(&config->lane, error);

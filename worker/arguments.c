@@ -16,14 +16,12 @@ enum sumac_status arguments_check(
     const enum sumac_value_kind kind = sumac_value_kind(args);
 
     if (args != NULL && kind != SUMAC_VALUE_TUPLE && kind != SUMAC_VALUE_LIST)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%.300s: args is a %s; it is a tuple or a list of what the function takes", of,
+        return fail_argument(
+            error, "%.300s: args is a %s; it is a tuple or a list of what the function takes", of,
             sumac_value_kind_name(kind));
     if (kwargs != NULL && sumac_value_kind(kwargs) != SUMAC_VALUE_DICT)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%.300s: kwargs is a %s; it is a dict", of,
+        return fail_argument(
+            error, "%.300s: kwargs is a %s; it is a dict", of,
             sumac_value_kind_name(sumac_value_kind(kwargs)));
     return SUMAC_OK;
 }

@@ -50,9 +50,7 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
     struct device *opened = calloc(1, sizeof *opened);
 
     if (opened == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for device CPU:%u", index);
+        return fail_for_memory(error, "no memory for device CPU:%u", index);
     *opened = (struct device){.ops = &cpu_device_ops, .index = index};
     *device = opened;
     return SUMAC_OK;
@@ -85,9 +83,7 @@ open_queue(struct device *device, struct device_queue **queue, struct sumac_erro
     struct job_queue *opened = calloc(1, sizeof *opened);
 
     if (opened == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a queue of device CPU:%u", device->index);
+        return fail_for_memory(error, "no memory for a queue of device CPU:%u", device->index);
     const enum sumac_status status = job_queue_init(opened, device, carry_out, error);
     if (status != SUMAC_OK) {
         free(opened);
@@ -109,9 +105,7 @@ open_event(struct device *device, struct device_event **event, struct sumac_erro
     struct job_event *opened = calloc(1, sizeof *opened);
 
     if (opened == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for an event of device CPU:%u", device->index);
+        return fail_for_memory(error, "no memory for an event of device CPU:%u", device->index);
     job_event_init(opened, device);
     *event = &opened->base;
     return SUMAC_OK;

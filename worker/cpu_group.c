@@ -322,9 +322,7 @@ static enum sumac_status open_group(
         free(calls);
         free(members);
         free(opened);
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a group of %u replicas", replicas);
+        return fail_for_memory(error, "no memory for a group of %u replicas", replicas);
     }
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);

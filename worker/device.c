@@ -302,9 +302,8 @@ static enum sumac_status check_end(
             bytes, offset, there);
     if (place.kind == SUMAC_PLACE_CUDA &&
         (queue->device->ops->place != SUMAC_PLACE_CUDA || place.device != queue->device->index))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "a copy on device %s is of a buffer of GPU:%u: copy it there",
+        return fail_argument(
+            error, "a copy on device %s is of a buffer of GPU:%u: copy it there",
             device_name(queue->device, name, sizeof name), place.device);
     return SUMAC_OK;
 }
@@ -340,8 +339,8 @@ enum sumac_status sumac_device_launch(
         return fail_for_null(error, "sumac_device_launch", null);
     if (launch->blocks == 0 || launch->threads == 0 ||
         strlen(launch->kernel) >= SUMAC_KERNEL_NAME_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "a launch of %.64s has %u blocks of %u threads: each at least 1, and a name below %d "
             "characters",
             launch->kernel, launch->blocks, launch->threads, SUMAC_KERNEL_NAME_BYTES_MAX);

@@ -20,13 +20,12 @@ enum sumac_status device_group_open(
     struct device_group **group, struct sumac_error *error)
 {
     if (replicas == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "a group has no replicas");
+        return fail_argument(error, "a group has no replicas");
     const struct device_ops *devices = queues[0]->device->ops;
     for (uint32_t i = 1; i < replicas; i++)
         if (queues[i]->device->ops != devices)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            return fail_argument(
+                error,
                 "replica 0 of a group is on %s:%u and replica %u on %s:%u; give it devices of one "
                 "kind",
                 devices->name, queues[0]->device->index, i, queues[i]->device->ops->name,
@@ -61,29 +60,26 @@ add(struct device_group *group, enum group_call_kind kind, enum sumac_reduce_op 
             "%u calls were added to a group that has room for %u: start it", group->calls,
             group->calls_max);
     if (sumac_dtype_kind(values->dtype) == SUMAC_KIND_NONE)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "values of data type %d, which is not known", (int)values->dtype);
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE, "values of data type %d, which is not known",
+            (int)values->dtype);
     if (root >= group->replicas)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "the root is replica %u of a group of %u: they are 0 to %u", root, group->replicas,
-            group->replicas - 1);
+        return fail_argument(
+            error, "the root is replica %u of a group of %u: they are 0 to %u", root,
+            group->replicas, group->replicas - 1);
     for (uint32_t i = 1; kind != GROUP_ALL_GATHER && i < group->replicas; i++)
         if (values->elements[i] != values->elements[0])
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_SHAPE,
                 "replica %u gives %" PRIu64 " elements, and replica 0 gives %" PRIu64, i,
                 values->elements[i], values->elements[0]);
     if (reduces && !group->ops->has(op, values->dtype))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s values cannot be reduced by %s", sumac_dtype_name(values->dtype),
-            op == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM");
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE, "%s values cannot be reduced by %s",
+            sumac_dtype_name(values->dtype), op == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM");
     if (reduces && op == SUMAC_REDUCE_MEAN && values->weights == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "MEAN wants a weight for each of the %u replicas", group->replicas);
+        return fail_argument(
+            error, "MEAN wants a weight for each of the %u replicas", group->replicas);
     group->ops->add(group, kind, op, root, values);
     group->calls++;
     return SUMAC_OK;

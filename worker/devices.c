@@ -28,9 +28,7 @@ struct devices devices_first(const struct device_ops *kind, uint32_t count)
 
 static enum sumac_status bad_text(const char *text, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "devices are \"%.64s\"; they are %s", text, GRAMMAR);
+    return fail_argument(error, "devices are \"%.64s\"; they are %s", text, GRAMMAR);
 }
 
 enum sumac_status devices_replicas(uint32_t *replicas, struct sumac_error *error)
@@ -42,9 +40,9 @@ enum sumac_status devices_replicas(uint32_t *replicas, struct sumac_error *error
         return SUMAC_OK;
     const unsigned long count = strtoul(text, &end, 10);
     if (count == 0 || count > SUMAC_REPLICAS_MAX || end[0] != '\0')
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "SUMAC_REPLICAS is %.64s; a worker has 1 to %u replicas", text, SUMAC_REPLICAS_MAX);
+        return fail_argument(
+            error, "SUMAC_REPLICAS is %.64s; a worker has 1 to %u replicas", text,
+            SUMAC_REPLICAS_MAX);
     *replicas = (uint32_t)count;
     return SUMAC_OK;
 }
@@ -65,8 +63,8 @@ static bool read_number(const char **text, uint32_t *number)
 
 static enum sumac_status no_step(const struct device_ops *kind, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         kind == cpus()
             ? "CPUs are asked for, and the program has no step for them (step in the worker's "
               "options): ask for gpu"
@@ -76,8 +74,8 @@ static enum sumac_status no_step(const struct device_ops *kind, struct sumac_err
 
 static enum sumac_status fail_number(const char *text, uint32_t replicas, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "devices are %.64s, and the number of replicas (by the options, or SUMAC_REPLICAS; of "
         "one_device 1) is %u: name as many devices, or say one of the two",
         text, replicas);
@@ -96,9 +94,9 @@ static enum sumac_status take_first(
     assert(there > 0);
     const uint32_t count = replicas > 0 ? replicas : otherwise < there ? otherwise : there;
     if (count > SUMAC_REPLICAS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%u replicas were asked for; a worker has at most %u", count, SUMAC_REPLICAS_MAX);
+        return fail_argument(
+            error, "%u replicas were asked for; a worker has at most %u", count,
+            SUMAC_REPLICAS_MAX);
     if (count > there)
         return fail(
             error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNSUPPORTED,
@@ -135,10 +133,9 @@ add_number(const char *text, uint32_t number, struct devices *devices, struct su
     assert(devices->count <= SUMAC_REPLICAS_MAX);
     for (uint32_t i = 0; i < devices->count; i++)
         if (devices->number[i] == number)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "devices are %.64s, with GPU:%u twice: each replica has one of its own", text,
-                number);
+            return fail_argument(
+                error, "devices are %.64s, with GPU:%u twice: each replica has one of its own",
+                text, number);
     if (devices->count == SUMAC_REPLICAS_MAX)
         return bad_text(text, error);
     devices->number[devices->count++] = number;

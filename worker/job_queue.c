@@ -151,9 +151,8 @@ enum sumac_status job_queue_init(
     if (failure != 0) {
         pthread_cond_destroy(&queue->changed);
         pthread_mutex_destroy(&queue->mutex);
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "device %s could not start its thread: %s; ask for fewer replicas", name,
+        return fail_for_memory(
+            error, "device %s could not start its thread: %s; ask for fewer replicas", name,
             strerror(failure));
     }
     (void)pthread_setname_np(queue->thread, name);

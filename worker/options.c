@@ -23,20 +23,18 @@ check_conditioning(const struct sumac_worker_options *options, struct sumac_erro
     const bool scales = options->loss_scale != 0, clips = options->clip_norm != 0;
 
     if (scales && !(options->loss_scale >= 0x1p-127 && options->loss_scale <= 0x1p127))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "loss_scale is %g; it is what the loss was multiplied by, from 2^-127 to 2^127",
+        return fail_argument(
+            error, "loss_scale is %g; it is what the loss was multiplied by, from 2^-127 to 2^127",
             options->loss_scale);
     if (clips && !(options->clip_norm > 0 && options->clip_norm <= DBL_MAX))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "clip_norm is %g; it is the largest norm that a step's push may have, or 0",
+        return fail_argument(
+            error, "clip_norm is %g; it is the largest norm that a step's push may have, or 0",
             options->clip_norm);
     for (uint32_t i = 0; i < options->pushed_count && (scales || clips); i++) {
         const enum sumac_dtype dtype = sumac_client_variable_dtype(options->variables[i]);
         if (!sumac_dtype_is_float(dtype))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            return fail_invalid(
+                error, SUMAC_REASON_WRONG_DATA_TYPE,
                 "variable %s is of type %s, and the worker is to %s what it pushes, which is of a "
                 "float type then; push it apart",
                 sumac_client_variable_name(options->variables[i]), sumac_dtype_name(dtype),
@@ -55,41 +53,33 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
                               : NULL;
 
     if (missing != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "a worker needs %s in its options", missing);
+        return fail_argument(error, "a worker needs %s in its options", missing);
     if (options->variable_count > SUMAC_TRANSFER_VARIABLES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "variable_count is %u; a worker has at most %d", options->variable_count,
+        return fail_argument(
+            error, "variable_count is %u; a worker has at most %d", options->variable_count,
             SUMAC_TRANSFER_VARIABLES_MAX);
     for (uint32_t i = 0; i < options->variable_count; i++)
         if (options->variables[i] == NULL)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "variable %u of the worker's %u is NULL", i, options->variable_count);
+            return fail_argument(
+                error, "variable %u of the worker's %u is NULL", i, options->variable_count);
     if (options->pushed_count > options->variable_count)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "pushed_count is %u, but the worker has %u variables", options->pushed_count,
+        return fail_argument(
+            error, "pushed_count is %u, but the worker has %u variables", options->pushed_count,
             options->variable_count);
     if (options->replicas > SUMAC_REPLICAS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%u replicas were asked for; a worker has at most %u", options->replicas,
+        return fail_argument(
+            error, "%u replicas were asked for; a worker has at most %u", options->replicas,
             SUMAC_REPLICAS_MAX);
     if (options->pushes_in_flight > SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%u pushes in flight were asked for; a worker has at most %u",
+        return fail_argument(
+            error, "%u pushes in flight were asked for; a worker has at most %u",
             options->pushes_in_flight, SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX);
     if (options->lag_max > 0 && !options->bounded)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "lag_max is %" PRIu64 ", which counts only with `bounded`", options->lag_max);
+        return fail_argument(
+            error, "lag_max is %" PRIu64 ", which counts only with `bounded`", options->lag_max);
     if (options->synchronous > SUMAC_SYNCHRONOUS_NO)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "synchronous is %d; it must be SUMAC_SYNCHRONOUS_DEFAULT, SUMAC_SYNCHRONOUS_YES or "
             "SUMAC_SYNCHRONOUS_NO",
             (int)options->synchronous);
@@ -101,17 +91,16 @@ static enum sumac_status check_reductions(
     struct sumac_error *error)
 {
     if (options->reduce != SUMAC_REDUCE_SUM && options->reduce != SUMAC_REDUCE_MEAN)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "reduce is %d, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN",
+        return fail_argument(
+            error, "reduce is %d, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN",
             (int)options->reduce);
     const struct device_group_ops *group_ops = devices->group_ops;
     assert(group_ops != NULL);
     for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
         const enum sumac_dtype dtype = sumac_client_variable_dtype(options->variables[i]);
         if (!device_group_has(group_ops, options->reduce, dtype))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            return fail_invalid(
+                error, SUMAC_REASON_WRONG_DATA_TYPE,
                 "the replicas' gradients of %s cannot be reduced by %s: it is %s; %s",
                 sumac_client_variable_name(options->variables[i]),
                 options->reduce == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM", sumac_dtype_name(dtype),

@@ -19,9 +19,7 @@ replicas_open(const struct devices *devices, struct replicas *replicas, struct s
     replicas->devices = calloc(replicas->count, sizeof(struct device *));
     replicas->queues = calloc(replicas->count, sizeof(struct device_queue *));
     if (replicas->devices == NULL || replicas->queues == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for %u devices",
-            replicas->count);
+        return fail_for_memory(error, "no memory for %u devices", replicas->count);
     for (uint32_t i = 0; status == SUMAC_OK && i < replicas->count; i++) {
         status = device_open(devices->kind, devices->number[i], &replicas->devices[i], error);
         if (status == SUMAC_OK)

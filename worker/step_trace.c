@@ -48,9 +48,8 @@ struct step_trace {
 static enum sumac_status refuse_name(const char *file, size_t path_bytes, struct sumac_error *error)
 {
     assert(path_bytes > 0);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "the trace %.100s… has a name of %zu bytes; name a file by fewer than %zu", file,
+    return fail_argument(
+        error, "the trace %.100s… has a name of %zu bytes; name a file by fewer than %zu", file,
         strlen(file), path_bytes);
 }
 
@@ -158,8 +157,7 @@ static enum sumac_status make(
     };
 
     if (make_stamps(made, transfers) != SUMAC_OK)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a trace");
+        return fail_for_memory(error, "no memory for a trace");
     const enum sumac_status status = trace_open(&file, &made->trace, error);
     if (status != SUMAC_OK)
         return status;
@@ -185,8 +183,7 @@ enum sumac_status step_trace_open(
         return status;
     struct step_trace *made = calloc(1, sizeof *made);
     if (made == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a trace");
+        return fail_for_memory(error, "no memory for a trace");
     status = make(options, transfers, path, made, error);
     if (status == SUMAC_OK)
         *traced = made;

@@ -74,9 +74,7 @@ typedef enum sumac_status take_memory(
 
 static enum sumac_status fail_for_bytes(uint64_t bytes, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "no memory for %" PRIu64 " bytes", bytes);
+    return fail_for_memory(error, "no memory for %" PRIu64 " bytes", bytes);
 }
 
 static enum sumac_status take_any(

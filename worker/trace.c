@@ -237,8 +237,8 @@ void trace_write(struct trace *trace, const struct trace_event *event)
 
 static enum sumac_status refuse(const char *path, const char *why, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "the trace %.300s cannot be written: %s; name a file in a folder where this process may "
         "write (--trace, SUMAC_TRACE)",
         path, why);
@@ -293,8 +293,7 @@ trace_open(const struct trace_options *options, struct trace **trace, struct sum
         free(made);
         free(path);
         (void)close(file);
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a trace");
+        return fail_for_memory(error, "no memory for a trace");
     }
     assert(options->say != NULL);
     made->file = file;

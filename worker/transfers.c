@@ -55,9 +55,7 @@ enum sumac_status transfers_open(
     transfers->arrived = calloc(replicas->count, sizeof(struct device_event *));
     transfers->parts = calloc(gradients->count, sizeof *transfers->parts);
     if (transfers->queues == NULL || transfers->arrived == NULL || transfers->parts == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the copies of %u replicas", replicas->count);
+        return fail_for_memory(error, "no memory for the copies of %u replicas", replicas->count);
     divide(gradients, part_bytes, transfers);
     enum sumac_status status = open_queues(replicas, transfers, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < transfers->part_count; i++)

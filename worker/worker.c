@@ -72,12 +72,10 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     if (variables == NULL || worker->runners == NULL || worker->places == NULL ||
         worker->fetches == NULL || worker->deltas == NULL || worker->sources == NULL ||
         worker->source_data == NULL || worker->source_elements == NULL || worker->weights == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
+        return fail_for_memory(error, "no memory for a worker");
     worker->halves = calloc(options->pushed_count, sizeof(void *));
     if (worker->halves == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
+        return fail_for_memory(error, "no memory for a worker");
     for (uint32_t v = 0; v < options->pushed_count; v++)
         if (is_widened(worker, v))
             worker->halves[worker->half_count++] = options->variables[v];
@@ -171,8 +169,7 @@ enum sumac_status worker_create(
         return status;
     struct sumac_worker *made = calloc(1, sizeof *made);
     if (made == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
+        return fail_for_memory(error, "no memory for a worker");
     made->options = filled;
     made->devices = chosen;
     entry_init(&made->entry);
@@ -405,9 +402,9 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
     for (uint32_t i = 0; i < worker->options.replicas; i++) {
         const double weight = worker->runners[i].replica.weight;
         if (!isfinite(weight) || weight < 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "replica %u gave its step the weight %g; a weight counts examples", i, weight);
+            return fail_argument(
+                error, "replica %u gave its step the weight %g; a weight counts examples", i,
+                weight);
         worker->weights[i] = weight;
         sum += weight;
     }

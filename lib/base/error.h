@@ -11,6 +11,17 @@ enum sumac_status fail(
     struct sumac_error *error, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* INVALID_ARGUMENT, for a reason, or without one. */
+enum sumac_status
+fail_invalid(struct sumac_error *error, enum sumac_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+enum sumac_status fail_argument(struct sumac_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* RESOURCE_EXHAUSTED, OUT_OF_MEMORY. */
+enum sumac_status fail_for_memory(struct sumac_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* INVALID_ARGUMENT: "sumac_client_push: push is NULL". */
 enum sumac_status fail_for_null(struct sumac_error *error, const char *function, const char *what);
 

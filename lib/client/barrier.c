@@ -40,9 +40,8 @@ check_unused(const struct sumac_collective_options *options, struct sumac_error 
     assert(options->name != NULL); /* it was checked */
     if (unused == NULL)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "barrier \"%s\": a barrier has no option `%s`; set it to 0", options->name, unused);
+    return fail_argument(
+        error, "barrier \"%s\": a barrier has no option `%s`; set it to 0", options->name, unused);
 }
 
 /* The tasks of a request, and the pointers to them. */
@@ -148,9 +147,7 @@ static enum sumac_status wait_at(
     struct numbered_name *barrier = round_numbers_add(&client->barrier_rounds, options->name);
 
     if (barrier == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for barrier \"%s\"", options->name);
+        return fail_for_memory(error, "no memory for barrier \"%s\"", options->name);
     if (barrier->waits)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,

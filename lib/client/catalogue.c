@@ -178,9 +178,8 @@ check_kinds(const struct sumac_client_variable_options *options, struct sumac_er
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
         if (checks[i].given && !checks[i].wanted)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "%.200s: %s is given, which only %s has", options->name, checks[i].name,
+            return fail_argument(
+                error, "%.200s: %s is given, which only %s has", options->name, checks[i].name,
                 checks[i].kinds);
     return partitioner_check(&options->partitioner, options->name, error);
 }
@@ -192,19 +191,16 @@ check_initial_value(const struct sumac_client_variable_options *options, struct 
     const struct sumac_tensor *value = options->initial_value;
 
     if (value == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s is to be assigned by its creator: give initial_value", options->name);
+        return fail_argument(
+            error, "%s is to be assigned by its creator: give initial_value", options->name);
     if (value->dtype != options->dtype)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "the initial value of %s: expected %s, given %s", options->name,
-            sumac_dtype_name(options->dtype), sumac_dtype_name(value->dtype));
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE, "the initial value of %s: expected %s, given %s",
+            options->name, sumac_dtype_name(options->dtype), sumac_dtype_name(value->dtype));
     if (!sumac_shape_equal(&value->shape, &options->shape))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-            "the initial value of %s: expected shape %s, given %s", options->name,
-            sumac_shape_print(&options->shape, expected, sizeof expected),
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE, "the initial value of %s: expected shape %s, given %s",
+            options->name, sumac_shape_print(&options->shape, expected, sizeof expected),
             sumac_shape_print(&value->shape, given, sizeof given));
     return client_check_memory(
         value, sumac_tensor_bytes(value), "initial value", options->name, error);
@@ -216,10 +212,9 @@ check_options(const struct sumac_client_variable_options *options, struct sumac_
     enum sumac_status status = check_name(options->name, error);
 
     if (status == SUMAC_OK && options->shape.rank > SUMAC_RANK_MAX)
-        status = fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "%s has %" PRIu32 " axes, and %d are the most", options->name, options->shape.rank,
-            SUMAC_RANK_MAX);
+        status = fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE, "%s has %" PRIu32 " axes, and %d are the most",
+            options->name, options->shape.rank, SUMAC_RANK_MAX);
     struct sumac_error why;
     if (status == SUMAC_OK && options->colocate_with != NULL &&
         check_name(options->colocate_with, &why) != SUMAC_OK)
@@ -533,13 +528,9 @@ static enum sumac_status check_names_differ(
     key_map_deinit(&names);
     free(entries);
     if (twice != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "create names %.200s twice in one call", twice);
-    return whole ? SUMAC_OK
-                 : fail(
-                       error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                       "no memory to create %zu variables", count);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "create names %.200s twice in one call", twice);
+    return whole ? SUMAC_OK : fail_for_memory(error, "no memory to create %zu variables", count);
 }
 
 static enum sumac_status check_many(
@@ -570,9 +561,7 @@ enum sumac_status sumac_client_variable_create_many(
     struct sumac_client_variable **made = calloc(count + 1, sizeof *made);
     enum sumac_status status = SUMAC_OK;
     if (batch == NULL || made == NULL)
-        status = fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory to create %zu variables", count);
+        status = fail_for_memory(error, "no memory to create %zu variables", count);
     if (status == SUMAC_OK) {
         batch->client = client;
         batch->options = options;

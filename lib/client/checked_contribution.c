@@ -18,17 +18,14 @@
 static enum sumac_status fail_call(
     const struct checked_contribution *contribution, const char *why, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: %s", contribution->label,
-        why);
+    return fail_argument(error, "%s: %s", contribution->label, why);
 }
 
 enum sumac_status
 contribution_no_memory(const struct checked_contribution *contribution, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "no memory for round %" PRIu64 " of collective %s", contribution->round,
+    return fail_for_memory(
+        error, "no memory for round %" PRIu64 " of collective %s", contribution->round,
         contribution->options->name);
 }
 
@@ -112,8 +109,8 @@ static enum sumac_status fail_unlisted(
     assert(client->member_task_count > 0);
     for (uint32_t i = 0; i < client->member_task_count; i++)
         *(client->member_tasks[i] % 2 == 0 ? &chiefs : &workers) += 1;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_NAME,
         "%s: %s %" PRIu64 " is named, and the cluster does not list it; it lists %" PRIu64
         " chief and %" PRIu64 " workers: name tasks of these",
         contribution->label, collective_task_job(task), task / 2, chiefs, workers);
@@ -236,8 +233,8 @@ check_values(struct checked_contribution *contribution, struct sumac_error *erro
     contribution->contributed =
         adds ? update_contribution_dtype(contribution->dtype) : contribution->dtype;
     if (dtype_bytes(contribution->dtype) == 0 || given->value.dtype != contribution->contributed)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s: a result of type %s is made of contributions of type %s, and `value` is of %s",
             contribution->label, sumac_dtype_name(contribution->dtype),
             sumac_dtype_name(contribution->contributed), sumac_dtype_name(given->value.dtype));

@@ -125,8 +125,7 @@ static enum sumac_status open_in(
         return status;
     struct sumac_client *made = make(options);
     if (made == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a client");
+        return fail_for_memory(error, "no memory for a client");
     client_lock(made);
     status = client_make_session(made, options, error);
     if (status == SUMAC_OK)
@@ -134,9 +133,7 @@ static enum sumac_status open_in(
     assert(status != SUMAC_OK || made->joined);
     client_unlock(made);
     if (status == SUMAC_OK && !client_start_background(made))
-        status = fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no background thread could be started");
+        status = fail_for_memory(error, "no background thread could be started");
     if (status == SUMAC_OK)
         *client = made;
     else
@@ -148,18 +145,16 @@ static enum sumac_status
 check_options(const struct sumac_client_options *options, struct sumac_error *error)
 {
     if (options->reader && options->observer)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "a client is a reader, which has no session, or an observer, which has one; not both");
     if (options->ps_count > 0 && options->ps_addresses == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "ps_count is %" PRIu32 ", and ps_addresses is NULL", options->ps_count);
+        return fail_argument(
+            error, "ps_count is %" PRIu32 ", and ps_addresses is NULL", options->ps_count);
     if (options->chunk_bytes != 0 && (options->chunk_bytes < SUMAC_CHUNK_BYTES_MIN ||
                                       options->chunk_bytes > SUMAC_CHUNK_BYTES_MAX))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "chunk_bytes is %" PRIu32 "; it is %d to %d, or 0 for %u", options->chunk_bytes,
+        return fail_argument(
+            error, "chunk_bytes is %" PRIu32 "; it is %d to %d, or 0 for %u", options->chunk_bytes,
             SUMAC_CHUNK_BYTES_MIN, SUMAC_CHUNK_BYTES_MAX, SESSION_CHUNK_BYTES);
     return SUMAC_OK;
 }
@@ -204,8 +199,8 @@ enum sumac_status sumac_client_leave(
     if (client == NULL)
         return fail_for_null(error, "sumac_client_leave", "client");
     if (leaving != SUMAC_LEAVING_UNFINISHED && leaving != SUMAC_LEAVING_DONE)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "leave: %d is no way to leave; give SUMAC_LEAVING_DONE or SUMAC_LEAVING_UNFINISHED",
             (int)leaving);
     if (client_check_process(client, error) != SUMAC_OK)

@@ -505,8 +505,8 @@ enum sumac_status sumac_client_all_reduce(
     if (value == NULL)
         return fail_for_null(error, __func__, "value");
     if ((unsigned)op >= sizeof operations / sizeof *operations || operations[op] == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "sumac_client_all_reduce: %d is no operation of all_reduce; give SUM, MEAN, MIN or MAX",
             (int)op);
     return contribute(

@@ -20,16 +20,15 @@ client_check_name(const char *name, const char *kind, size_t most, struct sumac_
 
     assert(kind != NULL);
     if (bytes == 0 || bytes > most)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a %s's name has 1 to %zu bytes, given %s", kind, most, bytes == 0 ? "none" : "more");
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "a %s's name has 1 to %zu bytes, given %s", kind, most,
+            bytes == 0 ? "none" : "more");
     if (!text_is_utf8(name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a %s's name is UTF-8, and this one is not", kind);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "a %s's name is UTF-8, and this one is not", kind);
     if (text_has_control(name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "the %s's name has a control character, shown here as ?: %s", kind, name);
     return SUMAC_OK;
 }
@@ -70,8 +69,8 @@ static enum sumac_status encode_tasks(
     for (uint32_t i = 0; i < count; i++) {
         const char *job = options->tasks[i].job;
         if (!collective_encode_task(&options->tasks[i], &codes[i]))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_NAME,
                 "%s: tasks[%" PRIu32
                 "] is of job %.64s; only tasks of the jobs chief and worker are members",
                 label, i, job == NULL ? "NULL" : job);
@@ -79,9 +78,8 @@ static enum sumac_status encode_tasks(
     collective_sort_tasks(codes, count);
     for (uint32_t i = 1; i < count; i++)
         if (codes[i] == codes[i - 1])
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "%s: %s %" PRIu64 " is named twice", label, collective_task_job(codes[i]),
+            return fail_argument(
+                error, "%s: %s %" PRIu64 " is named twice", label, collective_task_job(codes[i]),
                 codes[i] / 2);
     return SUMAC_OK;
 }
@@ -89,9 +87,8 @@ static enum sumac_status encode_tasks(
 enum sumac_status collective_no_task_memory(
     const struct sumac_collective_options *options, const char *label, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "%s: no memory for a list of %" PRIu32 " tasks", label, options->task_count);
+    return fail_for_memory(
+        error, "%s: no memory for a list of %" PRIu32 " tasks", label, options->task_count);
 }
 
 enum sumac_status collective_list_tasks(
@@ -102,13 +99,11 @@ enum sumac_status collective_list_tasks(
 
     *tasks = NULL;
     if (count > 0 && options->tasks == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: task_count is %" PRIu32 ", and tasks is NULL", label, count);
+        return fail_argument(
+            error, "%s: task_count is %" PRIu32 ", and tasks is NULL", label, count);
     if (count > SUMAC_COLLECTIVE_TASKS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: task_count is %" PRIu32 ", and %d are the most", label, count,
+        return fail_argument(
+            error, "%s: task_count is %" PRIu32 ", and %d are the most", label, count,
             SUMAC_COLLECTIVE_TASKS_MAX);
     uint64_t *codes = calloc((size_t)count + 1, sizeof *codes);
     if (codes == NULL)

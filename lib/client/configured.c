@@ -54,13 +54,13 @@ enum sumac_status
 client_check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
 {
     if (cluster == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "a member needs a cluster configuration with its task; give one, or open an observer");
     if (cluster->job_count == 0 && cluster->task_type == NULL && cluster->unread_key == NULL &&
         !cluster_is_configured())
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "no cluster is configured: start this program with `sumac run -- PROGRAM`, or set "
             "TF_CONFIG, for example to {\"cluster\": {\"ps\": [\"HOST:PORT\"], \"worker\": "
             "[\"HOST:PORT\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}");
@@ -68,8 +68,8 @@ client_check_member(const struct sumac_cluster *cluster, struct sumac_error *err
     if (status != SUMAC_OK)
         return status;
     if (cluster_member_job(cluster->task_type) == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "task %s %" PRIu32 " is no member: only chief and worker tasks are; for a worker set "
             "TF_CONFIG's task to {\"type\": \"worker\", \"index\": N}, a ps is started with `sumac "
             "ps`, and who only reads opens an observer",
@@ -99,16 +99,15 @@ check_addresses(const struct sumac_client_options *options, struct sumac_error *
         const char *address = options->ps_addresses[i];
         const char *flaw = address_flaw(address, strlen(address));
         if (flaw != NULL)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "ps_addresses has %.256s as ps %" PRIu32 ": %s", address, i, flaw);
+            return fail_argument(
+                error, "ps_addresses has %.256s as ps %" PRIu32 ": %s", address, i, flaw);
     }
     for (uint32_t second = 1; second < options->ps_count; second++)
         for (uint32_t first = 0; first < second; first++) {
             const char *a = options->ps_addresses[first], *b = options->ps_addresses[second];
             if (strcmp(a, b) == 0)
-                return fail(
-                    error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                return fail_argument(
+                    error,
                     "ps_addresses has %s as ps %" PRIu32 " and as ps %" PRIu32
                     "; give each ps its own address",
                     a, first, second);
@@ -130,20 +129,18 @@ list_ps(const struct sumac_client_options *options, struct ps_list *list, struct
 
     list->count = job != NULL ? job->tasks[job->task_count - 1].index + 1 : options->ps_count;
     if (list->count == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "the cluster has no ps; add a job ps to TF_CONFIG, or give a ps address");
+        return fail_argument(
+            error, "the cluster has no ps; add a job ps to TF_CONFIG, or give a ps address");
     if (list->count > SESSION_PS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "the cluster has %" PRIu32 " ps, and %d are the most", list->count, SESSION_PS_MAX);
+        return fail_argument(
+            error, "the cluster has %" PRIu32 " ps, and %d are the most", list->count,
+            SESSION_PS_MAX);
     for (uint32_t i = 0; i < list->count; i++) {
         const char *address = job != NULL ? sumac_cluster_address(options->cluster, "ps", i)
                                           : options->ps_addresses[i];
         if (address == NULL || address[0] == '\0')
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "the address of ps %" PRIu32 " is missing in the configuration", i);
+            return fail_argument(
+                error, "the address of ps %" PRIu32 " is missing in the configuration", i);
         list->addresses[i] = address;
     }
     return job != NULL ? SUMAC_OK : check_addresses(options, error);
@@ -249,7 +246,6 @@ enum sumac_status client_make_session(
     free(roll.addresses);
     free(roll.indices);
     if (client->session == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a session");
+        return fail_for_memory(error, "no memory for a session");
     return SUMAC_OK;
 }

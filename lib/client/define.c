@@ -82,9 +82,7 @@ static struct client_function *make(struct sumac_error *error)
     struct client_function *function = calloc(1, sizeof *function);
 
     if (function == NULL)
-        (void)fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a function");
+        (void)fail_for_memory(error, "no memory for a function");
     return function;
 }
 
@@ -319,8 +317,8 @@ static enum sumac_status check_text(const char *text, size_t text_bytes, struct 
         column = *at == '\n' ? 1 : column + ((*at & 0xc0) != 0x80); /* characters of UTF-8 */
         line += *at == '\n';
     }
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION,
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_EXPRESSION,
         "line %" PRIu32 ", column %" PRIu32
         ": a NUL, which no expression has; text_bytes counts the text without the NUL at its end",
         line, column);

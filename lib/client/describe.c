@@ -233,10 +233,9 @@ static enum sumac_status list(struct variable_listing *listing, struct sumac_err
                 error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
                 "a ps's list of variables does not go on; use the release of the ps");
     } while (listing->more);
-    return listing->exhausted ? fail(
-                                    error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                                    "no memory for %zu variables", listing->count)
-                              : SUMAC_OK;
+    return listing->exhausted
+               ? fail_for_memory(error, "no memory for %zu variables", listing->count)
+               : SUMAC_OK;
 }
 
 enum sumac_status sumac_client_list(
@@ -306,11 +305,11 @@ enum sumac_status sumac_client_stats(
     if (status != SUMAC_OK)
         return status;
     client_lock(client);
-    status = ps < client->peer_count ? client_call(client, &call, error)
-                                     : fail(
-                                           error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                                           "there is no ps %" PRIu32 "; the cluster has %" PRIu32,
-                                           ps, client->peer_count);
+    status = ps < client->peer_count
+                 ? client_call(client, &call, error)
+                 : fail_argument(
+                       error, "there is no ps %" PRIu32 "; the cluster has %" PRIu32, ps,
+                       client->peer_count);
     client_unlock(client);
     if (status == SUMAC_OK)
         *facts = said;

@@ -23,18 +23,18 @@ static enum sumac_status check_function(
         return SUMAC_OK;
     (void)client_functions_list(client, known, sizeof known);
     if (function->name == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
+        return fail_invalid(
+            error, SUMAC_REASON_UNKNOWN_FUNCTION,
             "an update function is given without its name; there are %s", known);
     const struct nearest nearest = client_functions_near(client, function->name);
     if (nearest.count == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
-            "there is no update function %.64s; there are %s", function->name, known);
+        return fail_invalid(
+            error, SUMAC_REASON_UNKNOWN_FUNCTION, "there is no update function %.64s; there are %s",
+            function->name, known);
     nearest_print(&nearest, known, sizeof known);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
-        "there is no update function %.64s; did you mean %s?", function->name, known);
+    return fail_invalid(
+        error, SUMAC_REASON_UNKNOWN_FUNCTION, "there is no update function %.64s; did you mean %s?",
+        function->name, known);
 }
 
 bool function_has_hyperparameters(const struct sumac_function *function)
@@ -59,12 +59,12 @@ static enum sumac_status find_hyperparameter(
         return SUMAC_OK;
     (void)update_hyperparameters_list(function, known, sizeof known);
     if (name == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "a hyperparameter of %s is given without its name; it has %s", function->name, known);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-        "%s has no hyperparameter %.64s; it has %s", function->name, name, known);
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_HYPERPARAMETER, "%s has no hyperparameter %.64s; it has %s",
+        function->name, name, known);
 }
 
 /* A ps says what is wrong with it. NULL: no memory. */
@@ -111,9 +111,7 @@ enum sumac_status function_encode_row(
         arena_take(arena, SUMAC_HYPERPARAMETERS_MAX * sizeof *pointers);
     size_t count = 0;
     if (made == NULL || values == NULL || pointers == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a function");
+        return fail_for_memory(error, "no memory for a function");
     for (uint32_t i = 0; i < SUMAC_HYPERPARAMETERS_MAX; i++) {
         const struct sumac_hyperparameter *given = &function->hyperparameters[i];
         uint32_t name = 0;
@@ -135,9 +133,7 @@ enum sumac_status function_encode_row(
     if (function->schedule != NULL)
         made->schedule = encode_schedule(function->schedule, arena);
     if (function->schedule != NULL && made->schedule == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a function");
+        return fail_for_memory(error, "no memory for a function");
     *wire = made;
     return SUMAC_OK;
 }

@@ -26,10 +26,9 @@ enum sumac_status partitioner_check(
     };
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
         if (members[i].given && !members[i].used)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "%.200s: %s is given, which only partitioner %s has", variable, members[i].name,
-                members[i].kinds);
+            return fail_argument(
+                error, "%.200s: %s is given, which only partitioner %s has", variable,
+                members[i].name, members[i].kinds);
     return SUMAC_OK;
 }
 

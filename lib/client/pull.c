@@ -37,12 +37,12 @@ static enum sumac_status check_lag(
     struct sumac_error *error)
 {
     if (options->lag_max > 0 && !options->bounded)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "pull with lag_max %" PRIu64 ", which counts only with `bounded`", options->lag_max);
+        return fail_argument(
+            error, "pull with lag_max %" PRIu64 ", which counts only with `bounded`",
+            options->lag_max);
     if (options->bounded && client->reader)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "pull with bounded lag of a reader, which has no steps: join, or pull without it");
     return SUMAC_OK;
 }
@@ -99,9 +99,8 @@ enum sumac_status sumac_client_pull(
     if (null != NULL)
         return fail_for_null(error, "sumac_client_pull", null);
     if (count > SUMAC_TRANSFER_VARIABLES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "pull of %zu variables at once, and %d are the most", count,
+        return fail_argument(
+            error, "pull of %zu variables at once, and %d are the most", count,
             SUMAC_TRANSFER_VARIABLES_MAX);
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
@@ -111,11 +110,8 @@ enum sumac_status sumac_client_pull(
         return SUMAC_INVALID_ARGUMENT;
     client_lock(client);
     struct transfer *transfer = transfer_take(client);
-    enum sumac_status status = transfer == NULL
-                                   ? fail(
-                                         error, SUMAC_RESOURCE_EXHAUSTED,
-                                         SUMAC_REASON_OUT_OF_MEMORY, "no memory for a pull")
-                                   : add_fetches(transfer, fetches, count, error);
+    enum sumac_status status = transfer == NULL ? fail_for_memory(error, "no memory for a pull")
+                                                : add_fetches(transfer, fetches, count, error);
     if (status == SUMAC_OK)
         status = submit(client, transfer, options, error);
     if (status != SUMAC_OK && transfer != NULL)

@@ -46,15 +46,14 @@ static enum sumac_status
 check_scale(const struct sumac_push_options *wanted, struct sumac_error *error)
 {
     if (!(fabs(wanted->scale) <= SCALE_MAX))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "push: scale is %g; give a finite number of at most 2^127, which every value is "
             "multiplied by",
             wanted->scale);
     if (!(wanted->clip_norm >= 0 && wanted->clip_norm <= DBL_MAX))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "push: clip_norm is %g; give the largest norm that the push may have, or 0",
+        return fail_argument(
+            error, "push: clip_norm is %g; give the largest norm that the push may have, or 0",
             wanted->clip_norm);
     return SUMAC_OK;
 }
@@ -65,8 +64,8 @@ check_floats(const struct sumac_delta *deltas, size_t count, struct sumac_error 
 {
     for (size_t i = 0; i < count; i++)
         if (!deltas[i].sets_hyperparameters && !sumac_dtype_is_float(deltas[i].value.dtype))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            return fail_invalid(
+                error, SUMAC_REASON_WRONG_DATA_TYPE,
                 "push of %s: it is of type %s, and what is scaled, or clipped by its norm, is of a "
                 "float type; push it apart",
                 sumac_client_variable_name(deltas[i].variable),
@@ -87,8 +86,8 @@ static enum sumac_status clip(
     assert(wanted->clip_norm > 0);
     assert(given > 0 && stands_for > 0);
     if (!isfinite(norm))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
+        return fail_invalid(
+            error, SUMAC_REASON_NON_FINITE,
             "push: the norm of what is pushed is %g, so it cannot be clipped to %g: a value is not "
             "finite, or too large",
             norm, wanted->clip_norm);
@@ -125,8 +124,7 @@ static enum sumac_status add_deltas(
         arena_take(&transfer->arena, (deltas->count + 1) * sizeof *functions);
 
     if (functions == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push");
+        return fail_for_memory(error, "no memory for a push");
     const struct sumac_function *last = NULL;
     for (size_t i = 0; i < deltas->count; i++) {
         const struct sumac_delta *delta = &deltas->items[i];
@@ -273,18 +271,16 @@ enum sumac_status sumac_client_push(
     if (null != NULL)
         return fail_for_null(error, "sumac_client_push", null);
     if (count > SUMAC_TRANSFER_VARIABLES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "push of %zu variables at once, and %d are the most", count,
+        return fail_argument(
+            error, "push of %zu variables at once, and %d are the most", count,
             SUMAC_TRANSFER_VARIABLES_MAX);
     if (!isfinite(wanted->weight) || wanted->weight < 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "push: weight is %g; give how many examples or replicas the deltas stand for",
+        return fail_argument(
+            error, "push: weight is %g; give how many examples or replicas the deltas stand for",
             wanted->weight);
     if (wanted->zero_weight && (!wanted->synchronous || wanted->weight > 0))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "push: zero_weight beside weight %g%s; a synchronous contribution without a weight "
             "adds "
             "nothing to its step, and no other push is so",
@@ -299,9 +295,7 @@ enum sumac_status sumac_client_push(
         made.step_least = open_step(client);
     struct transfer *transfer = status == SUMAC_OK ? transfer_take(client) : NULL;
     if (status == SUMAC_OK)
-        status = transfer == NULL ? fail(
-                                        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                                        "no memory for a push")
+        status = transfer == NULL ? fail_for_memory(error, "no memory for a push")
                                   : add_deltas(transfer, &all, &made, error);
     if (status == SUMAC_OK && (wanted->scale != 0 || wanted->clip_norm > 0))
         status = condition(client, &all, wanted, &made.scale, error);

@@ -53,9 +53,8 @@ static uint32_t find_shard(const struct sumac_client_variable *variable, uint64_
 
 static enum sumac_status no_memory(const struct selection *selection, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a %s of %s",
-        selection->verb, selection->variable->name);
+    return fail_for_memory(
+        error, "no memory for a %s of %s", selection->verb, selection->variable->name);
 }
 
 static enum sumac_status check(const struct selection *selection, struct sumac_error *error)
@@ -65,9 +64,8 @@ static enum sumac_status check(const struct selection *selection, struct sumac_e
     char given[128];
 
     if (selection->has_rows || variable->shape.rank == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE, "%s of %s by index%s",
-            selection->verb, variable->name,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE, "%s of %s by index%s", selection->verb, variable->name,
             selection->has_rows ? " and by range: give one of them" : ", which is a scalar");
     if (indices->dtype != SUMAC_INT64 || indices->shape.rank != 1)
         return fail(
@@ -77,8 +75,8 @@ static enum sumac_status check(const struct selection *selection, struct sumac_e
             variable->name, sumac_dtype_name(indices->dtype),
             sumac_shape_print(&indices->shape, given, sizeof given));
     if (variable->row_bytes > ROW_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE,
             "%s of %s by index: its rows have %" PRIu64 " bytes, and %u are the most; give ranges",
             selection->verb, variable->name, variable->row_bytes, ROW_BYTES_MAX);
     const enum sumac_status status = client_check_memory(
@@ -98,8 +96,8 @@ count_rows(const struct selection *selection, struct split *split, struct sumac_
     memset(split->ends, 0, (variable->shard_count + 1) * sizeof *split->ends);
     for (uint64_t i = 0; i < split->count; i++) {
         if ((uint64_t)split->indices[i] >= variable->rows) /* or below 0 */
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            return fail_invalid(
+                error, SUMAC_REASON_WRONG_SHAPE,
                 "%s of row %" PRId64 " of %s (index %" PRIu64 " of %" PRIu64
                 "): its rows are 0 to %" PRIu64,
                 selection->verb, split->indices[i], variable->name, i, split->count,
@@ -267,8 +265,8 @@ static enum sumac_status check_counts(
                 rows += piece->bytes / piece->row_bytes;
         }
         if (rows > WIRE_PULL_ROWS_MAX)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            return fail_invalid(
+                error, SUMAC_REASON_TOO_MANY_PIECES,
                 "pull of %" PRIu64 " different rows of ps %u, the last of them of %s: %u are the "
                 "most; pull them in several",
                 rows, ps, variable->name, WIRE_PULL_ROWS_MAX);

@@ -14,22 +14,22 @@ enum sumac_status client_check_memory(
 {
     if (tensor->buffer == NULL) {
         if (tensor->memory == NULL && bytes > 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            return fail_argument(
+                error,
                 "%s of %s: the tensor has no memory; make it with sumac_tensor_over, "
                 "sumac_tensor_view or sumac_client_variable_tensor",
                 what, name);
         if (tensor->offset_bytes != 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            return fail_argument(
+                error,
                 "%s of %s: the tensor is over plain memory, and its offset_bytes is %" PRIu64
                 "; move the pointer, or use sumac_tensor_slice_rows",
                 what, name, tensor->offset_bytes);
         return SUMAC_OK;
     }
     if (sumac_buffer_place(tensor->buffer).kind == SUMAC_PLACE_CUDA)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+        return fail_invalid(
+            error, SUMAC_REASON_UNSUPPORTED,
             "%s of %s: the tensor is in a device's memory; copy it to the host first", what, name);
     const uint64_t buffer_bytes = sumac_buffer_bytes(tensor->buffer);
     if (tensor->offset_bytes > buffer_bytes || bytes > buffer_bytes - tensor->offset_bytes)
@@ -78,18 +78,17 @@ selection_check_tensor(const struct selection *selection, uint64_t rows, struct 
     char expected[128], given[128];
 
     if (tensor->dtype != dtype)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s of %s: expected %s, given %s%s", selection->verb, variable->name,
-            sumac_dtype_name(dtype), sumac_dtype_name(tensor->dtype),
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE, "%s of %s: expected %s, given %s%s",
+            selection->verb, variable->name, sumac_dtype_name(dtype),
+            sumac_dtype_name(tensor->dtype),
             dtype == variable->dtype  ? ""
             : selection->slot != NULL ? "; a slot of a half type is float32"
                                       : "; a synchronous push of a half type is float32");
     if (!sumac_shape_equal(&shape, &tensor->shape))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-            "%s of %s: expected shape %s, given %s", selection->verb, variable->name,
-            sumac_shape_print(&shape, expected, sizeof expected),
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE, "%s of %s: expected shape %s, given %s",
+            selection->verb, variable->name, sumac_shape_print(&shape, expected, sizeof expected),
             sumac_shape_print(&tensor->shape, given, sizeof given));
     return client_check_memory(
         tensor, rows * selection_row_bytes(selection), selection->verb, variable->name, error);

@@ -19,12 +19,11 @@ static enum sumac_status check_rows(
     const struct sumac_client_variable *variable = selection->variable;
 
     if (variable == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: item %zu has no variable",
-            selection->verb, selection->index);
+        return fail_argument(
+            error, "%s: item %zu has no variable", selection->verb, selection->index);
     if (variable->client != client)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_VARIABLE,
+        return fail_invalid(
+            error, SUMAC_REASON_UNKNOWN_VARIABLE,
             "%s of %s: the variable is another client's; find it by its name with this one",
             selection->verb, variable->name);
     *rows = (struct sumac_range){.first = 0, .count = variable->rows};
@@ -32,9 +31,9 @@ static enum sumac_status check_rows(
         return SUMAC_OK;
     *rows = selection->rows;
     if (variable->shape.rank == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-            "%s of rows of %s, which is a scalar", selection->verb, variable->name);
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE, "%s of rows of %s, which is a scalar", selection->verb,
+            variable->name);
     if (rows->first > variable->rows || rows->count > variable->rows - rows->first)
         return fail(
             error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_WRONG_SHAPE,
@@ -69,9 +68,9 @@ static enum sumac_status find_slot(
     assert(selection->pulls);
     assert(client_is_locked(client));
     if (selection->indices != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "pull of a slot of %s by indices; give has_rows and rows, or pull all of it", name);
+        return fail_argument(
+            error, "pull of a slot of %s by indices; give has_rows and rows, or pull all of it",
+            name);
     const struct update_function *row =
         client_know_number(client, selection->variable->function, &why);
     if (row == NULL)
@@ -79,8 +78,8 @@ static enum sumac_status find_slot(
     for (*slot = 0; *slot < row->slot_count; ++*slot)
         if (strcmp(row->slot_names[*slot], selection->slot) == 0)
             return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MISSING_SLOTS,
+    return fail_invalid(
+        error, SUMAC_REASON_MISSING_SLOTS,
         "pull of slot %.64s of %s: its function %s has no such slot; "
         "sumac_client_variable_describe lists "
         "the slots",
@@ -114,9 +113,8 @@ enum sumac_status selection_add(
             continue;
         struct session_piece *piece = transfer_add_piece(transfer, selection, shard);
         if (piece == NULL)
-            return fail(
-                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "no memory for a %s of %s", selection->verb, variable->name);
+            return fail_for_memory(
+                error, "no memory for a %s of %s", selection->verb, variable->name);
         if (!has_rows) {
             piece->based_on = 0; /* nothing was computed from it */
             continue;
@@ -146,9 +144,9 @@ enum sumac_status selection_set(
         return status;
     const bool has_value = selection->tensor->memory != NULL || selection->tensor->buffer != NULL;
     if (selection->function == 0 || selection->has_rows || selection->indices != NULL || has_value)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-            "push of %s: it sets hyperparameters %s", variable->name,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER, "push of %s: it sets hyperparameters %s",
+            variable->name,
             selection->function == 0 ? "and names no function: give the one that the variable was "
                                        "created with, and what is to change"
             : has_value ? "and has a value: push that as another delta, before or after it"
@@ -156,9 +154,8 @@ enum sumac_status selection_set(
     for (uint32_t i = 0; i < variable->shard_count; i++) {
         struct session_piece *piece = transfer_add_piece(transfer, selection, &variable->shards[i]);
         if (piece == NULL)
-            return fail(
-                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "no memory for a %s of %s", selection->verb, variable->name);
+            return fail_for_memory(
+                error, "no memory for a %s of %s", selection->verb, variable->name);
         assert(piece->bytes == 0);
         piece->kind = WIRE_PIECE_HYPERPARAMETERS;
     }

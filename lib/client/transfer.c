@@ -132,9 +132,8 @@ void transfer_note_result(struct transfer *transfer, const struct session_effect
     for (uint32_t i = 0; i < transfer->result_shape.rank; i++)
         transfer->result_shape.extent[i] = result->shape[i];
     if (sumac_buffer_create(effect->joined.bytes, &transfer->joined) != SUMAC_OK) {
-        (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the %zu bytes that a round of a collective came to",
+        (void)fail_for_memory(
+            &error, "no memory for the %zu bytes that a round of a collective came to",
             effect->joined.bytes);
         transfer_fail(transfer, &error);
         return;

@@ -108,9 +108,7 @@ static enum sumac_status give_text(
     char *copy = malloc(bytes);
 
     if (copy == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the address of a task");
+        return fail_for_memory(error, "no memory for the address of a task");
     (void)text_print(copy, bytes, "%s%s%s", scheme, separator, text);
     *given = copy;
     return SUMAC_OK;
@@ -127,9 +125,8 @@ sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct 
         return give_text("", "", "", master, error);
     const char *address = own_address(cluster);
     if (address == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG names no task that its cluster has: set task.type and task.index");
+        return fail_argument(
+            error, "TF_CONFIG names no task that its cluster has: set task.type and task.index");
     const char *layer = cluster->rpc_layer != NULL ? cluster->rpc_layer : "";
     return give_text(layer, layer[0] != '\0' ? "://" : "", address, master, error);
 }
@@ -170,9 +167,9 @@ static enum sumac_status check_names(const struct sumac_cluster *cluster, struct
         const char *const meant = nearest_word(name, known_job, NULL);
         if (meant != NULL && sumac_cluster_job(cluster, meant) == NULL &&
             (cluster_member_count(cluster) == 0 || !is_other_word(name, meant)))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "TF_CONFIG has a job %s, and no job %s: did you mean %s?", name, meant, meant);
+            return fail_argument(
+                error, "TF_CONFIG has a job %s, and no job %s: did you mean %s?", name, meant,
+                meant);
     }
     return SUMAC_OK;
 }
@@ -194,19 +191,19 @@ check_understood(const struct sumac_cluster *cluster, struct sumac_error *error)
     const char *const layer = cluster->rpc_layer;
 
     if (cluster->unread_key != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "TF_CONFIG has no \"cluster\", but \"%.64s\", which is not read: name the jobs in "
             "\"cluster\": {\"ps\": [\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}",
             cluster->unread_key);
     if (sumac_cluster_job(cluster, "chief") != NULL && sumac_cluster_job(cluster, "master") != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "TF_CONFIG has a job chief and a job master, which is another name of the chief: leave "
             "one out");
     if (layer != NULL && layer[0] != '\0' && strcmp(layer, "grpc") != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "TF_CONFIG's rpc_layer is %.64s, and tasks talk over grpc: say that, or leave it out",
             layer);
     return check_names(cluster, error);
@@ -222,8 +219,8 @@ cluster_check_member(const struct sumac_cluster *cluster, struct sumac_error *er
     if (cluster->job_count == 0 && (cluster->task_type == NULL || cluster->empty))
         return SUMAC_OK;
     if (cluster->job_count == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "TF_CONFIG has a task, %.64s %u, and no \"cluster\" that has it: add \"cluster\": "
             "{\"worker\": [\"HOST:PORT\"]}, or unset TF_CONFIG to train alone",
             cluster->task_type, cluster->task_index);
@@ -231,8 +228,8 @@ cluster_check_member(const struct sumac_cluster *cluster, struct sumac_error *er
         return SUMAC_OK;
     if (cluster_member_job(cluster->task_type) != NULL)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "TF_CONFIG's task is %.64s; a strategy is of a chief or a worker: let \"task\" be "
         "{\"type\": \"worker\", \"index\": N}, and its job \"worker\" in \"cluster\", or "
         "unset TF_CONFIG to train alone",
@@ -250,41 +247,37 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
     if (status != SUMAC_OK)
         return status;
     if (cluster->job_count == 0 && cluster->task_type == NULL && !cluster_is_configured())
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "no cluster is configured: set TF_CONFIG, for example to {\"cluster\": {\"ps\": "
-            "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, \"task\": {\"type\": \"ps\", "
-            "\"index\": 0}}");
+        return fail_argument(
+            error, "no cluster is configured: set TF_CONFIG, for example to {\"cluster\": {\"ps\": "
+                   "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, \"task\": {\"type\": \"ps\", "
+                   "\"index\": 0}}");
     if (cluster->job_count == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG has no \"cluster\", or an empty one: add \"cluster\": {\"ps\": "
-            "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}");
+        return fail_argument(
+            error, "TF_CONFIG has no \"cluster\", or an empty one: add \"cluster\": {\"ps\": "
+                   "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}");
     if (sumac_cluster_job(cluster, "ps") == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "the cluster in TF_CONFIG has no ps: add \"ps\": [\"HOST:PORT\"] to its \"cluster\", "
             "which has %s",
             cluster_print_jobs(cluster, jobs, sizeof jobs));
     if (cluster->task_type == NULL && cluster->task_index_given)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "TF_CONFIG does not say of which job this process is task %u: add \"type\": \"ps\" or "
             "\"worker\" to its \"task\"",
             cluster->task_index);
     if (cluster->task_type == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG does not say which task this process is: add \"task\": {\"type\": "
-            "\"ps\" or \"worker\", \"index\": 0}");
+        return fail_argument(
+            error, "TF_CONFIG does not say which task this process is: add \"task\": {\"type\": "
+                   "\"ps\" or \"worker\", \"index\": 0}");
     if (!cluster->task_index_given)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG does not say which %s this process is: add \"index\" to its \"task\"",
+        return fail_argument(
+            error, "TF_CONFIG does not say which %s this process is: add \"index\" to its \"task\"",
             cluster->task_type);
     if (strcmp(cluster->task_type, "ps") != 0 && cluster_member_count(cluster) == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "the cluster in TF_CONFIG has no worker and no chief: add \"worker\": [\"HOST:PORT\"] "
             "to its \"cluster\", which has %s",
             cluster_print_jobs(cluster, jobs, sizeof jobs));

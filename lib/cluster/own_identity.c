@@ -39,13 +39,11 @@ enum sumac_status own_identity(struct run_identity *identity, struct sumac_error
     const size_t bytes = strlen(run);
     const char *const name = own.source == RUN_SOURCE_SLURM ? "SLURM_JOB_ID" : "SUMAC_RUN";
     if (bytes > RUN_NAME_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s has %zu bytes: give at most %d", name, bytes, RUN_NAME_BYTES_MAX);
+        return fail_argument(
+            error, "%s has %zu bytes: give at most %d", name, bytes, RUN_NAME_BYTES_MAX);
     if (!text_is_utf8(run, bytes) || text_has_control(run, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s, shown here with ?, %s: %s", name,
+        return fail_argument(
+            error, "%s, shown here with ?, %s: %s", name,
             text_is_utf8(run, bytes) ? "has a control character" : "is not UTF-8", run);
     if (bytes == 0)
         own.source = RUN_SOURCE_NONE;

@@ -56,7 +56,6 @@ enum sumac_status synchronous_from_environment(bool *synchronous, struct sumac_e
     *synchronous = text != NULL && strcmp(text, "1") == 0;
     if (text == NULL || text[0] == '\0' || *synchronous || strcmp(text, "0") == 0)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
+    return fail_argument(
+        error, "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
 }

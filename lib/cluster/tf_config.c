@@ -38,13 +38,11 @@
 #define INDEX_MAX 2147483647
 #define SHOWN_DIGITS JSON_REAL_PRECISION(6)
 
-#define REFUSE(...) fail(error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, __VA_ARGS__)
+#define REFUSE(...) fail_argument(error, __VA_ARGS__)
 
 static enum sumac_status no_memory(struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "no memory to hold TF_CONFIG's cluster");
+    return fail_for_memory(error, "no memory to hold TF_CONFIG's cluster");
 }
 
 static enum sumac_status copy_text(const char *text, char **copy, struct sumac_error *error)

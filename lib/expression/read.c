@@ -434,13 +434,12 @@ enum sumac_status expression_read(
 
     assert(text != NULL && expression != NULL);
     if (bytes > EXPRESSION_TEXT_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_EXPRESSION,
             "the text has %zu bytes; an expression has at most %u", bytes,
             EXPRESSION_TEXT_BYTES_MAX);
     if (!text_is_utf8(text, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION, "the text is not UTF-8");
+        return fail_invalid(error, SUMAC_REASON_BAD_EXPRESSION, "the text is not UTF-8");
     memset(expression, 0, sizeof *expression);
     reader.names[0] = (struct name){.kind = NAME_VALUE, .node = EXPRESSION_NONE};
     words_begin(&reader.words, text, bytes);

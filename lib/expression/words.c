@@ -169,7 +169,7 @@ word_refuse(const struct word *word, struct sumac_error *error, const char *form
     va_start(values, format);
     (void)text_print_values(sentence, sizeof sentence, format, values);
     va_end(values);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION,
-        "line %" PRIu32 ", column %" PRIu32 ": %s: %s", word->line, word->column, shown, sentence);
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_EXPRESSION, "line %" PRIu32 ", column %" PRIu32 ": %s: %s",
+        word->line, word->column, shown, sentence);
 }

@@ -302,7 +302,7 @@ enum sumac_status acceptor_open(
     struct acceptor *const made = memory_take(&memory_heap, sizeof *made);
 
     if (made == NULL)
-        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+        return fail_for_memory(error, "no memory");
     *made = (struct acceptor){
         .streams_max = options->streams_max,
         .stop_accepting = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
@@ -315,9 +315,8 @@ enum sumac_status acceptor_open(
     const bool has_events = made->stop_accepting >= 0 && made->stop_watching >= 0;
     if (status == SUMAC_OK &&
         (!has_events || !connections_init(&made->connections, max) || !take_room(made)))
-        status = fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory, or no descriptor, to accept %u connections with", max);
+        status = fail_for_memory(
+            error, "no memory, or no descriptor, to accept %u connections with", max);
     if (status != SUMAC_OK) {
         acceptor_close(made);
         return status;

@@ -120,9 +120,8 @@ fail_to_listen(const char *host, uint32_t port, int why, struct sumac_error *err
     switch (why) {
     case 0:
     case EADDRNOTAVAIL:
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "cannot listen on %s:%u: %s is no address of this host", host, port, host);
+        return fail_argument(
+            error, "cannot listen on %s:%u: %s is no address of this host", host, port, host);
     case EADDRINUSE:
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED,
@@ -130,10 +129,9 @@ fail_to_listen(const char *host, uint32_t port, int why, struct sumac_error *err
             "another port",
             host, port);
     case EACCES:
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "cannot listen on %s:%u: only the superuser may have that port; choose another", host,
-            port);
+        return fail_argument(
+            error, "cannot listen on %s:%u: only the superuser may have that port; choose another",
+            host, port);
     default:
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "cannot listen on %s:%u: %s",
@@ -149,9 +147,7 @@ listener_open(const char *host, uint32_t port, struct listener *listener, struct
     const bool bracketed = length > 2 && host[0] == '[' && host[length - 1] == ']';
 
     if (length >= sizeof bare || port > 65535)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s:%u is no address to listen on", host, port);
+        return fail_argument(error, "%s:%u is no address to listen on", host, port);
     (void)text_print(
         bare, sizeof bare, "%.*s", (int)(bracketed ? length - 2 : length),
         bracketed ? host + 1 : host);

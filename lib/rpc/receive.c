@@ -71,9 +71,7 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
         arena, call->server != NULL ? WIRE_REQUEST_ARENA_BYTES_MAX : WIRE_ARENA_BYTES_MAX);
     const struct span *spans = spans_of(arena, buffer, &count);
     enum sumac_status status =
-        spans == NULL ? fail(
-                            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                            "no memory to receive a %s", call->incoming->name)
+        spans == NULL ? fail_for_memory(&error, "no memory to receive a %s", call->incoming->name)
                       : check_bytes(call, spans, count, &error);
     if (status == SUMAC_OK)
         status = wire_unpack(call->incoming, spans, count, arena, &received, &error);

@@ -264,8 +264,8 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
         prepare(server, &server->methods[i], server->methods[i].accepts);
     prepare(server, NULL, server->unknown);
     if (!acceptor_start(server->acceptor, server->core, &server->poller->reader))
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        return fail_for_memory(
+            error,
             "no thread to accept connections with; raise the limit of threads (ulimit -u, or the "
             "container's) or of address space (ulimit -v)");
     return SUMAC_OK;

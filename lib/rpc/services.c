@@ -82,7 +82,7 @@ enum sumac_status rpc_server_open(
     struct rpc_server *made = memory_take(&memory_heap, sizeof *made);
 
     if (made == NULL)
-        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+        return fail_for_memory(error, "no memory");
     memset(made, 0, sizeof *made);
     const enum sumac_status status = acceptor_open(options, &made->acceptor, error);
     if (status != SUMAC_OK) {
@@ -92,7 +92,7 @@ enum sumac_status rpc_server_open(
     if (!unread_init(&made->unread, acceptor_connections_max(made->acceptor) + UNREAD_GONE_MAX)) {
         acceptor_close(made->acceptor);
         memory_give(&memory_heap, made, sizeof *made);
-        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+        return fail_for_memory(error, "no memory");
     }
     made->poller = poller;
     made->calls_max = options->calls_max != 0 ? options->calls_max : SERVER_CALLS_MAX;

@@ -51,8 +51,8 @@ enum sumac_status rpc_check_threads(struct sumac_error *error)
     atomic_store(&checked, count == wanted);
     if (count == wanted)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+    return fail_for_memory(
+        error,
         "this process may start %u threads more, and needs %u: raise its limit of threads (ulimit "
         "-u, or the container's) or of address space (ulimit -v)",
         count, wanted);

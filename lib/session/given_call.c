@@ -91,9 +91,9 @@ static bool may_accept(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "a reader has no session; open the client as an observer or a member");
     else if (wanted->ps >= session->link_count)
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "ps %" PRIu32 " is called, and there are %" PRIu32, wanted->ps, session->link_count);
+        (void)fail_argument(
+            error, "ps %" PRIu32 " is called, and there are %" PRIu32, wanted->ps,
+            session->link_count);
     else if (session->given_calls >= SESSION_CALLS_MAX)
         (void)fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
@@ -113,9 +113,7 @@ void call_accept(struct session *session, const struct session_call *wanted)
     if (may_accept(session, wanted, &error)) {
         call = call_take(session, &given, session->now_us + 1000 * (uint64_t)wanted->timeout_ms);
         if (call == NULL)
-            (void)fail(
-                &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "no memory for a call to ps %" PRIu32, wanted->ps);
+            (void)fail_for_memory(&error, "no memory for a call to ps %" PRIu32, wanted->ps);
     }
     if (call == NULL) {
         call_tell(session, wanted, NULL, &error);

@@ -126,14 +126,14 @@ check_pieces(struct session *session, const struct session_pull *wanted, struct 
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t ps = wanted->pieces[i].ps;
         if (ps >= session->link_count) {
-            (void)fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_SHARD,
+            (void)fail_invalid(
+                error, SUMAC_REASON_UNKNOWN_SHARD,
                 "a piece names ps %" PRIu32 ", and there are %" PRIu32, ps, session->link_count);
             return false;
         }
         if (++session->links[ps].piece_scratch > WIRE_PULL_PIECES_MAX) {
-            (void)fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            (void)fail_invalid(
+                error, SUMAC_REASON_TOO_MANY_PIECES,
                 "a pull has more than %u pieces on ps %" PRIu32 "; pull them in several",
                 WIRE_PULL_PIECES_MAX, ps);
             return false;
@@ -226,9 +226,8 @@ void pull_accept(struct session *session, const struct session_pull *wanted)
     }
     struct pull *pull = take_pull(session, wanted);
     if (pull == NULL) {
-        (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
+        (void)fail_for_memory(
+            &error, "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
         refuse(session, wanted->token, &error);
         return;
     }

@@ -466,17 +466,16 @@ bool push_accept(struct session *session, const struct session_push *wanted)
     struct sumac_error error;
     const int participants = count_by_ps(session, wanted);
     if (participants < 0) {
-        (void)fail(
-            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_SHARD,
-            "a piece names a ps that is none of the %" PRIu32, session->link_count);
+        (void)fail_invalid(
+            &error, SUMAC_REASON_UNKNOWN_SHARD, "a piece names a ps that is none of the %" PRIu32,
+            session->link_count);
         refuse(session, wanted->token, &error);
         return false;
     }
     struct push *push = take_push(session, wanted, (uint32_t)participants);
     if (push == NULL) {
-        (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
+        (void)fail_for_memory(
+            &error, "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
         refuse(session, wanted->token, &error);
         return false;
     }
@@ -489,9 +488,7 @@ bool push_accept(struct session *session, const struct session_push *wanted)
     }
     if (wanted->collective != NULL && !collective_begin(session, wanted->token)) {
         give_push(session, push);
-        (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a contribution to a collective");
+        (void)fail_for_memory(&error, "no memory for a contribution to a collective");
         refuse(session, wanted->token, &error);
         return false;
     }

@@ -244,8 +244,8 @@ static void end_exhausted(struct session *session)
     session->phase = PHASE_OVER;
     session->acknowledging = false;
     calls_forget(session);
-    (void)fail(
-        &session->end, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+    (void)fail_for_memory(
+        &session->end,
         "the session has no memory left for one step; pushes under way are lost to it");
     say_only(session, (struct session_effect){.kind = SESSION_EFFECT_ENDED, .error = session->end});
 }

@@ -35,13 +35,13 @@ bool update_is_name(const char *text)
 enum sumac_status update_defined_name_check(const char *name, struct sumac_error *error)
 {
     if (!update_is_name(name))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "a function's name is a letter, then letters, digits, _, -, . and /, %u at most",
             EXPRESSION_NAME_BYTES_MAX);
     if (update_find_by_name(name) != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "%s is a function that every ps has: define yours under another name", name);
     return SUMAC_OK;
 }

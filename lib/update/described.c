@@ -238,8 +238,8 @@ enum sumac_status update_read_described(
         .counts_steps = said->counts_steps};
 
     if (said->number < UPDATE_PLUGGED_FIRST || said->n_slots > SUMAC_PLUGIN_SLOTS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "function %.63s has number %" PRIu32 " and %zu slots, as none of a plug-in has",
             said->name, said->number, said->n_slots);
     row.hyperparameter_count = read_hyperparameters(said, hyperparameters);

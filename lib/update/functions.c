@@ -276,10 +276,9 @@ enum sumac_status update_check(
     enum sumac_dtype dtype, const char *variable, struct sumac_error *error)
 {
     if ((uint32_t)dtype >= LOOPS_DTYPES || (function->dtypes & BIT(dtype)) == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s cannot be applied to variable %s of type %s", function->name, variable,
-            sumac_dtype_name(dtype));
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE, "%s cannot be applied to variable %s of type %s",
+            function->name, variable, sumac_dtype_name(dtype));
     if (function->slot_count > 0 && function != own)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MISSING_SLOTS,

@@ -127,8 +127,8 @@ static enum sumac_status check_slots_begin(
         constant.a = from == 0 ? function->slot_initial[i] : merged->value[from];
         if (initializer_check(&constant, update_slot_dtype(dtype), NULL) == SUMAC_OK)
             continue;
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "slot %s of %s starts from %s, which is no number in the arithmetic of a %s "
             "variable",
             function->slot_names[i], function->name, text_double(constant.a).text,
@@ -147,8 +147,8 @@ enum sumac_status update_hyperparameters_check(
         const double value = merged->value[i];
         const double rounded = dtype == SUMAC_FLOAT64 ? value : (double)(float)value;
         if (!in_range(function, i, rounded))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_HYPERPARAMETER,
                 "hyperparameter %s of %s is %s, which is %.9g in the arithmetic of a %s "
                 "variable; it must be %s",
                 update_hyperparameter_of(function, i)->name, function->name,
@@ -221,8 +221,8 @@ static enum sumac_status read_schedule(
     struct update_hyperparameters *read, struct sumac_error *error)
 {
     if ((function->hyperparameters >> UPDATE_HYPERPARAMETER_LEARNING_RATE & 1u) == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "%s has no learning_rate, which a schedule is of", function->name);
     read->set |= UPDATE_SCHEDULE_SET;
     return update_schedule_read(given, &read->schedule, error);
@@ -236,28 +236,27 @@ static enum sumac_status read_one(
     char known[256];
 
     if (update_hyperparameter_name(number) == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "hyperparameter number %u of %s is not known here", number, function->name);
     const bool has = (function->hyperparameters >> number & 1u) != 0;
     if (!has && function->own != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "%s has no hyperparameter with number %u; it has %s", function->name, number,
             update_hyperparameters_list(function, known, sizeof known));
     const char *const name = update_hyperparameter_of(function, number)->name;
     if (!has)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-            "%s has no hyperparameter %s; it has %s", function->name, name,
-            update_hyperparameters_list(function, known, sizeof known));
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER, "%s has no hyperparameter %s; it has %s",
+            function->name, name, update_hyperparameters_list(function, known, sizeof known));
     if ((*seen >> number & 1u) != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-            "hyperparameter %s of %s is given twice", name, function->name);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER, "hyperparameter %s of %s is given twice", name,
+            function->name);
     if (!in_range(function, number, given->value))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "hyperparameter %s of %s is %.9g; it must be %s", name, function->name, given->value,
             update_hyperparameter_range(function, number));
     *seen |= 1u << number;

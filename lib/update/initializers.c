@@ -85,22 +85,22 @@ check_random(const wire_initializer *initializer, enum sumac_dtype dtype, struct
     const double a = initializer->a, b = initializer->b;
 
     if (!sumac_dtype_is_float(dtype))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE,
             "initializer %s makes floats, the variable is of type %s", name,
             sumac_dtype_name(dtype));
     if (!fits(dtype, a) || !fits(dtype, b) || (uniform && !isfinite(b - a)))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_INITIALIZER,
             "initializer %s with a = %.9g and b = %.9g is beyond %s", name, a, b,
             sumac_dtype_name(dtype));
     if (uniform && b <= a)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_INITIALIZER,
             "initializer uniform needs a < b, given a = %.9g and b = %.9g", a, b);
     if (!uniform && b <= 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_INITIALIZER,
             "initializer normal needs a standard deviation b > 0, given %.9g", b);
     return SUMAC_OK;
 }
@@ -116,17 +116,17 @@ enum sumac_status initializer_check(
     case WIRE_INITIALIZER_CONSTANT:
         if (fits(dtype, initializer->a))
             return SUMAC_OK;
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
-            "initializer constant with a = %s does not fit in %s",
-            text_double(initializer->a).text, sumac_dtype_name(dtype));
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_INITIALIZER,
+            "initializer constant with a = %s does not fit in %s", text_double(initializer->a).text,
+            sumac_dtype_name(dtype));
     case WIRE_INITIALIZER_UNIFORM:
     case WIRE_INITIALIZER_NORMAL:
         return check_random(initializer, dtype, error);
     default:
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-            "initializer number %d is not known here", (int)initializer->kind);
+        return fail_invalid(
+            error, SUMAC_REASON_UNSUPPORTED, "initializer number %d is not known here",
+            (int)initializer->kind);
     }
 }
 

@@ -79,20 +79,19 @@ enum sumac_status update_plugin_check(const struct sumac_plugin *plugin, struct 
             "sumac/plugin.h of this release",
             plugin->abi_version, SUMAC_PLUGIN_ABI_VERSION);
     if (!take_word(plugin->name, name))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME, "its name is none: " WORD_TEXT,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "its name is none: " WORD_TEXT,
             SUMAC_PLUGIN_NAME_BYTES_MAX);
     if (!take_line(plugin->version, version, SUMAC_PLUGIN_VERSION_BYTES_MAX))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "its version is none: 1 to %u printable bytes of UTF-8",
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "its version is none: 1 to %u printable bytes of UTF-8",
             SUMAC_PLUGIN_VERSION_BYTES_MAX);
     if (plugin->functions == NULL || plugin->function_count == 0 ||
         plugin->function_count > SUMAC_PLUGIN_FUNCTIONS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "its table has %" PRIu32 " functions%s; it has 1 to %u", plugin->function_count,
-            plugin->functions == NULL ? ", at NULL" : "", SUMAC_PLUGIN_FUNCTIONS_MAX);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "its table has %" PRIu32 " functions%s; it has 1 to %u",
+            plugin->function_count, plugin->functions == NULL ? ", at NULL" : "",
+            SUMAC_PLUGIN_FUNCTIONS_MAX);
     return SUMAC_OK;
 }
 
@@ -146,30 +145,30 @@ static enum sumac_status take_hyperparameter(
     char *const name = plugged->hyperparameters[i];
 
     if (!take_word(given->name, name))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "hyperparameter %" PRIu32 " of %s has no name: " WORD_TEXT, i, plugged->name,
             SUMAC_PLUGIN_NAME_BYTES_MAX);
     if (update_hyperparameter_find(name) == UPDATE_HYPERPARAMETER_CLIP_VALUE)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "hyperparameter clip_value of %s: a gradient is clipped before its loop sees it",
             plugged->name);
     for (uint32_t other = 0; other < i; other++)
         if (strcmp(plugged->hyperparameters[other], name) == 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-                "%s has the hyperparameter %s twice", plugged->name, name);
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_NAME, "%s has the hyperparameter %s twice", plugged->name,
+                name);
     if (!is_range(given))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "hyperparameter %s of %s has a range that is none: from %g to %g, with the flags "
             "0x%" PRIx32,
             name, plugged->name, given->least, given->most, given->flags);
     print_range(given, plugged->ranges[i]);
     if (!is_default(given))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "hyperparameter %s of %s is %.9g by default; it must be %s", name, plugged->name,
             given->default_value, plugged->ranges[i]);
     return SUMAC_OK;
@@ -204,8 +203,8 @@ static enum sumac_status take_hyperparameters(
     uint32_t named = 0;
 
     if (count > SUMAC_PLUGIN_HYPERPARAMETERS_MAX || (count > 0 && given->hyperparameters == NULL))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "%s has %" PRIu32 " hyperparameters%s; it has 0 to %u", plugged->name, count,
             given->hyperparameters == NULL ? ", at NULL" : "", SUMAC_PLUGIN_HYPERPARAMETERS_MAX);
     for (uint32_t i = 0; i < count; i++) {
@@ -246,22 +245,21 @@ static enum sumac_status take_slot(
     char from[SUMAC_PLUGIN_NAME_BYTES_MAX + 1] = "";
 
     if (!take_word(given->name, plugged->slots[i]))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "slot %" PRIu32 " of %s has no name: " WORD_TEXT, i, plugged->name,
-            SUMAC_PLUGIN_NAME_BYTES_MAX);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "slot %" PRIu32 " of %s has no name: " WORD_TEXT, i,
+            plugged->name, SUMAC_PLUGIN_NAME_BYTES_MAX);
     for (uint32_t other = 0; other < i; other++)
         if (strcmp(plugged->slots[other], plugged->slots[i]) == 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME, "%s has the slot %s twice",
-                plugged->name, plugged->slots[i]);
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_NAME, "%s has the slot %s twice", plugged->name,
+                plugged->slots[i]);
     function->slot_names[i] = plugged->slots[i];
     if (given->initial_from == NULL) {
         function->slot_initial[i] = given->initial;
         if (isfinite((float)given->initial))
             return SUMAC_OK;
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "slot %s of %s starts from %g, which is no number of float32", plugged->slots[i],
             plugged->name, given->initial);
     }
@@ -269,8 +267,8 @@ static enum sumac_status take_slot(
         take_word(given->initial_from, from) ? find_hyperparameter(plugged, from) : 0;
     if (function->slot_from[i] != 0)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_NAME,
         "slot %s of %s starts from %s, which is no hyperparameter of it", plugged->slots[i],
         plugged->name, from[0] == '\0' ? "a name that is none" : from);
 }
@@ -281,10 +279,10 @@ static enum sumac_status take_slots(
 {
     if (given->slot_count > SUMAC_PLUGIN_SLOTS_MAX ||
         (given->slot_count > 0 && given->slots == NULL))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "%s has %" PRIu32 " slots%s; it has 0 to %u", plugged->name, given->slot_count,
-            given->slots == NULL ? ", at NULL" : "", SUMAC_PLUGIN_SLOTS_MAX);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "%s has %" PRIu32 " slots%s; it has 0 to %u",
+            plugged->name, given->slot_count, given->slots == NULL ? ", at NULL" : "",
+            SUMAC_PLUGIN_SLOTS_MAX);
     for (uint32_t i = 0; i < given->slot_count; i++) {
         const enum sumac_status status = take_slot(plugged, &given->slots[i], i, error);
         if (status != SUMAC_OK)
@@ -304,8 +302,8 @@ static enum sumac_status take_dtypes(
 
     if (given->dtypes == 0 || (given->dtypes & ~EVERY_DTYPE) != 0 ||
         (!widens && (given->dtypes & HALVES) != 0))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s has the data types 0x%" PRIx32
             "; give SUMAC_PLUGIN_DTYPE of one or more, and for half types that of float32",
             plugged->name, given->dtypes);
@@ -323,20 +321,19 @@ static enum sumac_status take_name(
     struct sumac_error *error)
 {
     if (!take_line(plugin, plugged->plugin, UPDATE_PLUGIN_BYTES))
-        return fail(error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME, "a plug-in has no name");
+        return fail_invalid(error, SUMAC_REASON_BAD_NAME, "a plug-in has no name");
     if (!take_word(given->name, plugged->name))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a function of %s has no name: " WORD_TEXT, plugged->plugin,
-            SUMAC_PLUGIN_NAME_BYTES_MAX);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "a function of %s has no name: " WORD_TEXT,
+            plugged->plugin, SUMAC_PLUGIN_NAME_BYTES_MAX);
     if (update_find_by_name(plugged->name) != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "%s is a function that every ps has: name that of %s otherwise", plugged->name,
             plugged->plugin);
     if (!take_line(given->rule, plugged->rule, SUMAC_PLUGIN_RULE_BYTES_MAX))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "%s has no rule: 1 to %u printable bytes of UTF-8 that say what it does", plugged->name,
             SUMAC_PLUGIN_RULE_BYTES_MAX);
     return SUMAC_OK;
@@ -375,8 +372,8 @@ enum sumac_status update_plug(
     if (status != SUMAC_OK)
         return status;
     if ((uint32_t)given->repeats >= sizeof repeats_of / sizeof repeats_of[0])
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "%s has the number %u for its repeats, which names nothing", plugged->name,
             (unsigned)given->repeats);
     plugged->loop = given->loop;

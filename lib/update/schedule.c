@@ -39,9 +39,9 @@ int update_schedule_find(const char *name)
 static enum sumac_status refuse(
     uint32_t kind, const char *number, double given, const char *range, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-        "%s of the schedule %s is %.9g; it must be %s", number, kinds[kind], given, range);
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_HYPERPARAMETER, "%s of the schedule %s is %.9g; it must be %s",
+        number, kinds[kind], given, range);
 }
 
 struct number {
@@ -77,8 +77,8 @@ enum sumac_status update_schedule_read(
     double value = 0;
 
     if (kind >= KINDS)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_HYPERPARAMETER,
             "schedule number %u is not known; there are constant, exponential_decay, cosine_decay",
             kind);
     const char *const foreign = find_foreign(given, &value);

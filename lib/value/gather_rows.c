@@ -28,9 +28,8 @@ static enum sumac_status open_table(
     if (value == NULL)
         return fail_for_null(error, call, "value");
     if (value->kind != SUMAC_VALUE_TENSOR || value->tensor.shape.rank == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-            "%s: the value is %s, which has no rows", call,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE, "%s: the value is %s, which has no rows", call,
             value->kind == SUMAC_VALUE_TENSOR ? "a scalar" : sumac_value_kind_name(value->kind));
     *table = (struct embedding_table){
         .call = call,
@@ -74,10 +73,9 @@ static enum sumac_status check_ids(
 
     if (tensor != NULL && (tensor->dtype == SUMAC_INT64 || tensor->dtype == SUMAC_INT32))
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-        "%s: the ids are %s; give a tensor of int64 or int32", table->call,
-        describe(ids, given, sizeof given));
+    return fail_invalid(
+        error, SUMAC_REASON_WRONG_DATA_TYPE, "%s: the ids are %s; give a tensor of int64 or int32",
+        table->call, describe(ids, given, sizeof given));
 }
 
 static enum sumac_status find_row(
@@ -90,8 +88,8 @@ static enum sumac_status find_row(
 
     assert(at < count_elements(ids));
     if (id < 0 || (uint64_t)id >= table->rows)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE,
             "%s: there is no row %" PRId64 "; the value has %" PRIu64 " row%s", table->call, id,
             table->rows, plural(table->rows));
     *row = (const uint8_t *)sumac_tensor_data(table->tensor) + (uint64_t)id * table->row_bytes;
@@ -108,8 +106,8 @@ static enum sumac_status shape_rows(
     *shape = *ids;
     shape->rank = ids->rank + whole->rank - 1;
     if (shape->rank > SUMAC_RANK_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE,
             "%s: ids of %" PRIu32 " axes and rows of %" PRIu32 " make a tensor of %" PRIu32
             " axes; at most %u are possible: flatten the ids",
             table->call, ids->rank, whole->rank - 1, shape->rank, SUMAC_RANK_MAX);
@@ -379,16 +377,16 @@ static enum sumac_status check_bag(
     if (status != SUMAC_OK || bag.weights == NULL)
         return status;
     if (!sumac_dtype_is_float(table->tensor->dtype))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s: rows of %s are not weighted; weights are for rows of float types", table->call,
             sumac_dtype_name(table->tensor->dtype));
     if (bag.weights->kind == SUMAC_VALUE_TENSOR &&
         sumac_dtype_is_float(bag.weights->tensor.dtype) &&
         sumac_shape_equal(&bag.weights->tensor.shape, &bag.ids->tensor.shape))
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+    return fail_invalid(
+        error, SUMAC_REASON_WRONG_SHAPE,
         "%s: the ids are %s and their weights %s; give a float weight for each id", table->call,
         describe(bag.ids, ids, sizeof ids), describe(bag.weights, weights, sizeof weights));
 }
@@ -401,19 +399,17 @@ static enum sumac_status check_lookup(
     enum sumac_status status = SUMAC_OK;
 
     if (sumac_value_kind(bags) != SUMAC_VALUE_LIST && sumac_value_kind(bags) != SUMAC_VALUE_TUPLE)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: bags is a %s; give a list of ids, one for each row of the result", table->call,
-            sumac_value_kind_name(sumac_value_kind(bags)));
+        return fail_argument(
+            error, "%s: bags is a %s; give a list of ids, one for each row of the result",
+            table->call, sumac_value_kind_name(sumac_value_kind(bags)));
     if (combiner != SUMAC_REDUCE_SUM && combiner != SUMAC_REDUCE_MEAN &&
         combiner != SUMAC_REDUCE_SQRTN)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: a combiner %d; there are SUM (%d), MEAN (%d) and SQRTN (%d)", table->call,
+        return fail_argument(
+            error, "%s: a combiner %d; there are SUM (%d), MEAN (%d) and SQRTN (%d)", table->call,
             (int)combiner, SUMAC_REDUCE_SUM, SUMAC_REDUCE_MEAN, SUMAC_REDUCE_SQRTN);
     if (table->tensor->dtype == SUMAC_BOOL || (combiner != SUMAC_REDUCE_SUM && !is_float))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s: rows of %s are not combined so; integers are summed, float types divided, too",
             table->call, sumac_dtype_name(table->tensor->dtype));
     for (uint32_t i = 0; status == SUMAC_OK && i < bags->count; i++)

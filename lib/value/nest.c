@@ -36,10 +36,9 @@ static enum sumac_status fail_differ(
 {
     char where[160];
 
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-        "two nests differ%s%s: one has %s there, and the other %s", path == NULL ? "" : " at ",
-        value_path_print(path, where, sizeof where), one, other);
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_SHAPE, "two nests differ%s%s: one has %s there, and the other %s",
+        path == NULL ? "" : " at ", value_path_print(path, where, sizeof where), one, other);
 }
 
 static const char *describe(const struct sumac_value *value, char *text, size_t text_bytes)
@@ -282,9 +281,8 @@ static enum sumac_status check_own(
 {
     for (uint32_t i = 0; i < regroup->count; i++)
         if (value_is_leaf_of_replicas(leaves[i]))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "a value of one replica is %s itself: take what is its own of it",
+            return fail_argument(
+                error, "a value of one replica is %s itself: take what is its own of it",
                 sumac_value_kind_name(leaves[i]->kind));
     return SUMAC_OK;
 }
@@ -336,8 +334,8 @@ enum sumac_status sumac_value_regroup(
         return fail_for_null(
             error, "sumac_value_regroup", regrouped == NULL ? "regrouped" : "items");
     if ((items->kind != SUMAC_VALUE_LIST && items->kind != SUMAC_VALUE_TUPLE) || count == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "sumac_value_regroup: items is a %s of %" PRIu32
             "; it is a list or a tuple of what each replica has",
             sumac_value_kind_name(items->kind), count);

@@ -107,10 +107,9 @@ static enum sumac_status find_ellipsis(
     }
     if (count - (*at < count) <= rank)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "slice: %" PRIu32 " entries of a tensor with %" PRIu32 " axes", count - (*at < count),
-        rank);
+    return fail_argument(
+        error, "slice: %" PRIu32 " entries of a tensor with %" PRIu32 " axes",
+        count - (*at < count), rank);
 }
 
 static enum sumac_status plan(
@@ -213,9 +212,8 @@ enum sumac_status sumac_value_slice(
             : result == NULL ? "result"
                              : "slices");
     if (value->kind != SUMAC_VALUE_TENSOR)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: the value is a %s", call,
-            sumac_value_kind_name(value->kind));
+        return fail_argument(
+            error, "%s: the value is a %s", call, sumac_value_kind_name(value->kind));
     if (!value_is_here(value))
         return slice_there(value, slices, count, result, error);
     const enum sumac_status status = plan(&value->tensor, slices, count, &walk, error);

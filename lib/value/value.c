@@ -14,8 +14,7 @@
 
 enum sumac_status value_fail_for_memory(struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a value");
+    return fail_for_memory(error, "no memory for a value");
 }
 
 bool value_is_nest(const struct sumac_value *value)

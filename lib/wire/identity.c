@@ -18,12 +18,12 @@ copy(const char *what, const char *text, char *into, size_t bytes, struct sumac_
     const size_t length = strlen(text);
 
     if (length >= bytes)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "its identity has a %s of %zu bytes: give at most %zu", what, length, bytes - 1);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "its identity has a %s of %zu bytes: give at most %zu",
+            what, length, bytes - 1);
     if (text_has_control(text, length))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "its identity has a %s with a control character, shown here as ?: %s", what, text);
     memcpy(into, text, length + 1);
     return SUMAC_OK;

@@ -35,8 +35,8 @@ enum sumac_status placement_rule_read(
     const uint32_t kind = partitioner == NULL ? WIRE_PARTITIONER_NONE : (uint32_t)partitioner->kind;
 
     if (kind > WIRE_PARTITIONER_MAX_SIZE)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+        return fail_invalid(
+            error, SUMAC_REASON_UNSUPPORTED,
             "partitioner %u is not known; partitioners are 0 (none), 1 (fixed shards), 2 (min "
             "size), 3 (max size); a client makes fixed shards of 256 (one on each ps)",
             kind);
@@ -59,14 +59,14 @@ check_at_least_one(const char *parameter, int64_t value, struct sumac_error *err
     if (value >= 1)
         return SUMAC_OK;
     if (value < 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+        return fail_invalid(
+            error, SUMAC_REASON_UNSUPPORTED,
             "partitioner parameter %s is %" PRIu64 " (as a signed number %" PRId64
             "); give 1 to 2^63 - 1",
             parameter, value, value);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-        "partitioner parameter %s is 0; give 1 or more", parameter);
+    return fail_invalid(
+        error, SUMAC_REASON_UNSUPPORTED, "partitioner parameter %s is 0; give 1 or more",
+        parameter);
 }
 
 static enum sumac_status check_rule(const struct placement_rule *rule, struct sumac_error *error)

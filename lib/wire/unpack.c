@@ -187,14 +187,14 @@ static enum sumac_status check_strings(
     const ProtobufCFieldDescriptor *bad = first_bad_string(message, &some);
 
     if (bad != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "malformed %s: string field `%s` is not UTF-8", type->name, bad->name);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "malformed %s: string field `%s` is not UTF-8",
+            type->name, bad->name);
     const ProtobufCFieldDescriptor *cut = some ? first_cut_string(type, bytes, count) : NULL;
     if (cut != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "malformed %s: string field `%s` has a NUL in it", type->name, cut->name);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "malformed %s: string field `%s` has a NUL in it",
+            type->name, cut->name);
     return SUMAC_OK;
 }
 
@@ -215,9 +215,9 @@ static enum sumac_status unpack_header(
             "%s takes more than %zu bytes of memory to unpack; send it in smaller messages",
             type->name, bounded.bytes_max);
     if (message == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "malformed %s: its %zu bytes are not that message", type->name, bytes);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "malformed %s: its %zu bytes are not that message",
+            type->name, bytes);
     const enum sumac_status status =
         wire_may_have_strings(type) ? check_strings(message, header, bytes, error) : SUMAC_OK;
     if (status == SUMAC_OK)
@@ -235,14 +235,13 @@ enum sumac_status wire_unpack(
         const char *wrong = split_find(spans, span_count, &split);
         const uint64_t beside = split.field + (split.total - split.payload_end);
         if (wrong == NULL && beside > WIRE_HEADER_BYTES_MAX)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            return fail_invalid(
+                error, SUMAC_REASON_MALFORMED,
                 "malformed %s: it has %" PRIu64 " bytes beside its payload, at most %u are taken",
                 type->name, beside, WIRE_HEADER_BYTES_MAX);
         if (wrong != NULL)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "malformed %s: it %s",
-                type->name, wrong);
+            return fail_invalid(
+                error, SUMAC_REASON_MALFORMED, "malformed %s: it %s", type->name, wrong);
     } else {
         for (size_t i = 0; i < span_count; i++)
             split.total += spans[i].bytes;

@@ -96,8 +96,8 @@ static enum sumac_status read_tasks(
     char text[TASK_BYTES], before[TASK_BYTES];
 
     if (message->n_tasks == 0 || message->n_tasks > COLLECTIVE_TASKS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "collective %.100s names %zu tasks that take part; 1 to %u may", collective->name,
             message->n_tasks, COLLECTIVE_TASKS_MAX);
     for (size_t i = 0; i < message->n_tasks; i++) {
@@ -105,8 +105,8 @@ static enum sumac_status read_tasks(
         tasks[i] =
             (struct collective_task){.chief = message->tasks[i] % 2 == 0, .index = (uint32_t)index};
         if (index > UINT32_MAX || (i > 0 && !is_after(&tasks[i], &tasks[i - 1])))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            return fail_invalid(
+                error, SUMAC_REASON_MALFORMED,
                 "collective %.100s names %s after %s; name the chief first, then the workers by "
                 "index, each once",
                 collective->name,
@@ -118,8 +118,8 @@ static enum sumac_status read_tasks(
     collective->task_count = (uint32_t)message->n_tasks;
     collective->own = collective_place(collective, own);
     if (collective->own == UINT32_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "%s contributes to collective %.100s, and is not one of the %" PRIu32
             " tasks that it names: name it among them",
             collective_task_print(own, text, sizeof text), collective->name,
@@ -138,16 +138,16 @@ static enum sumac_status read_attempts(
     if (!collective->of_attempts)
         return SUMAC_OK;
     if (message->n_attempts != message->n_tasks)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "collective %.100s names %zu attempts of %zu tasks: name one for each task",
             collective->name, message->n_attempts, message->n_tasks);
     for (size_t i = 0; i < message->n_tasks; i++)
         tasks[i].attempt = message->attempts[i];
     if (own->attempt == 0 || tasks[collective->own].attempt == own->attempt)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+    return fail_invalid(
+        error, SUMAC_REASON_MALFORMED,
         "collective %.100s: %s names itself as attempt %" PRIu64 ", and its session is attempt "
         "%" PRIu64 ": name that",
         collective->name, collective_task_print(own, text, sizeof text),
@@ -212,15 +212,15 @@ static enum sumac_status read_name(
     const size_t bytes = message->name.len;
 
     if (bytes == 0 || bytes > COLLECTIVE_NAME_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a collective's name has 1 to %u bytes, given %zu", COLLECTIVE_NAME_BYTES_MAX, bytes);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "a collective's name has 1 to %u bytes, given %zu",
+            COLLECTIVE_NAME_BYTES_MAX, bytes);
     memcpy(name, message->name.data, bytes);
     name[bytes] = '\0';
     if (!text_is_utf8(name, bytes) || text_has_control(name, bytes)) {
         text_make_line(name);
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "the collective's name is not UTF-8, or has a control character, shown here as ?: "
             "%.100s",
             name);
@@ -228,8 +228,8 @@ static enum sumac_status read_name(
     collective->name = name;
     collective->round = message->round;
     if (message->round == 0 || message->round > INT64_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "collective %.100s has no round %" PRIu64 ": they count from 1, to 2^63 - 1", name,
             message->round);
     return SUMAC_OK;
@@ -249,15 +249,15 @@ static enum sumac_status read_operation(
     collective->operation = (enum collective_operation)message->operation;
     collective->dtype = (enum sumac_dtype)message->data_type;
     if (sumac_dtype_bytes(collective->dtype) == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE,
             "collective %.100s: data type %d is not known; types are %s", collective->name,
             (int)message->data_type, dtype_list_print(known, sizeof known));
     if (!row_of(collective->operation)->takes(collective->dtype))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "collective %.100s: there is no %s of %s", collective->name,
-            collective_operation_name(collective->operation), sumac_dtype_name(collective->dtype));
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE, "collective %.100s: there is no %s of %s",
+            collective->name, collective_operation_name(collective->operation),
+            sumac_dtype_name(collective->dtype));
     return SUMAC_OK;
 }
 
@@ -267,8 +267,8 @@ read_shape(const wire_collective *message, struct collective *collective, struct
     char text[TEXT_BYTES];
 
     if (message->n_shape > SUMAC_RANK_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE,
             "collective %.100s: a shape of %zu axes, at most %d may be", collective->name,
             message->n_shape, SUMAC_RANK_MAX);
     collective->shape = (struct sumac_shape){.rank = (uint32_t)message->n_shape};
@@ -277,20 +277,20 @@ read_shape(const wire_collective *message, struct collective *collective, struct
     if (sumac_shape_size(
             &collective->shape, collective_contribution_dtype(collective), &collective->elements,
             NULL) != SUMAC_OK)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE,
             "collective %.100s: shape %s of %s is more than 2^63 - 1 bytes", collective->name,
             sumac_shape_print(&collective->shape, text, sizeof text),
             sumac_dtype_name(collective->dtype));
     if (row_of(collective->operation)->joins && collective->shape.rank == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE,
             "collective %.100s: a %s of scalars has no axis; give them the shape [1]",
             collective->name, collective_operation_name(collective->operation));
     for (uint32_t axis = 0; axis < collective->shape.rank; axis++)
         if (row_of(collective->operation)->joins && collective->shape.extent[axis] > EXTENT_MAX)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_SHAPE,
                 "collective %.100s: a %s of shape %s; what is joined has at most %" PRIu64
                 " along each axis, so that it can be counted together",
                 collective->name, collective_operation_name(collective->operation),
@@ -309,25 +309,24 @@ static enum sumac_status read_places(
     collective->root = message->root;
     collective->split = message->split;
     if (message->axis >= axes)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "collective %.100s: a %s along axis %u, of 0 to %u", collective->name, row->name,
-            message->axis, axes - 1);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE, "collective %.100s: a %s along axis %u, of 0 to %u",
+            collective->name, row->name, message->axis, axes - 1);
     if (message->root >= roots)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "collective %.100s: a %s of the task at place %u, of 0 to %u", collective->name,
             row->name, message->root, roots - 1);
     if (message->split && !row->arithmetic)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "collective %.100s: a %s is not split: all of it meets on one ps", collective->name,
             row->name);
     const uint64_t bytes =
         collective->elements * dtype_bytes(collective_contribution_dtype(collective));
     if (!message->split && row->arithmetic && bytes > COLLECTIVE_WHOLE_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "collective %.100s: a %s of %" PRIu64 " bytes on one ps, where %u are the most: split "
             "it over all",
             collective->name, row->name, bytes, COLLECTIVE_WHOLE_BYTES_MAX);

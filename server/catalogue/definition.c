@@ -38,25 +38,22 @@ size_t definition_shard_name(const char *name, uint64_t *shard)
 enum sumac_status definition_name_check(const char *name, struct sumac_error *error)
 {
     if (name[0] == '\0')
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME, "the variable's name is empty");
+        return fail_invalid(error, SUMAC_REASON_BAD_NAME, "the variable's name is empty");
     if (strlen(name) > DEFINITION_NAME_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "the variable's name has %zu bytes, at most %u may be: %.40s…", strlen(name),
             DEFINITION_NAME_BYTES_MAX, name);
     if (!text_is_utf8(name, strlen(name)))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "the variable's name is not UTF-8");
+        return fail_invalid(error, SUMAC_REASON_BAD_NAME, "the variable's name is not UTF-8");
     if (text_has_control(name, strlen(name)))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "the variable's name has a control character, shown here as ?: %s", name);
     uint64_t shard;
     if (name[definition_shard_name(name, &shard)] != '\0')
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "the variable's name %s ends like a shard's (/part_ and digits)", name);
     return SUMAC_OK;
 }
@@ -72,15 +69,14 @@ static enum sumac_status read_dtype(
     (void)functions;
     definition->dtype = (enum sumac_dtype)message->data_type;
     if (message->data_type == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s: its data type (dtype) is not set; types are %s", message->name,
             dtype_list_print(known, sizeof known));
     if (sumac_dtype_bytes(definition->dtype) == 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s: data type %u is not known; types are %s", message->name,
-            (uint32_t)message->data_type, dtype_list_print(known, sizeof known));
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE, "%s: data type %u is not known; types are %s",
+            message->name, (uint32_t)message->data_type, dtype_list_print(known, sizeof known));
     return SUMAC_OK;
 }
 
@@ -129,24 +125,22 @@ static enum sumac_status read_shape(
     (void)functions;
     assert(sumac_dtype_bytes(definition->dtype) > 0);
     if (message->n_shape > SUMAC_RANK_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "%s: shape %s has %zu axes, at most %d may be", message->name,
-            print_extents(message, text), message->n_shape, SUMAC_RANK_MAX);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE, "%s: shape %s has %zu axes, at most %d may be",
+            message->name, print_extents(message, text), message->n_shape, SUMAC_RANK_MAX);
     *shape = (struct sumac_shape){.rank = (uint32_t)message->n_shape};
     for (uint32_t axis = 0; axis < shape->rank; axis++) {
         shape->extent[axis] = message->shape[axis];
         if (shape->extent[axis] > INT64_MAX)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_SHAPE,
                 "%s: shape %s has an extent above 2^63 - 1 (as a signed number it is %" PRId64 ")",
                 message->name, print_extents(message, text), shape->extent[axis]);
     }
     if (sumac_shape_size(shape, definition->dtype, &elements, &bytes) != SUMAC_OK)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "%s: shape %s of %s is more than 2^63 - 1 bytes", message->name,
-            print_extents(message, text), sumac_dtype_name(definition->dtype));
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE, "%s: shape %s of %s is more than 2^63 - 1 bytes",
+            message->name, print_extents(message, text), sumac_dtype_name(definition->dtype));
     return SUMAC_OK;
 }
 
@@ -196,16 +190,15 @@ static enum sumac_status read_aggregation(
     (void)functions;
     definition->aggregation = (uint32_t)message->aggregation;
     if (definition->aggregation >= COUNT(aggregations))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-            "%s: aggregation %u is not known; aggregations are %s", message->name,
-            definition->aggregation, list_names(aggregations, COUNT(aggregations), known));
+        return fail_invalid(
+            error, SUMAC_REASON_UNSUPPORTED, "%s: aggregation %u is not known; aggregations are %s",
+            message->name, definition->aggregation,
+            list_names(aggregations, COUNT(aggregations), known));
     if (definition->aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_MEAN &&
         !sumac_dtype_is_float(definition->dtype))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s: aggregation MEAN needs a float type, not %s", message->name,
-            sumac_dtype_name(definition->dtype));
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_DATA_TYPE, "%s: aggregation MEAN needs a float type, not %s",
+            message->name, sumac_dtype_name(definition->dtype));
     return SUMAC_OK;
 }
 
@@ -241,8 +234,8 @@ static enum sumac_status read_synchronization(
     (void)functions;
     definition->synchronization = (uint32_t)message->synchronization;
     if (definition->synchronization >= COUNT(synchronizations))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+        return fail_invalid(
+            error, SUMAC_REASON_UNSUPPORTED,
             "%s: synchronization %u is not known; synchronizations are %s", message->name,
             definition->synchronization,
             list_names(synchronizations, COUNT(synchronizations), known));
@@ -310,9 +303,9 @@ static enum sumac_status read_function(
 
     definition->function = functions_find(functions, number);
     if (definition->function == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
-            "%s: update function %u is not known", message->name, number);
+        return fail_invalid(
+            error, SUMAC_REASON_UNKNOWN_FUNCTION, "%s: update function %u is not known",
+            message->name, number);
     enum sumac_status status = update_hyperparameters_read(
         definition->function, NULL, given, &definition->hyperparameters, error);
     if (status == SUMAC_OK)
@@ -423,10 +416,9 @@ static enum sumac_status read_initializer(
 
     (void)functions;
     if (kind >= COUNT(initializers))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-            "%s: initializer %u is not known; initializers are %s", message->name, kind,
-            list_names(initializers, COUNT(initializers), known));
+        return fail_invalid(
+            error, SUMAC_REASON_UNSUPPORTED, "%s: initializer %u is not known; initializers are %s",
+            message->name, kind, list_names(initializers, COUNT(initializers), known));
     const enum sumac_status status = initializer_check(given, definition->dtype, error);
     if (status != SUMAC_OK)
         return status;

@@ -135,22 +135,22 @@ enum sumac_status functions_add(
     const struct plugin_function *const plugged = plugins_find_by_name(functions->plugins, name);
 
     if (plugged != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "%s is a function of the plug-in %s, which every ps was started with: define yours "
             "under another name",
             name, plugged->row.plugin);
     if (known != NULL)
         return compare(known, number, text, bytes, error);
     if (functions->count >= UPDATE_DEFINED_MAX)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        return fail_for_memory(
+            error,
             "%s: %u functions are defined, the most there may be; none is ever undefined, since "
             "variables name them: use one of them, or start the cluster anew",
             name, UPDATE_DEFINED_MAX);
     if (number != functions_next(functions))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "function %s is to have number %u, and the next one is %u", name, number,
             functions_next(functions));
     struct defined_function *made = &functions->known[functions->count];

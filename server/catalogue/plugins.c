@@ -53,8 +53,8 @@ static enum sumac_status check_name(
 
     if (other == NULL)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_ALREADY_EXISTS,
+    return fail_invalid(
+        error, SUMAC_REASON_ALREADY_EXISTS,
         "%s and %s both have a function %s: name one of them otherwise", other->row.plugin,
         row->plugin, row->name);
 }
@@ -72,14 +72,11 @@ static enum sumac_status add_one(
             SUMAC_PLUGIN_FUNCTIONS_MAX);
     added = memory_take(plugins->memory, sizeof *added);
     if (added == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the functions of %s", label);
+        return fail_for_memory(error, "no memory for the functions of %s", label);
     enum sumac_status status = update_plug(UPDATE_PLUGGED_FIRST, label, given, &added->row, error);
     if (status == SUMAC_OK && given->loop == NULL)
-        status = fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "%s of %s has no loop",
-            added->row.name, label);
+        status = fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "%s of %s has no loop", added->row.name, label);
     if (status == SUMAC_OK)
         status = check_name(plugins, &added->row, error);
     if (status != SUMAC_OK) {

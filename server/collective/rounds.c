@@ -295,8 +295,8 @@ static enum sumac_status fail_for_room(
     const struct rounds *rounds, const struct collective *collective, uint64_t bytes,
     struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+    return fail_for_memory(
+        error,
         "a contribution to round %" PRIu64 " of collective %.100s takes %" PRIu64
         " bytes, and %" PRIu64 " are taken of at most %" PRIu64
         " (--collectives-max): contribute again later, or start each ps with more",

@@ -26,13 +26,12 @@ struct places {
 static enum sumac_status check_job(const char *job, struct sumac_error *error)
 {
     if (strlen(job) > CONTROLLER_JOB_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "its job name has %zu bytes, at most %u may be: %s", strlen(job),
-            CONTROLLER_JOB_BYTES_MAX, job);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "its job name has %zu bytes, at most %u may be: %s",
+            strlen(job), CONTROLLER_JOB_BYTES_MAX, job);
     if (text_has_control(job, strlen(job)))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "its job name has a control character, shown here as ?: %s", job);
     return SUMAC_OK;
 }
@@ -49,8 +48,8 @@ static enum sumac_status check_listed_job(const wire_task_name *task, struct sum
 
     if (status != SUMAC_OK || is_member_job(task->job))
         return status;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_NAME,
         "it lists %s %u as a member, and only tasks of the jobs chief and worker are members: "
         "leave it out of members",
         task->job, task->index);
@@ -60,8 +59,8 @@ static enum sumac_status check_member(const wire_task_name *task, struct sumac_e
 {
     if (is_member_job(task->job))
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_NAME,
         "only tasks of the jobs chief and worker are members; join as an observer");
 }
 
@@ -81,20 +80,18 @@ enum sumac_status controller_join_check(
             "restarted, or the configurations list its ps differently",
             request->cluster_id, controller->cluster_id);
     if (request->nonce.len != CONTROLLER_ID_BYTES)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "its nonce has %zu bytes; give %d random ones", request->nonce.len,
-            CONTROLLER_ID_BYTES);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "its nonce has %zu bytes; give %d random ones",
+            request->nonce.len, CONTROLLER_ID_BYTES);
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     const bool named = request->task != NULL && request->task->job[0] != '\0';
     if (!member && request->role != SUMAC__V1__ROLE__ROLE_OBSERVER)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "its role is %u; give member or observer", (uint32_t)request->role);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "its role is %u; give member or observer",
+            (uint32_t)request->role);
     if (member && !named)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "give the task, of the job chief or worker");
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "give the task, of the job chief or worker");
     struct run_identity identity;
     enum sumac_status status = wire_identity_read(request->identity, &identity, error);
     if (status == SUMAC_OK && named)
@@ -120,13 +117,12 @@ check_address(const char *whose, size_t index, const char *address, struct sumac
 
     assert(bytes <= UINT32_MAX);
     if (bytes > CONTROLLER_ADDRESS_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "its address of %s %zu is longer than %u bytes", whose, index,
-            CONTROLLER_ADDRESS_BYTES_MAX);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "its address of %s %zu is longer than %u bytes", whose,
+            index, CONTROLLER_ADDRESS_BYTES_MAX);
     if (text_has_control(address, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "its address of %s %zu has a control character, shown here as ?: %s", whose, index,
             address);
     return SUMAC_OK;
@@ -141,9 +137,9 @@ static enum sumac_status check_addresses(
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
 
     if (count > LANE_PS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "it names %zu ps; a cluster has at most %u", count, LANE_PS_MAX);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "it names %zu ps; a cluster has at most %u", count,
+            LANE_PS_MAX);
     for (size_t ps = 0; ps < count; ps++) {
         const enum sumac_status status = check_address("ps", ps, request->ps_addresses[ps], error);
         if (status != SUMAC_OK)
@@ -320,8 +316,8 @@ static enum sumac_status
 read_member_addresses(const wire_join_request *request, struct sumac_error *error)
 {
     if (request->n_member_addresses != 0 && request->n_member_addresses != request->n_members)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "it names %zu members and %zu addresses of members; give as many, or none",
             request->n_members, request->n_member_addresses);
     for (size_t i = 0; i < request->n_member_addresses; i++) {
@@ -331,8 +327,8 @@ read_member_addresses(const wire_join_request *request, struct sumac_error *erro
         if (status != SUMAC_OK)
             return status;
         if (address[0] == '\0')
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            return fail_invalid(
+                error, SUMAC_REASON_MALFORMED,
                 "its address of %s %u is empty: give the addresses of all members, or none",
                 member->job, member->index);
     }

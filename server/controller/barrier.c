@@ -64,13 +64,12 @@ static enum sumac_status check_name(const char *name, struct sumac_error *error)
     const size_t bytes = strlen(name);
 
     if (bytes == 0 || bytes > CONTROLLER_BARRIER_NAME_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a barrier's name has 1 to %u bytes, given %zu", CONTROLLER_BARRIER_NAME_BYTES_MAX,
-            bytes);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "a barrier's name has 1 to %u bytes, given %zu",
+            CONTROLLER_BARRIER_NAME_BYTES_MAX, bytes);
     if (text_has_control(name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "the barrier's name has a control character, shown here as ?: %s", name);
     return SUMAC_OK;
 }
@@ -90,22 +89,22 @@ static enum sumac_status check_task(
     const wire_task_name *name = request->tasks[i];
 
     if (!controller_barrier_is_job(name->job, true) && !controller_barrier_is_job(name->job, false))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "barrier \"%.100s\" names task %.64s %u; only tasks of the jobs chief and worker are "
             "members",
             request->name, name->job, name->index);
     if (i > 0 && !is_after(name, request->tasks[i - 1]))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "barrier \"%.100s\" names %s %u after %s %u; name the chief first, then the workers by "
             "index, each once",
             request->name, name->job, name->index, request->tasks[i - 1]->job,
             request->tasks[i - 1]->index);
     const struct controller_task *task = controller_task_find(controller, name);
     if (controller->members_listed && (task == NULL || !task->listed))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "barrier \"%.100s\" names %s %u, and the cluster lists %s", request->name, name->job,
             name->index, controller_tasks_text(controller, CONTROLLER_TASKS_LISTED));
     return SUMAC_OK;
@@ -119,8 +118,8 @@ static enum sumac_status check_tasks(
     bool has_own = request->n_tasks == 0;
 
     if (request->n_tasks > tasks_max)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "barrier \"%.100s\" names %zu tasks, and %u are the most (a 32nd of --calls-max, at "
             "most %u)",
             request->name, request->n_tasks, tasks_max, WIRE_BARRIER_TASKS_MAX);
@@ -132,8 +131,8 @@ static enum sumac_status check_tasks(
                    strcmp(request->tasks[i]->job, session->job) == 0;
     }
     if (!has_own)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "%s comes to barrier \"%.100s\", which it says is of %s: name it among them",
             session->label, request->name, controller_barrier_wanted_text(controller, request));
     return SUMAC_OK;
@@ -153,8 +152,8 @@ static enum sumac_status check(
             "%s is no member, and only members come to a barrier: open the client as a member",
             session->label);
     if (request->round > INT64_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "round %" PRIu64 " of a barrier is asked for; they count from 1", request->round);
     if (check_name(request->name, error) != SUMAC_OK)
         return error->status;
@@ -198,8 +197,8 @@ static enum sumac_status check_members(
             request->name, controller_tasks_text(controller, CONTROLLER_TASKS_LISTED),
             session->label);
     if (count > tasks_max)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "barrier \"%.100s\" is of all %u members, and %u tasks are the most (a 32nd of "
             "--calls-max, at most %u)",
             request->name, count, tasks_max, WIRE_BARRIER_TASKS_MAX);
@@ -311,9 +310,8 @@ static enum sumac_status make(
             controller->barriers_by_name.count, CONTROLLER_BARRIERS_MAX, request->name);
     struct controller_barrier *barrier = controller_barrier_add(controller, request->name, count);
     if (barrier == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps 0 has no memory for barrier \"%.100s\" of %u tasks", request->name, count);
+        return fail_for_memory(
+            error, "ps 0 has no memory for barrier \"%.100s\" of %u tasks", request->name, count);
     barrier->of_all = of_all;
     if (of_all)
         fill_with_members(controller, barrier->places, NULL);
@@ -348,9 +346,8 @@ static enum sumac_status find_or_make(
             request->name, controller_barrier_tasks_text(controller, *barrier),
             controller_barrier_wanted_text(controller, request));
     if ((*barrier)->of_all && !(*barrier)->open && !renew_members(controller, *barrier))
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps 0 has no memory for barrier \"%.100s\" of all members", request->name);
+        return fail_for_memory(
+            error, "ps 0 has no memory for barrier \"%.100s\" of all members", request->name);
     return SUMAC_OK;
 }
 
@@ -563,9 +560,9 @@ void controller_barrier_call(struct controller *controller, const struct control
         return;
     struct controller_waiting *waiting = pool_take(&controller->waiting_pool);
     if (waiting == NULL)
-        (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps 0 has no memory to let %s wait at a barrier: come again later", session->label);
+        (void)fail_for_memory(
+            &error, "ps 0 has no memory to let %s wait at a barrier: come again later",
+            session->label);
     else if (check(controller, session, request, &error) == SUMAC_OK)
         (void)find_or_make(controller, session, request, &barrier, &error);
     if (error.status != SUMAC_OK)

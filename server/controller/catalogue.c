@@ -99,11 +99,9 @@ static bool enlist(struct controller *controller, struct controller_variable *va
     return true;
 }
 
-static enum sumac_status fail_for_memory(const char *name, struct sumac_error *error)
+static enum sumac_status no_memory(const char *name, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "%s: ps 0 has no memory for another variable", name);
+    return fail_for_memory(error, "%s: ps 0 has no memory for another variable", name);
 }
 
 static enum sumac_status check(
@@ -118,9 +116,8 @@ static enum sumac_status check(
         return fail(error, status, cause.reason, "%.200s: %s", name, cause.text);
     assert(controller->variable_count <= CONTROLLER_VARIABLES_MAX);
     if (fresh > CONTROLLER_VARIABLES_MAX - controller->variable_count)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "%s: there are %u variables already, the most there may be", name,
+        return fail_for_memory(
+            error, "%s: there are %u variables already, the most there may be", name,
             controller->variable_count + fresh - 1);
     if (*shard_count > PLACEMENT_SHARDS_MAX)
         return fail(
@@ -151,7 +148,7 @@ static enum sumac_status allocate(
 
     assert(shard_count <= PLACEMENT_SHARDS_MAX);
     if (made == NULL)
-        return fail_for_memory(name, error);
+        return no_memory(name, error);
     memset(made, 0, fixed);
     memcpy((char *)made + fixed, name, name_bytes);
     made->bytes = bytes;
@@ -178,7 +175,7 @@ enum sumac_status controller_variable_make(
     if (!enlist(controller, *variable)) {
         memory_give(controller->memory, *variable, (*variable)->bytes);
         *variable = NULL;
-        return fail_for_memory(name, error);
+        return no_memory(name, error);
     }
     place(controller, *variable, places);
     controller_variable_changed(controller, *variable);
@@ -194,8 +191,8 @@ enum sumac_status controller_variable_beside(
 
     assert(beside[0] != '\0');
     if (!text_is_utf8(beside, strlen(beside)) || text_has_control(beside, strlen(beside)))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "%.200s: the name that it is to lie beside is not UTF-8, or has a control character",
             wanted->name);
     const size_t name_bytes = definition_shard_name(beside, &shard);

@@ -65,12 +65,10 @@ static enum sumac_status read_collective(
     struct collective_texts *texts = arena_take(&controller->said->arena, sizeof *texts);
 
     if (texts == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps 0 has no memory for the end of a round");
+        return fail_for_memory(error, "ps 0 has no memory for the end of a round");
     if (said == NULL || said->n_tasks == 0 || end->status > SUMAC_UNAUTHENTICATED)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "the report names no round, or no participant, or ends it with status %u", end->status);
     const struct collective_task first = collective_task_of(said->tasks[0]);
     return collective_read(said, &first, texts, collective, error);

@@ -28,8 +28,8 @@ static enum sumac_status check_one(
     if (status != SUMAC_OK)
         return status;
     if (definition_is_assigned(&definition))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_INITIALIZER,
             "%s is to be assigned by its creator: create it in a call of its own", wanted->name);
     const struct controller_variable *variable = controller_variable_find(controller, wanted->name);
     if (variable != NULL)
@@ -62,14 +62,12 @@ static enum sumac_status check_names(
     }
     key_map_deinit(&names);
     if (twice != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "create names %s twice in one call", twice);
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED, "create names %s twice in one call", twice);
     if (whole)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "ps 0 has no memory for a create of %zu variables", request->n_variables);
+    return fail_for_memory(
+        error, "ps 0 has no memory for a create of %zu variables", request->n_variables);
 }
 
 static enum sumac_status check_all(
@@ -78,13 +76,13 @@ static enum sumac_status check_all(
     uint32_t fresh = 0;
 
     if (request->variable != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "create names one variable, and %zu beside it: name all of them in the list",
             request->n_variables);
     if (request->n_variables > WIRE_CREATE_VARIABLES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "create names %zu variables, and %u are the most of one call: create them in several",
             request->n_variables, WIRE_CREATE_VARIABLES_MAX);
     enum sumac_status status = SUMAC_OK;

@@ -157,8 +157,8 @@ void controller_defines_order(struct controller *controller)
 static enum sumac_status
 refuse_observer(const wire_define_request *request, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+    return fail_for_memory(
+        error,
         "%s: %u functions are defined, and the other %u numbers are kept for chiefs and workers: "
         "use a function that exists, or define it in a worker",
         request->name, OBSERVERS_DEFINE_MAX, UPDATE_DEFINED_MAX - OBSERVERS_DEFINE_MAX);

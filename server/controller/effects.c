@@ -114,9 +114,7 @@ void controller_answer(
 void controller_error_memory(struct sumac_error *error)
 {
     assert(error->status == SUMAC_OK);
-    (void)fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "the ps has no memory for its answer: ask again later");
+    (void)fail_for_memory(error, "the ps has no memory for its answer: ask again later");
 }
 
 /* Somebody would wait in vain for what was lost: they learn it from this ps's end. */

@@ -275,8 +275,8 @@ static void refuse_nonce(
 {
     struct sumac_error error = {0};
 
-    (void)fail(
-        &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NONCE_TAKEN,
+    (void)fail_invalid(
+        &error, SUMAC_REASON_NONCE_TAKEN,
         "its nonce is the one that %s%s has joined with: draw %d random bytes for each client",
         session->label, session->task == NULL && session->job[0] != '\0' ? ", as an observer," : "",
         CONTROLLER_ID_BYTES);

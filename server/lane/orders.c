@@ -106,8 +106,8 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
         return true;
     }
     if (hello->cluster_id == 0 || hello->epoch == 0 || hello->controller_incarnation == 0) {
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        (void)fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "ps 0 says cluster %016" PRIx64 ", epoch %" PRIu64 ", incarnation %016" PRIx64
             " in its hello; none of them may be 0",
             hello->cluster_id, hello->epoch, hello->controller_incarnation);
@@ -250,9 +250,7 @@ check_id(struct lane *lane, uint64_t number, const wire_bytes *id, struct sumac_
 {
     if (id->len == 16)
         return true;
-    (void)fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a session id of %zu bytes",
-        id->len);
+    (void)fail_invalid(error, SUMAC_REASON_MALFORMED, "a session id of %zu bytes", id->len);
     lane_report_answer(lane, number, error);
     return false;
 }
@@ -308,9 +306,7 @@ static void obey_open(struct lane *lane, struct lane_stream *stream, const wire_
         }
         struct lane_session *session = lane_session_open(lane, order->open);
         if (session == NULL) {
-            (void)fail(
-                &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "ps %u has no memory for another session", lane->index);
+            (void)fail_for_memory(&error, "ps %u has no memory for another session", lane->index);
             lane_report_answer(lane, order->number, &error);
             return;
         }
@@ -343,9 +339,7 @@ obey_first_step(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     if (!check_id(lane, order->number, &first->session_id, &error))
         return;
     if (first->step == 0) {
-        (void)fail(
-            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "a first step of 0: steps count from 1");
+        (void)fail_invalid(&error, SUMAC_REASON_MALFORMED, "a first step of 0: steps count from 1");
         lane_report_answer(lane, order->number, &error);
         return;
     }
@@ -459,8 +453,7 @@ obey_add_shards(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     (void)stream;
 
     if (given == NULL) {
-        (void)fail(
-            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "add_shards names no variable");
+        (void)fail_invalid(&error, SUMAC_REASON_MALFORMED, "add_shards names no variable");
         lane_report_answer(lane, order->number, &error);
         return;
     }
@@ -569,8 +562,8 @@ static bool check_voided(
 
     if (decided->n_voided <= max)
         return true;
-    (void)fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+    (void)fail_invalid(
+        error, SUMAC_REASON_MALFORMED,
         "decide names %zu voided pushes: %u ps together remember %" PRIu64 " of a session at most",
         decided->n_voided, lane->ps_count, max);
     lane_report_answer(lane, number, error);
@@ -593,9 +586,8 @@ static void obey_decide(struct lane *lane, struct lane_stream *stream, const wir
         return;
     }
     if (!session->closed && !lane_voided_reserve(lane, session, order->decide->n_voided)) {
-        (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for the %zu voided pushes of %s", lane->index,
+        (void)fail_for_memory(
+            &error, "ps %u has no memory for the %zu voided pushes of %s", lane->index,
             order->decide->n_voided, session->task);
         lane_report_answer(lane, order->number, &error);
         return;
@@ -625,8 +617,8 @@ static void obey_end(struct lane *lane, struct lane_stream *stream, const wire_p
         lane_shutdown_end(lane, order->number, order->end);
         return;
     }
-    (void)fail(
-        &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+    (void)fail_invalid(
+        &error, SUMAC_REASON_MALFORMED,
         "order %" PRIu64 ": an end with exit code %u, and a process has one of 0 to %u",
         order->number, order->end->exit_code, EXIT_CODE_MAX);
     lane_report_answer(lane, order->number, &error);

@@ -173,9 +173,9 @@ static enum sumac_status check_shards(
         sum += shard->bytes;
     }
     if (!sound || sum != bytes)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "variable %s: its shards do not make up its shape", given->name);
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE, "variable %s: its shards do not make up its shape",
+            given->name);
     return SUMAC_OK;
 }
 
@@ -241,8 +241,8 @@ static enum sumac_status check_room(
     const uint64_t beside = variable->own_bytes + assignable_bytes_of(variable, given, this_ps);
     if (beside <= free_bytes && bytes <= (free_bytes - beside) / times)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+    return fail_for_memory(
+        error,
         "variable %s: ps %u has room for %" PRIu64 " bytes more (of %" PRIu64 ", its --state-max), "
         "its shards have %" PRIu64 "%s, and what is kept beside them %" PRIu64,
         given->name, this_ps, free_bytes, bytes_max, bytes, slots_text(variable), beside);
@@ -267,11 +267,10 @@ static enum sumac_status refuse_memory(
     const struct store *store, const char *name, uint64_t in_use_bytes, struct sumac_error *error)
 {
     if (!sized_pool_is_full(&store->bytes))
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "variable %s: ps %u has no memory for its shards", name, store->ps);
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        return fail_for_memory(
+            error, "variable %s: ps %u has no memory for its shards", name, store->ps);
+    return fail_for_memory(
+        error,
         "variable %s: ps %u holds %" PRIu64 " bytes for variables (of %" PRIu64 ", its "
         "--state-max), though those that it has take %" PRIu64 ": the rest lies between small "
         "pieces and serves others of their sizes only; delete more of them, or start the ps with a "

@@ -36,33 +36,32 @@ axes_read(const struct sumac_axes *axes, uint32_t rank, uint32_t *summed, struct
     *summed = 0;
     assert(rank <= SUMAC_RANK_MAX);
     if (axes->count > SUMAC_RANK_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_SHAPE,
             "%" PRIu32 " axes were given, and a tensor has at most %d", axes->count,
             SUMAC_RANK_MAX);
     for (uint32_t i = axes->count; i < SUMAC_RANK_MAX; i++)
         if (axes->axis[i] != 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_SHAPE,
                 "axis[%" PRIu32 "] is %" PRId64 ", and count is %" PRIu32
                 "; count the axes that are given",
                 i, axes->axis[i], axes->count);
     for (uint32_t i = 0; i < axes->count; i++) {
         const int64_t given = axes->axis[i], axis = given < 0 ? given + (int64_t)rank : given;
         if (rank == 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-                "axis %" PRId64 " of a scalar, which has none", given);
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_SHAPE, "axis %" PRId64 " of a scalar, which has none",
+                given);
         if (axis < 0 || axis >= (int64_t)rank)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_SHAPE,
                 "axis %" PRId64 " of a tensor of rank %" PRIu32 ": there are axes -%" PRIu32
                 " to %" PRId64,
                 given, rank, rank, (int64_t)rank - 1);
         if ((*summed >> axis & 1u) != 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-                "axis %" PRId64 " is named twice", axis);
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_SHAPE, "axis %" PRId64 " is named twice", axis);
         *summed |= 1u << axis;
     }
     return SUMAC_OK;

@@ -33,10 +33,9 @@ enum sumac_status collect_fail_leaf(
     char where[160];
 
     assert(collect->call != NULL);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE, "%s: the value%s%s %s",
-        collect->call, path == NULL ? "" : " at ", value_path_print(path, where, sizeof where),
-        why);
+    return fail_invalid(
+        error, SUMAC_REASON_WRONG_DATA_TYPE, "%s: the value%s%s %s", collect->call,
+        path == NULL ? "" : " at ", value_path_print(path, where, sizeof where), why);
 }
 
 /* ---- one after the other */

@@ -517,8 +517,8 @@ static enum sumac_status check_leaf(
     char where[160];
 
     if (value_is_leaf_of_replicas(leaf) && (uint64_t)leaf->first + leaf->count > strategy->in_sync)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "sumac_strategy_to_devices: the value%s%s has items of replicas %" PRIu32 " to %" PRIu64
             ", and the strategy has %" PRIu32,
             path == NULL ? "" : " at ", value_path_print(path, where, sizeof where), leaf->first,

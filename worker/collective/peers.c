@@ -41,9 +41,8 @@ static enum sumac_status copy_workers(
     if (options->worker_count == 0)
         return SUMAC_OK;
     if (options->workers == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "a strategy of %" PRIu32 " workers, and workers is NULL", options->worker_count);
+        return fail_argument(
+            error, "a strategy of %" PRIu32 " workers, and workers is NULL", options->worker_count);
     peers->workers = calloc(options->worker_count, sizeof *peers->workers);
     if (peers->workers == NULL)
         return value_fail_for_memory(error);
@@ -72,8 +71,8 @@ static enum sumac_status name_it(
     else if (
         bytes == 0 || bytes > NAME_BYTES_MAX || !text_is_utf8(options->name, bytes) ||
         text_has_control(options->name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
             "a strategy's name is UTF-8 of 1 to %u bytes, without control characters",
             NAME_BYTES_MAX);
     else
@@ -124,8 +123,8 @@ enum sumac_status peers_open(
         status = client_collective_place(
             made->client, made->workers, made->worker_count, &made->index, &made->count, error);
     if (status == SUMAC_OK && (uint64_t)made->count * options->replicas > SUMAC_REPLICAS_MAX)
-        status = fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        status = fail_argument(
+            error,
             "%" PRIu32 " workers with %" PRIu32 " replicas each, and %d are the most together",
             made->count, options->replicas, SUMAC_REPLICAS_MAX);
     if (status == SUMAC_OK)
@@ -256,8 +255,8 @@ static bool unpack_call(struct unpack *block, uint32_t replicas, struct heard *h
 static enum sumac_status
 fail_block(const struct call *call, uint32_t worker, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+    return fail_invalid(
+        error, SUMAC_REASON_STEP_DIFFERS,
         "%s: worker %" PRIu32
         " comes with another number of replicas, or with what this release does not read: each "
         "worker runs the same program with as many replicas",
@@ -404,8 +403,8 @@ check_runs(struct hearing *hearing, struct unpack all, struct sumac_error *error
         first_call = i == 0 ? hearing->call : first_call;
         last_run = hearing->run > last_run ? hearing->run : last_run;
         if (status == SUMAC_OK && (hearing->run != first_run || hearing->call != first_call))
-            status = fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            status = fail_invalid(
+                error, SUMAC_REASON_STEP_DIFFERS,
                 "%s: worker 0 comes with call %" PRIu64 " of run %" PRIu64 ", and worker %" PRIu32
                 " with call %" PRIu64 " of run %" PRIu64
                 ": one of them has returned without a call that the other made, or made one more",

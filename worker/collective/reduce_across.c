@@ -375,9 +375,8 @@ enum sumac_status sumac_strategy_batch_reduce(
         return status;
     status = check_given(name, values, results, &why);
     if (status == SUMAC_OK && values->kind != SUMAC_VALUE_LIST && values->kind != SUMAC_VALUE_TUPLE)
-        status = fail(
-            &why, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: values is a %s; it is a list of values", name,
+        status = fail_argument(
+            &why, "%s: values is a %s; it is a list of values", name,
             sumac_value_kind_name(values->kind));
     if (status != SUMAC_OK)
         return call_refuse_across(strategy, CALL_REDUCE, &why, error);

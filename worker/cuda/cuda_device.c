@@ -188,9 +188,7 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
         return status;
     struct cuda_device *opened = calloc(1, sizeof *opened);
     if (opened == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for device GPU:%u", index);
+        return fail_for_memory(error, "no memory for device GPU:%u", index);
     opened->base = (struct device){.ops = &cuda_device_ops, .index = index};
     opened->driver = driver;
     images_init(&opened->images);
@@ -288,9 +286,9 @@ static CUresult take_zeroed(struct cuda_device *device, uint64_t bytes, CUdevice
 
 static enum sumac_status fail_for_buffer(uint32_t index, uint64_t bytes, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "no memory of the host's for a buffer of %" PRIu64 " bytes of device GPU:%u", bytes, index);
+    return fail_for_memory(
+        error, "no memory of the host's for a buffer of %" PRIu64 " bytes of device GPU:%u", bytes,
+        index);
 }
 
 /* Pages that the device reads and writes itself, and every other GPU of the process. */
@@ -372,9 +370,7 @@ open_queue(struct device *base, struct device_queue **queue, struct sumac_error 
     struct cuda_queue *opened = calloc(1, sizeof *opened);
 
     if (opened == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a queue of device GPU:%u", base->index);
+        return fail_for_memory(error, "no memory for a queue of device GPU:%u", base->index);
     CUresult result = cuda_device_enter(device);
     if (result == CUDA_SUCCESS) {
         result = driver->cuStreamCreate(&opened->stream, CU_STREAM_NON_BLOCKING);
@@ -433,9 +429,7 @@ open_event(struct device *base, struct device_event **event, struct sumac_error 
     struct cuda_event *opened = calloc(1, sizeof *opened);
 
     if (opened == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for an event of device GPU:%u", base->index);
+        return fail_for_memory(error, "no memory for an event of device GPU:%u", base->index);
     CUresult result = cuda_device_enter(device);
     if (result == CUDA_SUCCESS) {
         result = driver->cuEventCreate(&opened->event, CU_EVENT_DISABLE_TIMING);

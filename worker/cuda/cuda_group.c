@@ -242,8 +242,8 @@ check_devices(struct device_queue *const *queues, uint32_t replicas, struct suma
     for (uint32_t i = 0; i < replicas; i++)
         for (uint32_t j = 0; j < i; j++)
             if (queues[i]->device->index == queues[j]->device->index)
-                return fail(
-                    error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                return fail_argument(
+                    error,
                     "replicas %u and %u of a group are both on GPU:%u, which NCCL does not do: "
                     "give each a GPU of its own",
                     j, i, queues[i]->device->index);
@@ -388,9 +388,7 @@ enum sumac_status cuda_group_open(
         return status;
     struct cuda_group *made = make_group(queues, replicas, calls_max, library);
     if (made == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a group of %u replicas", replicas);
+        return fail_for_memory(error, "no memory for a group of %u replicas", replicas);
     status = open_events(made, error);
     if (status == SUMAC_OK && library != NULL)
         status = open_communicators(made, error);

@@ -44,8 +44,8 @@ static enum sumac_status fail_leaf(
     char where[160];
 
     assert(compare->one != compare->other);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_SHAPE,
         "%s: replica %" PRIu32 " has %s%s%s, and replica %" PRIu32 " %s",
         call_name(compare->call->kind), compare->one, one, path == NULL ? "" : " at ",
         value_path_print(path, where, sizeof where), compare->other, other);
@@ -170,19 +170,19 @@ static enum sumac_status fail_names(
     const char *const other_shown = shown_of(other_name, name, &other_before);
 
     if (strcmp(name, other_name) != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+        return fail_invalid(
+            error, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " comes with %s%.*s, and replica %" PRIu32 " with %s%.*s",
             call_name(one->kind), one_replica, before, SHOWN_BYTES, shown, other_replica,
             other_before, SHOWN_BYTES, other_shown);
     if (one->sum.bytes != other->sum.bytes || one->sum.digest != other->sum.digest)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+        return fail_invalid(
+            error, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " comes with %.*s…, and replica %" PRIu32
             " with another, which is the same in its first %zu bytes",
             call_name(one->kind), one_replica, SHOWN_BYTES, name, other_replica, strlen(name));
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+    return fail_invalid(
+        error, SUMAC_REASON_STEP_DIFFERS,
         "%s: replica %" PRIu32 " comes with %.*s, and replica %" PRIu32 " with another %.*s",
         call_name(one->kind), one_replica, SHOWN_BYTES, name, other_replica, SHOWN_BYTES, name);
 }
@@ -202,8 +202,8 @@ static enum sumac_status compare_variables(
     assert(one_replica < other_replica);
     assert(one->kind == other->kind);
     if (one->variable_count != other->variable_count)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+        return fail_invalid(
+            error, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " comes with %" PRIu32 " variables, and replica %" PRIu32
             " with %" PRIu32,
             call_name(one->kind), one_replica, one->variable_count, other_replica,
@@ -212,8 +212,8 @@ static enum sumac_status compare_variables(
         const char *const name = sumac_variable_name(one->variables[i]);
         const char *const other_name = sumac_variable_name(other->variables[i]);
         if (one->variables[i] != other->variables[i])
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            return fail_invalid(
+                error, SUMAC_REASON_STEP_DIFFERS,
                 "%s: replica %" PRIu32 " comes with %.150s as variables[%" PRIu32
                 "], and replica %" PRIu32 " with %s%.150s",
                 call_name(one->kind), one_replica, name, i, other_replica,
@@ -299,8 +299,8 @@ enum sumac_status call_compare(
     assert(one_replica != other_replica);
     assert(one->value != NULL);
     if (one->kind != other->kind)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+        return fail_invalid(
+            error, SUMAC_REASON_STEP_DIFFERS,
             "replica %" PRIu32 " calls %s, and replica %" PRIu32
             " %s: all make the same calls in the same order",
             one_replica, call_name(one->kind), other_replica, call_name(other->kind));
@@ -312,8 +312,8 @@ enum sumac_status call_compare(
         return status;
     char difference[DIFFERENCE_BYTES];
     if (find_difference(one, other, difference))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+        return fail_invalid(
+            error, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " and replica %" PRIu32 " come with another %s",
             call_name(one->kind), one_replica, other_replica, difference);
     /* of sums over axes each replica may have more or less */

@@ -28,8 +28,8 @@ static enum sumac_status named_kind(enum sumac_strategy_kind *kind, struct sumac
             *kind = (enum sumac_strategy_kind)i;
     return (int)*kind != 0
                ? SUMAC_OK
-               : fail(
-                     error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+               : fail_argument(
+                     error,
                      "SUMAC_STRATEGY is %.64s; there are default, one_device, mirrored, "
                      "multi_worker and parameter_server",
                      name);
@@ -53,14 +53,14 @@ static enum sumac_status check_named(enum sumac_strategy_kind kind, struct sumac
     if (kind != SUMAC_STRATEGY_DEFAULT && kind != SUMAC_STRATEGY_ONE_DEVICE)
         return SUMAC_OK;
     if (is_set_beyond("SUMAC_REPLICAS", one))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "SUMAC_STRATEGY is %s, which has one replica, and SUMAC_REPLICAS is %.64s: unset one "
             "of them",
             strategy_kind_name(kind), getenv("SUMAC_REPLICAS"));
     if (kind == SUMAC_STRATEGY_DEFAULT && is_set_beyond("SUMAC_DEVICES", none))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "SUMAC_STRATEGY is default, which runs on the caller's thread, and SUMAC_DEVICES is "
             "%.64s: unset one of them, or let SUMAC_STRATEGY be one_device",
             getenv("SUMAC_DEVICES"));
@@ -101,8 +101,8 @@ static enum sumac_status choose_kind(
         *kind = kind_of(cluster, synchronous);
     else if (
         synchronous && *kind < SUMAC_STRATEGY_MULTI_WORKER && cluster_member_count(cluster) > 1)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "SUMAC_SYNCHRONOUS is 1 (sumac run --synchronous), and a %s strategy trains in its "
             "own process alone: let SUMAC_STRATEGY be multi_worker, or unset SUMAC_SYNCHRONOUS",
             strategy_kind_name(*kind));

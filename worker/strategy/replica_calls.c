@@ -44,9 +44,7 @@ enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *e
 {
     if (op == SUMAC_REDUCE_SUM || op == SUMAC_REDUCE_MEAN)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "a reduction %d, which is neither SUM (1) nor MEAN (2)", (int)op);
+    return fail_argument(error, "a reduction %d, which is neither SUM (1) nor MEAN (2)", (int)op);
 }
 
 /* Its own of what all have of the call's result, on its device where what it came with was. */

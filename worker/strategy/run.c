@@ -279,9 +279,7 @@ static enum sumac_status make_value(
     assert(*value == NULL);
     const enum sumac_status status = function(&of, context, value, error);
     if (status == SUMAC_OK && *value == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "the function made no value of replica %" PRIu32, replica);
+        return fail_argument(error, "the function made no value of replica %" PRIu32, replica);
     return status;
 }
 

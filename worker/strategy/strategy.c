@@ -44,14 +44,12 @@ enum sumac_status
 communication_check(const struct sumac_communication_options *options, struct sumac_error *error)
 {
     if (options->bytes_per_pack > SUMAC_BYTES_PER_PACK_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "bytes_per_pack is %" PRIu64 "; it is 0, for all together, to 2^40",
+        return fail_argument(
+            error, "bytes_per_pack is %" PRIu64 "; it is 0, for all together, to 2^40",
             options->bytes_per_pack);
     if ((int)options->implementation < 0 || options->implementation > SUMAC_COMMUNICATION_NCCL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "implementation is %d; there are 0 (AUTO), 1 (RING) and 2 (NCCL)",
+        return fail_argument(
+            error, "implementation is %d; there are 0 (AUTO), 1 (RING) and 2 (NCCL)",
             (int)options->implementation);
     return SUMAC_OK;
 }
@@ -62,22 +60,21 @@ check_kind(const struct sumac_strategy_options *options, struct sumac_error *err
     const enum sumac_strategy_kind kind = options->kind;
 
     if ((int)kind != 0 && strategy_kind_name(kind) == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "a strategy of kind %d: there are 1 (default), 2 (one_device), 3 (mirrored), 4 "
             "(multi_worker) and 5 (parameter_server)",
             (int)kind);
     if (kind >= SUMAC_STRATEGY_MULTI_WORKER && options->client == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "a %s strategy without a client: open one (sumac_client_open), which finds the ps",
             strategy_kind_name(kind));
     const uint32_t most =
         kind >= SUMAC_STRATEGY_MIRRORED || (int)kind == 0 ? SUMAC_REPLICAS_MAX : 1;
     if (options->replicas > most)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%" PRIu32 " replicas of a %s strategy, which has %" PRIu32 " at most",
+        return fail_argument(
+            error, "%" PRIu32 " replicas of a %s strategy, which has %" PRIu32 " at most",
             options->replicas, strategy_kind_name((int)kind == 0 ? SUMAC_STRATEGY_MIRRORED : kind),
             most);
     return SUMAC_OK;
@@ -94,8 +91,8 @@ static enum sumac_status check_pace(enum sumac_strategy_kind kind, struct sumac_
 
     if (status != SUMAC_OK || !synchronous || kind != SUMAC_STRATEGY_PARAMETER_SERVER)
         return status;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "SUMAC_SYNCHRONOUS is 1 (sumac run --synchronous), and each worker of a parameter_server "
         "strategy trains at its own pace: make a multi_worker strategy, or unset "
         "SUMAC_SYNCHRONOUS");
@@ -122,8 +119,8 @@ static enum sumac_status choose_devices(
         .has_cuda_step = options->runs_on_gpus || names_gpus(options->devices)};
 
     if (options->kind == SUMAC_STRATEGY_DEFAULT && names_gpus(options->devices))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "devices are \"%.64s\" of a default strategy, which runs on the caller's thread: make "
             "a one_device strategy",
             options->devices);
@@ -132,8 +129,8 @@ static enum sumac_status choose_devices(
         return SUMAC_OK;
     }
     if (names_gpus(text) && !wanted.has_cuda_step)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "GPUs are asked for (SUMAC_DEVICES), and the program does not say that its functions "
             "run on them (runs_on_gpus in the strategy's options): ask for cpu");
     return devices_choose(&wanted, devices, error);

@@ -114,23 +114,22 @@ static enum sumac_status
 check_cluster(const struct sumac_cluster *cluster, struct sumac_error *error)
 {
     if (cluster_member_job(cluster->task_type) == NULL || first_job(cluster) == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "TF_CONFIG has no ps, and its task is %s; a strategy is of a chief or a worker: let "
             "\"task\" be {\"type\": \"worker\", \"index\": N}",
             cluster->task_type == NULL ? "none" : cluster->task_type);
     if (cluster->told_only_itself)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "TF_CONFIG has no ps, and names this worker alone, which cannot tell where the first "
             "one starts a ps; add a job ps");
     return SUMAC_OK;
 }
 
-static enum sumac_status fail_for_memory(struct sumac_error *error)
+static enum sumac_status no_memory(struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a cluster");
+    return fail_for_memory(error, "no memory for a cluster");
 }
 
 /* The cluster as it is with the ps that its first worker starts; each worker makes the same.
@@ -145,7 +144,7 @@ static enum sumac_status cluster_with_ps(
     if (status != SUMAC_OK)
         return status;
     char *text = print_cluster(cluster, cluster->task_type, cluster->task_index);
-    status = text == NULL ? fail_for_memory(error) : sumac_cluster_parse(text, NULL, with, error);
+    status = text == NULL ? no_memory(error) : sumac_cluster_parse(text, NULL, with, error);
     free(text);
     return status;
 }
@@ -420,7 +419,7 @@ start_own_ps(const struct sumac_cluster *cluster, pid_t *ps, struct sumac_error 
     char **environment = variable == NULL ? NULL : make_environment(variable, log_fd);
     start.path = named != NULL && named[0] != '\0' ? named : find_beside(beside) ? beside : "sumac";
     const enum sumac_status status =
-        environment == NULL ? fail_for_memory(error) : start_ps(&start, environment, error);
+        environment == NULL ? no_memory(error) : start_ps(&start, environment, error);
     if (status == SUMAC_OK)
         *ps = start.ps;
     if (start.log >= 0)

@@ -23,9 +23,7 @@ static enum sumac_status check_variables(
 
     for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++) {
         if (variables->items[i] == NULL)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "%s: variables[%" PRIu32 "] is NULL", call, i);
+            return fail_argument(error, "%s: variables[%" PRIu32 "] is NULL", call, i);
         if (variables->items[i]->strategy != variables->items[0]->strategy)
             return fail(
                 error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
@@ -51,8 +49,8 @@ static enum sumac_status check_count(uint32_t count, const char *call, struct su
     assert(call != NULL);
     if (count <= SUMAC_VALUE_ITEMS_MAX)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "%s: %" PRIu32 " variables, and a list has %u items at most: read them in several calls",
         call, count, SUMAC_VALUE_ITEMS_MAX);
 }
@@ -186,8 +184,8 @@ static enum sumac_status check_gradients(
         return fail_for_null(error, call, gradients == NULL ? "gradients" : "variables");
     if ((kind != SUMAC_VALUE_LIST && kind != SUMAC_VALUE_TUPLE) ||
         sumac_value_count(gradients) != variables->count)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "%s: gradients is a %s of %" PRIu32
             "; it is a list or tuple of one for each of %" PRIu32 " variables",
             call, sumac_value_kind_name(kind), sumac_value_count(gradients), variables->count);

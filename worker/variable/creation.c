@@ -23,9 +23,7 @@
 static enum sumac_status fail_option(
     const struct sumac_variable_options *options, const char *why, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "variable %.200s: %s",
-        options->name, why);
+    return fail_argument(error, "variable %.200s: %s", options->name, why);
 }
 
 static enum sumac_status
@@ -36,8 +34,8 @@ check_name(const struct sumac_variable_options *options, struct sumac_error *err
     if (bytes > 0 && bytes <= NAME_BYTES_MAX && text_is_utf8(options->name, bytes) &&
         !text_has_control(options->name, bytes))
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+    return fail_invalid(
+        error, SUMAC_REASON_BAD_NAME,
         "a variable's name is %s; it is UTF-8 of 1 to %u bytes, without control characters",
         options->name == NULL    ? "NULL"
         : bytes == 0             ? "empty"

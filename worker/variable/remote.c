@@ -169,8 +169,8 @@ enum sumac_status remote_read_all(
     void *elements;
 
     if (parts > SUMAC_TRANSFER_VARIABLES_MAX) /* before there is memory for them */
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "%zu variables are read, and one pull has %d at most: read them in several calls",
             parts, SUMAC_TRANSFER_VARIABLES_MAX);
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {

@@ -16,9 +16,7 @@
 static enum sumac_status
 fail_split(const struct sumac_variable *variable, const char *why, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "variable %s: %s", variable->name,
-        why);
+    return fail_argument(error, "variable %s: %s", variable->name, why);
 }
 
 /* Why something in it is refused, after its name. */
@@ -127,8 +125,8 @@ enum sumac_status sumac_shard_of_row(
     if (shard == NULL || offset == NULL)
         return fail_for_null(error, "sumac_shard_of_row", shard == NULL ? "shard" : "offset");
     if (shards == 0 || shards > rows || row < 0 || (uint64_t)row >= rows)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE,
             "there is no row %" PRId64 " in %" PRIu32 " shards of %" PRIu64 " rows", row, shards,
             rows);
     *shard = (uint32_t)placement_find(rows, shards, (uint64_t)row, offset);

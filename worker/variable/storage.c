@@ -74,15 +74,14 @@ static enum sumac_status fail_operand(
 
     (void)sumac_shape_print(&variable->shape, own, sizeof own);
     if (tensor->kind != SUMAC_VALUE_TENSOR)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        return fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE,
             "%s of %s, which is %s%s: the value is a %s; give a tensor of that, or slices", call,
             variable->name, sumac_dtype_name(variable->dtype), own,
             sumac_value_kind_name(tensor->kind));
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-        "%s of %s, which is %s%s: the value is %s%s%s%s%s", call, variable->name,
-        sumac_dtype_name(variable->dtype), own, slices ? "slices of " : "",
+    return fail_invalid(
+        error, SUMAC_REASON_WRONG_SHAPE, "%s of %s, which is %s%s: the value is %s%s%s%s%s", call,
+        variable->name, sumac_dtype_name(variable->dtype), own, slices ? "slices of " : "",
         slices ? sumac_shape_print(&operand->dense, dense, sizeof dense) : "",
         slices ? " with rows " : "", sumac_dtype_name(tensor->tensor.dtype),
         sumac_shape_print(&tensor->tensor.shape, other, sizeof other));
@@ -103,8 +102,8 @@ static enum sumac_status check_indices(
 {
     for (uint64_t i = 0; i < indices->shape.extent[0]; i++)
         if ((uint64_t)index_at(indices, i) >= variable->shape.extent[0])
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            return fail_invalid(
+                error, SUMAC_REASON_WRONG_SHAPE,
                 "%s of %s: there is no row %" PRId64 "; it has %" PRIu64 " rows, from 0 on", call,
                 variable->name, index_at(indices, i), variable->shape.extent[0]);
     return SUMAC_OK;

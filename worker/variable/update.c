@@ -19,8 +19,8 @@ static enum sumac_status refuse_per_replica(
     char where[160];
 
     if (leaf->kind == SUMAC_VALUE_PER_REPLICA && !value_is_same_in_replicas(leaf))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "update of %s: the argument%s%s is per_replica, and its components would not be the "
             "same; reduce it first",
             variable->name, path == NULL ? "" : " at ",

@@ -273,8 +273,8 @@ enum sumac_status variable_read_across(
     const bool on_read = is_aggregated(variable);
 
     if (on_read && variable->aggregation == SUMAC_REDUCE_NONE)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        return fail_argument(
+            error,
             "%s is ON_READ without an aggregation, and is read by replicas alone; create it with "
             "SUM, MEAN or ONLY_FIRST_REPLICA",
             variable->name);

@@ -319,8 +319,8 @@ static enum sumac_status divide(
         return SUMAC_OK;
     }
     sumac_value_unref(value);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+    return fail_argument(
+        error,
         "assign of %s: the components of an ON_READ SUM of integers are the value ÷ %" PRIu32
         ", which leaves a rest",
         variable->name, replicas);
@@ -507,9 +507,8 @@ static enum sumac_status check_write(
     if (variable == NULL || value == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "value");
     if (!is_write(write))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: %d is no way to write; there are 1 (assign) to %d (scatter_update)", call,
+        return fail_argument(
+            error, "%s: %d is no way to write; there are 1 (assign) to %d (scatter_update)", call,
             (int)write, (int)WRITES - 1);
     const enum sumac_status status = variable_check_context(variable, replica, call, error);
     return status == SUMAC_OK ? check_allowed(variable, replica, write, reads, error) : status;
@@ -626,9 +625,7 @@ enum sumac_status sumac_update_write(
     if (status == SUMAC_OK && value == NULL)
         status = fail_for_null(error, call, "value");
     if (status == SUMAC_OK && !is_write(write))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: no such way to write: %d",
-            call, (int)write);
+        return fail_argument(error, "%s: no such way to write: %d", call, (int)write);
     if (status == SUMAC_OK)
         status = check_operand(update->component->variable, write, value, error);
     struct sumac_value *changed = NULL;

@@ -392,8 +392,8 @@ static void pass(struct lane *lane, struct round *round)
     if (round->torn)
         end = round->end;
     else if (!weighs(round))
-        (void)fail(
-            &end, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_ZERO_WEIGHT,
+        (void)fail_invalid(
+            &end, SUMAC_REASON_ZERO_WEIGHT,
             "round %" PRIu64
             " of collective %.100s is a mean, and all contributions to it have weight 0",
             round->collective->round, round->collective->name);
@@ -610,9 +610,7 @@ static enum sumac_status read_header(
     struct collective_texts *texts = arena_take(&lane->arena, sizeof *texts);
 
     if (texts == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for the end of a round", lane->index);
+        return fail_for_memory(error, "ps %u has no memory for the end of a round", lane->index);
     return collective_read(said, &first, texts, collective, error);
 }
 
@@ -627,9 +625,7 @@ static enum sumac_status obey_whole(
         return error->status;
     struct round *reserved = rounds_reserve_order(&lane->rounds, &collective);
     if (reserved == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for the end of a round", lane->index);
+        return fail_for_memory(error, "ps %u has no memory for the end of a round", lane->index);
     struct round *round = rounds_find(&lane->rounds, &collective);
     if (round != NULL)
         lane_report_collective_forget(lane, round);
@@ -675,8 +671,8 @@ enum sumac_status lane_collective_obey(
     if (given->collective == NULL || given->status > SUMAC_UNAUTHENTICATED ||
         (number == 0 &&
          (given->status == 0 || given->collective->name.len > COLLECTIVE_NAME_BYTES_MAX)))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "the end of a round that is not named, or with status %u", given->status);
     if (given->status != 0)
         (void)fail(&end, end.status, (enum sumac_reason)given->reason, "%s", given->message);

@@ -332,8 +332,8 @@ void lane_contribution_take(
     } else if (!finite && !part->allow_non_finite) {
         const struct collective *collective = part->contribution->round->collective;
         struct sumac_error error;
-        (void)fail(
-            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
+        (void)fail_invalid(
+            &error, SUMAC_REASON_NON_FINITE,
             "push %" PRIu64 " of %s: what it contributes to round %" PRIu64
             " of collective %.100s is not finite (allow it with allow_non_finite)",
             part->sequence, part->session->task, collective->round, collective->name);

@@ -24,7 +24,7 @@ static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_
         session->task, session->answer_bytes, lane->index, session->staged_bytes, max);
 }
 
-static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
+static void end_for_memory(struct lane *lane, struct lane_stream *stream)
 {
     (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -49,7 +49,7 @@ add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32
     }
     struct answer *answer = sized_pool_take_reserved(&lane->bytes, sizeof *answer);
     if (answer == NULL) {
-        fail_for_memory(lane, stream);
+        end_for_memory(lane, stream);
         return NULL;
     }
     *answer = (struct answer){.kind = kind, .room_bytes = bytes, .pooled = pooled};
@@ -127,7 +127,7 @@ void lane_answer_done(
     if (count > 1) {
         versions = sized_pool_take_reserved(&lane->bytes, count * sizeof *versions);
         if (versions == NULL) {
-            fail_for_memory(lane, stream);
+            end_for_memory(lane, stream);
             return;
         }
     }
@@ -431,7 +431,7 @@ void lane_answers_flush(
     if (message != NULL)
         *message = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
     if (message == NULL || !compose(lane, stream, message)) {
-        fail_for_memory(lane, stream);
+        end_for_memory(lane, stream);
         return;
     }
     message->pulled = pulled;

@@ -15,9 +15,8 @@ void lane_stream_opened(struct lane *lane, const struct lane_event *event)
         pool_give(&lane->peers->streams, stream);
         struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
         effect->stream = event->stream;
-        (void)fail(
-            &effect->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for another stream", lane->index);
+        (void)fail_for_memory(
+            &effect->error, "ps %u has no memory for another stream", lane->index);
         return;
     }
     stream->id = event->stream;

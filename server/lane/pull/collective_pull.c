@@ -29,8 +29,8 @@ void lane_collective_pull_check(
     if (request->n_pieces > 0 || request->at_step > 0 || asked->name.len == 0 ||
         asked->name.len > COLLECTIVE_NAME_BYTES_MAX || asked->round == 0 ||
         memchr(asked->name.data, 0, asked->name.len) != NULL)
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        (void)fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "pull %" PRIu64 " is of round %" PRIu64
             " of a collective, with a name of %zu bytes and %zu pieces: it names one by 1 to %u "
             "bytes, rounds count from 1, and it has no pieces and is at no step",

@@ -171,8 +171,8 @@ static bool read_rows(
     assert(first <= pull->index_count);
     if (given->bytes % sizeof *pull->indices != 0 || given->offset_bytes != 0 ||
         count > pull->index_count - first) {
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        (void)fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE,
             "variable %s: %" PRIu64 " bytes of row indices at %" PRIu64
             ", where %u int64 of 8 bytes are left in the payload: a list comes whole, from 0 on",
             variable->name, given->bytes, given->offset_bytes, pull->index_count - first);
@@ -181,8 +181,8 @@ static bool read_rows(
     for (uint32_t i = first; i < first + count; i++) {
         if ((uint64_t)pull->indices[i] < rows) /* nor below 0 */
             continue;
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        (void)fail_invalid(
+            error, SUMAC_REASON_WRONG_SHAPE,
             "pull of row %" PRId64 " of shard %" PRIu64 " of variable %s, which has %" PRIu64
             " rows: 0 to %" PRIu64,
             pull->indices[i], shard->id, variable->name, rows, rows == 0 ? 0 : rows - 1);
@@ -209,8 +209,8 @@ static bool read_range(
     if (given->offset_bytes <= all && *bytes <= left && given->offset_bytes % element == 0 &&
         *bytes % element == 0)
         return true;
-    (void)fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+    (void)fail_invalid(
+        error, SUMAC_REASON_WRONG_SHAPE,
         "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a %s of %" PRIu64 " bytes of %s",
         variable->name, given->bytes, given->offset_bytes, list == STORE_VALUE ? "shard" : "slot",
         all, sumac_dtype_name(dtype));
@@ -225,8 +225,8 @@ static bool check_list(
     assert(shard->list_count == 1 + variable->slot_count);
     if (list < shard->list_count)
         return true;
-    (void)fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MISSING_SLOTS,
+    (void)fail_invalid(
+        error, SUMAC_REASON_MISSING_SLOTS,
         "pull of slot %u of variable %s, which has %u: its function is %s", given->slot,
         variable->name, variable->slot_count, variable->definition.function->name);
     return false;
@@ -392,8 +392,8 @@ static void check_request(
 
     if (stream->kind == LANE_STREAM_PUSH &&
         (request->collective == NULL || request->payload.len > 0))
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        (void)fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "pull %" PRIu64 " is beside pushes, and %s: on a push stream those of rounds of "
             "collective are answered, others on a pull stream",
             request->request,
@@ -404,18 +404,18 @@ static void check_request(
             "pull %" PRIu64 " names view %" PRIu64 ": ps %u answers from the present state only",
             request->request, request->view_id, lane->index);
     else if (request->n_pieces > WIRE_PULL_PIECES_MAX)
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+        (void)fail_invalid(
+            error, SUMAC_REASON_TOO_MANY_PIECES,
             "pull %" PRIu64 " has %zu pieces, at most %u are taken", request->request,
             request->n_pieces, WIRE_PULL_PIECES_MAX);
     else if (payload_bytes > WIRE_PULL_ROWS_MAX * sizeof(int64_t))
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+        (void)fail_invalid(
+            error, SUMAC_REASON_TOO_MANY_PIECES,
             "pull %" PRIu64 " names %" PRIu64 " rows by index, at most %u are taken",
             request->request, payload_bytes / sizeof(int64_t), WIRE_PULL_ROWS_MAX);
     else if (payload_bytes != indices_of(request) * sizeof(int64_t))
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        (void)fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
             "pull %" PRIu64 ": pieces of %" PRIu64 " row indices with a payload of %" PRIu64
             " bytes",
             request->request, indices_of(request), payload_bytes);
@@ -462,8 +462,8 @@ static bool read_request(
         pull->collective = sized_pool_take_zeroed(&lane->bytes, pull->result_bytes);
     if (pull->pieces == NULL || (pull->indices == NULL && pull->index_count > 0) ||
         (pull->collective == NULL && pull->result_bytes > 0)) {
-        (void)fail(
-            &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        (void)fail_for_memory(
+            &pull->error,
             "ps %u has no memory for a pull: it holds %" PRIu64
             " bytes for pushes and pulls, of at most %" PRIu64
             " (its --staging-max, --pulls-max and what it keeps for sessions); pull again later",

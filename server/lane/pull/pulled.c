@@ -499,7 +499,7 @@ static bool begin(
     return pull == NULL || say(lane, message, pull);
 }
 
-static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
+static void end_for_memory(struct lane *lane, struct lane_stream *stream)
 {
     (void)lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -518,7 +518,7 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
     struct message message = {.answer = NULL};
     if (!begin(lane, stream, &message, pull)) {
         take_back(lane, &message);
-        fail_for_memory(lane, stream);
+        end_for_memory(lane, stream);
         return;
     }
     lane->work += message.copied_bytes / WORK_VECTOR_BYTES;
@@ -599,7 +599,7 @@ void lane_pulled_beside_flush(struct lane *lane, struct lane_stream *stream)
             pulled = arena_take(&lane->arena, PULLED_BESIDE_MAX * sizeof *pulled);
         wire_pull_answer *answer = pulled == NULL ? NULL : say_whole(lane, pull);
         if (answer == NULL) {
-            fail_for_memory(lane, stream);
+            end_for_memory(lane, stream);
             return;
         }
         pulled[count++] = answer;

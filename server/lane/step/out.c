@@ -83,9 +83,7 @@ void out_reply_or_fail(struct out *out, uint64_t call, const wire_message *reply
         effect->reply = reply;
         return;
     }
-    (void)fail(
-        &effect->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "the ps has no memory for its answer: ask again later");
+    (void)fail_for_memory(&effect->error, "the ps has no memory for its answer: ask again later");
 }
 
 void out_fail(
