@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* activity.h -- what every ps and every client has done, from the ps's answers to Observe.Stats. */
-#ifndef CLI_ACTIVITY_H
-#define CLI_ACTIVITY_H
+#pragma once
 
 #include "ask.h"
 #include "histogram.h"
@@ -49,5 +48,3 @@ static inline const wire_stats_reply *stats_of(const struct answers *answers, ui
 {
     return (const wire_stats_reply *)(const void *)answers->replies[ps];
 }
-
-#endif

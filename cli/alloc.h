@@ -5,8 +5,7 @@
  * What `sumac run` has started does not outlive its exit: the kernel kills the ps, and a keeper
  * kills its worker (run_keeper.h).
  */
-#ifndef CLI_ALLOC_H
-#define CLI_ALLOC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ void *cli_grow(void *items, size_t count, size_t bytes);
 
 /* The memory that the C library gave, for its caller to free, unless it gave none. */
 void *cli_need(void *memory);
-
-#endif

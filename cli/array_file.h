@@ -9,8 +9,7 @@
  * 4.3.14 throughout). No library writes one in place, behind values that are already where they
  * belong; zlib has the checksum.
  */
-#ifndef CLI_ARRAY_FILE_H
-#define CLI_ARRAY_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ enum sumac_status array_file_keep(struct array_file *file, struct sumac_error *e
 
 /* Leave nothing behind. NULL is fine. Takes  file. */
 void array_file_drop(struct array_file *file);
-
-#endif

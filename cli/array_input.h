@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* array_input.h -- values out of a NumPy .npy file (formats 1 to 3: numpy/lib/format.py). */
-#ifndef CLI_ARRAY_INPUT_H
-#define CLI_ARRAY_INPUT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -17,5 +16,3 @@
 enum sumac_status array_input_read(
     FILE *file, const char *name, enum sumac_dtype dtype, const struct sumac_shape *shape,
     struct sumac_tensor *tensor, struct sumac_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ask.h -- one unary call to each ps of a run, and the answers that come. Needs no session. */
-#ifndef CLI_ASK_H
-#define CLI_ASK_H
+#pragma once
 
 #include "roster.h"
 #include "wire.h"
@@ -55,5 +54,3 @@ static inline const wire_list_reply *list_of(const struct answers *answers, uint
 {
     return (const wire_list_reply *)(const void *)answers->replies[ps];
 }
-
-#endif

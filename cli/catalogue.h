@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.h -- the catalogue as every ps has it, read page by page. */
-#ifndef CLI_CATALOGUE_H
-#define CLI_CATALOGUE_H
+#pragma once
 
 #include "ask.h"
 
@@ -53,5 +52,3 @@ page_held_shard(const struct catalogue_page *page, size_t index, const wire_shar
 /* The lowest and the highest version of those shards whose ps answer. False: none does. */
 bool page_versions(
     const struct catalogue_page *page, size_t index, uint64_t *lowest, uint64_t *highest);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_functions.h -- the update functions that a run has beside those of every release, as ps 0
  * tells: defined by somebody, or of plug-ins. */
-#ifndef CLI_CLUSTER_FUNCTIONS_H
-#define CLI_CLUSTER_FUNCTIONS_H
+#pragma once
 
 #include "ask.h"
 #include "defined.h"
@@ -40,5 +39,3 @@ const struct cluster_function *
 cluster_functions_find(const struct cluster_functions *functions, uint32_t number);
 const struct cluster_function *
 cluster_functions_find_by_name(const struct cluster_functions *functions, const char *name);
-
-#endif

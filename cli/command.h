@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command.h -- a subcommand of `sumac`: a row of main.c's table, and what its options are made of.
  */
-#ifndef CLI_COMMAND_H
-#define CLI_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ int command_failed(const struct command *command, const struct sumac_error *erro
 extern const struct command ps_command, run_command, ls_command, get_command, stats_command,
     functions_command, define_command, update_command, devices_command, completion_command,
     man_command;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* descriptors.h -- how many files and sockets this process may have open. */
-#ifndef CLI_DESCRIPTORS_H
-#define CLI_DESCRIPTORS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void descriptors_raise(void);
  * would get their numbers, and be sent what is printed. Reading from a closed input finds its end,
  * and writing to a closed output fails. */
 void descriptors_keep_standard(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* found_run.h -- whose run a command has found: its program, its user, and its age. */
-#ifndef CLI_FOUND_RUN_H
-#define CLI_FOUND_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ json_t *found_run_to_json(const struct found_run *run);
  * Fails    FAILED_PRECONDITION: it is another user's, and no --ps named it. */
 enum sumac_status
 found_run_check_user(const struct found_run *run, uint32_t user, struct sumac_error *error);
-
-#endif

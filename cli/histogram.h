@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* histogram.h -- percentiles of what Observe counts in buckets that double
  * (proto/sumac/v1/observe.proto). */
-#ifndef CLI_HISTOGRAM_H
-#define CLI_HISTOGRAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void histogram_merge(struct merged_histogram *histogram, const struct merged_his
 /* The value that `fraction` of all lie below, straight within its bucket; 0 of none. */
 double histogram_percentile(const struct merged_histogram *histogram, double fraction);
 double histogram_mean(const struct merged_histogram *histogram);
-
-#endif

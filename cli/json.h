@@ -3,8 +3,7 @@
  *
  * A value that is put into another belongs to it.
  */
-#ifndef CLI_JSON_H
-#define CLI_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <math.h>
@@ -48,5 +47,3 @@ void json_put_fields(
 bool json_print(json_t *value, bool line, FILE *file);
 /* A text alone, in quotes. */
 bool json_print_text(const char *text, FILE *file);
-
-#endif

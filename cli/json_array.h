@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_array.h -- a tensor as one JSON object: name, dtype, shape, values nested as the axes
  * are. */
-#ifndef CLI_JSON_ARRAY_H
-#define CLI_JSON_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,5 +15,3 @@
 bool json_array_print(
     const char *name, const struct sumac_range *rows, const struct sumac_tensor *tensor,
     FILE *file);
-
-#endif

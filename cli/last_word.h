@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* last_word.h -- hear why a run ends from a ps itself: a stream to one of them is held open, and a
  * ps that exits says on every stream why it does. */
-#ifndef CLI_LAST_WORD_H
-#define CLI_LAST_WORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void last_word_attend(struct last_word *word, const char *address);
 /* Listen until `until_us` of CLOCK_MONOTONIC, or until the stream is over. True: the word has been
  * said. */
 bool last_word_listen(struct last_word *word, uint64_t until_us);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.h -- the numbers on the wire as the words that people write. */
-#ifndef CLI_NAMES_H
-#define CLI_NAMES_H
+#pragma once
 
 #include "wire.h"
 
@@ -12,5 +11,3 @@ const char *names_synchronization(int synchronization);
 const char *names_function(int function);
 const char *names_hyperparameter(int name);
 const char *names_schedule(int kind);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* number.h -- numbers of a tensor, and their shortest text. */
-#ifndef CLI_NUMBER_H
-#define CLI_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ bool number_reads_as(enum sumac_dtype dtype, const char *text, double value);
 /* A finite number in the fewest digits that read back as the same number of that dtype: 0.1, 1.0,
  * 1e-07. It has a point or an exponent, and is a number of JSON. Lends  text. */
 const char *number_print(enum sumac_dtype dtype, double value, char text[NUMBER_BYTES]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* observer.h -- a session for a command that changes something in a run, and holds nothing up. */
-#ifndef CLI_OBSERVER_H
-#define CLI_OBSERVER_H
+#pragma once
 
 #include "roster.h"
 #include "sumac/client.h"
@@ -16,5 +15,3 @@ enum sumac_status observer_join(
 
 /* Takes  client; NULL is fine. */
 void observer_leave(struct sumac_client *client);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.h -- parse a command line by a command's table of options. */
-#ifndef CLI_OPTIONS_H
-#define CLI_OPTIONS_H
+#pragma once
 
 #include "command.h"
 
@@ -37,5 +36,3 @@ void options_print_help(const struct command *command);
 
 /* "256M" as bytes. False: not a size, or beyond 64 bits. */
 bool options_parse_size(const char *text, uint64_t *bytes);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.h -- the variables that a command line names: names, and patterns as a shell writes
  * them. */
-#ifndef CLI_PATTERN_H
-#define CLI_PATTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ bool pattern_matches(const char *word, const char *name);
 
 /* Drop words that were given before, in place. Returns how many are left. */
 size_t pattern_drop_repeated(char **words, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print_array.h -- a tensor's values as NumPy prints them. */
-#ifndef CLI_PRINT_ARRAY_H
-#define CLI_PRINT_ARRAY_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@
  * digits that tell the numbers of the dtype apart, at most eight after the point. A newline ends
  * it. Borrows  the tensor; its place is HOST. */
 void print_array(const struct sumac_tensor *tensor, FILE *file);
-
-#endif

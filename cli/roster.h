@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roster.h -- the ps of a run, and who of them does not answer. */
-#ifndef CLI_ROSTER_H
-#define CLI_ROSTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ int roster_report(const struct command *command, const struct roster *roster, co
 
 /* Who is missing, as an array of objects: ps, address, error. Gives  a value. */
 json_t *roster_to_json(const struct roster *roster);
-
-#endif

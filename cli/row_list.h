@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_list.h -- rows by index, as a command line names them: 3,1,-1. */
-#ifndef CLI_ROW_LIST_H
-#define CLI_ROW_LIST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ row_list_parse(const char *text, struct listed_rows *list, struct sumac_error *e
  *          that it has not, with those that it has. */
 enum sumac_status
 row_list_apply(struct listed_rows *list, struct wanted_list *wanted, struct sumac_error *error);
-
-#endif

@@ -6,8 +6,7 @@
  * that should be killed. Between this process and a worker stands its keeper (run_keeper.h), which
  * takes along whatever the worker has started.
  */
-#ifndef CLI_RUN_H
-#define CLI_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ enum run_verdict { RUN_ENDED, RUN_PORT_TAKEN };
  * after the first failure, and the ps after the workers. `signals` is a signalfd for what
  * run_command.c blocks. *code is the run's exit code. */
 enum run_verdict run_watch(struct cluster_run *run, int signals, int *code);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * It passes on to the worker's process group every signal that it is sent.
  */
-#ifndef CLI_RUN_KEEPER_H
-#define CLI_RUN_KEEPER_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ bool run_keeper_adopt(void);
 
 /* Kill all children of this process, and what these leave, and wait for their end. */
 void run_keeper_bury(void);
-
-#endif

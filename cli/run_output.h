@@ -9,8 +9,7 @@
  * line of the screen and is written over; elsewhere it is passed on as an ordinary line, at most
  * once a second.
  */
-#ifndef CLI_RUN_OUTPUT_H
-#define CLI_RUN_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ void run_output_end(struct run_output *output);
 
 /* Leave a progress line that is shown where it is, and go on below it. */
 void run_screen_end(struct run_screen *screen);
-
-#endif

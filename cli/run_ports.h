@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_ports.h -- free ports on loopback. */
-#ifndef CLI_RUN_PORTS_H
-#define CLI_RUN_PORTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@
  * IPv4. Nothing keeps them free: another process may take one before it is used.
  * False: the system has none; errno says why. */
 bool run_ports_pick(uint16_t *ports, uint32_t count, const char **host);
-
-#endif

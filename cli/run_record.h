@@ -7,8 +7,7 @@
  * `started` is the process's start time as the kernel counts it, so that another process that got
  * the number later is not taken for the run.
  */
-#ifndef CLI_RUN_RECORD_H
-#define CLI_RUN_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void run_record_remove(void);
  * Gives    *records. */
 enum sumac_status
 run_record_list(struct run_record **records, uint32_t *count, struct sumac_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* screen.h -- the terminal as a page that is drawn again and again, and given back as it was. */
-#ifndef CLI_SCREEN_H
-#define CLI_SCREEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool screen_draw(const char *text);
 /* Wait until `until_us` of CLOCK_MONOTONIC. True: the terminal has another size, or was away; draw
  * again. */
 bool screen_wait(uint64_t until_us);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats.h -- one picture of a run, and the two ways in which `sumac stats` shows it. */
-#ifndef CLI_STATS_H
-#define CLI_STATS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -26,5 +25,3 @@ const char *stats_time(char text[32]);
 
 /* All that a ps may take, as it publishes it. */
 uint64_t stats_memory_bound(const wire_memory_stats *memory);
-
-#endif

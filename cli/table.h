@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.h -- rows of words in aligned columns, under titles and the names of groups of columns. */
-#ifndef CLI_TABLE_H
-#define CLI_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ const char *table_size(double bytes, char *text, size_t text_bytes);
 const char *table_duration(double us, char *text, size_t text_bytes);
 /* 12.3 as "12", 0.123 as "0.12": three characters before the point, or two digits after it. */
 const char *table_rate(double per_second, char *text, size_t text_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* total.h -- sums and products of numbers that a ps says. They saturate at UINT64_MAX. */
-#ifndef CLI_TOTAL_H
-#define CLI_TOTAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ static inline void total_multiply(uint64_t *total, uint64_t factor)
 {
     *total = factor > 0 && *total > UINT64_MAX / factor ? UINT64_MAX : *total * factor;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unknown.h -- what to say of a name that no variable has. */
-#ifndef CLI_UNKNOWN_H
-#define CLI_UNKNOWN_H
+#pragma once
 
 #include "catalogue.h"
 
@@ -11,5 +10,3 @@
 void unknown_explain(
     struct roster *roster, char *const *names, size_t count, bool takes_rows,
     struct sumac_error *error);
-
-#endif

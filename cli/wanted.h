@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wanted.h -- the variables, and rows of them, that a command line asks for: W1, W1[0:4],
  * layer*. */
-#ifndef CLI_WANTED_H
-#define CLI_WANTED_H
+#pragma once
 
 #include "catalogue.h"
 #include "sumac/tensor.h"
@@ -39,5 +38,3 @@ enum sumac_status wanted_find(
 enum sumac_status wanted_parse_slice(
     const char *text, const char *name, uint64_t rows_all, struct sumac_range *range,
     struct sumac_error *error);
-
-#endif

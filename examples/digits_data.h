@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* digits_data.h -- the handwritten digits, and the order in which a worker sees them. */
-#ifndef DIGITS_DATA_H
-#define DIGITS_DATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ struct digits_order {
 
 bool digits_order_init(struct digits_order *order, uint32_t count, uint64_t seed);
 uint32_t digits_order_next(struct digits_order *order);
-
-#endif

@@ -5,8 +5,7 @@
  * Plain loops over contiguous rows, for the compiler to vectorise. Half of the pixels are 0, and
  * are passed over.
  */
-#ifndef PERCEPTRON_H
-#define PERCEPTRON_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ float perceptron_probability(const struct perceptron *parameters, const struct e
 /* How many of the examples are classified right. */
 uint32_t perceptron_count_right(
     const struct perceptron *parameters, const struct example *examples, uint32_t count);
-
-#endif

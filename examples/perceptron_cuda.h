@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perceptron_cuda.h -- what perceptron.cu's kernels are given, and the step that launches them. */
-#ifndef PERCEPTRON_CUDA_H
-#define PERCEPTRON_CUDA_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,6 +46,4 @@ double perceptron_cuda_loss(const struct perceptron_cuda *cuda);
 
 /* Before the worker is destroyed; a zeroed one is fine. */
 void perceptron_cuda_deinit(struct perceptron_cuda *cuda);
-#endif
-
 #endif

@@ -6,8 +6,7 @@
  * with nothing to do sleeps; none ever spins. Signals are blocked in all of them, so that SIGTERM
  * reaches the lane's thread. Includes no gRPC, so that it runs under the thread sanitizer.
  */
-#ifndef SERVER_COMPUTE_POOL_H
-#define SERVER_COMPUTE_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ bool compute_pool_help(struct compute_pool *pool);
 uint64_t compute_pool_finished(struct compute_pool *pool);
 /* Jobs submitted and not given back by compute_pool_finished. Threads  the owner's. */
 uint32_t compute_pool_jobs(const struct compute_pool *pool);
-
-#endif

@@ -11,8 +11,7 @@
  * partly in use has no huge page until it is full again: of what is not in use nothing is resident,
  * but what has not been given out yet of the last region of each size (HUGE_PAGES_SPARE_BYTES).
  */
-#ifndef SERVER_HUGE_PAGES_H
-#define SERVER_HUGE_PAGES_H
+#pragma once
 
 #include "id_map.h"
 #include "list.h"
@@ -38,5 +37,3 @@ void huge_pages_deinit(struct huge_pages *pages);
 /* As a memory's (memory.h). Threads  one at a time. */
 void *huge_pages_take(struct huge_pages *pages, size_t bytes);
 void huge_pages_give(struct huge_pages *pages, void *data, size_t bytes);
-
-#endif

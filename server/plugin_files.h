@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plugin_files.h -- shared libraries that are plug-ins (sumac/plugin.h), opened and read. */
-#ifndef SERVER_PLUGIN_FILES_H
-#define SERVER_PLUGIN_FILES_H
+#pragma once
 
 #include "plugins.h"
 
@@ -25,5 +24,3 @@ plugin_files_open(struct plugin_files *files, const char *path, struct sumac_err
 
 /* Nothing uses their functions any more. */
 void plugin_files_close(struct plugin_files *files);
-
-#endif

@@ -5,8 +5,7 @@
  * The driver of server/lane: what arrives becomes events, effects become messages. Everything that
  * the lane may not touch is here: sockets, clock, randomness, signals, threads, standard error.
  */
-#ifndef SERVER_PS_H
-#define SERVER_PS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ struct ps_options {
  * SIGTERM and SIGINT are blocked from here on, in every thread that it makes, and stay so: one that
  * comes after the end changes no exit code. */
 int ps_run(const struct ps_options *options);
-
-#endif

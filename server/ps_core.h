@@ -17,8 +17,7 @@
  *
  * Pure like lane and controller: no clock, socket, lock or malloc.
  */
-#ifndef PS_CORE_H
-#define PS_CORE_H
+#pragma once
 
 #include "controller.h"
 #include "lane.h"
@@ -40,5 +39,3 @@ void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers);
 /* To look at, between two steps. */
 struct lane *ps_core_lane(const struct ps_core *core);
 struct controller *ps_core_controller(const struct ps_core *core); /* NULL but on ps 0 */
-
-#endif

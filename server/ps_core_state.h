@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_core_state.h -- what a ps_core holds. Private to it and to its check. */
-#ifndef PS_CORE_STATE_H
-#define PS_CORE_STATE_H
+#pragma once
 
 #include "controller.h"
 #include "lane.h"
@@ -54,5 +53,3 @@ struct ps_core {
     struct sumac_error own_error; /* why */
     bool exited;
 };
-
-#endif

@@ -9,8 +9,7 @@
  *
  * One thread owns all of it; other threads only push to `released`.
  */
-#ifndef SERVER_PS_STATE_H
-#define SERVER_PS_STATE_H
+#pragma once
 
 #include <signal.h>
 
@@ -272,5 +271,3 @@ void ps_signals_restore(const struct ps *ps);
 void ps_exit_within(int exit_code, uint32_t ms);
 /* Without a word to gRPC, whose shutdown may wait for threads that it could not start. */
 void ps_exit_at_once(int exit_code);
-
-#endif

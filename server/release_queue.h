@@ -6,8 +6,7 @@
  * reverses (Treiber, 1986; no ABA, since only push and take-all exist). Includes no gRPC, so that
  * it runs under the thread sanitizer.
  */
-#ifndef SERVER_RELEASE_QUEUE_H
-#define SERVER_RELEASE_QUEUE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void release_queue_init(struct release_queue *queue);
 void release_queue_push(struct release_queue *queue, struct release_node *node);
 /* All that was pushed, oldest first, linked through next; NULL: none. Threads  the consumer's. */
 struct release_node *release_queue_take(struct release_queue *queue);
-
-#endif

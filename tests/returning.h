@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* returning.h -- what a test's function returns from a replica, or from an update, in one line: the
  * value that a call made, with the call's status. */
-#ifndef TESTS_RETURNING_H
-#define TESTS_RETURNING_H
+#pragma once
 
 #include "sumac/variable.h"
 
@@ -22,5 +21,3 @@ static inline enum sumac_status return_from_update(
         sumac_update_return(update, *returned);
     return status;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arguments.h -- what a program's function is given in one replica, or for one component, and what
  * it returns there. */
-#ifndef WORKER_ARGUMENTS_H
-#define WORKER_ARGUMENTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ enum sumac_status arguments_end(
  * the error's status, or else behind who returned what. Fails  always, so. */
 enum sumac_status
 function_failed(struct sumac_error *said, enum sumac_status status, const char *whose);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* create.h -- a worker whose replicas run on given devices; sumac_worker_create makes one on those
  * that its options say. */
-#ifndef WORKER_CREATE_H
-#define WORKER_CREATE_H
+#pragma once
 
 #include "devices.h"
 #include "sumac/worker.h"
@@ -12,5 +11,3 @@
 enum sumac_status worker_create(
     const struct devices *devices, const struct sumac_worker_options *options,
     struct sumac_worker **worker, struct sumac_error *error);
-
-#endif

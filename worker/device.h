@@ -14,8 +14,7 @@
  * Whatever is put into a queue returns at once, unless DEVICE_JOBS_MAX are waiting there; a failure
  * is told by the next device_wait. What a queue's work reads and writes is lent to it until then.
  */
-#ifndef WORKER_DEVICE_H
-#define WORKER_DEVICE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -199,5 +198,3 @@ const char *device_why(const struct device_queue *queue);
 
 /* The queue as a step sees it, and back. */
 struct sumac_device *device_for_step(struct device_queue *queue);
-
-#endif

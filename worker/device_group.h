@@ -13,8 +13,7 @@
  * cpu_group.c has the table of the CPU, and cuda/cuda_group_calls.c that of GPUs. A further kind
  * needs a file with such a table, which the kind's own table names.
  */
-#ifndef WORKER_DEVICE_GROUP_H
-#define WORKER_DEVICE_GROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -123,5 +122,3 @@ device_group_wait(struct device_group *group, uint32_t timeout_ms, struct sumac_
 /* End the running calls, and the group. A waiting thread and later calls get ABORTED.
  * Threads  any. */
 void device_group_abort(struct device_group *group);
-
-#endif

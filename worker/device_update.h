@@ -2,8 +2,7 @@
 /* device_update.h -- update functions of arrays in a device's memory, put into one of its queues:
  * what update_run (lib/update/update.h) does with arrays of the host's, with the same bits.
  */
-#ifndef WORKER_DEVICE_UPDATE_H
-#define WORKER_DEVICE_UPDATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ bool device_has_update(
  * Fails    by the next wait: RESOURCE_EXHAUSTED, the device has no memory for the function's code.
  * Threads  one at a time for a queue. */
 void device_update(struct device_queue *queue, struct device_update *update);
-
-#endif

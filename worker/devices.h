@@ -5,8 +5,7 @@
  *     cpu:4     CPU:0 to CPU:3; "cpu" is one, or as many as there are replicas
  *     gpu:0,2   these; "gpu" is all, or as many as there are replicas
  */
-#ifndef WORKER_DEVICES_H
-#define WORKER_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ enum sumac_status devices_choose(
 /* How many replicas SUMAC_REPLICAS says, where *replicas says nothing (0), which it still does if
  * that does not either. Fails INVALID_ARGUMENT: it is no such number. */
 enum sumac_status devices_replicas(uint32_t *replicas, struct sumac_error *error);
-
-#endif

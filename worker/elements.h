@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elements.h -- what is computed of arrays of a dtype, element by element. */
-#ifndef WORKER_ELEMENTS_H
-#define WORKER_ELEMENTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ struct arithmetic {
 
 /* Lends  the row, for good. */
 const struct arithmetic *arithmetic_of(enum sumac_dtype dtype);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* entry.h -- who may call a worker: the process that made it, one call at a time. */
-#ifndef WORKER_ENTRY_H
-#define WORKER_ENTRY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ bool entry_is_taken(const struct entry_point *entry);
 enum sumac_status
 entry_take(struct entry_point *entry, const char *function, struct sumac_error *error);
 enum sumac_status entry_leave(struct entry_point *entry, enum sumac_status status);
-
-#endif

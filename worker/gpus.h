@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpus.h -- the GPUs that this process sees, and what is missing, with the remedy: what `sumac
  * devices` prints. cuda/gpus.c looks; of a build without GPUs, cuda/absent.c says so. */
-#ifndef WORKER_GPUS_H
-#define WORKER_GPUS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ struct gpus {
 
 /* Fill in *gpus. Threads  any. */
 void gpus_find(struct gpus *gpus);
-
-#endif

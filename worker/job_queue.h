@@ -11,8 +11,7 @@
  * has: its struct begins with one of these. The functions that take a device_queue stand in the
  * kind's table as they are (device.h says what they do).
  */
-#ifndef WORKER_JOB_QUEUE_H
-#define WORKER_JOB_QUEUE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ void job_event_promise(struct job_event *event);
 /* For carry_out: it has come to pass once more; wait until it has so often. */
 void job_event_pass(struct job_event *event);
 void job_event_await(struct job_event *event, uint64_t until);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.h -- a worker's options as it goes by them. */
-#ifndef WORKER_OPTIONS_H
-#define WORKER_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@
 enum sumac_status worker_options_read(
     const struct sumac_worker_options *options, struct sumac_worker_options *filled,
     struct devices *devices, struct sumac_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h -- what the local replicas have becomes one. */
-#ifndef WORKER_REDUCE_H
-#define WORKER_REDUCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void reduce_values(enum sumac_reduce_op op, const struct reduce_input *input);
 
 /* So many values of a half type, as float32. */
 void reduce_widen(enum sumac_dtype half, const void *from, float *to, uint64_t count);
-
-#endif

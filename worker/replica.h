@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replica.h (worker) -- what a replica is made of, for workers and strategies. */
-#ifndef WORKER_REPLICA_H
-#define WORKER_REPLICA_H
+#pragma once
 
 #include "arguments.h"
 #include "sumac/replica.h"
@@ -21,5 +20,3 @@ struct sumac_replica {
     uint32_t index; /* among the replicas of this process */
     struct arguments own;
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replicas.h -- the replicas of this process: a device each, with a queue, and work that runs in
  * all of them at once. A worker's steps and a strategy's runs are made of it. */
-#ifndef WORKER_REPLICAS_H
-#define WORKER_REPLICAS_H
+#pragma once
 
 #include "devices.h"
 
@@ -41,5 +40,3 @@ bool replicas_are_given_up(const struct replicas *replicas);
 /* What helps when their work cannot go on: "make another worker", as `anew` says, or, of a GPU that
  * nothing else frees, the end of the process. */
 const char *replicas_remedy(const struct replicas *replicas, const char *anew);
-
-#endif

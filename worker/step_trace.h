@@ -16,8 +16,7 @@
  *
  * NULL is a trace that is off: whatever it is told costs a branch.
  */
-#ifndef WORKER_STEP_TRACE_H
-#define WORKER_STEP_TRACE_H
+#pragma once
 
 #include "sumac/worker.h"
 #include "trace.h"
@@ -116,5 +115,3 @@ void step_trace_push(
     struct step_trace *traced, uint32_t place, uint64_t step, const struct sumac_delta *deltas,
     uint32_t count);
 void step_trace_pushed(struct step_trace *traced, uint32_t place);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.h -- one buffer that holds a tensor for each of some variables. */
-#ifndef WORKER_TENSORS_H
-#define WORKER_TENSORS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ void tensors_deinit(struct tensors *tensors);
 /* Put into the queue: `to` gets what `from` has. Of a mirror that is the host's own there is
  * nothing to do. */
 void tensors_copy(struct device_queue *queue, const struct tensors *to, const struct tensors *from);
-
-#endif

@@ -16,8 +16,7 @@
  * A trace never fails what it is a trace of: when a write fails, or the file has
  * TRACE_FILE_BYTES_MAX, it says so, once, and is over.
  */
-#ifndef WORKER_TRACE_H
-#define WORKER_TRACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -93,5 +92,3 @@ uint64_t trace_now(void);
 /* Its begin and end are what the caller, or a device's own events, have measured. NULL is fine.
  * Threads  any. */
 void trace_write(struct trace *trace, const struct trace_event *event);
-
-#endif

@@ -9,8 +9,7 @@
  * Each replica's device has a second queue for its copies. Devices that work on the host's memory
  * itself have none, and nothing is copied.
  */
-#ifndef WORKER_TRANSFERS_H
-#define WORKER_TRANSFERS_H
+#pragma once
 
 #include "replicas.h"
 #include "tensors.h"
@@ -74,5 +73,3 @@ struct transfers_failure {
  * DEADLINE_EXCEEDED: that one is not over by then. */
 enum sumac_status
 transfers_join(struct transfers *transfers, uint64_t until_us, struct transfers_failure *failure);
-
-#endif

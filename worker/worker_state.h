@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker_state.h -- a worker, for its own files: worker.c has the step, worker_devices.c the part
  * of it that the devices do together. */
-#ifndef WORKER_WORKER_STATE_H
-#define WORKER_WORKER_STATE_H
+#pragma once
 
 #include "sumac/worker.h"
 
@@ -87,5 +86,3 @@ enum sumac_status worker_reduce(
  * returned; the first failure counts. */
 enum sumac_status worker_finish_devices(
     struct sumac_worker *worker, enum sumac_status reduced, struct sumac_error *error);
-
-#endif

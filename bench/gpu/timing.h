@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timing.h -- the host's clock, and medians of what it said. */
-#ifndef BENCH_GPU_TIMING_H
-#define BENCH_GPU_TIMING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ double now_s(void);
 
 /* The upper one of two. values (count) are put in order. */
 double median(double *values, uint32_t count);
-
-#endif

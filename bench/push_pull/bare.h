@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bare.h -- what both ends of the bare gRPC stream agree on: a message is a chunk, headed by its
  * place in its operation. */
-#ifndef PUSH_PULL_BARE_H
-#define PUSH_PULL_BARE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ struct bare_head {
     uint64_t total;  /* bytes of the operation; 0: the sum of all values is wanted */
     uint64_t offset; /* of this chunk */
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* path.h -- a way for bytes to get from one process to another and back: what every contestant of
  * the bench offers. */
-#ifndef PUSH_PULL_PATH_H
-#define PUSH_PULL_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ uint32_t free_port(void);
 
 /* Says what went wrong and ends the bench. */
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.h -- what the rounds of one row came to, and how it is printed. */
-#ifndef PUSH_PULL_REPORT_H
-#define PUSH_PULL_REPORT_H
+#pragma once
 
 #include "path.h"
 
@@ -31,5 +30,3 @@ void report_text(const struct row *rows, unsigned row_count);
  * ready to be pasted. */
 void report_asked(const struct row *rows, unsigned row_count);
 void report_json(const struct row *rows, unsigned row_count);
-
-#endif

@@ -2,8 +2,7 @@
 /* crew.h -- threads that are woken for a piece of work and waited for, as one writes them by hand:
  * a mutex, a condition that they sleep by, and one that the caller does. And how times are taken.
  */
-#ifndef BENCH_STRATEGY_CREW_H
-#define BENCH_STRATEGY_CREW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ void samples_add(struct samples *samples, double taken_us);
 double samples_median(struct samples *samples);
 
 _Noreturn void die(const char *what);
-
-#endif

@@ -2,8 +2,7 @@
 /* passes.h -- the yardstick of bench/device_group: loops that one would write by hand, each over
  * arrays that are there already, by one thread or a share by each of several.
  */
-#ifndef BENCH_STRATEGY_PASSES_H
-#define BENCH_STRATEGY_PASSES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ enum {
 
 void by_hand_sum(const struct pass *pass, uint32_t way, struct crew *crew, uint32_t threads);
 void by_hand_gather(const struct pass *pass, uint32_t way, struct crew *crew, uint32_t threads);
-
-#endif

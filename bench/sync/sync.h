@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync.h -- what members wait for when they wait for each other. */
-#ifndef SYNC_SYNC_H
-#define SYNC_SYNC_H
+#pragma once
 
 #include "path.h"
 
@@ -32,5 +31,3 @@ extern struct path barrier_path;
 /* Each as often as there are rounds, in turn. */
 void step_measure(struct timing *each, struct timing *together, unsigned rounds);
 void fused_measure(struct timing *plain, struct timing *step, unsigned rounds);
-
-#endif

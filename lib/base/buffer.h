@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.h -- buffers of memory that the library itself has set aside. */
-#ifndef BASE_BUFFER_H
-#define BASE_BUFFER_H
+#pragma once
 
 #include "sumac/buffer.h"
 
@@ -10,5 +9,3 @@
 enum sumac_status buffer_own(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer);
-
-#endif

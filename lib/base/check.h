@@ -5,8 +5,7 @@
  * A check starts zeroed, and keeps the first thing that it finds. The `…_check.c` files fill it in;
  * no program that is installed links them.
  */
-#ifndef BASE_CHECK_H
-#define BASE_CHECK_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -43,5 +42,3 @@ static inline void check_same(
             check, "%s of %s: the counter says %" PRIu64 ", and counted are %" PRIu64, what, whom,
             counter, counted);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decimal.h -- a decimal number becomes a double, whatever the locale. */
-#ifndef BASE_DECIMAL_H
-#define BASE_DECIMAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@
  * to it). False, *number left alone: it is no such text, it has more than DECIMAL_DIGITS_MAX
  * digits (zeros in front not counted), or it is beyond double's range. Threads  any. */
 bool decimal_read(const char *text, size_t bytes, double *number);
-
-#endif

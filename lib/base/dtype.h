@@ -5,8 +5,7 @@
  * by X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name, bytes): a kind that it
  * has forgotten, or a float whose loop nobody wrote, does not compile.
  */
-#ifndef BASE_DTYPE_H
-#define BASE_DTYPE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -34,5 +33,3 @@ static inline uint32_t dtype_bytes(enum sumac_dtype dtype)
 
 /* "1 (bool) to 13 (float64)", for whoever has named another number. Lends  text. */
 const char *dtype_list_print(char *text, size_t text_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.h -- fill in a sumac_error in one line, at the place that decides which error it is. */
-#ifndef BASE_ERROR_H
-#define BASE_ERROR_H
+#pragma once
 
 #include "sumac/status.h"
 
@@ -24,5 +23,3 @@ enum sumac_status fail_for_memory(struct sumac_error *error, const char *format,
 
 /* INVALID_ARGUMENT: "sumac_client_push: push is NULL". */
 enum sumac_status fail_for_null(struct sumac_error *error, const char *function, const char *what);
-
-#endif

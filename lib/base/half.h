@@ -6,8 +6,7 @@
  * conversions must give the bits that plain C gives. Rounding is to nearest, ties to even; a NaN
  * stays a (quiet) NaN.
  */
-#ifndef BASE_HALF_H
-#define BASE_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -78,5 +77,3 @@ static inline uint16_t float16_of_float32(float value)
 
     return (uint16_t)(sign | (magnitude >= (143u << 23) ? infinity_or_nan : finite));
 }
-
-#endif

@@ -2,8 +2,7 @@
 /* host_copy.h -- copies between the host's memory and a buffer's, which may be on a device. The
  * first device of a kind that is opened sets the functions that copy (host_copy_set).
  */
-#ifndef BASE_HOST_COPY_H
-#define BASE_HOST_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ enum sumac_status
 host_copy_read(const struct sumac_tensor *tensor, void *here, struct sumac_error *error);
 enum sumac_status
 host_copy_write(const struct sumac_tensor *tensor, const void *here, struct sumac_error *error);
-
-#endif

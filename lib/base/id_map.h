@@ -8,8 +8,7 @@
  * before they are needed, and brings a few entries over from the old ones after that. So none of
  * them takes longer because there are a million entries.
  */
-#ifndef BASE_ID_MAP_H
-#define BASE_ID_MAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ static inline size_t id_map_home(size_t capacity, uint64_t id)
 /* Put a value, not NULL, in place of what was there. False: no memory, nothing changed. */
 bool id_map_put(struct id_map *map, uint64_t id, void *value);
 void id_map_remove(struct id_map *map, uint64_t id);
-
-#endif

@@ -7,8 +7,7 @@
  *       const char *name;
  *   };
  */
-#ifndef BASE_KEY_MAP_H
-#define BASE_KEY_MAP_H
+#pragma once
 
 #include "id_map.h"
 
@@ -33,5 +32,3 @@ void *key_map_get(const struct key_map *map, const void *key, size_t key_bytes);
 bool key_map_put(struct key_map *map, struct key_entry *entry);
 /* An entry that is in the map. */
 void key_map_remove(struct key_map *map, struct key_entry *entry);
-
-#endif

@@ -13,8 +13,7 @@
  * An item is in as many lists as it has links, and in at most one by each. The arguments are names,
  * or have no effects: they are used several times.
  */
-#ifndef BASE_LIST_H
-#define BASE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@
 #define LIST_FOREACH_SAFE(type, item, list, links)                                                 \
     for (type *item = (list)->first, *item##_next;                                                 \
          item != NULL && (item##_next = item->links.next, true); item = item##_next)
-
-#endif

@@ -4,8 +4,7 @@
  *
  * A listing begins zeroed.
  */
-#ifndef BASE_LISTING_H
-#define BASE_LISTING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ bool listing_other_port(
 
 /* Has the list one address under two indexes? Then *first and *second are those indexes. */
 bool listing_names_twice(const char *const *addresses, size_t count, size_t *first, size_t *second);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* little_endian.h -- numbers as records have them: the least byte first, on every machine. */
-#ifndef BASE_LITTLE_ENDIAN_H
-#define BASE_LITTLE_ENDIAN_H
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ static inline uint64_t little_endian_get(const uint8_t *data, uint32_t bytes)
         value |= (uint64_t)data[i] << 8 * i;
     return value;
 }
-
-#endif

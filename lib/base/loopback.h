@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loopback.h -- addresses that lead each host to itself, as "localhost:2222", and what to do about
  * one in a list of other hosts. */
-#ifndef BASE_LOOPBACK_H
-#define BASE_LOOPBACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool loopback_is(const char *address);
 const char *loopback_remedy(
     const char *address, struct address_list ps, struct address_list members,
     const char *otherwise);
-
-#endif

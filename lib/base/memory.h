@@ -7,8 +7,7 @@
  * list) or in an arena (reset with each event). None of these locks: one thread, or the caller's
  * lock.
  */
-#ifndef BASE_MEMORY_H
-#define BASE_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ void *arena_take_zeroed(struct arena *arena, size_t bytes);
 void arena_reset(struct arena *arena);
 /* Likewise, with another bound. */
 void arena_reset_to(struct arena *arena, size_t bytes_max);
-
-#endif

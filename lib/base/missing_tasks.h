@@ -5,8 +5,7 @@
  *   worker 1 (at h1:2222, never joined). worker 2 (alive, no push or pull on ps 0 for 3 s).
  *   worker 3 (last heard from 2 s ago, left), worker 4 (lost), … 9 in all
  */
-#ifndef BASE_MISSING_TASKS_H
-#define BASE_MISSING_TASKS_H
+#pragma once
 
 #include "listing.h"
 
@@ -49,5 +48,3 @@ const char *missing_tasks_end(struct missing_tasks *missing);
 /* What to do, to print after the text: "; start each missing task", … `otherwise` if the states of
  * the tasks say nothing about the remedy. */
 const char *missing_tasks_remedy(const struct missing_tasks *missing, const char *otherwise);
-
-#endif

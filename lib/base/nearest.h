@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nearest.h -- which words somebody may have meant who wrote another one. */
-#ifndef BASE_NEAREST_H
-#define BASE_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void nearest_try(struct nearest *nearest, const char *word, const char *candidat
 
 /* "W1, W2 or W3". */
 void nearest_print(const struct nearest *nearest, char *text, size_t text_bytes);
-
-#endif

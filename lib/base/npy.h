@@ -7,8 +7,7 @@
  *
  * NumPy has no bfloat16: such a tensor is written as uint16, the bits of its elements.
  */
-#ifndef BASE_NPY_H
-#define BASE_NPY_H
+#pragma once
 
 #include "sumac/tensor.h"
 
@@ -24,5 +23,3 @@ size_t npy_header(
 
 /* Its 'descr', "<f4"; "" of a number that is no type. Lends  a constant string. Threads  any. */
 const char *npy_descriptor(enum sumac_dtype dtype);
-
-#endif

@@ -9,8 +9,7 @@
  * filled in behind the last one and read by nobody; `lost` tells that it was needed. So adding
  * cannot fail: whoever adds an item fills it in, and has nothing to look after.
  */
-#ifndef BASE_RESERVED_ARRAY_H
-#define BASE_RESERVED_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ static inline void reserved_array_reset(struct reserved_array *array)
     array->count = 0;
     array->lost = false;
 }
-
-#endif

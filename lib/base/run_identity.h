@@ -3,8 +3,7 @@
  *
  * Two jobs may have the same addresses. Their names tell them apart. A name is no secret.
  */
-#ifndef BASE_RUN_IDENTITY_H
-#define BASE_RUN_IDENTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ const char *run_source_text(uint32_t source);
 
 /* run "4711" (SLURM_JOB_ID), process 12 on node3. Lends  `text`, of RUN_IDENTITY_TEXT_BYTES. */
 const char *run_identity_print(const struct run_identity *identity, char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* silence.h -- why a process is not reached, in the words of lib/rpc, and what to do about it. */
-#ifndef BASE_SILENCE_H
-#define BASE_SILENCE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ bool silence_is_mute(const char *why);
  * there and mute, else `otherwise`.
  * Lends  a constant, or `otherwise`. */
 const char *silence_remedy(const char *why, const char *otherwise);
-
-#endif

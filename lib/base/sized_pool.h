@@ -11,8 +11,7 @@
  * held: beyond `held_bytes_max` nobody gets more of the source, except who takes of the reserve,
  * `reserve_bytes` more, because the others must not be in its way.
  */
-#ifndef BASE_SIZED_POOL_H
-#define BASE_SIZED_POOL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -60,5 +59,3 @@ bool sized_pool_is_full(const struct sized_pool *pool);
 void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes);
 /* What a request of so many bytes takes up. */
 size_t sized_pool_bytes(size_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * Whatever goes over the wire, to a log or to a terminal is printed here: a text that is cut within
  * a character makes the whole message that carries it unreadable.
  */
-#ifndef BASE_TEXT_H
-#define BASE_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ size_t text_print_bytes(const char *format, va_list values) __attribute__((forma
 /* The whole text, as one printable line in the arena. NULL: there is no room for it. */
 char *text_line_in(struct arena *arena, const char *format, va_list values)
     __attribute__((format(printf, 2, 0)));
-
-#endif

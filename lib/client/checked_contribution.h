@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checked_contribution.h -- a contribution to a round of a collective, checked. Private to
  * lib/client. */
-#ifndef CLIENT_CHECKED_CONTRIBUTION_H
-#define CLIENT_CHECKED_CONTRIBUTION_H
+#pragma once
 
 #include "members.h"
 #include "round_numbers.h"
@@ -32,5 +31,3 @@ enum sumac_status contribution_check(
 void contribution_deinit(struct checked_contribution *contribution);
 enum sumac_status
 contribution_no_memory(const struct checked_contribution *contribution, struct sumac_error *error);
-
-#endif

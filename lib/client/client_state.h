@@ -20,8 +20,7 @@
  * others that wait sleep until something has happened, or until it is their turn. A thread in the
  * background does it while nobody waits.
  */
-#ifndef CLIENT_STATE_H
-#define CLIENT_STATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -369,5 +368,3 @@ void client_forget_collectives(struct sumac_client *client);
  * "" when no ps says so in that time, so that it waits for a ps. */
 void client_ask_missing(
     const struct transfer *waiting, uint32_t patience_ms, char *text, size_t text_bytes);
-
-#endif

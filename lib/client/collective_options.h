@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collective_options.h -- the options that collectives and barriers share: the name and the tasks.
  */
-#ifndef CLIENT_COLLECTIVE_OPTIONS_H
-#define CLIENT_COLLECTIVE_OPTIONS_H
+#pragma once
 
 #include "sumac/collective.h"
 
@@ -29,5 +28,3 @@ enum sumac_status collective_list_tasks(
     struct sumac_error *error);
 enum sumac_status collective_no_task_memory(
     const struct sumac_collective_options *options, const char *label, struct sumac_error *error);
-
-#endif

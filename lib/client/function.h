@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* function.h -- update functions by name, for whoever has a client, and for whoever has none. */
-#ifndef CLIENT_FUNCTION_H
-#define CLIENT_FUNCTION_H
+#pragma once
 
 #include "memory.h"
 #include "nearest.h"
@@ -37,5 +36,3 @@ enum sumac_status function_encode(
 enum sumac_status function_encode_row(
     const struct update_function *row, const struct sumac_function *function, struct arena *arena,
     wire_function **wire, struct sumac_error *error);
-
-#endif

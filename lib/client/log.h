@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log.h -- a client's log, and its name in it, for what is built upon clients, too. */
-#ifndef CLIENT_LOG_H
-#define CLIENT_LOG_H
+#pragma once
 
 #include "sumac/client.h"
 
@@ -12,5 +11,3 @@ void client_log(struct sumac_client *client, const char *format, ...)
 /* Who it is: "worker 0", "chief 0", "observer", "reader". Lends  until it is closed. Threads  any.
  */
 const char *client_who(const struct sumac_client *client);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* members.h -- what a strategy over several workers asks of its client. */
-#ifndef CLIENT_MEMBERS_H
-#define CLIENT_MEMBERS_H
+#pragma once
 
 #include "collective_places.h"
 #include "sumac/client.h"
@@ -37,5 +36,3 @@ enum sumac_status client_contribute(
 
 /* Count this strategy, and return the number of strategies so far. */
 uint32_t client_count_strategy(struct sumac_client *client);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partitioner.h -- how a caller says that a variable is split, for what is created on the ps and
  * for what a strategy keeps in its own process. */
-#ifndef CLIENT_PARTITIONER_H
-#define CLIENT_PARTITIONER_H
+#pragma once
 
 #include "sumac/client.h"
 #include "wire.h"
@@ -15,5 +14,3 @@ enum sumac_status partitioner_check(
 
 /* As the wire has it. SHARD_PER_PS becomes FIXED_SHARDS of ps_count. */
 wire_partitioner partitioner_pack(const struct sumac_partitioner *partitioner, uint32_t ps_count);
-
-#endif

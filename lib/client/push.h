@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* push.h -- what a push under way may be told by other modules of the house. */
-#ifndef CLIENT_PUSH_H
-#define CLIENT_PUSH_H
+#pragma once
 
 #include "sumac/client.h"
 
@@ -9,5 +8,3 @@
  * client is closed, it has a reference of the buffer, so that who gives up waiting leaves it the
  * bytes that it reads. One for each push. */
 void push_keep(struct sumac_push *push, struct sumac_buffer *buffer);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* round_numbers.h -- a client's count of the rounds of each name. It keeps a name until the close.
  */
-#ifndef CLIENT_ROUND_NUMBERS_H
-#define CLIENT_ROUND_NUMBERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void round_numbers_deinit(struct round_numbers *numbers);
 struct numbered_name *round_numbers_find(const struct round_numbers *numbers, const char *name);
 /* Find the name, or add it with round 0. NULL: no memory. */
 struct numbered_name *round_numbers_add(struct round_numbers *numbers, const char *name);
-
-#endif

@@ -2,8 +2,7 @@
 /* transfer.h -- a transfer's life: it is taken, gets its pieces, ends, is waited for and given
  * away.
  */
-#ifndef CLIENT_TRANSFER_H
-#define CLIENT_TRANSFER_H
+#pragma once
 
 #include "client_state.h"
 
@@ -39,5 +38,3 @@ void transfer_drop(struct transfer *transfer);
 enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
 bool transfer_poll(struct transfer *transfer);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* address.h -- what is wrong with a text that should be "host:port". */
-#ifndef CLUSTER_ADDRESS_H
-#define CLUSTER_ADDRESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
  * have is wrong, too.
  * Lends  a constant sentence, "its port is no number from 1 to 65535". */
 const char *address_flaw(const char *address, size_t bytes);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* member_jobs.h -- which jobs of a configuration have the run's members: `chief` and `worker`, and
  * `master`, which is TensorFlow 1's name of the chief. Resolvers return it unchanged. */
-#ifndef CLUSTER_MEMBER_JOBS_H
-#define CLUSTER_MEMBER_JOBS_H
+#pragma once
 
 #include "sumac/cluster.h"
 
@@ -29,5 +28,3 @@ bool cluster_is_configured(void);
 
 /* How many members are listed. */
 uint32_t cluster_member_count(const struct sumac_cluster *cluster);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_identity.h -- the identity of this process, from its environment. */
-#ifndef CLUSTER_OWN_IDENTITY_H
-#define CLUSTER_OWN_IDENTITY_H
+#pragma once
 
 #include "run_identity.h"
 #include "sumac/status.h"
@@ -13,5 +12,3 @@
  * Threads  any, while none sets the environment. */
 SUMAC_CHECKED enum sumac_status
 own_identity(struct run_identity *identity, struct sumac_error *error);
-
-#endif

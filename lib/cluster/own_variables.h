@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_variables.h -- what Sumac's variables in this process's environment say. */
-#ifndef CLUSTER_OWN_VARIABLES_H
-#define CLUSTER_OWN_VARIABLES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ const char *misspelt_variable(char name[MISSPELT_VARIABLE_BYTES]);
  * Fails    INVALID_ARGUMENT: it is neither 1 nor 0.
  * Threads  any, while none sets the environment. */
 enum sumac_status synchronous_from_environment(bool *synchronous, struct sumac_error *error);
-
-#endif

@@ -6,8 +6,7 @@
  * 754 rounds in one way are used, in the order that is written, so every compiler gives the same
  * bits. What is special is as in C's Annex F, but for the sign of a NaN.
  */
-#ifndef EXPRESSION_ARITHMETIC_H
-#define EXPRESSION_ARITHMETIC_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -276,5 +275,3 @@ INLINE double near_pow(double x, double y)
 #define NEAR_MAX(a, b) ((a) > (b) ? (a) : (a) != (a) ? (a) : (b))
 /* A zero, and a NaN, is its own sign. */
 #define NEAR_SIGN(a) ((a) > 0 ? 1 : (a) < 0 ? -1 : (a))
-
-#endif

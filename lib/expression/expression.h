@@ -12,8 +12,7 @@
  * same source is compiled for every instruction set with -ffp-contract=off and without libm: every
  * compiler and processor gives the same bits (of a NaN, that it is one).
  */
-#ifndef EXPRESSION_EXPRESSION_H
-#define EXPRESSION_EXPRESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -178,5 +177,3 @@ struct expression_slice {
 
 /* Threads  any; touches only what the slice names, and 32 KiB of the stack. */
 void expression_run(const struct expression_plan *plan, const struct expression_slice *slice);
-
-#endif

@@ -5,8 +5,7 @@
  * A loop runs one tile. All tables hold the same source (expression_loops_body.h) and give the same
  * bits; only their speed differs.
  */
-#ifndef EXPRESSION_EXPRESSION_LOOPS_H
-#define EXPRESSION_EXPRESSION_LOOPS_H
+#pragma once
 
 #include "dtype.h"
 #include "expression.h"
@@ -44,5 +43,3 @@ const struct expression_loops *expression_loops_at(uint32_t index);
 void expression_run_with(
     const struct expression_loops *loops, const struct expression_plan *plan,
     const struct expression_slice *slice);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.h -- what the names of an expression stand for, word after word. */
-#ifndef EXPRESSION_NAMES_H
-#define EXPRESSION_NAMES_H
+#pragma once
 
 #include "expression.h"
 #include "words.h"
@@ -43,5 +42,3 @@ enum sumac_status names_check_read(struct text_reader *reader, const struct name
 
 /* At the end of the text: what was said has been read, slots and value are assigned. */
 enum sumac_status names_check_all(struct text_reader *reader);
-
-#endif

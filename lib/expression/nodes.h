@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nodes.h -- an expression's nodes are made, each once, with their types. */
-#ifndef EXPRESSION_NODES_H
-#define EXPRESSION_NODES_H
+#pragma once
 
 #include "names.h"
 
@@ -21,5 +20,3 @@ nodes_constant(struct text_reader *reader, const struct word *word, double value
 
 /* How many operands; 0 of a leaf. */
 uint32_t nodes_operands(uint8_t operation);
-
-#endif

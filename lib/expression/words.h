@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* words.h -- an expression's text, word by word, each with its line and column. */
-#ifndef EXPRESSION_WORDS_H
-#define EXPRESSION_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ bool word_is(const struct word *word, const char *text);
 enum sumac_status
 word_refuse(const struct word *word, struct sumac_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

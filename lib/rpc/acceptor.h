@@ -6,8 +6,7 @@
  * descriptor for one, gRPC 1.51 accepts none ever again and tells nobody. The thread costs the one
  * that polls nothing; it touches gRPC's server, which any thread may, and its own table.
  */
-#ifndef RPC_ACCEPTOR_H
-#define RPC_ACCEPTOR_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -44,5 +43,3 @@ void acceptor_note_cancelled(struct acceptor *acceptor, int descriptor, ino_t in
 uint32_t acceptor_connections_max(const struct acceptor *acceptor);
 /* Threads  any. */
 struct rpc_connections acceptor_count(const struct acceptor *acceptor);
-
-#endif

@@ -14,8 +14,7 @@
  * memory given back. The other side's answer to a message can come before that message's own
  * completion; so whoever sends asks `writable`.
  */
-#ifndef RPC_CALL_H
-#define RPC_CALL_H
+#pragma once
 
 #include <grpc/grpc.h>
 
@@ -238,5 +237,3 @@ static inline void calls_unlink(struct rpc_call **first, struct rpc_call *call)
     if (call->next != NULL)
         call->next->previous = call->previous;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* channel.h -- a client's connection to one server; inside lib/rpc only. */
-#ifndef RPC_CHANNEL_H
-#define RPC_CHANNEL_H
+#pragma once
 
 #include "call.h"
 
@@ -23,5 +22,3 @@ struct rpc_channel {
     struct rpc_call *calls;
     struct tag attempt_over; /* of a closed channel that was connecting */
 };
-
-#endif

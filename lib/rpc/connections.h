@@ -7,8 +7,7 @@
  * or none, the connection has ended. A look costs a system call for each connection, and is taken
  * every second and when a new one finds no place.
  */
-#ifndef RPC_CONNECTIONS_H
-#define RPC_CONNECTIONS_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -77,5 +76,3 @@ uint32_t connections_end_greedy_one(struct connections *connections, int descrip
  * were within a short time, and it was ended. */
 bool connections_note_cancelled(
     struct connections *connections, int descriptor, ino_t inode, uint64_t now_us);
-
-#endif

@@ -8,8 +8,7 @@
  * acknowledged them is gRPC's. gRPC sends its own settings before it reads, and takes the
  * acknowledgement for theirs.
  */
-#ifndef RPC_GREETING_H
-#define RPC_GREETING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ enum greeting_state greeting_look(struct greeting *greeting, unsigned char *byte
  * acknowledgement before that leaves the connection without limits until the next one. A look that
  * gave OVER keeps the socket from becoming readable until then. */
 void greeting_hand_over(int socket);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* listener.h -- the sockets that listen on a server's port. Inside lib/rpc only. */
-#ifndef RPC_LISTENER_H
-#define RPC_LISTENER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ struct listener {
 enum sumac_status listener_open(
     const char *host, uint32_t port, struct listener *listener, struct sumac_error *error);
 void listener_close(struct listener *listener);
-
-#endif

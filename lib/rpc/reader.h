@@ -6,8 +6,7 @@
  * else. So it is noted when the thread goes into gRPC and comes back, and another thread asks how
  * much it has worked there since. What an honest peer sends ends by flow control, long before.
  */
-#ifndef RPC_READER_H
-#define RPC_READER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ static inline bool reader_is_held(struct reader *reader, uint64_t worked_us_max)
     }
     return cpu_us - reader->cpu_us_then > worked_us_max;
 }
-
-#endif

@@ -14,8 +14,7 @@
  * handlers included); only `released` callbacks may come on any thread. lib/rpc/ is the one door to
  * gRPC.
  */
-#ifndef RPC_RPC_H
-#define RPC_RPC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -222,5 +221,3 @@ void rpc_call_set_ps0_address(struct rpc_call *call, const char *address);
 void rpc_call_end(struct rpc_call *call);
 /* End it at once, from either end; `closed` follows. */
 void rpc_call_cancel(struct rpc_call *call);
-
-#endif

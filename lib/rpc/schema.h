@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schema.h -- what the descriptor set of proto/ says: which methods stream, and the files that
  * reflection gives away. */
-#ifndef RPC_SCHEMA_H
-#define RPC_SCHEMA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ bool schema_has_message(const struct schema *schema, const char *name);
 struct span schema_file(const struct schema *schema, int file);
 /* The file and all that it imports, each once, into files[SCHEMA_FILES_MAX]; returns how many. */
 unsigned schema_closure(const struct schema *schema, int file, int *files);
-
-#endif

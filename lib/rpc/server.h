@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h -- a server's services and calls; inside lib/rpc only. */
-#ifndef RPC_SERVER_H
-#define RPC_SERVER_H
+#pragma once
 
 #include "acceptor.h"
 #include "call.h"
@@ -105,5 +104,3 @@ enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *
 void health_tell(struct rpc_server *server);
 /* Is it a watcher's that is still hearing of another change? It hears of this one after that. */
 bool health_owes(const struct rpc_server *server, const struct rpc_call *call);
-
-#endif

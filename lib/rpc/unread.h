@@ -6,8 +6,7 @@
  * as the peer reads nothing: a slice is kept whole while a byte of it waits. So those bytes count
  * until a later answer has gone out on the same connection, or the connection is gone.
  */
-#ifndef RPC_UNREAD_H
-#define RPC_UNREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void unread_note_cut(struct unread *unread, struct unread_connection *connection
 bool unread_is_cut(const struct unread *unread, const struct unread_key *key);
 /* Forget those for which `is_gone` says so. */
 void unread_look(struct unread *unread, bool (*is_gone)(const struct unread_key *key));
-
-#endif

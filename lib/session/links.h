@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* links.h -- the streams to each ps, what is said of them, and why the last one ended. */
-#ifndef SESSION_LINKS_H
-#define SESSION_LINKS_H
+#pragma once
 
 #include "state.h"
 
@@ -79,5 +78,3 @@ rows_together(const struct session *session, const struct session_piece *piece)
 
     return most == 0 ? 1 : most;
 }
-
-#endif

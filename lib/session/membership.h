@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* membership.h -- unary calls, which ps there are, join, lease, leave and the end. */
-#ifndef SESSION_MEMBERSHIP_H
-#define SESSION_MEMBERSHIP_H
+#pragma once
 
 #include "state.h"
 
@@ -77,5 +76,3 @@ void session_closed(struct session *session, const wire_closed *closed);
 /* The session is over: pushes and pulls end with this error, or as `closed` says. */
 void session_end(
     struct session *session, const struct sumac_error *error, const wire_closed *closed);
-
-#endif

@@ -7,8 +7,7 @@
  * tests/house/rules.toml says which of these are the simulator's own, and why C has no others of
  * the model's.
  */
-#ifndef SESSION_RULES_H
-#define SESSION_RULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ static inline bool rule_holds(uint64_t broken, enum rule rule)
 {
     return (broken & rule_bit(rule)) == 0;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * one ps is composed when its stream is writable: the part being sent, in chunks, with the commit
  * that is due, so small pushes coalesce by themselves.
  */
-#ifndef SESSION_SESSION_H
-#define SESSION_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -324,5 +323,3 @@ struct session_room {
  * the session has no link to. */
 struct session_room
 session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_t pieces);
-
-#endif

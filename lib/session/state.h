@@ -30,8 +30,7 @@
  *           └─ waiting (pushes that have no sequence yet: some participant has never greeted,
  *                      or could not remember one more as refused)
  */
-#ifndef SESSION_STATE_H
-#define SESSION_STATE_H
+#pragma once
 
 #include "session.h"
 #include "sized_pool.h"
@@ -373,5 +372,3 @@ uint32_t backoff_ms(const struct session *session, uint32_t failures);
 const char *session_keep_text(struct session *session, const char *text);
 const char *const *
 session_keep_texts(struct session *session, const char *const *texts, uint32_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfers.h -- pushes, pulls and collectives, and the messages that carry them. */
-#ifndef SESSION_TRANSFERS_H
-#define SESSION_TRANSFERS_H
+#pragma once
 
 #include "state.h"
 
@@ -107,5 +106,3 @@ void compose_beside(struct session *session, struct link *link, wire_push_reques
 /* receive.c */
 void pulled_beside(struct session *session, struct link *link, const wire_pull_answer *answer);
 void pull_answer(struct session *session, struct link *link, const struct session_event *event);
-
-#endif

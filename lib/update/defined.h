@@ -2,8 +2,7 @@
 /* defined.h -- update functions that are made of texts: rows as those of the table, with the
  * expression (lib/expression) instead of a loop.
  */
-#ifndef UPDATE_DEFINED_H
-#define UPDATE_DEFINED_H
+#pragma once
 
 #include "expression.h"
 #include "update.h"
@@ -40,5 +39,3 @@ enum sumac_status update_defined_name_check(const char *name, struct sumac_error
 enum sumac_status update_define(
     uint32_t number, const char *name, const char *text, size_t bytes,
     struct update_defined *defined, struct sumac_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* described.h -- a function's row as a message (KnownFunction), and back. */
-#ifndef UPDATE_DESCRIBED_H
-#define UPDATE_DESCRIBED_H
+#pragma once
 
 #include "memory.h"
 #include "plugged.h"
@@ -27,5 +26,3 @@ enum sumac_status update_read_described(
 enum sumac_status update_check_described(
     const struct update_function *function, const wire_known_function *said,
     struct sumac_error *error);
-
-#endif

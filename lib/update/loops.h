@@ -5,8 +5,7 @@
  * A loop runs one slice. All tables hold the same source (loops_body.h) and give the same bits;
  * only their speed differs.
  */
-#ifndef UPDATE_LOOPS_H
-#define UPDATE_LOOPS_H
+#pragma once
 
 #include "dtype.h"
 #include "update.h"
@@ -73,5 +72,3 @@ static inline update_loop *loops_wide(
 const struct loops *loops_select(void);
 /* All that it can run, plain first: NULL past the end. */
 const struct loops *loops_at(uint32_t index);
-
-#endif

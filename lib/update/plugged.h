@@ -2,8 +2,7 @@
 /* plugged.h -- update functions of plug-ins (sumac/plugin.h): rows as those of the table, with a
  * loop that is another's.
  */
-#ifndef UPDATE_PLUGGED_H
-#define UPDATE_PLUGGED_H
+#pragma once
 
 #include "defined.h"
 #include "sumac/plugin.h"
@@ -44,5 +43,3 @@ enum sumac_status update_plugin_check(const struct sumac_plugin *plugin, struct 
 enum sumac_status update_plug(
     uint32_t number, const char *plugin, const struct sumac_plugin_function *given,
     struct update_plugged *plugged, struct sumac_error *error);
-
-#endif

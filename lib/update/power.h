@@ -5,8 +5,7 @@
  * x ≥ 0, y ≥ 0; x^0 is 1, 0^y is 0 otherwise, of an infinity or a NaN likewise itself. Where x^y is
  * between 2^-64 and 2^64 it is right to 2^-46 of it.
  */
-#ifndef UPDATE_POWER_H
-#define UPDATE_POWER_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ POWER_LEAF double power_real(double x, double y)
     const double root = power_exp2(t / 2); /* 2^n alone would be beyond the type */
     return root * root;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * `rounded` are the hyperparameters by number, as the type of the arithmetic has them; `step` is t.
  */
-#ifndef UPDATE_PREPARE_H
-#define UPDATE_PREPARE_H
+#pragma once
 
 #include "update.h"
 
@@ -21,5 +20,3 @@ void prepare_adamax(const double *rounded, uint64_t step, struct update_slice *s
 void prepare_adadelta(const double *rounded, uint64_t step, struct update_slice *slice);
 void prepare_lion(const double *rounded, uint64_t step, struct update_slice *slice);
 void prepare_delayed_nesterov(const double *rounded, uint64_t step, struct update_slice *slice);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11.
  */
-#ifndef UPDATE_RANDOM_H
-#define UPDATE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void random_normal_pair(uint64_t seed, uint64_t pair, double element[2]);
  * place, without libm. */
 double random_log(double u);
 void random_turn(double u, double *cosine, double *sine);
-
-#endif

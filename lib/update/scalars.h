@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalars.h -- the numbers that update functions' loops need beside the arrays, and where each is;
  * kernels of GPUs, too (worker/cuda/updates.cu). */
-#ifndef UPDATE_SCALARS_H
-#define UPDATE_SCALARS_H
+#pragma once
 
 #define UPDATE_SLOTS_MAX 3
 
@@ -28,5 +27,3 @@ enum {
     UPDATE_SCALAR_DECAY = 6, /* λ; adamw's η·λ */
     UPDATE_SCALARS_OF_TABLE = 7,
 };
-
-#endif

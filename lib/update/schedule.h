@@ -11,8 +11,7 @@
  * In float64, by functions that give the same bits with every compiler; rounded once, with the
  * other hyperparameters (update_prepare).
  */
-#ifndef UPDATE_SCHEDULE_H
-#define UPDATE_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ int update_schedule_find(const char *name);
  * at most 2^127, which every type of arithmetic has. */
 double update_schedule_rate(
     const struct update_schedule *schedule, double learning_rate, uint64_t version);
-
-#endif

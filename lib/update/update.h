@@ -8,8 +8,7 @@
  * count. Compiled with -ffp-contract=off and -fno-math-errno, every compiler and instruction set
  * gives the same bits.
  */
-#ifndef UPDATE_UPDATE_H
-#define UPDATE_UPDATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -352,5 +351,3 @@ enum sumac_status initializer_check(
 void initializer_fill(
     const wire_initializer *initializer, enum sumac_dtype dtype, uint64_t first, uint64_t count,
     void *out);
-
-#endif

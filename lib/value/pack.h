@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack.h -- a value as bytes, and back: how it goes from one worker to the others. Of the same
  * release only, and of the same byte order; who reads it trusts nobody. */
-#ifndef VALUE_PACK_H
-#define VALUE_PACK_H
+#pragma once
 
 #include "value.h"
 
@@ -50,5 +49,3 @@ const char *unpack_text(struct unpack *unpack, char *text, size_t text_bytes);
  * Fails  INVALID_ARGUMENT: the bytes are no value. RESOURCE_EXHAUSTED: no memory. */
 enum sumac_status unpack_value(struct unpack *unpack, struct sumac_value **value);
 bool value_has_elements(const struct sumac_value *tensor);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* value.h (lib/value) -- what a value is made of, for the files that compute with them. */
-#ifndef VALUE_VALUE_H
-#define VALUE_VALUE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -107,5 +106,3 @@ enum sumac_status value_regroup_as(
 
 /* RESOURCE_EXHAUSTED: no memory for a value. */
 enum sumac_status value_fail_for_memory(struct sumac_error *error);
-
-#endif

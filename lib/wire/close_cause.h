@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* close_cause.h -- why a session was closed: kept by ps 0 and by every ps, told to the client, and
  * the same words everywhere. */
-#ifndef WIRE_CLOSE_CAUSE_H
-#define WIRE_CLOSE_CAUSE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -44,5 +43,3 @@ const char *wire_close_cause_remedy(const struct close_cause *cause);
 /* "; if that process is of another run, …", for the others that a replacement ends; "": no process
  * took the task. */
 const char *wire_close_cause_hint(const struct close_cause *cause);
-
-#endif

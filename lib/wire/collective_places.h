@@ -2,8 +2,7 @@
 /* collective_places.h -- where a round of a collective meets, as its ps and its clients work it out
  * alike. docs/protocol/PROTOCOL.md, "Collectives".
  */
-#ifndef WIRE_COLLECTIVE_PLACES_H
-#define WIRE_COLLECTIVE_PLACES_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ enum collective_operation {
     COLLECTIVE_BROADCAST,
     COLLECTIVE_CONCATENATE,
 };
-
-#endif

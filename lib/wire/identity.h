@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* identity.h -- the identity of a process, between the wire and what is kept of it. */
-#ifndef WIRE_IDENTITY_H
-#define WIRE_IDENTITY_H
+#pragma once
 
 #include "run_identity.h"
 #include "sumac/status.h"
@@ -14,5 +13,3 @@ SUMAC_CHECKED enum sumac_status wire_identity_read(
 
 /* Borrows  the texts of `identity`, as long as *wire is used. */
 void wire_identity_fill(const struct run_identity *identity, wire_identity *wire);
-
-#endif

@@ -7,8 +7,7 @@
  * places those of ParameterServerStrategyV2's round-robin (parameter_server_strategy_v2.py,
  * _create_variable_round_robin). Pure arithmetic.
  */
-#ifndef WIRE_PLACEMENT_H
-#define WIRE_PLACEMENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ uint32_t placement_next_ps(uint64_t *counter, uint32_t ps_count);
 
 /* The ps that has the fewest of `bytes` (ps_count), of several the first. */
 uint32_t placement_least_ps(const uint64_t *bytes, uint32_t ps_count);
-
-#endif

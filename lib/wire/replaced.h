@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replaced.h -- whose place a join has taken: kept by ps 0, told to the client that joins. */
-#ifndef WIRE_REPLACED_H
-#define WIRE_REPLACED_H
+#pragma once
 
 #include "run_identity.h"
 #include "wire.h"
@@ -28,5 +27,3 @@ void wire_replaced_fill(const struct replaced *replaced, wire_replaced *wire);
  * Lends  `text`, of REPLACED_TEXT_BYTES.
  */
 const char *wire_replaced_print(const struct replaced *replaced, char *text);
-
-#endif

@@ -7,8 +7,7 @@
  * its grant; what a ps counts is never more than what its client does. docs/protocol/PROTOCOL.md,
  * "Room".
  */
-#ifndef WIRE_ROOM_H
-#define WIRE_ROOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ static inline uint64_t wire_list_cost(uint64_t row_bytes)
 {
     return WIRE_LIST_COST_ROWS * row_bytes;
 }
-
-#endif

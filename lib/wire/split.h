@@ -7,8 +7,7 @@
  *     0 ...... field | tag and length | payload_begin ....... payload_end | ...... total
  *     <-- header --> |                 <------ stays where it is ------>  | <- header ->
  */
-#ifndef WIRE_SPLIT_H
-#define WIRE_SPLIT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ const uint8_t *split_join(
 bool split_payload(
     const struct span *spans, size_t span_count, const struct wire_split *split,
     struct arena *arena, const struct span **payload, size_t *payload_spans);
-
-#endif

@@ -12,8 +12,7 @@
  * - packing leaves `payload` out; who sends it appends the field's header and then the bytes by
  *   reference.
  */
-#ifndef WIRE_WIRE_H
-#define WIRE_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -133,5 +132,3 @@ void wire_pack(const wire_message *message, uint64_t payload_bytes, uint8_t *out
 /* The descriptor set of all of proto/, serialized, as protoc wrote it. Lends  for ever. */
 extern const uint8_t wire_descriptor_set[];
 extern const uint8_t wire_descriptor_set_end[];
-
-#endif

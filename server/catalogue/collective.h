@@ -5,8 +5,7 @@
  * Every ps that has a part of a contribution reads the same, so each says of it what the others
  * would.
  */
-#ifndef CATALOGUE_COLLECTIVE_H
-#define CATALOGUE_COLLECTIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ bool collective_is_later(const struct collective *given, const struct collective
 void collective_learn_attempts(struct collective *copy, const struct collective *given);
 /* Its place among the tasks; UINT32_MAX: it takes no part. */
 uint32_t collective_place(const struct collective *collective, const struct collective_task *task);
-
-#endif

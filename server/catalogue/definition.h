@@ -6,8 +6,7 @@
  * it into their answers. What a variable has beyond that (its number, its shards) is not of its
  * definition.
  */
-#ifndef CATALOGUE_DEFINITION_H
-#define CATALOGUE_DEFINITION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ static inline bool definition_is_assigned(const struct definition *definition)
 {
     return definition->initializer.kind == WIRE_INITIALIZER_ASSIGNED;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * and records name it; so there are UPDATE_DEFINED_MAX at most, and room for all of them from the
  * beginning.
  */
-#ifndef CATALOGUE_FUNCTIONS_H
-#define CATALOGUE_FUNCTIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -58,5 +57,3 @@ static inline uint32_t functions_next(const struct functions *functions)
 enum sumac_status functions_add(
     struct functions *functions, uint32_t number, const char *name, const char *text, size_t bytes,
     struct sumac_error *error);
-
-#endif

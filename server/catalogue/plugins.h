@@ -5,8 +5,7 @@
  * order of their names, they have the same numbers, however the plug-ins were named on the command
  * line. They do not change while the ps runs.
  */
-#ifndef CATALOGUE_PLUGINS_H
-#define CATALOGUE_PLUGINS_H
+#pragma once
 
 #include "memory.h"
 #include "plugged.h"
@@ -38,5 +37,3 @@ static inline uint32_t plugins_count(const struct plugins *plugins)
 {
     return plugins == NULL ? 0 : plugins->count;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * It goes on in the participants' order, whoever came first, and wherever a slice begins: so all
  * slices together have the same bits, however they are cut.
  */
-#ifndef COLLECTIVE_COMBINE_H
-#define COLLECTIVE_COMBINE_H
+#pragma once
 
 #include "collective.h"
 #include "update.h"
@@ -26,5 +25,3 @@ struct combine_slice {
 
 /* Threads  any; touches only what the slice names. */
 void combine_run(const struct combine_slice *slice);
-
-#endif

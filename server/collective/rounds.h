@@ -11,8 +11,7 @@
  * reserved round; the others give theirs back. docs/protocol/PROTOCOL.md, "Collectives", has the
  * rules.
  */
-#ifndef COLLECTIVE_ROUNDS_H
-#define COLLECTIVE_ROUNDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -169,5 +168,3 @@ void rounds_left(struct rounds *rounds, const struct collective_task *task);
 /* Was a round of that name with this number, or a larger one, and of no other attempt, forgotten
  * though it was kept? */
 bool rounds_are_over(const struct rounds *rounds, const struct collective *given);
-
-#endif

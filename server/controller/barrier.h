@@ -8,8 +8,7 @@
  *
  * `round` is the last finished round. The round after it opens when its first task arrives.
  */
-#ifndef CONTROLLER_BARRIER_H
-#define CONTROLLER_BARRIER_H
+#pragma once
 
 #include <string.h>
 
@@ -151,5 +150,3 @@ void controller_barriers_fail(
     struct controller *controller, enum sumac_status status, enum sumac_reason reason,
     const char *text);
 void controller_barrier_call_forget(struct controller *controller, uint64_t call);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.h -- the variables, as the controller has them. Private to this folder. */
-#ifndef CONTROLLER_CATALOGUE_H
-#define CONTROLLER_CATALOGUE_H
+#pragma once
 
 #include "controller_state.h"
 
@@ -40,5 +39,3 @@ wire_variable *controller_variable_message(
 /* Its name and how it is defined alone. */
 const wire_variable *controller_variable_definition(
     struct controller *controller, const struct controller_variable *variable);
-
-#endif

@@ -27,8 +27,7 @@
  * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is
  * told.
  */
-#ifndef CONTROLLER_H
-#define CONTROLLER_H
+#pragma once
 
 #include "lane.h"
 
@@ -125,5 +124,3 @@ void controller_list_waits(
 /* The most that it keeps of sessions, and of the tasks that are known at present. */
 uint64_t controller_sessions_bytes_max(const struct controller *controller);
 uint64_t controller_cluster_id(const struct controller *controller);
-
-#endif

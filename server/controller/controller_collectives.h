@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_collectives.h -- split rounds of collectives: ps 0 decides them, as several ps have a
  * part of each. */
-#ifndef CONTROLLER_COLLECTIVE_H
-#define CONTROLLER_COLLECTIVE_H
+#pragma once
 
 #include "controller_state.h"
 
@@ -44,5 +43,3 @@ wire_collective_end *controller_collective_message(
 /* The most that they take. */
 uint64_t controller_collectives_bytes_max(void);
 void controller_collectives_deinit(struct controller *controller);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_creates.h -- calls that create or delete variables, one or many at a time. */
-#ifndef CONTROLLER_CONTROLLER_CREATES_H
-#define CONTROLLER_CONTROLLER_CREATES_H
+#pragma once
 
 #include "controller_state.h"
 
@@ -52,5 +51,3 @@ void controller_assigned(struct controller *controller, uint32_t ps, uint64_t va
 /* The session is settled: the creator that has waited longest assigns in its place. */
 void controller_creator_settled(
     struct controller *controller, const struct controller_session *session);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_members.h -- tasks and their sessions: who joins, is settled, and ends the run. */
-#ifndef CONTROLLER_CONTROLLER_MEMBERS_H
-#define CONTROLLER_CONTROLLER_MEMBERS_H
+#pragma once
 
 #include "controller_state.h"
 
@@ -175,5 +174,3 @@ void controller_end_complete(struct controller *controller, const struct control
 
 /* waits.c */
 void controller_report_waits(struct controller *controller);
-
-#endif

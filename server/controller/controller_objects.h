@@ -2,8 +2,7 @@
 /* controller_objects.h -- the controller's object for each ps, task, session, variable, function,
  * order and call, and their rows in the records (controller_rows.h).
  */
-#ifndef CONTROLLER_CONTROLLER_OBJECTS_H
-#define CONTROLLER_CONTROLLER_OBJECTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -331,5 +330,3 @@ struct controller_said {
     struct reserved_array effects;
     bool texts_short; /* the arena had no room for a text */
 };
-
-#endif

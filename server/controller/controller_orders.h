@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_orders.h -- the streams to the ps, and the orders that go out on them. */
-#ifndef CONTROLLER_CONTROLLER_ORDERS_H
-#define CONTROLLER_CONTROLLER_ORDERS_H
+#pragma once
 
 #include "controller_state.h"
 
@@ -87,5 +86,3 @@ controller_order_text(const struct controller *controller, const struct controll
 void controller_order_answered(
     struct controller *controller, struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
-
-#endif

@@ -14,8 +14,7 @@
  * work as done. Only rounds of collectives need more: a ps may have forgotten that a round is done,
  * so their orders keep their numbers.
  */
-#ifndef CONTROLLER_ROWS_H
-#define CONTROLLER_ROWS_H
+#pragma once
 
 #define CONTROLLER_ROW_HEAD_BYTES 8u
 /* Low bits of an order's number. The higher bits count the earlier beginnings of a controller. */
@@ -34,5 +33,3 @@ enum controller_row_kind {
     CONTROLLER_ROW_STEP,        /* nothing: the last one that was taken */
     CONTROLLER_ROW_KINDS,
 };
-
-#endif

@@ -23,8 +23,7 @@
  * are bounded. Their objects come from pools, except that each variable is one allocation, as large
  * as its name needs.
  */
-#ifndef CONTROLLER_CONTROLLER_STATE_H
-#define CONTROLLER_CONTROLLER_STATE_H
+#pragma once
 
 #include "controller_objects.h"
 
@@ -234,5 +233,3 @@ static inline bool controller_run_is_over(const struct controller *controller)
 {
     return controller->phase != CONTROLLER_RUNNING;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* define.h -- what the controller's files ask of define.c: functions that were defined. */
-#ifndef CONTROLLER_DEFINE_H
-#define CONTROLLER_DEFINE_H
+#pragma once
 
 #include <assert.h>
 
@@ -29,5 +28,3 @@ void controller_define_complete(
     struct controller *controller, const struct controller_order *order);
 /* Those that not every ps has, and that no order is on its way for, get one. */
 void controller_defines_order(struct controller *controller);
-
-#endif

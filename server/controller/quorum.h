@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quorum.h -- what the controller's files ask of quorum.c: synchronous steps of K of N. */
-#ifndef CONTROLLER_QUORUM_H
-#define CONTROLLER_QUORUM_H
+#pragma once
 
 #include "controller_state.h"
 
@@ -21,5 +20,3 @@ void controller_steps_closed(struct controller *controller, struct controller_se
 /* Does a step need what a settled session has made? */
 bool controller_steps_need(
     const struct controller *controller, const struct controller_session *session);
-
-#endif

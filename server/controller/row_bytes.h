@@ -5,8 +5,7 @@
  * A row is written twice, first to count its bytes. What is read may be anything: a reader that has
  * failed gives zeros, and whoever reads looks at `failed` before what was read is believed.
  */
-#ifndef CONTROLLER_ROW_BYTES_H
-#define CONTROLLER_ROW_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ struct row_functions {
 
 /* write_rows.c: by enum controller_row_kind. */
 extern const struct row_functions row_functions[];
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* handlers.h -- what takes the events of a lane, above its rooms. */
-#ifndef LANE_HANDLERS_H
-#define LANE_HANDLERS_H
+#pragma once
 
 #include "pull.h"
 
@@ -115,5 +114,3 @@ uint64_t lane_sessions_bytes_max(const struct lane *lane);
 /* What lane->bytes may hold: staging and pulls, and beside them what sessions are sure of. Again
  * when the number of ps is known. */
 void lane_session_bound_pool(struct lane *lane);
-
-#endif

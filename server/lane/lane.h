@@ -16,8 +16,7 @@
  * Events and effects are those of a whole ps, so that a driver has one kind of each; those marked *
  * are the controller's, and no lane's.
  */
-#ifndef LANE_LANE_H
-#define LANE_LANE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -292,5 +291,3 @@ bool lane_stream_has_pulls(const struct lane *lane, uint64_t stream);
 /* For the simulator's checker: a shard's present value, copied out. Returns its bytes, or 0: not
  * held here, or busy. */
 uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uint64_t out_bytes);
-
-#endif

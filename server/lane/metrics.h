@@ -4,8 +4,7 @@
  *
  * The driver has further ones: its resident size and its connections.
  */
-#ifndef LANE_METRICS_H
-#define LANE_METRICS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct lane_numbers {
 
 /* Of a lane, between two steps or within one; ps_core_numbers has those of a whole ps. */
 void lane_numbers(const struct lane *lane, struct lane_numbers *numbers);
-
-#endif

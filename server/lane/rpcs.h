@@ -8,8 +8,7 @@
  * stream has events of its own. The messages are those that proto/ names; what is
  * larger than the bound is refused before it is unpacked; 0: the connection's bound.
  */
-#ifndef LANE_RPCS_H
-#define LANE_RPCS_H
+#pragma once
 
 #include "wire.h"
 
@@ -61,5 +60,3 @@ static inline bool rpc_is_the_controllers(enum lane_call_kind kind)
 #define X(SERVICE, METHOD, method, what, bytes_max, who) +1
 _Static_assert(0 RPC_LIST(X) == WIRE_METHODS, "a row for each method of proto/sumac/v1");
 #undef X
-
-#endif

@@ -21,8 +21,7 @@
  * Old blocks and rows are bounded by view_bytes_max: beyond it the oldest view is ended, and its
  * reader told so. The writer never waits.
  */
-#ifndef STORE_STORE_H
-#define STORE_STORE_H
+#pragma once
 
 #include "definition.h"
 #include "id_map.h"
@@ -396,5 +395,3 @@ void store_view_open(struct store *store, struct view *view, enum view_scope sco
 void store_view_cover(const struct view *view, struct shard *shard);
 void store_view_uncover(const struct view *view, struct shard *shard);
 void store_view_close(struct store *store, struct view *view);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_check.h -- is all that a controller keeps consistent? For the tests, after any step.
  */
-#ifndef CONTROLLER_CHECK_H
-#define CONTROLLER_CHECK_H
+#pragma once
 
 #include "check.h"
 #include "controller.h"
@@ -10,5 +9,3 @@
 /* The first thing that is not goes into the check. Nothing is asked of a controller whose rules are
  * broken. */
 void controller_check(const struct controller *controller, struct check *check);
-
-#endif

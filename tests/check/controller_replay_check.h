@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_replay_check.h -- for tests: did the records of a controller make another one what it
  * was? */
-#ifndef CONTROLLER_REPLAY_CHECK_H
-#define CONTROLLER_REPLAY_CHECK_H
+#pragma once
 
 #include "check.h"
 #include "controller.h"
@@ -12,5 +11,3 @@
  * ends. */
 void controller_replay_check(
     const struct controller *controller, const struct controller *again, struct check *check);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_check.h -- is all that a lane, and on ps 0 its controller, keeps consistent? For the tests,
  * after any step. */
-#ifndef LANE_LANE_CHECK_H
-#define LANE_LANE_CHECK_H
+#pragma once
 
 #include "check.h"
 #include "lane.h"
@@ -18,5 +17,3 @@ uint64_t lane_old_rows(const struct lane *lane);
 uint32_t lane_rounds(const struct lane *lane);
 /* What the last step did, as lane_has_time counts it, or `most` if that is more. */
 uint64_t lane_work(const struct lane *lane, uint64_t most);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_core_check.h -- is all that a ps keeps consistent? For the tests, after any step. */
-#ifndef PS_CORE_CHECK_H
-#define PS_CORE_CHECK_H
+#pragma once
 
 #include "check.h"
 #include "ps_core.h"
@@ -9,5 +8,3 @@
 /* The first thing that is not goes into the check. Nothing is asked of a ps whose rules are
  * broken. */
 void ps_core_check(const struct ps_core *core, struct check *check);
-
-#endif

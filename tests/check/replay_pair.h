@@ -2,8 +2,7 @@
 /* replay_pair.h -- a core and another one that its records made, side by side: what both files that
  * compare such a pair need. The first difference is kept, by name.
  */
-#ifndef REPLAY_PAIR_H
-#define REPLAY_PAIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void same_text(
     const char *of_whom);
 /* Is one of them missing? Then there is nothing to go on with. */
 bool one_only(const struct pair *pair, const void *was, const void *is, const char *of_whom);
-
-#endif

@@ -5,8 +5,7 @@
  * Who uses a shard is not the store's to know, nor are deleted variables in a list of it: whoever
  * checks has both, counts what it knows into the sums, and compares at the end.
  */
-#ifndef STORE_STORE_CHECK_H
-#define STORE_STORE_CHECK_H
+#pragma once
 
 #include "check.h"
 #include "store.h"
@@ -32,5 +31,3 @@ bool store_check_same_unassigned(const struct shard *a, const struct shard *b);
 /* With all that was counted. */
 void store_check_sums(
     const struct store *store, const struct store_sums *sums, struct check *check);
-
-#endif

@@ -5,8 +5,7 @@
  * `expect` or an `error`. A key that nobody knows is an error, so that a runner never skips what it
  * does not understand. The tests' own door to Jansson.
  */
-#ifndef CONFORMANCE_CASES_H
-#define CONFORMANCE_CASES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ bool cases_error_matches(
 /* Print the counts, "N passed, N failed, N skipped". Returns  the program's exit code: failure too
  * if nothing was run. */
 int cases_finish(const struct cases_run *run);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_client.h -- this program as a member of a cluster: a worker that `sumac run` started
  * (relay.c). */
-#ifndef CONFORMANCE_CLUSTER_CLIENT_H
-#define CONFORMANCE_CLUSTER_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool cluster_client_serves_all(void);
 /* Hear from the first `workers` workers what became of a case in each: `why` is "" where it passed,
  * and becomes what the first one says in which it did not. False: some could not be heard. */
 bool cluster_client_agree(const char *case_id, uint32_t workers, char *why, size_t why_bytes);
-
-#endif

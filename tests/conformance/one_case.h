@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* one_case.h -- a case of a strategy while it is run: what it gives, and what has come of it. */
-#ifndef CONFORMANCE_ONE_CASE_H
-#define CONFORMANCE_ONE_CASE_H
+#pragma once
 
 #include "cases.h"
 #include "sumac/strategy.h"
@@ -50,5 +49,3 @@ enum cases_result one_run(struct cases_run *run, json_t *given, bool (*act)(stru
 
 /* "INVALID_ARGUMENT"; UNKNOWN for a name that is none. */
 enum sumac_status one_status_of(const char *name);
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partition.h -- the cases of `partition`, `placement` and `row_lookup`. */
-#ifndef CONFORMANCE_PARTITION_H
-#define CONFORMANCE_PARTITION_H
+#pragma once
 
 #include "cases.h"
 
 /* Ended by one without a name. */
 extern const struct cases_operation partition_operations[];
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relay.h -- the same program as the workers of some ps, which `sumac run` starts and ends. */
-#ifndef CONFORMANCE_RELAY_H
-#define CONFORMANCE_RELAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ struct relay_counts {
  * counts, which are added up; what the ps say goes to stderr. Returns  the program's exit code. */
 int relay_run(
     const char *ps, const char *workers, int argc, char **argv, struct relay_counts *counts);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replica_functions.h -- the functions that cases name, which run in replicas: identity, negate,
  * square, add, …: what each makes of its operands, its replica and how many there are. */
-#ifndef CONFORMANCE_REPLICA_FUNCTIONS_H
-#define CONFORMANCE_REPLICA_FUNCTIONS_H
+#pragma once
 
 #include "sumac/strategy.h"
 
@@ -16,5 +15,3 @@ struct replica_operands {
 enum sumac_status replica_function(
     const char *name, const struct replica_operands *operands, struct sumac_value **result,
     struct sumac_error *error);
-
-#endif

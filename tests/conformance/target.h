@@ -4,8 +4,7 @@
  * The seam between update_function.c and what applies the functions. One variable is open at a
  * time, and no thread but one.
  */
-#ifndef CONFORMANCE_TARGET_H
-#define CONFORMANCE_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -47,5 +46,3 @@ struct target {
 
 /* The loops of lib/update; two ps and a worker's pushes to them. */
 extern const struct target target_loops, target_ps;
-
-#endif

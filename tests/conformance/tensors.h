@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.h -- tensors of conformance cases: their bytes, and when two of them are equal. */
-#ifndef CONFORMANCE_TENSORS_H
-#define CONFORMANCE_TENSORS_H
+#pragma once
 
 #include "cases.h"
 #include "sumac/tensor.h"
@@ -24,5 +23,3 @@ void case_tensor_deinit(struct case_tensor *tensor);
 bool case_tensor_equal(
     struct cases_run *run, const char *what, const struct case_tensor *expected, const void *actual,
     bool exactly);
-
-#endif

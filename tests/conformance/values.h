@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* values.h -- values of conformance cases: nests of tensors and slices, and what replicas have. */
-#ifndef CONFORMANCE_VALUES_H
-#define CONFORMANCE_VALUES_H
+#pragma once
 
 #include "cases.h"
 #include "sumac/value.h"
@@ -33,5 +32,3 @@ bool case_value_equal_in_form(
 bool case_value_equal_in_replicas(
     struct cases_run *run, json_t *expected, struct sumac_value *actual,
     const struct case_replicas *replicas, bool exactly);
-
-#endif

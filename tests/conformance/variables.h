@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* variables.h -- the cases of `variable` and `update`: variables of a strategy. */
-#ifndef CONFORMANCE_VARIABLES_H
-#define CONFORMANCE_VARIABLES_H
+#pragma once
 
 #include "cases.h"
 #include "one_case.h"
@@ -29,5 +28,3 @@ struct sumac_value *variable_operand(
 /* Does each component have what is expected of it? */
 bool variable_components_equal(
     struct one_case *one, struct sumac_variable *variable, json_t *expected);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz.h -- what a fuzz target defines: libFuzzer's entry point. It returns 0, and aborts at what
  * must not be. */
-#ifndef FUZZ_FUZZ_H
-#define FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
             abort();                                                                               \
         }                                                                                          \
     } while (0)
-
-#endif

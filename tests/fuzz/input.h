@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* input.h -- a fuzzer's input as choices: each takes bytes from its front, and behind its end every
  * choice is the first one. */
-#ifndef FUZZ_INPUT_H
-#define FUZZ_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ static inline uint64_t one_of(struct input *input, const uint64_t *letters, uint
 }
 
 static inline bool sometimes(struct input *input) { return next(input) % 8 == 7; }
-
-#endif

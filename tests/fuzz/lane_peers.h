@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_peers.h -- what ps 0, ps 1 and the callers of a lane say: orders, reports and calls, valid
  * and mangled. */
-#ifndef FUZZ_LANE_PEERS_H
-#define FUZZ_LANE_PEERS_H
+#pragma once
 
 #include "input.h"
 #include "lane_world.h"
@@ -19,5 +18,3 @@ void peers_report(struct world *world, struct input *input);
 void peers_call(struct world *world, struct input *input);
 /* Of the session with that number; lent by the world. */
 wire_bytes peers_session_id(struct world *world, uint32_t session);
-
-#endif

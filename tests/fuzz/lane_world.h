@@ -7,8 +7,7 @@
  * released, a call is answered once, and all memory comes back. It knows nothing of what the events
  * mean: lane.c makes those.
  */
-#ifndef FUZZ_LANE_WORLD_H
-#define FUZZ_LANE_WORLD_H
+#pragma once
 
 #include "ps_core.h"
 
@@ -115,5 +114,3 @@ struct world_stream *world_open(struct world *world, enum lane_stream_kind kind)
 void world_close(struct world *world, struct world_stream *stream);
 /* A call; it is answered some time. */
 void world_call(struct world *world, enum lane_call_kind kind, const wire_message *request);
-
-#endif

@@ -4,8 +4,7 @@
  * A large part's elements come only after the ps asked for them, and a part that gives way names a
  * later round.
  */
-#ifndef FUZZ_SESSION_ASKS_H
-#define FUZZ_SESSION_ASKS_H
+#pragma once
 
 #include "session.h"
 
@@ -63,5 +62,3 @@ static uint64_t asks_resend(struct asks *asks, uint64_t other)
         asks->said[asks->said_count++] = sequence;
     return sequence;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_world.h -- three replicas on GPUs of their own, in a group, and what each has on the host and
  * there. */
-#ifndef TESTS_GPU_GPU_WORLD_H
-#define TESTS_GPU_GPU_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ void gpu_world_drop(struct gpu_held *held);
 /* To the devices, in the queues: nobody waits for it. And back: that is waited for. */
 void gpu_world_send(struct gpu_world *world, const struct gpu_held *held);
 void gpu_world_fetch(struct gpu_world *world, const struct gpu_held *held);
-
-#endif

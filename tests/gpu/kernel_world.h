@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_world.h -- arrays of the host that a kernel sees on a device, and what is asked of what it
  * leaves in them. */
-#ifndef TESTS_GPU_KERNEL_WORLD_H
-#define TESTS_GPU_KERNEL_WORLD_H
+#pragma once
 
 #include "cuda_device.h"
 #include "kernels.h"
@@ -48,5 +47,3 @@ void kernel_assert_same(
     const char *what);
 /* Nothing but these bytes was written. */
 void kernel_assert_poisoned(const void *data, uint64_t bytes, uint64_t first, uint64_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_pair.h -- the same strategy on GPUs and on CPUs, and what is run in both. */
-#ifndef TESTS_GPU_STRATEGY_PAIR_H
-#define TESTS_GPU_STRATEGY_PAIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ struct sumac_variable *variable_made(
 struct sumac_variable *
 variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_synchronization how);
 sumac_replica_function apply_sum;
-
-#endif

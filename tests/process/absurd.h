@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* absurd.h -- how absurd.c and those beside it try a call: what it is to say is beside it. */
-#ifndef TESTS_ABSURD_H
-#define TESTS_ABSURD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ void try_distributed(void);
 /* absurd_worker.c: sumac/worker.h */
 void try_making_workers(void);
 void try_workers(void);
-
-#endif

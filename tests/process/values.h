@@ -4,8 +4,7 @@
  *
  * Each function takes the words of a line (see member.c), does it to its end, and says nothing.
  */
-#ifndef TESTS_VALUES_H
-#define TESTS_VALUES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -41,5 +40,3 @@ values_facts(struct sumac_client *client, char *const *words, struct sumac_error
 
 /* list: "list COUNT COUNT_OF_PS_0 NAME …". */
 enum sumac_status values_list(struct sumac_client *client, struct sumac_error *error);
-
-#endif

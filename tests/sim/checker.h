@@ -10,8 +10,7 @@
  * `slow` and `adam` are slots.h's. `mix` has the mean of each synchronous step added to it, in
  * float32: its bits say in which order the step's contributions were summed (checker_steps.c).
  */
-#ifndef SIM_CHECKER_H
-#define SIM_CHECKER_H
+#pragma once
 
 #include "check.h"
 #include "network.h"
@@ -458,5 +457,3 @@ bool values_peek(struct world *world, uint32_t ps, struct snapshot *snapshot);
 bool values_peek_shard(
     struct world *world, uint32_t ps, enum variable variable, uint32_t nth, void *out,
     uint64_t bytes);
-
-#endif

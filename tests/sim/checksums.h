@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checksums.h -- parts that say what their payload comes to. Our client sends none; others may. */
-#ifndef SIM_CHECKSUMS_H
-#define SIM_CHECKSUMS_H
+#pragma once
 
 #include "process_client.h"
 
@@ -13,5 +12,3 @@
 const wire_push_request *checksums_add(
     struct world *world, const struct client *client, uint32_t ps,
     const wire_push_request *request);
-
-#endif

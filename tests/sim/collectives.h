@@ -6,8 +6,7 @@
  * A round's form depends on its name and number, so all members say the same of it. A contribution
  * also depends on the session, so a result shows which contributions it is made of.
  */
-#ifndef SIM_COLLECTIVES_H
-#define SIM_COLLECTIVES_H
+#pragma once
 
 #include "checker.h"
 #include "collective.h"
@@ -77,5 +76,3 @@ struct collective_result {
 void combine_round(
     const struct world *world, const struct sim_collective *const *from,
     struct collective_result *result);
-
-#endif

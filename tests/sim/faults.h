@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* faults.h -- what goes wrong in a run, a little after each event, until the run's budget is used.
  */
-#ifndef SIM_FAULTS_H
-#define SIM_FAULTS_H
+#pragma once
 
 #include "network.h"
 #include "wire.h"
@@ -18,5 +17,3 @@ void faults_after_send(struct world *world, struct stream *stream);
 void faults_after_report(
     struct world *world, struct stream *stream, const wire_peer_report *report);
 void faults_after_delivery(struct world *world, struct stream *stream);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hazards.h -- what ends a ps, or the run with it: it hangs, crashes, or is told to terminate. */
-#ifndef SIM_HAZARDS_H
-#define SIM_HAZARDS_H
+#pragma once
 
 #include "world.h"
 
@@ -15,5 +14,3 @@ void hazard_shorten_some(struct world *world);
 /* In what it does for a pull some take of a ps fails: now? */
 bool hazard_fail_some_take(struct world *world, uint32_t ps);
 void hazard_fail_no_more(struct world *world, uint32_t ps);
-
-#endif

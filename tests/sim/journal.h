@@ -2,8 +2,7 @@
 /* journal.h -- the records of a ps, as files would have them: now and then, and at the end of its
  * life, another lane, and on ps 0 another controller, is made of them alone, and must be what it
  * is. */
-#ifndef SIM_JOURNAL_H
-#define SIM_JOURNAL_H
+#pragma once
 
 #include "controller_rows.h"
 #include "process_ps.h"
@@ -16,5 +15,3 @@ void journal_look(struct world *world, struct ps *ps);
 /* Is there a row of it that is not on disk yet? */
 bool journal_lacks(
     const struct journal *journal, enum controller_row_kind kind, const void *id, size_t id_bytes);
-
-#endif

@@ -6,8 +6,7 @@
  * count, and thousands of seeds that never made one of them are a failure: a check that is never
  * reached finds nothing.
  */
-#ifndef SIM_MADE_H
-#define SIM_MADE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -119,5 +118,3 @@ void made(struct world *world, enum made what);
 void made_if(struct world *world, enum made what, bool it_is);
 /* Print the counts. Returns whether none is 0. */
 bool made_print(const struct made_counts *counts);
-
-#endif

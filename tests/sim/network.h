@@ -8,8 +8,7 @@
  * two ends learn of it at different times: a ps may get the last messages of a stream, and its end,
  * long after the client has begun the next generation.
  */
-#ifndef SIM_NETWORK_H
-#define SIM_NETWORK_H
+#pragma once
 
 #include "lane.h"
 #include "world.h"
@@ -123,5 +122,3 @@ struct letter *letter_make(
     uint32_t cargo_count);
 const struct wire_received *letter_open(struct world *world, const struct letter *letter);
 void letter_spoil(struct letter *letter);
-
-#endif

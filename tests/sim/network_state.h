@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* network_state.h -- what network.c and calls.c share: the tables of streams and calls, and the
  * ends they speak to. */
-#ifndef SIM_NETWORK_STATE_H
-#define SIM_NETWORK_STATE_H
+#pragma once
 
 #include "network.h"
 
@@ -24,5 +23,3 @@ void calls_process_gone(struct world *world, uint32_t process, const struct suma
 void caller_writable(struct world *world, struct stream *stream);
 void caller_message(struct world *world, struct stream *stream, struct letter *letter);
 void caller_lost(struct world *world, struct stream *stream);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process_client.h -- a client: the session, the driver around it, as lib/client is, and the
  * program that uses it. */
-#ifndef SIM_PROCESS_CLIENT_H
-#define SIM_PROCESS_CLIENT_H
+#pragma once
 
 #include "checker.h"
 #include "network.h"
@@ -74,5 +73,3 @@ void program_effect(
     struct world *world, struct client *client, const struct session_effect *effect);
 /* Is it waiting for what will not come? Says what. */
 void program_check_waits(struct world *world, struct client *client);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process_ps.h -- a ps: the lane, and the driver around it, as server/ps.c is, with a disk and a
  * compute pool that dawdle. */
-#ifndef SIM_PROCESS_PS_H
-#define SIM_PROCESS_PS_H
+#pragma once
 
 #include "ps_core.h"
 #include "network.h"
@@ -51,5 +50,3 @@ void ps_call_cancelled(struct world *world, uint32_t index, struct call *call);
 void peer_writable(struct world *world, struct stream *stream);
 void peer_message(struct world *world, struct stream *stream, struct letter *letter);
 void peer_lost(struct world *world, struct stream *stream);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_barrier.h -- the arrivals of a member's program at the barrier, one at a time. */
-#ifndef SIM_PROGRAM_BARRIER_H
-#define SIM_PROGRAM_BARRIER_H
+#pragma once
 
 #include "process_client.h"
 
@@ -9,5 +8,3 @@
 void program_come(struct world *world, struct client *client);
 /* False: it is the answer to another call. */
 bool program_came(struct world *world, struct client *client, const struct session_effect *effect);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_calls.h -- the calls of a client's program, one at a time. */
-#ifndef SIM_PROGRAM_CALLS_H
-#define SIM_PROGRAM_CALLS_H
+#pragma once
 
 #include "process_client.h"
 
@@ -12,5 +11,3 @@ void program_call(struct world *world, struct client *client);
 /* Is it the answer to program_create? */
 bool program_answered(
     struct world *world, struct client *client, const struct session_effect *effect);
-
-#endif

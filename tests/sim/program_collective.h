@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_collective.h -- a member's program comes to rounds of collectives, two at a time. */
-#ifndef SIM_PROGRAM_COLLECTIVE_H
-#define SIM_PROGRAM_COLLECTIVE_H
+#pragma once
 
 #include "process_client.h"
 
@@ -14,5 +13,3 @@ void program_collective(struct world *world, struct client *client);
 /* The session tells of a contribution or a result. False: it belongs to another push or pull. */
 bool program_result(
     struct world *world, struct client *client, const struct session_effect *effect);
-
-#endif

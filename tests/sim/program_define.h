@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_define.h -- a function that clients define, each by one of two texts that do the same. */
-#ifndef SIM_PROGRAM_DEFINE_H
-#define SIM_PROGRAM_DEFINE_H
+#pragma once
 
 #include "process_client.h"
 
@@ -10,5 +9,3 @@ void program_define(struct world *world, struct client *client);
 /* Is it the answer? */
 bool program_defined(
     struct world *world, struct client *client, const struct session_effect *effect);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_transfers.h -- one push, or one pull, of a client's program. */
-#ifndef SIM_PROGRAM_TRANSFERS_H
-#define SIM_PROGRAM_TRANSFERS_H
+#pragma once
 
 #include "process_client.h"
 
@@ -34,5 +33,3 @@ struct session_piece *program_put_rows(
     const struct sim_rows *rows);
 /* One ps or several, a bit each. */
 uint32_t program_some_ps(struct world *world);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_effects.h -- what a lane wants done, done. */
-#ifndef SIM_PS_EFFECTS_H
-#define SIM_PS_EFFECTS_H
+#pragma once
 
 #include "process_ps.h"
 
@@ -9,5 +8,3 @@
 void ps_step(struct world *world, struct ps *ps, struct lane_event *event);
 
 void ps_carry_out(struct world *world, struct ps *ps, const struct lane_effect *effect);
-
-#endif

@@ -4,8 +4,7 @@
  * A shortage begins after a few more takes, for one of them or for a stretch, so that any take of a
  * core may be the one. It ends after a while, whoever takes or not.
  */
-#ifndef SIM_SHORTAGE_H
-#define SIM_SHORTAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ struct shortage {
 void shortage_init(struct shortage *shortage, const struct memory *source);
 void shortage_begin(struct shortage *shortage, uint32_t passes, uint32_t fails);
 void shortage_end(struct shortage *shortage);
-
-#endif

@@ -7,8 +7,7 @@
  * and n - 1 pushes after it": the row says which pushes are applied, once each, and in which order,
  * and `adam` (float64) is what a plain loop makes of that order.
  */
-#ifndef SIM_SLOTS_H
-#define SIM_SLOTS_H
+#pragma once
 
 #include "checker.h"
 
@@ -21,5 +20,3 @@ wire_function *const *slots_draw_rate(struct world *world, struct sim_push *push
 /* What a snapshot of one ps says; `applied` are those that its other rows have. */
 void slots_examine(
     struct world *world, uint32_t ps, const struct snapshot *snapshot, uint64_t applied);
-
-#endif

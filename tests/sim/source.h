@@ -6,8 +6,7 @@
  * reads what it never wrote, or what it gave back, finds rubbish that is the same in every run.
  * Under the address sanitizer each piece is malloc's own, so that it sees every step beyond one.
  */
-#ifndef SIM_SOURCE_H
-#define SIM_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void source_init(struct source *source);
 void source_deinit(struct source *source);
 /* Take back all that is out. Returns how many pieces were. */
 uint64_t source_drop(struct source *source);
-
-#endif

@@ -2,8 +2,7 @@
 /* strays.h -- streams whose hello a ps must refuse: of another release, of another cluster, of a
  * connection that was given up. Nobody hears what becomes of them; no session may feel them.
  */
-#ifndef SIM_STRAYS_H
-#define SIM_STRAYS_H
+#pragma once
 
 #include "process_client.h"
 
@@ -12,5 +11,3 @@ void stray_open(struct world *world, const struct client *client, uint32_t ps);
 /* What a ps says on one. */
 void stray_effect(
     struct world *world, const struct stream *stream, const struct lane_effect *effect);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace.h -- what happened in a run, a line each, for people. Costs nothing while nobody wants it.
  */
-#ifndef SIM_TRACE_H
-#define SIM_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void trace_say(struct world *world, const char *format, ...) __attribute__((form
 void trace_message(
     struct world *world, const char *from, const char *to, const char *what,
     const wire_message *message);
-
-#endif

@@ -7,8 +7,7 @@
  * suspended gets its events when it wakes; one that was killed, or another life of it, does not get
  * them at all.
  */
-#ifndef SIM_WORLD_H
-#define SIM_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -208,5 +207,3 @@ void world_suspend(struct world *world, uint32_t process, uint64_t until_us);
 void world_hang(struct world *world, uint32_t process);
 
 static inline uint32_t process_of_client(uint32_t client) { return SIM_PS_MAX + client; }
-
-#endif

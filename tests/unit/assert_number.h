@@ -3,8 +3,7 @@
  *
  * CMocka's assert_float_equal asks whether the difference is beyond its bound, and that of a NaN
  * never is: it passes for any. */
-#ifndef ASSERT_NUMBER_H
-#define ASSERT_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ static inline bool number_is(double given, double expected) { return given == ex
         if (!number_is(number, right))                                                             \
             fail_msg("%.17g is given, and %.17g was expected", number, right);                     \
     } while (false)
-
-#endif

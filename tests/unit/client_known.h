@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_known.h -- a client that is not open, and knows a variable. */
-#ifndef CLIENT_KNOWN_H
-#define CLIENT_KNOWN_H
+#pragma once
 
 #include "unit.h"
 #include "client_state.h"
@@ -98,5 +97,3 @@ add(struct known *known, const struct sumac_tensor *tensor, const struct sumac_r
 
     return selection_add(known->transfer, &selection, error);
 }
-
-#endif

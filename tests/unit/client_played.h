@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_played.h -- a client whose only ps is played in the same thread: what it asks is written
  * down, and answered. */
-#ifndef CLIENT_PLAYED_H
-#define CLIENT_PLAYED_H
+#pragma once
 
 #include "unit.h"
 #include "check.h"
@@ -625,5 +624,3 @@ static inline struct sumac_client_variable *create(struct played *played, const 
 }
 
 #define PLAYED_TEST(name) FIXTURE_TEST(name, struct played *const played, begin, end)
-
-#endif

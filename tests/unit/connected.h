@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* connected.h -- a TCP connection of this process to itself. */
-#ifndef TESTS_UNIT_CONNECTED_H
-#define TESTS_UNIT_CONNECTED_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -23,5 +22,3 @@ static inline void connect_both(int ends[2])
     assert_true(ends[1] >= 0);
     close(listener);
 }
-
-#endif

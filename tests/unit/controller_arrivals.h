@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_arrivals.h -- members that come to barriers, for the controller's unit tests. */
-#ifndef TESTS_CONTROLLER_ARRIVALS_H
-#define TESTS_CONTROLLER_ARRIVALS_H
+#pragma once
 
 #include "unit.h"
 #include "controller_world.h"
@@ -45,5 +44,3 @@ static inline void live(struct world *world, uint32_t sessions, uint64_t us)
             world_report_renewed(world, 0, session);
     }
 }
-
-#endif

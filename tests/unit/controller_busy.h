@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_busy.h -- a controller that has something of everything, for the tests of its checks.
  */
-#ifndef TESTS_CONTROLLER_BUSY_H
-#define TESTS_CONTROLLER_BUSY_H
+#pragma once
 
 #include "unit.h"
 #include "barrier.h"
@@ -36,5 +35,3 @@ static inline struct controller *busy(struct desk *desk)
     desk_create(desk, "v", true);
     return desk->controller;
 }
-
-#endif

@@ -12,8 +12,7 @@
  *     created 1 of 2 shards, assign · joined 2, before 7 voided 2 · left at 7 · round 2 OK
  *     · failed TIMED_OUT · exit STATE_LOST
  */
-#ifndef TESTS_CONTROLLER_DESK_H
-#define TESTS_CONTROLLER_DESK_H
+#pragma once
 
 #include "controller_state.h"
 #include "controller_written.h"
@@ -78,5 +77,3 @@ void desk_propose(struct desk *desk, const char *name, uint64_t round, enum suma
 int desk_setup(void **state);
 int desk_teardown(void **state);
 #define DESK_TEST(name) FIXTURE_TEST(name, struct desk *const desk, desk_setup, desk_teardown)
-
-#endif

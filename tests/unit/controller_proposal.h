@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_proposal.h -- how a round of two workers is to end, as a ps proposes it, for the
  * controller's unit tests. */
-#ifndef TESTS_CONTROLLER_PROPOSAL_H
-#define TESTS_CONTROLLER_PROPOSAL_H
+#pragma once
 
 #include <string.h>
 
@@ -47,5 +46,3 @@ propose(struct proposal *proposal, const char *name, uint64_t round, enum sumac_
     proposal->report.collectives = proposal->ends;
     proposal->report.n_collectives = 1;
 }
-
-#endif

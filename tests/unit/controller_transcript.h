@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_transcript.h -- the lines that controller_world.c makes of what the controller says.
  */
-#ifndef TESTS_CONTROLLER_TRANSCRIPT_H
-#define TESTS_CONTROLLER_TRANSCRIPT_H
+#pragma once
 
 #include "controller_world.h"
 
@@ -12,5 +11,3 @@ void transcript_order(struct world *world, uint32_t ps, const struct world_order
 void transcript_answer(struct world *world, const struct controller_effect *effect);
 /* A session's number, a new one if nobody has heard of it. */
 uint32_t transcript_session(struct world *world, const uint8_t id[16]);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_two.h -- two workers that create and delete variables, for the controller's unit
  * tests. */
-#ifndef TESTS_CONTROLLER_TWO_H
-#define TESTS_CONTROLLER_TWO_H
+#pragma once
 
 #include "unit.h"
 #include "controller_world.h"
@@ -92,5 +91,3 @@ static inline void assert_refused(
     (void)snprintf(answer, sizeof answer, "… %s …%s…", sumac_reason_name(reason), text);
     world_expect_answer(two->world, answer);
 }
-
-#endif

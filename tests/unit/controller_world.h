@@ -16,8 +16,7 @@
  *     · 3: round 2 passes · 3: round 2 ends DEADLINE_EXCEEDED TIMED_OUT round …
  *     · 4: ABORTED SESSION_CLOSED a newer … · ps 0: end 0 RUN_ENDED every … · exit 0 RUN_ENDED …
  */
-#ifndef TESTS_CONTROLLER_WORLD_H
-#define TESTS_CONTROLLER_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -257,5 +256,3 @@ world_told(const struct world *world, uint32_t ps, enum world_order_kind kind);
 /* Is one of the sentences of Stats.waits this? */
 bool world_waits(struct world *world, const char *text);
 bool world_logged(const struct world *world, const char *text);
-
-#endif

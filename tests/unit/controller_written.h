@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_written.h -- what a controller under test has recorded, and the controller that is
  * made of it. */
-#ifndef TESTS_CONTROLLER_WRITTEN_H
-#define TESTS_CONTROLLER_WRITTEN_H
+#pragma once
 
 #include "controller.h"
 
@@ -21,5 +20,3 @@ void written_compare(
     const struct written *written, const struct lane_config *config,
     const struct controller *controller);
 void written_forget(struct written *written);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* corrupt.h -- for tests of the files …_check.c: one field of a state is wrong at a time, and the
  * check must object. */
-#ifndef TESTS_CORRUPT_H
-#define TESTS_CORRUPT_H
+#pragma once
 
 #include <string.h>
 
@@ -19,5 +18,3 @@
         if (strstr(said.text, (words)) == NULL)                                                    \
             fail_msg("%s = %s: the check says '%s'", #place, #wrong, said.text);                   \
     } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dead_port.h -- an address that refuses every connection. */
-#ifndef TESTS_UNIT_DEAD_PORT_H
-#define TESTS_UNIT_DEAD_PORT_H
+#pragma once
 
 #include "unit.h"
 
@@ -22,5 +21,3 @@ static inline int take_dead_port(char address[32])
     (void)snprintf(address, 32, "127.0.0.1:%d", ntohs(any.sin_port));
     return taken;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* distributed_fixture.h -- variables of a strategy of several replicas, and what they are. */
-#ifndef TESTS_DISTRIBUTED_FIXTURE_H
-#define TESTS_DISTRIBUTED_FIXTURE_H
+#pragma once
 
 #include "unit.h"
 #include "sumac/variable.h"
@@ -79,5 +78,3 @@ static inline enum sumac_status run_in(
 
     return sumac_strategy_run(strategy, &step, NULL, error);
 }
-
-#endif

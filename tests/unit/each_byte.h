@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* each_byte.h -- a struct changed in one byte after the other, for what compares all of it: a
  * member that is added, and forgotten in the comparison, is found without a line of its own. */
-#ifndef TESTS_EACH_BYTE_H
-#define TESTS_EACH_BYTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +40,4 @@ static inline bool is_among(const struct member *members, size_t count, size_t a
 #endif
 #ifndef SAY_BYTES
 #define SAY_BYTES(type, bytes) memset(bytes, 0, sizeof(type))
-#endif
-
 #endif

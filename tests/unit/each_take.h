@@ -5,8 +5,7 @@
  * even if a pool could answer it from what it has. The bytes that a core holds of its pools are
  * counted. Takes from memory_heap itself are the test's, and never fail.
  */
-#ifndef TESTS_EACH_TAKE_H
-#define TESTS_EACH_TAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void each_take_begin_run(uint64_t failing, uint64_t run);
 uint64_t each_take_end(void);
 /* Bytes that are out of pools since each_take_reset. */
 int64_t each_take_out(void);
-
-#endif

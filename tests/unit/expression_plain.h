@@ -5,8 +5,7 @@
  * What is the same for every element is computed in float64 from numbers that are rounded to the
  * type of the arithmetic, the rest in that type.
  */
-#ifndef EXPRESSION_PLAIN_H
-#define EXPRESSION_PLAIN_H
+#pragma once
 
 #include "arithmetic.h"
 #include "expression.h"
@@ -142,5 +141,3 @@ static inline void plain_run(
     for (uint32_t r = 0; r <= expression->slot_count; r++)
         element->results[r] = plain_round(is_float32, numbers[expression->results[r]].number);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Hyperparameters have the built-in ones' names and defaults, slots are in the built-in ones'
  * order. delayed_nesterov alone has none: the language has no remainder of a division.
  */
-#ifndef EXPRESSION_ROWS_H
-#define EXPRESSION_ROWS_H
+#pragma once
 
 struct expression_row {
     const char *name; /* of the built-in function */
@@ -127,5 +126,3 @@ static const struct expression_row expression_rows[] = {
          "m = beta_2 * m + (1 - beta_2) * g\n"},
 };
 #define EXPRESSION_ROWS (sizeof expression_rows / sizeof expression_rows[0])
-
-#endif

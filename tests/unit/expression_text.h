@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expression_text.h -- texts of expressions that nobody thought of, from a source of choices. */
-#ifndef EXPRESSION_TEXT_H
-#define EXPRESSION_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,5 +111,3 @@ static inline void text_make(struct text_source *source)
         text_say(source, i == 0 ? " + 0 * u\n" : "\n");
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* far_device.h -- devices with memory of their own: the CPU's, which say that theirs is a CUDA
  * device's. One file of a program includes it. */
-#ifndef FAR_DEVICE_H
-#define FAR_DEVICE_H
+#pragma once
 
 #include "unit.h"
 #include "buffer.h"
@@ -111,5 +110,3 @@ static inline struct device_ops make_far_ops(void)
     ops.host_buffer_create = create_near_buffer;
     return ops;
 }
-
-#endif

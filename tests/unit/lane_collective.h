@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_collective.h -- rounds of collectives in conversations with a lane: workers that come, ask
  * and acknowledge. */
-#ifndef TESTS_LANE_COLLECTIVE_H
-#define TESTS_LANE_COLLECTIVE_H
+#pragma once
 
 #include "lane_talk.h"
 #include "part_state.h"
@@ -169,5 +168,3 @@ static inline void expect_nothing_kept(const struct world *world)
     expect_ends_kept(world, 0);
     assert_int_equal(world->talk->lane->rounds.room_bytes, 0);
 }
-
-#endif

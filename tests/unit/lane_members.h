@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_members.h -- a conversation with a lane whose sessions are members of synchronous steps. */
-#ifndef TESTS_LANE_MEMBERS_H
-#define TESTS_LANE_MEMBERS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -129,5 +128,3 @@ static inline void expect_refused(
         print_error("%s\n", talk->refused);
     assert_non_null(strstr(talk->refused, text));
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_opened.h -- a conversation that is under way: session 1 is open, and pushes to one variable
  * of four elements. */
-#ifndef TESTS_LANE_OPENED_H
-#define TESTS_LANE_OPENED_H
+#pragma once
 
 #include "lane_talk.h"
 
@@ -41,5 +40,3 @@ static inline void send(struct talk *talk, uint64_t stream, uint64_t sequence, u
 
     talk_part(talk, stream, &sent);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_pool.h -- three members, and large parts of theirs that share a pool. */
-#ifndef TESTS_LANE_POOL_H
-#define TESTS_LANE_POOL_H
+#pragma once
 
 #include "claims.h"
 #include "lane_members.h"
@@ -77,5 +76,3 @@ ask(struct talk *talk, const struct members *members, uint8_t session, uint64_t 
 
     talk_ask(talk, members->push[session], &part);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * again. After that the same conversation, with the next number, must succeed without a refusal.
  * Then the sessions leave. The lane must hold what it holds when no take fails.
  */
-#ifndef TESTS_LANE_SCARCE_H
-#define TESTS_LANE_SCARCE_H
+#pragma once
 
 #include "each_take.h"
 #include "lane_talk.h"
@@ -63,5 +62,3 @@ uint64_t scarce_pull(struct scarce *scarce, uint32_t session);
 bool scarce_said(const struct scarce *scarce, const char *what);
 /* ps 0 gives an order, and again if its stream breaks or the ps has no memory for it. */
 void scarce_order(struct scarce *scarce, void (*order)(struct scarce *scarce));
-
-#endif

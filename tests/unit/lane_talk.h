@@ -13,8 +13,7 @@
  *     beside met 1 float32 [1] 3 (on a push stream) · end of stream MALFORMED
  *     exit 143 TERMINATED
  */
-#ifndef TESTS_LANE_TALK_H
-#define TESTS_LANE_TALK_H
+#pragma once
 
 #include "unit.h"
 #include "lane_check.h"
@@ -249,5 +248,3 @@ const wire_stats_reply *talk_stats(struct talk *talk);
 void talk_compute(struct talk *talk);
 /* Kept bytes are released. */
 void talk_release(struct talk *talk);
-
-#endif

@@ -2,8 +2,7 @@
 /* moves.h -- what may follow each state of an object, as a test sees it: a move that is not allowed
  * ends the process. After cmocka.h.
  */
-#ifndef TESTS_MOVES_H
-#define TESTS_MOVES_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ static inline void expect_moves(
         assert_string_equal(seen, expected[from]);
     }
 }
-
-#endif

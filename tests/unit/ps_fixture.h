@@ -4,8 +4,7 @@
  * poller; all of it in one thread.
  *
  * For programs that wrap ps_core_step, ps_core_lane, lane_stream_has_pulls and ps_log. */
-#ifndef TESTS_UNIT_PS_FIXTURE_H
-#define TESTS_UNIT_PS_FIXTURE_H
+#pragma once
 
 #include "unit.h"
 
@@ -292,5 +291,3 @@ static inline int ps_tear_down(void **state)
 }
 
 #define SERVED_TEST(name) FIXTURE_TEST(name, void *none, ps_set_up, ps_tear_down)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* requests.h -- what tests ask ps 0 for: a worker's join, and the create of a vector. */
-#ifndef TESTS_REQUESTS_H
-#define TESTS_REQUESTS_H
+#pragma once
 
 #include "sumac/tensor.h"
 #include "update.h"
@@ -42,5 +41,3 @@ vector_init(wire_variable *variable, const char *name, uint64_t *elements, wire_
     variable->n_shape = 1;
     variable->function = function;
 }
-
-#endif

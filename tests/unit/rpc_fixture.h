@@ -3,8 +3,7 @@
  *
  * For the tests of lib/rpc. The server counts and echoes what it gets; `parks` makes it leave a
  * unary call unanswered, and a stream of pushes paused. */
-#ifndef TESTS_UNIT_RPC_FIXTURE_H
-#define TESTS_UNIT_RPC_FIXTURE_H
+#pragma once
 
 #include "unit.h"
 
@@ -306,5 +305,3 @@ static inline struct rpc_call *begin_stream(struct fixture *fixture, unsigned me
     poll_until(fixture, &fixture->client.opened, opened + 1);
     return call;
 }
-
-#endif

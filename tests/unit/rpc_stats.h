@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_stats.h -- calls of the one method that the tests of lib/rpc make as a unary call: Stats. */
-#ifndef TESTS_RPC_STATS_H
-#define TESTS_RPC_STATS_H
+#pragma once
 
 #include "unit.h"
 #include "rpc.h"
@@ -19,5 +18,3 @@ static inline struct rpc_call *begin_stats_on(struct rpc_channel *channel, struc
     assert_int_equal(rpc_channel_call(channel, &start, &call), SUMAC_OK);
     return call;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /* scarce_heap.h -- a heap of which one take fails: the linker puts these functions between the
  * library and the C library's (--wrap). One file of a program includes it.
  */
-#ifndef SCARCE_HEAP_H
-#define SCARCE_HEAP_H
+#pragma once
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -71,5 +70,3 @@ void __wrap_free(void *memory)
     live -= memory != NULL;
     __real_free(memory);
 }
-
-#endif

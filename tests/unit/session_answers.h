@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_answers.h -- answers of a ps on a push stream that say one thing. */
-#ifndef SESSION_ANSWERS_H
-#define SESSION_ANSWERS_H
+#pragma once
 
 #include "wire.h"
 
@@ -66,5 +65,3 @@ static inline const wire_push_answer *say_refused(
     said->answer.n_refused = 1;
     return &said->answer;
 }
-
-#endif

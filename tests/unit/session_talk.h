@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_talk.h -- a conversation with a session: events in, its effects looked at one by one. */
-#ifndef SESSION_TALK_H
-#define SESSION_TALK_H
+#pragma once
 
 #include "unit.h"
 #include "session.h"
@@ -529,5 +528,3 @@ static inline void talk_call_failed(
         talk, (struct session_event){
                   .kind = SESSION_EVENT_CALL_FAILED, .call = talk->calls[method], .error = &error});
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_fixture.h -- a store of small blocks whose memory is counted, and views of it. */
-#ifndef TESTS_STORE_FIXTURE_H
-#define TESTS_STORE_FIXTURE_H
+#pragma once
 
 #include "unit.h"
 #include "assert_number.h"
@@ -196,5 +195,3 @@ static inline void expect_consistent(const struct store *store)
 }
 
 #define STORE_TEST(name) FIXTURE_TEST(name, struct fixture *fixture, begin, end)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_made.h -- strategies and values for the tests of strategies. */
-#ifndef TESTS_STRATEGY_MADE_H
-#define TESTS_STRATEGY_MADE_H
+#pragma once
 
 #include "unit.h"
 #include "sumac/strategy.h"
@@ -42,5 +41,3 @@ static inline struct sumac_value *row_of(uint64_t rows)
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), NULL),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &first), SUMAC_SHAPE(rows));
 }
-
-#endif

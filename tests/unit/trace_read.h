@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_read.h -- a trace's file, as JSON. */
-#ifndef TRACE_READ_H
-#define TRACE_READ_H
+#pragma once
 
 #include "unit.h"
 #include <jansson.h>
@@ -104,5 +103,3 @@ static inline void assert_within(const json_t *inner, const json_t *outer)
     assert_true(begin_of(outer) <= begin_of(inner));
     assert_true(end_of(inner) <= end_of(outer) + 0.002);
 }
-
-#endif

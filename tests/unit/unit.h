@@ -5,8 +5,7 @@
  * unit.c runs the cases in the order of their lines. A file of tests whose `main` has more to do
  * has its own, which calls unit_run.
  */
-#ifndef TESTS_UNIT_H
-#define TESTS_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,5 +57,3 @@ int unit_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
     {                                                                                              \
         unit_register((struct unit_test){{#name, function, set_up, tear_down, NULL}, __LINE__});   \
     }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wire_unpack.h -- bytes of one message, unpacked and let go of. */
-#ifndef TESTS_WIRE_UNPACK_H
-#define TESTS_WIRE_UNPACK_H
+#pragma once
 
 #include "wire.h"
 
@@ -18,5 +17,3 @@ unpack_all(const wire_type *type, const uint8_t *data, size_t bytes, struct suma
     arena_deinit(&arena);
     return status;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * It stands for lib/client: one float32 variable per name, a push adds to it when it is waited for.
  * One file of a program includes it.
  */
-#ifndef WORKER_CLIENT_H
-#define WORKER_CLIENT_H
+#pragma once
 
 #include "unit.h"
 #include <semaphore.h>
@@ -291,5 +290,3 @@ static inline struct sumac_worker *created(struct fixture *fixture)
     assert_int_equal(sumac_worker_create(&fixture->options, &worker, &fixture->error), SUMAC_OK);
     return worker;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /* array_pass.h -- one pass over memory: what several arrays have becomes one, added up or side by
  * side.
  */
-#ifndef WORKER_COLLECTIVE_ARRAY_PASS_H
-#define WORKER_COLLECTIVE_ARRAY_PASS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct pass_join {
 };
 /* Bytes first … first + bytes - 1 of `to`. */
 void pass_join(const struct pass_join *join, uint64_t first, uint64_t bytes);
-
-#endif

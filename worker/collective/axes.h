@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* axes.h -- tensors of replicas summed over axes, and over the replicas. */
-#ifndef WORKER_COLLECTIVE_AXES_H
-#define WORKER_COLLECTIVE_AXES_H
+#pragma once
 
 #include "sumac/strategy.h"
 
@@ -26,5 +25,3 @@ struct axes_reduction {
 enum sumac_status axes_reduce(
     const struct axes_reduction *reduction, const struct sumac_tensor *const *tensors,
     uint32_t count, struct sumac_value **result, struct sumac_error *error);
-
-#endif

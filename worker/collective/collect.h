@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect.h -- what replicas have becomes one, leaf by leaf: for those that say of which values
  * (call.c, reduce_across.c, gradient.c). */
-#ifndef WORKER_COLLECTIVE_COLLECT_H
-#define WORKER_COLLECTIVE_COLLECT_H
+#pragma once
 
 #include "strategy.h"
 #include "on_device.h"
@@ -53,5 +52,3 @@ enum sumac_status collect_reduce_elements(
 enum sumac_status collect_fail_leaf(
     const struct collect *collect, const struct value_path *path, const char *why,
     struct sumac_error *error);
-
-#endif

@@ -9,8 +9,7 @@
  * own beside it on each device. That queue awaits, by an event, what the function had put into its
  * stream before the call. The results are whole when the call returns.
  */
-#ifndef WORKER_COLLECTIVE_ON_DEVICE_H
-#define WORKER_COLLECTIVE_ON_DEVICE_H
+#pragma once
 
 #include "device_group.h"
 #include "device_update.h"
@@ -154,5 +153,3 @@ enum sumac_status on_device_make_slices(
 enum sumac_status on_device_run(struct on_device_calls *calls, struct sumac_error *error);
 /* Nothing of them is begun any more. */
 void on_device_forget(struct on_device_calls *calls);
-
-#endif

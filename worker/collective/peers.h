@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers.h -- the other workers of a strategy: what a call of all of them has in each, by rounds of
  * one collective on the ps, whose result is the same bits in all. */
-#ifndef WORKER_COLLECTIVE_PEERS_H
-#define WORKER_COLLECTIVE_PEERS_H
+#pragma once
 
 #include "strategy.h"
 
@@ -50,5 +49,3 @@ bool peers_sum_apart(
 enum sumac_status peers_take_sum(
     struct sumac_strategy *strategy, const struct sumac_tensor *tensor, struct sumac_value **sum,
     struct sumac_error *error);
-
-#endif

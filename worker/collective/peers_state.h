@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers_state.h -- what peers.c and sums.c have of the other workers. */
-#ifndef WORKER_COLLECTIVE_PEERS_STATE_H
-#define WORKER_COLLECTIVE_PEERS_STATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -104,5 +103,3 @@ void sums_differ(struct strategy_peers *peers, uint32_t rounds);
 void sums_give_up(struct strategy_peers *peers);
 /* Wait out what is under way, and forget it. */
 void sums_end(struct sums *sums);
-
-#endif

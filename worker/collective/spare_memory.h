@@ -7,8 +7,7 @@
  *
  * The thread that drops the last reference of a value gives its block back.
  */
-#ifndef WORKER_COLLECTIVE_SPARE_MEMORY_H
-#define WORKER_COLLECTIVE_SPARE_MEMORY_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -61,5 +60,3 @@ enum sumac_status kept_take(
     struct sumac_error *error);
 /* What is idle is freed. false: there is nothing. Threads  any. */
 bool kept_free_idle(struct kept *kept);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_device.h -- what a GPU and its queue are made of, for cuda_group_calls.c, which puts NCCL's
  * calls into the same streams. */
-#ifndef WORKER_CUDA_CUDA_DEVICE_H
-#define WORKER_CUDA_CUDA_DEVICE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -44,5 +43,3 @@ void cuda_device_leave(const struct cuda_device *device);
 /* Let lib/base/host_copy.h copy from and to GPUs: such a copy is done when the call returns.
  * Threads any. */
 void cuda_host_copy_begin(void);
-
-#endif

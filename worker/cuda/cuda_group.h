@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_group.h -- a group of GPUs as cuda_group_calls.c uses it: its communicators, their users,
  * and its end. */
-#ifndef WORKER_CUDA_CUDA_GROUP_H
-#define WORKER_CUDA_CUDA_GROUP_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -77,5 +76,3 @@ void cuda_group_fail_by_driver(struct cuda_member *member, CUresult result, cons
 
 /* What the last start is of: "(all_reduce)". Lends  text. */
 const char *cuda_group_describe(const struct cuda_group *group, char *text, uint32_t text_bytes);
-
-#endif

@@ -17,8 +17,7 @@
  * sumac_buffer_data, plus an offset of whole elements. It runs after what the queue has, copies and
  * reductions too; several may be put into it before a wait.
  */
-#ifndef WORKER_CUDA_CUDA_UPDATE_H
-#define WORKER_CUDA_CUDA_UPDATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ CUresult cuda_update_launch(
 
 /* Unload the kernels of a device that closes. Its context is current, and its queues are closed. */
 void cuda_update_forget(struct cuda_device *device);
-
-#endif

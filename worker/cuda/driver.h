@@ -6,8 +6,7 @@
  * cuda.h's, which has the version in it that the headers speak of: driver->cuMemAlloc is the
  * symbol cuMemAlloc_v2. Those whose newest version only the newest drivers have are not used.
  */
-#ifndef WORKER_CUDA_DRIVER_H
-#define WORKER_CUDA_DRIVER_H
+#pragma once
 
 #include <cuda.h>
 #include <stdbool.h>
@@ -89,5 +88,3 @@ void cuda_words(const struct cuda_driver *driver, CUresult result, char *text, s
 enum sumac_status cuda_fail(
     struct sumac_error *error, const struct cuda_driver *driver, CUresult result,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-#endif

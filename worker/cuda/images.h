@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* images.h -- the kernels of the program's own that a device has loaded: an image once, at the
  * first launch of one of its kernels, until the device is closed. */
-#ifndef WORKER_CUDA_IMAGES_H
-#define WORKER_CUDA_IMAGES_H
+#pragma once
 
 #include <pthread.h>
 
@@ -27,5 +26,3 @@ void images_deinit(const struct cuda_driver *driver, struct images *images);
 CUresult images_find(
     const struct cuda_driver *driver, struct images *images, const struct sumac_launch *launch,
     CUfunction *function);
-
-#endif

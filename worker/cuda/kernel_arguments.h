@@ -3,8 +3,7 @@
  * parameter, the struct of its kind, by value.
  *
  * Addresses are the device's, each a multiple of its array's element. */
-#ifndef WORKER_CUDA_KERNEL_ARGUMENTS_H
-#define WORKER_CUDA_KERNEL_ARGUMENTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ struct cuda_update_arguments {
     uint32_t is_conditioned;
     uint32_t unused;
 };
-
-#endif

@@ -13,8 +13,7 @@
  * The product is rounded before what follows, as worker/elements.c has it: all but the payload of
  * a NaN has the CPU's bits.
  */
-#ifndef WORKER_CUDA_KERNELS_H
-#define WORKER_CUDA_KERNELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -79,5 +78,3 @@ struct cuda_launch {
 };
 CUresult
 cuda_launch(const struct cuda_driver *driver, const struct cuda_launch *launch, CUstream stream);
-
-#endif

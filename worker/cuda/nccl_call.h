@@ -6,8 +6,7 @@
  * start have one: a later call reads what an earlier one wrote. So a start is divided into batches,
  * each of calls that touch nothing of one another.
  */
-#ifndef WORKER_CUDA_NCCL_CALL_H
-#define WORKER_CUDA_NCCL_CALL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -65,5 +64,3 @@ void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op);
 /* Ask for the rank's part of it, within a group of NCCL's. */
 ncclResult_t
 nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t op);
-
-#endif

@@ -5,8 +5,7 @@
  * It is libnccl.so.2, as the linker finds it, or the file that SUMAC_NCCL_LIBRARY names (that of a
  * Python installation, nvidia/nccl/lib/libnccl.so.2).
  */
-#ifndef WORKER_CUDA_NCCL_LIBRARY_H
-#define WORKER_CUDA_NCCL_LIBRARY_H
+#pragma once
 
 #include <nccl.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ enum sumac_status nccl_library_open(const struct nccl_library **library, struct 
 
 /* Of the one that is there, though it may be too old; 0.0.0: there is none. Threads  any. */
 void nccl_library_version(uint32_t *major, uint32_t *minor, uint32_t *patch);
-
-#endif

@@ -4,8 +4,7 @@
  * A thread that sleeps wakes up late by up to one pause, so a pause is a small part of the wait so
  * far. Short waits do not sleep: a wake-up alone takes 50 microseconds and more.
  */
-#ifndef WORKER_CUDA_PAUSE_H
-#define WORKER_CUDA_PAUSE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ uint64_t pause_now_us(void);
 uint64_t pause_us(uint64_t waited_us);
 /* Take it. */
 void pause_here(uint64_t waited_us);
-
-#endif

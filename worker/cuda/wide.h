@@ -8,8 +8,7 @@
  *
  * Each replica has scratch for one batch of a start (nccl_call.h).
  */
-#ifndef WORKER_CUDA_WIDE_H
-#define WORKER_CUDA_WIDE_H
+#pragma once
 
 #include "cuda_device.h"
 #include "kernels.h"
@@ -35,5 +34,3 @@ typedef CUresult wide_step(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
     const struct nccl_call *call);
 wide_step wide_begin, wide_end;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context.h -- the context that a thread is in: tf.distribute's default, cross-replica and replica
  * context, or the function of an update. */
-#ifndef STRATEGY_CONTEXT_H
-#define STRATEGY_CONTEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ enum sumac_status context_check_cross(
     const struct sumac_strategy *strategy, const char *call, struct sumac_error *error);
 /* Fails  FAILED_PRECONDITION. */
 enum sumac_status context_fail(const char *call, const char *why, struct sumac_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* label.h -- what tells one call from another: a text, of which the beginning is kept to be shown,
  * and of all of it how long it is, and a digest. Texts that differ behind what is kept differ. */
-#ifndef STRATEGY_LABEL_H
-#define STRATEGY_LABEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void label_add(struct label *label, const char *text);
 #define LABEL_PRINT_BYTES_MAX 255u
 void label_print(struct label *label, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

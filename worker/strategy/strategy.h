@@ -25,8 +25,7 @@
  *
  * worker/variable has variables: variable.h.
  */
-#ifndef STRATEGY_STRATEGY_H
-#define STRATEGY_STRATEGY_H
+#pragma once
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -251,5 +250,3 @@ struct kept *results_open(void);
 /* As value_make_tensor; `elements` are aligned to 64 bytes. Threads  any. */
 struct sumac_value *results_make_tensor(
     struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements);
-
-#endif

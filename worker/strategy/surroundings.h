@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* surroundings.h -- the client and the ps that a strategy from the environment has of its own. */
-#ifndef STRATEGY_SURROUNDINGS_H
-#define STRATEGY_SURROUNDINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -24,5 +23,3 @@ enum sumac_status surroundings_join_without_ps(
 /* Leave the cluster, as done or not, and wait for a ps that was started. NULL is fine. */
 enum sumac_status surroundings_leave(
     struct surroundings *surroundings, bool done, uint32_t timeout_ms, struct sumac_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_functions.h -- the update functions of a strategy's variables. */
-#ifndef WORKER_VARIABLE_OWN_FUNCTIONS_H
-#define WORKER_VARIABLE_OWN_FUNCTIONS_H
+#pragma once
 
 #include "strategy.h"
 #include "sumac/variable.h"
@@ -12,5 +11,3 @@ const struct update_function *
 functions_find(const struct sumac_strategy *strategy, const char *name);
 /* Nobody has a variable of it any more. */
 void functions_forget(struct sumac_strategy *strategy);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shards.h -- how a strategy's variable is split. */
-#ifndef WORKER_VARIABLE_SHARDS_H
-#define WORKER_VARIABLE_SHARDS_H
+#pragma once
 
 #include "variable.h"
 
@@ -10,5 +9,3 @@
 enum sumac_status shards_read(
     struct sumac_variable *variable, const struct sumac_variable_options *options,
     struct sumac_error *error);
-
-#endif

@@ -12,8 +12,7 @@
  *   shards.c              a variable that is split.
  *   remote.c              a variable on the ps, of SUMAC_STRATEGY_PARAMETER_SERVER.
  */
-#ifndef WORKER_VARIABLE_VARIABLE_H
-#define WORKER_VARIABLE_VARIABLE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -239,5 +238,3 @@ enum sumac_status variable_find_function(
     const struct sumac_variable *variable, const struct sumac_function *given,
     const struct update_function **function, struct update_hyperparameters *hyperparameters,
     struct sumac_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* operation.h -- what runs at the positions of a lane: whose turn it is, and that part's vector
  * work. */
-#ifndef LANE_OPERATION_H
-#define LANE_OPERATION_H
+#pragma once
 
 #include "peer.h"
 
@@ -141,5 +140,3 @@ const struct shard *lane_operation_blocking(const struct lane *lane, const struc
 void lane_operation_drop_all(struct lane *lane);
 /* Is vector work out, or stalled, or an operation ending? */
 bool lane_operation_is_any(const struct lane *lane);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* operation_state.h -- what the files of this room share, and nobody else sees. */
-#ifndef LANE_OPERATION_STATE_H
-#define LANE_OPERATION_STATE_H
+#pragma once
 
 #include "combine.h"
 #include "missing_tasks.h"
@@ -269,5 +268,3 @@ static inline void rows_rewind(struct operation *operation)
 }
 /* How many places for slices its rows take. */
 uint64_t rows_places(uint64_t row_count);
-
-#endif

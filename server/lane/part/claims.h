@@ -10,8 +10,7 @@
  *
  * docs/protocol/PROTOCOL.md, "Room".
  */
-#ifndef LANE_CLAIMS_H
-#define LANE_CLAIMS_H
+#pragma once
 
 #include "step.h"
 
@@ -92,5 +91,3 @@ uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *s
 /* What is said of a part in the pool takes room there, too, until it is out. */
 void lane_claims_take_answer(struct lane *lane, uint64_t bytes);
 void lane_claims_give_answer(struct lane *lane, uint64_t bytes);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * docs/protocol/PROTOCOL.md, "Collectives"; rounds.h has the rounds themselves.
  */
-#ifndef LANE_CONTRIBUTION_H
-#define LANE_CONTRIBUTION_H
+#pragma once
 
 #include "part.h"
 #include "rounds.h"
@@ -68,5 +67,3 @@ uint8_t *lane_contribution_bytes(
     const struct contribution *contribution, uint64_t at, uint64_t *together_bytes);
 /* How far in its chunk that byte lies. */
 uint64_t lane_contribution_offset(const struct contribution *contribution, uint64_t at);
-
-#endif

@@ -11,8 +11,7 @@
  * the part (part.c), each chunk to its owner; its refusal goes over to the session, which gives it
  * back when it need not be remembered (voided.c).
  */
-#ifndef LANE_PART_H
-#define LANE_PART_H
+#pragma once
 
 #include "claims.h"
 #include "dtype.h"
@@ -378,5 +377,3 @@ uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, ui
  * 0. */
 uint64_t lane_record_step(
     struct lane *lane, uint64_t step, const struct lane_part *first, uint64_t position);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* part_state.h -- what the files of this room share, and nobody else sees. */
-#ifndef LANE_PART_STATE_H
-#define LANE_PART_STATE_H
+#pragma once
 
 #include "contribution.h"
 #include "step_contribution.h"
@@ -45,5 +44,3 @@ bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t byte
 void *lane_checksum_begin(struct lane *lane);
 void lane_checksum_update(void *state, const void *data, size_t bytes);
 uint64_t lane_checksum_end(struct lane *lane, void *state);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_contribution.h -- a part of a synchronous push. */
-#ifndef LANE_STEP_CONTRIBUTION_H
-#define LANE_STEP_CONTRIBUTION_H
+#pragma once
 
 #include "part.h"
 
@@ -20,5 +19,3 @@ void lane_step_contribution_replay_refused(struct lane_part *part, uint64_t step
  * False: there is no memory, and nothing has changed. */
 bool lane_step_contribution_void(
     struct lane *lane, const struct lane_part *part, const struct sumac_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* voided.h -- the pushes of a session that some ps refused, and why. */
-#ifndef LANE_VOIDED_H
-#define LANE_VOIDED_H
+#pragma once
 
 #include "part.h"
 
@@ -25,5 +24,3 @@ void lane_voided_forget(struct lane *lane, struct lane_session *session, uint64_
 /* Keep which pushes were refused, without the reasons: no client is left to hear them. */
 void lane_voided_drop_reasons(struct lane *lane, struct lane_session *session);
 void lane_voided_drop(struct lane *lane, struct lane_session *session);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peer.h -- who speaks to this ps: streams and their places, sessions, and what is said on push
  * streams and to ps 0. */
-#ifndef LANE_PEER_H
-#define LANE_PEER_H
+#pragma once
 
 #include "contribution.h"
 #include "step_contribution.h"
@@ -196,5 +195,3 @@ void lane_reports_forget(struct lane *lane, const struct variable *variable);
 /* The sessions heard from since the last time. */
 void lane_reports_renew(struct lane *lane);
 void lane_reports_flush(struct lane *lane, struct lane_stream *stream);
-
-#endif

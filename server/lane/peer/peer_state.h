@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peer_state.h -- what the files of this room share, and nobody else sees. */
-#ifndef LANE_PEER_STATE_H
-#define LANE_PEER_STATE_H
+#pragma once
 
 #include "peer.h"
 
@@ -73,5 +72,3 @@ void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct an
 void lane_report_remove(struct lane *lane, struct lane_stream *stream, struct report *report);
 /* likewise: ps 0 was told what the session has come to, or need not be */
 void lane_come_forget(struct lane *lane, struct lane_session *session);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pull.h -- what is asked of this ps: pulls, what they wait for, and their answers. */
-#ifndef LANE_PULL_H
-#define LANE_PULL_H
+#pragma once
 
 #include "operation.h"
 
@@ -51,5 +50,3 @@ bool lane_pull_holds_answers(const struct lane *lane, const struct lane_stream *
  * for the same share a sentence. The others are counted as left out.
  */
 void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pull_state.h -- what the files of this room share, and nobody else sees. */
-#ifndef LANE_PULL_STATE_H
-#define LANE_PULL_STATE_H
+#pragma once
 
 #include "pull.h"
 
@@ -223,5 +222,3 @@ void lane_collective_pull_describe(
 
 /* pull_leaving.c: it is over, and in no stream any more */
 void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* counts.h -- what is counted of pushes and pulls, for each session and for a whole ps. */
-#ifndef LANE_COUNTS_H
-#define LANE_COUNTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ struct session_counts {
     uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, late, duplicates;
     struct histogram staleness, push_us, pull_us;
 };
-
-#endif

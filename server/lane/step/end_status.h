@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* end_status.h -- what goes with the reason for which a run, or a ps, has ended. Shared by the lane
  * and the controller. */
-#ifndef LANE_END_STATUS_H
-#define LANE_END_STATUS_H
+#pragma once
 
 #include "sumac/status.h"
 
@@ -12,5 +11,3 @@ static inline enum sumac_status status_of_end(enum sumac_reason reason)
         return SUMAC_FAILED_PRECONDITION;
     return reason == SUMAC_REASON_STATE_LOST ? SUMAC_DATA_LOSS : SUMAC_UNAVAILABLE;
 }
-
-#endif

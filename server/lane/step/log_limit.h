@@ -5,8 +5,7 @@
  * bucket, and the next line that is said tells how many were left out. Shared by the lane and the
  * controller. It begins zeroed.
  */
-#ifndef LANE_LOG_LIMIT_H
-#define LANE_LOG_LIMIT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct log_limit {
 char *log_limit_line(
     struct log_limit *limit, struct arena *arena, uint64_t now_us, const char *format,
     va_list values) __attribute__((format(printf, 4, 0)));
-
-#endif

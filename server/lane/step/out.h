@@ -10,8 +10,7 @@
  * Whoever asks is answered: a reply goes out through out_reply_or_fail, which fails the call when
  * the reply, or a text of it, could not be made.
  */
-#ifndef LANE_OUT_H
-#define LANE_OUT_H
+#pragma once
 
 #include "lane.h"
 #include "log_limit.h"
@@ -51,5 +50,3 @@ void out_exit(
 void out_wake(struct out *out, uint64_t at_us);
 /* Formatted text in the arena; never NULL. */
 char *out_text(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

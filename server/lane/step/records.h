@@ -12,8 +12,7 @@
  * but for what belongs to connections, clocks and statistics: streams, pulls, answers, parts that
  * had not come whole, who was heard when, counts.
  */
-#ifndef LANE_RECORDS_H
-#define LANE_RECORDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ struct record {
     size_t payload_spans;
     uint64_t payload_bytes;
 };
-
-#endif

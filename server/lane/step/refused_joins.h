@@ -5,8 +5,7 @@
  * Who runs a cluster looks at the ps first, and whoever was refused has exited, often on another
  * host. Shared by the lane and the controller. It begins zeroed.
  */
-#ifndef LANE_REFUSED_JOINS_H
-#define LANE_REFUSED_JOINS_H
+#pragma once
 
 #include "wire.h"
 
@@ -35,5 +34,3 @@ struct refused_line {
 bool refused_joins_line(
     struct refused_joins *refused, uint64_t now_us, uint32_t ps, const wire_join_request *request,
     const char *why, struct refused_line *line);
-
-#endif

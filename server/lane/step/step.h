@@ -11,8 +11,7 @@
  * Whose structs these are, only their room knows: here are their names. Each room keeps beside them
  * what is its own alone (parts, peers, turns, pulls), in a struct that nobody else sees.
  */
-#ifndef LANE_STEP_H
-#define LANE_STEP_H
+#pragma once
 
 #include <assert.h>
 #include <inttypes.h>
@@ -302,5 +301,3 @@ static inline bool lane_run_is_over(const struct lane *lane)
 {
     return lane->exited || lane->ended || lane->terminating || lane->run_over;
 }
-
-#endif

@@ -13,8 +13,7 @@
  * the rank's GPU has failed; "hold", it is as others are, but the end of the communicator waits for
  * what its streams have
  */
-#ifndef TESTS_GPU_STANDINS_COMMUNICATORS_H
-#define TESTS_GPU_STANDINS_COMMUNICATORS_H
+#pragma once
 
 #include <cuda.h>
 #include <nccl.h>
@@ -74,5 +73,3 @@ bool operation_spoil(const struct operation *operation);
 
 /* What a scalar of that type is. */
 double operation_scalar(ncclDataType_t type, const void *scalar);
-
-#endif

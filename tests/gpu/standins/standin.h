@@ -17,8 +17,7 @@
  *     SUMAC_STANDIN_SEED      of how late streams are
  *     SUMAC_STANDIN_KERNELS   a library with the twins of a program's own kernels
  */
-#ifndef TESTS_GPU_STANDINS_STANDIN_H
-#define TESTS_GPU_STANDINS_STANDIN_H
+#pragma once
 
 #include <cuda.h>
 #include <stdatomic.h>
@@ -93,5 +92,3 @@ bool standin_update_twin_find(const char *name, struct CUfunc_st *function);
 /* Where the host finds a kernel's array; NULL: it is not there. A program that gives a kernel
  * memory of the host's ends here. */
 void *standin_array(const char *kernel, uint64_t address, uint64_t bytes);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * An access of several elements that is not aligned ends the program, as on a GPU.
  */
-#ifndef TESTS_GPU_STANDINS_SOURCE_CUDA_FP16_H
-#define TESTS_GPU_STANDINS_SOURCE_CUDA_FP16_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ inline float __half2float(__half value) { return float32_of_float16(value.bits);
 inline float __bfloat162float(__nv_bfloat16 value) { return float32_of_bfloat16(value.bits); }
 inline __half __float2half_rn(float value) { return {float16_of_float32(value)}; }
 inline __nv_bfloat16 __float2bfloat16_rn(float value) { return {bfloat16_of_float32(value)}; }
-
-#endif
