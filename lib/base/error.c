@@ -22,6 +22,7 @@ enum sumac_status fail(
     const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     fill(error, status, reason, format, arguments);
     va_end(arguments);
@@ -32,6 +33,7 @@ enum sumac_status
 fail_invalid(struct sumac_error *error, enum sumac_reason reason, const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     fill(error, SUMAC_INVALID_ARGUMENT, reason, format, arguments);
     va_end(arguments);
@@ -41,6 +43,7 @@ fail_invalid(struct sumac_error *error, enum sumac_reason reason, const char *fo
 enum sumac_status fail_argument(struct sumac_error *error, const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     fill(error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, format, arguments);
     va_end(arguments);
@@ -50,6 +53,7 @@ enum sumac_status fail_argument(struct sumac_error *error, const char *format, .
 enum sumac_status fail_for_memory(struct sumac_error *error, const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     fill(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, format, arguments);
     va_end(arguments);
