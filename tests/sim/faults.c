@@ -83,6 +83,9 @@ const struct plan plans[] = {
      FAULT_CANCEL | FAULT_ROOM | FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_STALL},
     {"cancel4", 1, FAULT_CANCEL | FAULT_STEPS | FAULT_ROWS | FAULT_DROP | FAULT_REFUSE},
     {"cancel5", 1, FAULT_CANCEL | FAULT_ROOM | FAULT_DROP | FAULT_CRASH | FAULT_SHORTAGE},
+    {"cancel6", 1,
+     FAULT_CANCEL | FAULT_STEPS | FAULT_QUORUM | FAULT_ROOM | FAULT_DROP | FAULT_KILL |
+         FAULT_STALL | FAULT_SUSPECT},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];

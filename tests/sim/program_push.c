@@ -27,6 +27,15 @@ struct session_piece *program_put_piece(
     return &push->pieces[push->piece_count - 1];
 }
 
+/* A contribution has the number of its step when it leaves the queue of the client. */
+static bool has_step(const struct client *client, const struct sim_push *push)
+{
+    struct session_state state;
+
+    session_read(client->session, &state);
+    return push->step <= state.last_step;
+}
+
 /* Some are committed by then, and count. */
 static void cancel(struct world *world, const struct event *event)
 {
@@ -34,7 +43,7 @@ static void cancel(struct world *world, const struct event *event)
     struct sim_push *push = checker_find_push(world, event->number);
     struct session_event given_up = {.kind = SESSION_EVENT_CANCEL_PUSH, .token = push->token};
 
-    if (push->fate != FATE_UNDER_WAY || push->session != client->life)
+    if (push->fate != FATE_UNDER_WAY || push->session != client->life || !has_step(client, push))
         return;
     push->cancelled = true;
     trace_say(
@@ -80,8 +89,8 @@ void program_submit(
             client->life->last_step = push->step_before;
         push->sequence = 0;
     }
-    if (world_has(world, FAULT_CANCEL) && !push->seed && push->step == 0 &&
-        push->fate == FATE_UNDER_WAY && world_chance(world, 40))
+    if (world_has(world, FAULT_CANCEL) && !push->seed && push->fate == FATE_UNDER_WAY &&
+        world_chance(world, 40))
         world_after(
             world, world_below(world, 3 * world->delay_us_max), process_of_client(client->index),
             cancel, push->token, client);
