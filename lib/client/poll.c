@@ -13,6 +13,7 @@
 
 #define IDLE_US 15000u
 #define SLICE_US 10000u
+#define LOOK_US 200000u /* a wait sees by then that another thread cancelled its transfer */
 
 /* False: the session wants no tick yet. */
 static bool tick_when_due(struct sumac_client *client)
@@ -74,7 +75,7 @@ bool client_wait(
             if (tick_when_due(client) && client->waiters > 1)
                 pthread_cond_broadcast(&client->happened);
         } else {
-            poll_once(client, until_us);
+            poll_once(client, until_us < now_us + LOOK_US ? until_us : now_us + LOOK_US);
             if (client->waiters > 1)
                 pthread_cond_broadcast(&client->happened);
         }

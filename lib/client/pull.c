@@ -138,4 +138,8 @@ bool sumac_pull_done(struct sumac_pull *pull)
     return pull == NULL || transfer_poll(&pull->transfer);
 }
 
-/* The pull is over at its own time, whatever happens: waiting for it has an end. */
+void sumac_pull_cancel(struct sumac_pull *pull)
+{
+    if (pull != NULL)
+        transfer_cancel(&pull->transfer, SESSION_EVENT_CANCEL_PULL);
+}

@@ -15,6 +15,9 @@
 #include "push.h"
 #include "text.h"
 
+#define CANCEL_MS 1000u    /* a ps says by then what became of a push that is cancelled */
+#define OUTCOME_BYTES 100u /* for the words that say it */
+
 _Static_assert(offsetof(struct sumac_push, transfer) == 0, "a push is its transfer");
 
 static struct sumac_push *push_of(struct transfer *transfer)
@@ -247,6 +250,31 @@ static uint64_t open_step(const struct sumac_client *client)
     return state.open_step;
 }
 
+/* The caller has no handle: a push that is not over in time is given up. */
+static enum sumac_status wait_or_cancel(struct sumac_push *push, struct sumac_error *error)
+{
+    struct sumac_error late;
+
+    assert(push != NULL);
+    enum sumac_status status = sumac_push_wait(push, 0, &late);
+
+    if (status == SUMAC_DEADLINE_EXCEEDED) {
+        struct sumac_error end;
+        sumac_push_cancel(push);
+        status = sumac_push_wait(push, CANCEL_MS, &end);
+        if (status == SUMAC_CANCELLED || status == SUMAC_DEADLINE_EXCEEDED)
+            return fail(
+                error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+                "%.*s; it is cancelled, and %s", (int)(sizeof late.text - OUTCOME_BYTES), late.text,
+                status == SUMAC_CANCELLED ? "applied nowhere"
+                                          : "no ps has said whether it is applied");
+        late = end;
+    }
+    if (status != SUMAC_OK && error != NULL)
+        *error = late;
+    return status;
+}
+
 enum sumac_status sumac_client_push(
     struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
     const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error)
@@ -307,7 +335,7 @@ enum sumac_status sumac_client_push(
     if (status != SUMAC_OK)
         return status;
     if (push == NULL)
-        return sumac_push_wait(push_of(transfer), 0, error);
+        return wait_or_cancel(push_of(transfer), error);
     *push = push_of(transfer);
     return SUMAC_OK;
 }
@@ -330,4 +358,10 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
 bool sumac_push_done(struct sumac_push *push)
 {
     return push == NULL || transfer_poll(&push->transfer);
+}
+
+void sumac_push_cancel(struct sumac_push *push)
+{
+    if (push != NULL)
+        transfer_cancel(&push->transfer, SESSION_EVENT_CANCEL_PUSH);
 }

@@ -38,3 +38,5 @@ void transfer_drop(struct transfer *transfer);
 enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
 bool transfer_poll(struct transfer *transfer);
+/* Tell the session, by an event of that kind, that the caller gives it up. */
+void transfer_cancel(struct transfer *transfer, enum session_event_kind kind);

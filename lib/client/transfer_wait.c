@@ -137,3 +137,19 @@ bool transfer_poll(struct transfer *transfer)
     client_unlock(client);
     return done;
 }
+
+void transfer_cancel(struct transfer *transfer, enum session_event_kind kind)
+{
+    struct sumac_client *client = transfer->client;
+
+    assert(kind == SESSION_EVENT_CANCEL_PUSH || kind == SESSION_EVENT_CANCEL_PULL);
+    if (!client_is_here(client))
+        return;
+    client_lock(client);
+    if (!transfer->over)
+        client_step(
+            client, &(struct session_event){.kind = kind, .token = (uint64_t)(uintptr_t)transfer});
+    if (client->waiters > 0)
+        pthread_cond_broadcast(&client->happened);
+    client_unlock(client);
+}

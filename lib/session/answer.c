@@ -56,15 +56,6 @@ static void mark_staged(struct part *part)
     assert(part->push->staged_count <= part->push->part_count);
 }
 
-void push_void(struct session *session, struct push *push)
-{
-    assert(push->sequence > session->acked_through);
-    if (push->refused)
-        return;
-    push->refused = true;
-    session->refused_count++;
-}
-
 static void on_staged(struct session *session, struct link *link, const wire_staged *staged)
 {
     struct part *part = find_part(session, link, staged->sequence);
@@ -112,6 +103,10 @@ static void complete(struct session *session, struct push *push)
     }
     assert(session->refused_count > 0);
     session->refused_count--;
+    if (push->token == 0) { /* cancelled: its caller has been told */
+        push_give(session, push);
+        return;
+    }
     struct sumac_error error;
     if (push->error != NULL)
         error = *push->error;

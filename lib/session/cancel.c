@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cancel.c -- a push that its caller gives up. It keeps its number, and its bytes are sent no more.
+/* cancel.c -- a push that counts nowhere, or that its caller gives up. It keeps its number, and its
+ * bytes are sent no more.
  *
  * A committed push counts. The ps decides about a part that carried its own commit. The session
  * voids any other push, as if a ps had refused it.
@@ -8,9 +9,17 @@
 #include "transfers.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "error.h"
+
+void push_void(struct session *session, struct push *push)
+{
+    assert(push->sequence > session->acked_through);
+    if (push->refused)
+        return;
+    push->refused = true;
+    session->refused_count++;
+}
 
 /* Only its header goes out from now on. The ps frees its bytes when that is there, so they count
  * against the grant until the ps answers. */
@@ -41,32 +50,35 @@ static bool is_eager(const struct push *push)
     return push->part_count == 1 && push->parts[0].eager;
 }
 
+/* It is over for its caller, who may be given its memory. It keeps its place among the pushes. */
 static void say_cancelled(struct session *session, struct push *push)
-{
-    push_void(session, push);
-    if (push->error != NULL)
-        return;
-    push->refused_status = SUMAC_CANCELLED;
-    push->refused_reason = SUMAC_REASON_CANCELLED;
-    push->error = pool_take(&session->errors);
-    if (push->error != NULL)
-        (void)fail(
-            push->error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
-            "push %" PRIu64 " was cancelled, and is applied nowhere", push->sequence);
-}
-
-/* One without a sequence is over at once. It keeps its place for the step that it finishes. */
-static void cancel_waiting(struct session *session, struct push *push)
 {
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
 
-    assert(push->sequence == 0);
     effect->token = push->token;
-    (void)fail(
-        &effect->error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
-        "the push was cancelled before it was sent, and is applied nowhere");
+    if (push->error != NULL)
+        effect->error = *push->error;
+    else
+        (void)fail(
+            &effect->error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
+            "the push was cancelled, and is applied nowhere");
     push->token = 0;
-    push->cancelled = true;
+    push->function_count = 0;
+    push->functions = NULL;
+    push->collective = NULL;
+}
+
+void push_cancel_parts(struct session *session, struct push *push)
+{
+    assert(push->cancelled && push->sequence != 0);
+    if (!is_eager(push) && holds(session, RULE_cancelled_is_voided)) {
+        push_void(session, push);
+        if (push->token != 0)
+            say_cancelled(session, push);
+    }
+    for (uint32_t i = 0; i < push->part_count; i++)
+        if (!push->parts[i].done)
+            cancel_part(session, &push->parts[i]);
 }
 
 void push_cancel(struct session *session, uint64_t token)
@@ -74,7 +86,8 @@ void push_cancel(struct session *session, uint64_t token)
     assert(token != 0);
     for (struct push *push = session->waiting.first; push != NULL; push = push->among_waiting.next)
         if (push->token == token) {
-            cancel_waiting(session, push);
+            push->cancelled = true;
+            say_cancelled(session, push);
             return;
         }
     for (uint64_t n = session->commit_through + 1; n <= session->last_sequence; n++) {
@@ -82,11 +95,7 @@ void push_cancel(struct session *session, uint64_t token)
         if (push == NULL || push->token != token || push->cancelled)
             continue;
         push->cancelled = true;
-        if (!is_eager(push) && holds(session, RULE_cancelled_is_voided))
-            say_cancelled(session, push);
-        for (uint32_t i = 0; i < push->part_count; i++)
-            if (!push->parts[i].done)
-                cancel_part(session, &push->parts[i]);
+        push_cancel_parts(session, push);
         return;
     }
 }

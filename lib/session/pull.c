@@ -249,7 +249,7 @@ void pull_cancel(struct session *session, uint64_t token)
     if (pull == NULL)
         return;
     struct sumac_error error;
-    (void)fail(&error, SUMAC_CANCELLED, SUMAC_REASON_UNSPECIFIED, "the pull was cancelled");
+    (void)fail(&error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED, "the pull was cancelled");
     pull_over(session, pull, &error);
 }
 

@@ -220,7 +220,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     return push;
 }
 
-static void give_push(struct session *session, struct push *push)
+void push_give(struct session *session, struct push *push)
 {
     assert(
         push->done_count == push->part_count || session->phase == PHASE_OVER ||
@@ -254,7 +254,7 @@ void push_over(struct session *session, struct push *push, const struct sumac_er
         effect->versions = versions;
         effect->version_count = push->piece_count;
     }
-    give_push(session, push);
+    push_give(session, push);
 }
 
 /* A step ends with the last push that has a sequence; if that one is committed, the step has ended
@@ -412,15 +412,17 @@ void pushes_admit(struct session *session)
         session->admitted++;
         assert(session->admitted <= session->submitted);
         any = true;
-        if (push->cancelled) { /* its caller has been told */
+        if (push->cancelled && !push->synchronous) { /* its caller has been told */
             if (push->finishes_step)
                 finish_step(session);
-            give_push(session, push);
+            push_give(session, push);
             continue;
         }
-        const struct part *part = find_too_large(push);
+        const struct part *part = push->cancelled ? NULL : find_too_large(push);
         if (part == NULL && push->part_count > 0) {
             admit(session, push);
+            if (push->cancelled) /* its step is made without it */
+                push_cancel_parts(session, push);
             continue;
         }
         if (push->finishes_step)
@@ -482,12 +484,12 @@ bool push_accept(struct session *session, const struct session_push *wanted)
     const struct part *too_large = knows_grants(push) ? find_too_large(push) : NULL;
     if (wanted->collective != NULL && too_large != NULL) { /* nor is there a pull of its result */
         fail_too_large(too_large, &error);
-        give_push(session, push);
+        push_give(session, push);
         refuse(session, wanted->token, &error);
         return false;
     }
     if (wanted->collective != NULL && !collective_begin(session, wanted->token)) {
-        give_push(session, push);
+        push_give(session, push);
         (void)fail_for_memory(&error, "no memory for a contribution to a collective");
         refuse(session, wanted->token, &error);
         return false;
@@ -511,8 +513,8 @@ static bool is_voided(const wire_closed *closed, uint64_t sequence)
 /* What the settle came to for one push: up to `final` all counts but what was voided. */
 static void end_one(struct session *session, struct push *push, const wire_closed *closed)
 {
-    if (push->token == 0) /* cancelled before it had a sequence */
-        give_push(session, push);
+    if (push->token == 0) /* cancelled */
+        push_give(session, push);
     else if (push->refused && push->error != NULL)
         push_over(session, push, push->error);
     else if (closed == NULL)

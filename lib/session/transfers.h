@@ -14,18 +14,20 @@ void pushes_end(struct session *session, const wire_closed *closed);
 /* Their memory, and nothing else: the session is destroyed. */
 void pushes_release(struct session *session);
 void push_over(struct session *session, struct push *push, const struct sumac_error *error);
+void push_give(struct session *session, struct push *push);
 void part_remove(struct session *session, struct part *part);
 uint32_t pushes_in_flight(const struct session *session);
 
 /* cancel.c */
+/* It is refused, or cancelled: the next commit says so. */
+void push_void(struct session *session, struct push *push);
 /* Give a push up that is not committed. */
 void push_cancel(struct session *session, uint64_t token);
+void push_cancel_parts(struct session *session, struct push *push);
 
 /* answer.c */
 void push_answer(struct session *session, struct link *link, const wire_push_answer *answer);
 void commit_advance(struct session *session);
-/* It is refused, or cancelled: the next commit says so. */
-void push_void(struct session *session, struct push *push);
 
 /* large_parts.c */
 /* The most that a part of the push may take there. */

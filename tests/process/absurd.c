@@ -116,6 +116,8 @@ static void try_no_client(void)
         sumac_collective_wait(NULL, UINT32_MAX, error));
     HOLDS(sumac_collective_done, "NULL", sumac_collective_done(NULL));
     HOLDS(sumac_push_done, "NULL", sumac_push_done(NULL));
+    HOLDS(sumac_push_cancel, "NULL", (sumac_push_cancel(NULL), true));
+    HOLDS(sumac_pull_cancel, "NULL", (sumac_pull_cancel(NULL), true));
     HOLDS(sumac_pull_done, "NULL", sumac_pull_done(NULL));
     HOLDS(sumac_client_variable_name, "NULL", sumac_client_variable_name(NULL) == NULL);
     HOLDS(

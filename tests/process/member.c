@@ -50,6 +50,7 @@ struct member {
     struct sumac_client *client;
     struct sumac_push *begun;
     struct sumac_buffer *begun_buffer;
+    bool waits; /* its pushes have no handles */
     struct sumac_error error;
 };
 
@@ -150,7 +151,8 @@ static enum sumac_status begin(
         delta.value.dtype, sumac_tensor_data(&delta.value),
         sumac_tensor_bytes(&delta.value) / sumac_dtype_bytes(delta.value.dtype),
         strtod(value, NULL));
-    return sumac_client_push(member->client, &delta, 1, options, &member->begun, &member->error);
+    return sumac_client_push(
+        member->client, &delta, 1, options, member->waits ? NULL : &member->begun, &member->error);
 }
 
 static enum sumac_status end(struct member *member)
@@ -429,6 +431,14 @@ whole(struct member *member, char *const *words, size_t count, enum sumac_status
     } else if (count == 2 && strcmp(words[0], "facts") == 0) {
         *status = values_facts(member->client, words, &member->error);
         said = "described";
+    } else if (count == 3 && strcmp(words[0], "push_at_once") == 0) {
+        member->waits = true;
+        *status = push(member, words[1], words[2], NULL, NULL);
+        member->waits = false;
+        said = "pushed";
+    } else if (count == 1 && strcmp(words[0], "cancel") == 0) {
+        sumac_push_cancel(member->begun);
+        said = "given up";
     } else if (count == 1 && strcmp(words[0], "list") == 0) {
         *status = values_list(member->client, &member->error);
         said = "listed";
@@ -511,7 +521,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
 static bool leaves_the_session_open(enum sumac_reason reason)
 {
     return reason == SUMAC_REASON_TIMED_OUT || reason == SUMAC_REASON_ROUND_TIMED_OUT ||
-           reason == SUMAC_REASON_MEMBER_GONE || reason == SUMAC_REASON_STEP_LATE;
+           reason == SUMAC_REASON_MEMBER_GONE || reason == SUMAC_REASON_STEP_LATE ||
+           reason == SUMAC_REASON_CANCELLED;
 }
 
 /* Tell a refusal; true when the session is over with it. */

@@ -8,11 +8,11 @@ from cluster import Cluster
 class Members(unittest.TestCase):
     """Who contribute to steps, each told what to do."""
 
-    def members(self, *options, workers=2, aggregation="sum"):
+    def members(self, *options, workers=2, aggregation="sum", timeout_ms=0):
         """A cluster of workers, who know a variable over both ps, in which steps are added up."""
         self.cluster = Cluster(workers=workers, options=options)
         self.addCleanup(self.cluster.stop)
-        members = [self.cluster.member(index) for index in range(workers)]
+        members = [self.cluster.member(index, timeout_ms=timeout_ms) for index in range(workers)]
         for member in members:
             member.wait_for("^joined$")
             self.order(member, f"create w float32 2 1 2 assign_add {aggregation}", "^created w$")

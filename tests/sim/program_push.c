@@ -27,32 +27,25 @@ struct session_piece *program_put_piece(
     return &push->pieces[push->piece_count - 1];
 }
 
-/* A contribution has the number of its step when it leaves the queue of the client. */
-static bool has_step(const struct client *client, const struct sim_push *push)
-{
-    struct session_state state;
-
-    session_read(client->session, &state);
-    return push->step <= state.last_step;
-}
-
 /* Some are committed by then, and count. */
 static void cancel(struct world *world, const struct event *event)
 {
     struct client *client = event->data;
     struct sim_push *push = checker_find_push(world, event->number);
     struct session_event given_up = {.kind = SESSION_EVENT_CANCEL_PUSH, .token = push->token};
+    struct session_state state;
 
-    if (push->fate != FATE_UNDER_WAY || push->session != client->life || !has_step(client, push))
+    if (push->fate != FATE_UNDER_WAY || push->session != client->life)
         return;
     push->cancelled = true;
     trace_say(
         world, "%s cancels push %u", world->processes[process_of_client(client->index)].name,
         push->number);
     client_step(world, client, &given_up);
-    if (push->fate != FATE_REFUSED || push->sequence == 0)
+    session_read(client->session, &state);
+    if (push->fate != FATE_REFUSED || push->sequence <= state.last_sequence || push->step != 0)
         return;
-    /* At once: it would have had a number, which the next one of its session gets. */
+    /* It had no number yet: the next one of its session gets that. A contribution keeps it. */
     for (uint32_t i = push->number + 1; i < world->checker->push_count; i++)
         if (world->checker->pushes[i]->session == push->session &&
             world->checker->pushes[i]->sequence != 0)

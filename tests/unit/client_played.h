@@ -39,6 +39,7 @@ struct played {
     struct check seen;
     uint32_t answered_max; /* of one create of many, in its answer */
     enum sumac_status refusal;
+    bool cancelled;                           /* a part */
     bool unpublished, renames, assigns, mute; /* of a push, and a pull, it says nothing */
     bool stages;                              /* of a push it says that it is staged, and no more */
     char address[32];
@@ -391,6 +392,10 @@ static inline void answer_push(struct rpc_call *call, const struct wire_received
     if (request->n_parts > 0) {
         const wire_part *part = request->parts[0];
         played->parts++;
+        if (part->cancelled) {
+            played->cancelled = true;
+            return;
+        }
         played->weight = part->weight;
         played->scale = part->scale;
         played->allow_non_finite = part->allow_non_finite;

@@ -343,6 +343,58 @@ PLAYED_TEST(a_wait_for_a_push_lasts_as_long_as_it_was_told_to)
     assert_int_equal(facts.pushes_in_flight, 1);
 }
 
+PLAYED_TEST(a_push_without_a_handle_is_cancelled_at_its_timeout)
+{
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    struct sumac_error error;
+
+    played->mute = true; /* given: the only ps, which alone knows the outcome, never says it */
+    played->client.timeout_ms = 100;
+
+    assert_int_equal(
+        sumac_client_push(&played->client, &delta, 1, NULL, NULL, &error), SUMAC_DEADLINE_EXCEEDED);
+
+    assert_non_null(
+        strstr(error.text, "; it is cancelled, and no ps has said whether it is applied"));
+    assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
+    assert_true(played->cancelled);
+}
+
+static void *wait_for_pull(void *pull)
+{
+    static struct sumac_error error;
+
+    return sumac_pull_wait(pull, 60000, &error) == SUMAC_OK ? NULL : &error;
+}
+
+PLAYED_TEST(a_pull_is_cancelled_while_another_thread_waits_for_it)
+{
+    float read = 0;
+    const struct sumac_fetch fetch = {
+        .variable = create(played, "w"), .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
+    struct sumac_pull *made = NULL;
+    pthread_t waiter;
+    void *ended;
+
+    played->mute = true;
+    assert_int_equal(sumac_client_pull(&played->client, &fetch, 1, NULL, &made, NULL), SUMAC_OK);
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_pull, made), 0);
+    for (uint32_t waiters = 0; waiters == 0;) {
+        client_lock(&played->client);
+        waiters = played->client.waiters;
+        client_unlock(&played->client);
+    }
+
+    sumac_pull_cancel(made);
+
+    assert_int_equal(pthread_join(waiter, &ended), 0);
+    const struct sumac_error *const error = ended;
+    assert_non_null(error);
+    assert_int_equal(error->status, SUMAC_CANCELLED);
+    assert_int_equal(error->reason, SUMAC_REASON_CANCELLED);
+    assert_null(played->client.live_transfers.first);
+}
+
 /* Whatever a ps answers, it was heard from: of those that are waited for the silent one is named.
  */
 PLAYED_TEST(every_answer_is_heard)

@@ -446,8 +446,9 @@ struct sumac_push_options {
  * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than
  * DEADLINE_EXCEEDED; the arrays.
  * Gives    *push; ends with sumac_push_wait, at the latest with the client. push NULL: the call
- *          waits as sumac_push_wait does, for the client's timeout_ms. After DEADLINE_EXCEEDED the
- *          push is then still under way, and borrows the tensors' bytes until the close.
+ *          waits as sumac_push_wait does, for the client's timeout_ms. It then cancels the push,
+ *          waits up to a second for the outcome, and fails with DEADLINE_EXCEEDED. If the text says
+ *          that no ps told the outcome, the push borrows the tensors' bytes until the close.
  * Waits    for ps 0, once, where a function's name is not known yet (sumac_client_define).
  * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, `zero_weight` beside a weight or without
  *          `synchronous`, scale, clip_norm, either of these with a variable of no float type,
@@ -477,6 +478,14 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
 
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_push_done(struct sumac_push *push);
+
+/* Give up a push: the client sends no more of its bytes. sumac_push_wait still ends the push, and
+ * soon returns CANCELLED (reason CANCELLED), if the push is applied nowhere. A push that every ps
+ * has, or that its only ps has applied, counts; the wait then returns OK. A synchronous
+ * step is made without a cancelled contribution. push NULL, or over: no effect. Never blocks.
+ *
+ * Threads  any, also while another thread waits for the push. */
+SUMAC_API void sumac_push_cancel(struct sumac_push *push);
 
 /* One variable of a pull. */
 struct sumac_fetch {
@@ -544,6 +553,12 @@ SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error);
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_pull_done(struct sumac_pull *pull);
+
+/* Give up a pull. sumac_pull_wait still ends the pull, and returns CANCELLED (reason CANCELLED) as
+ * soon as nothing more is written to the tensors. pull NULL, or over: no effect. Never blocks.
+ *
+ * Threads  any, also while another thread waits for the pull. */
+SUMAC_API void sumac_pull_cancel(struct sumac_pull *pull);
 
 /* The facts of the session; zeros for a reader, but for the cluster's and newest_step.
  *
