@@ -139,8 +139,8 @@ struct update_function {
     uint32_t hyperparameters;                        /* bit per HyperparameterName it takes */
     uint32_t above_zero;                             /* of these, those that must not be 0 */
     double defaults[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
-    /* What its loops need beside the rate: hyperparameters as their type rounds them, (1 +
-     * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: the rate is all. */
+    /* What its loops need beside the hyperparameters: these as their type rounds them, (1 +
+     * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: nothing. */
     void (*prepare)(const double *rounded, uint64_t step, struct update_slice *slice);
     /* Of a function that is not of the table, and NULL of one that is: its hyperparameters, by
      * number (without a name: as the table has it), the numbers of those that have a scalar each,
