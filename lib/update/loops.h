@@ -7,6 +7,9 @@
  */
 #pragma once
 
+#include <assert.h>
+#include <string.h>
+
 #include "dtype.h"
 #include "update.h"
 
@@ -66,6 +69,43 @@ static inline update_loop *loops_wide(
     if (loops->run_wide[dtype] == NULL)
         return loops->run[function->number][dtype];
     return function->number == UPDATE_ASSIGN ? loops->assign_wide[dtype] : loops->run_wide[dtype];
+}
+
+/* What is added up at once. */
+struct summands {
+    const void *data[LOOPS_SUMMANDS];
+    uint32_t count;
+    size_t element; /* bytes */
+};
+
+/* (summand 0 + summand 1 + …) ÷ divisor (1: none) into `sum`, which may be the first of them: of
+ * update_contribution_dtype's elements. */
+static inline void loops_add(
+    const struct loops *loops, enum sumac_dtype dtype, void *sum, const struct summands *summands,
+    double divisor, size_t count)
+{
+    if (divisor != 1)
+        loops->mean[dtype](sum, summands->data, summands->count, divisor, count);
+    else if (summands->count > 1)
+        loops->sum[dtype](sum, summands->data, summands->count, count);
+    else
+        memcpy(sum, summands->data[0], count * summands->element);
+}
+
+/* The value and slots of elements `first` … of the whole. */
+static inline void
+loops_aim(const struct update_slice *whole, uint64_t first, struct update_slice *tile)
+{
+    const size_t bytes = (size_t)first * sumac_dtype_bytes(whole->dtype);
+    const size_t slot_bytes = (size_t)first * sumac_dtype_bytes(update_slot_dtype(whole->dtype));
+
+    assert(first < whole->count);
+    tile->value_out = (uint8_t *)whole->value_out + bytes;
+    tile->value_in = (const uint8_t *)whole->value_in + bytes;
+    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX && whole->slot_out[i] != NULL; i++) {
+        tile->slot_out[i] = (uint8_t *)whole->slot_out[i] + slot_bytes;
+        tile->slot_in[i] = (const uint8_t *)whole->slot_in[i] + slot_bytes;
+    }
 }
 
 /* The fastest table that this processor can run. */

@@ -460,30 +460,24 @@ static void run_tiles(const struct update_slice *slice, const struct types *type
     _Alignas(64) uint8_t values[TILE * sizeof(double)], gradients[TILE * sizeof(double)];
     const struct loops *const loops = loops_select();
     const bool widens = types->value != types->loop;
-    const size_t value_bytes = dtype_bytes(types->value);
-    const size_t gradient_bytes = dtype_bytes(types->gradient),
-                 slot_bytes = dtype_bytes(types->loop);
+    const size_t gradient_bytes = dtype_bytes(types->gradient);
     struct update_slice tile = *slice;
 
-    assert(value_bytes <= sizeof(double) && gradient_bytes <= sizeof(double));
+    assert(dtype_bytes(types->value) <= sizeof(double) && gradient_bytes <= sizeof(double));
     for (uint64_t at = 0; at < slice->count; at += tile.count) {
         const uint64_t left = slice->count - at;
-        const uint8_t *const value = (const uint8_t *)slice->value_in + at * value_bytes;
         const uint8_t *const gradient = (const uint8_t *)slice->gradient + at * gradient_bytes;
-        uint8_t *const out = (uint8_t *)slice->value_out + at * value_bytes;
+        loops_aim(slice, at, &tile);
+        void *const out = tile.value_out;
         tile.count = left < TILE ? left : TILE;
         tile.gradient = gradients;
         if (types->gradient != types->loop)
             loops->widen[types->gradient]((float *)(void *)gradients, gradient, tile.count);
         else
             memcpy(gradients, gradient, tile.count * gradient_bytes);
-        tile.value_in = widens ? values : value;
-        tile.value_out = widens ? values : out;
-        if (widens)
-            loops->widen[types->value]((float *)(void *)values, value, tile.count);
-        for (uint32_t i = 0; i < slice->function->slot_count; i++) {
-            tile.slot_out[i] = (uint8_t *)slice->slot_out[i] + at * slot_bytes;
-            tile.slot_in[i] = (const uint8_t *)slice->slot_in[i] + at * slot_bytes;
+        if (widens) {
+            loops->widen[types->value]((float *)(void *)values, tile.value_in, tile.count);
+            tile.value_in = tile.value_out = values;
         }
         run_loop(&tile, types->loop);
         if (widens)
