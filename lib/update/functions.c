@@ -302,6 +302,27 @@ static void prepare_scalars(uint32_t has, const double *rounded, struct update_s
     }
 }
 
+/* Of a function that is not of the table. A text clips by itself, and its plan rounds. */
+static void prepare_own(
+    const struct update_function *function, enum sumac_dtype dtype, const double *value,
+    uint64_t step, struct update_slice *slice)
+{
+    const bool rounds = dtype != SUMAC_FLOAT64 && function->expression == NULL;
+    const bool clips =
+        function->expression == NULL && (function->hyperparameters & HAS(CLIP_VALUE));
+    const double clip = clips ? value[UPDATE_HYPERPARAMETER_CLIP_VALUE] : 0;
+
+    assert(function->own_count <= UPDATE_SCALARS);
+    for (uint32_t i = 0; i < function->own_count; i++) {
+        const double own = value[function->own_numbers[i]];
+        slice->scalar[i] = rounds ? (double)(float)own : own;
+    }
+    slice->step = step;
+    slice->plan = NULL;
+    slice->flag = false;
+    slice->clip = rounds ? (double)(float)clip : clip;
+}
+
 void update_prepare(
     const struct update_function *function, enum sumac_dtype dtype,
     const struct update_hyperparameters *hyperparameters, uint64_t step, struct update_slice *slice)
@@ -309,16 +330,16 @@ void update_prepare(
     const double *const value = hyperparameters->value;
     double rounded[UPDATE_HYPERPARAMETERS_MAX + 1] = {0};
 
+    assert((function->dtypes & BIT(dtype)) != 0);
+    assert(!function->counts_steps || step > 0);
     if (function->runner != NULL) {
-        function->runner->prepare(function, dtype, hyperparameters, step, slice);
+        prepare_own(function, dtype, value, step, slice);
         return;
     }
     for (uint32_t left = function->hyperparameters; left != 0; left &= left - 1) {
         const int i = __builtin_ctz(left);
         rounded[i] = dtype == SUMAC_FLOAT64 ? value[i] : (double)(float)value[i];
     }
-    assert((function->dtypes & BIT(dtype)) != 0);
-    assert(!function->counts_steps || step > 0);
     assert(VALUE(MOMENTUM) >= 0 && VALUE(MOMENTUM) <= 1);
     assert(VALUE(RHO) >= 0 && VALUE(RHO) <= 1);
     assert(VALUE(BETA_1) >= 0 && VALUE(BETA_1) < 1); /* also rounded: nothing is divided by 0 */
@@ -326,6 +347,17 @@ void update_prepare(
     prepare_scalars(function->hyperparameters, rounded, slice);
     if (function->prepare != NULL)
         function->prepare(rounded, step, slice);
+}
+
+/* Half types are summed, and their slots kept, in float32. */
+enum sumac_dtype update_slot_dtype(enum sumac_dtype dtype)
+{
+    return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF ? SUMAC_FLOAT32 : dtype;
+}
+
+enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype)
+{
+    return update_slot_dtype(dtype);
 }
 
 void update_fill_slot(

@@ -174,16 +174,13 @@ static enum sumac_status take_hyperparameter(
     return SUMAC_OK;
 }
 
-static void number_one(
-    struct update_plugged *plugged, const struct sumac_plugin_hyperparameter *given, uint32_t i,
-    uint32_t number)
+static void set_hyperparameter(
+    struct update_plugged *plugged, const struct sumac_plugin_hyperparameter *given, uint32_t i)
 {
-    struct update_function *const function = &plugged->function;
+    const uint32_t number = plugged->numbers[i];
 
-    assert((function->hyperparameters & BIT(number)) == 0);
-    plugged->numbers[i] = (uint8_t)number;
-    function->hyperparameters |= BIT(number);
-    function->defaults[number] = given->default_value;
+    assert((plugged->function.hyperparameters & BIT(number)) != 0);
+    plugged->function.defaults[number] = given->default_value;
     plugged->own[number] = (struct update_hyperparameter){
         .name = plugged->hyperparameters[i],
         .least = given->least,
@@ -200,7 +197,6 @@ static enum sumac_status take_hyperparameters(
     struct sumac_error *error)
 {
     const uint32_t count = given->hyperparameter_count;
-    uint32_t named = 0;
 
     if (count > SUMAC_PLUGIN_HYPERPARAMETERS_MAX || (count > 0 && given->hyperparameters == NULL))
         return fail_invalid(
@@ -212,16 +208,12 @@ static enum sumac_status take_hyperparameters(
             take_hyperparameter(plugged, &given->hyperparameters[i], i, error);
         if (status != SUMAC_OK)
             return status;
-        const uint32_t number = update_hyperparameter_find(plugged->hyperparameters[i]);
-        named |= number == 0 ? 0 : BIT(number);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t known = update_hyperparameter_find(plugged->hyperparameters[i]);
-        const uint32_t number =
-            known != 0 ? known
-                       : update_hyperparameter_left(named | plugged->function.hyperparameters);
-        number_one(plugged, &given->hyperparameters[i], i, number);
-    }
+    plugged->function.hyperparameters = update_hyperparameters_number(
+        (const char(*)[SUMAC_PLUGIN_NAME_BYTES_MAX + 1]) plugged->hyperparameters, count,
+        plugged->numbers);
+    for (uint32_t i = 0; i < count; i++)
+        set_hyperparameter(plugged, &given->hyperparameters[i], i);
     plugged->function.own_count = count;
     return SUMAC_OK;
 }
@@ -399,26 +391,6 @@ enum sumac_status update_plug(
 
 /* ---- its slices ---- */
 
-static void prepare(
-    const struct update_function *function, enum sumac_dtype dtype,
-    const struct update_hyperparameters *hyperparameters, uint64_t step, struct update_slice *slice)
-{
-    const double clip = hyperparameters->value[UPDATE_HYPERPARAMETER_CLIP_VALUE];
-    const bool is_wide = dtype == SUMAC_FLOAT64;
-
-    assert((function->dtypes & BIT(dtype)) != 0);
-    assert(!function->counts_steps || step > 0);
-    for (uint32_t i = 0; i < function->own_count; i++) {
-        const double value = hyperparameters->value[function->own_numbers[i]];
-        slice->scalar[i] = is_wide ? value : (double)(float)value;
-    }
-    slice->step = step;
-    slice->flag = false;
-    slice->clip = 0;
-    if ((function->hyperparameters & BIT(UPDATE_HYPERPARAMETER_CLIP_VALUE)) != 0)
-        slice->clip = is_wide ? clip : (double)(float)clip;
-}
-
 #define TILE 512u /* elements, which with their gradient stay in the first-level cache */
 
 static bool is_aligned(const void *pointer, size_t bytes)
@@ -505,5 +477,4 @@ static void run_wide(const struct update_slice *slice)
     run_by(slice, update_contribution_dtype(slice->dtype));
 }
 
-static const struct update_runner plugged_runner = {
-    .prepare = prepare, .own = run_own, .wide = run_wide};
+static const struct update_runner plugged_runner = {.own = run_own, .wide = run_wide};

@@ -112,15 +112,10 @@ enum update_repeats {
     UPDATE_REPEATS_LAST_WINS /* of them the last one is applied */
 };
 
-/* What a function that is not of the table does instead: as `prepare`, which sets clip, too, … */
-struct update_function;
+/* What runs a slice of a function that is not of the table: by a gradient of the variable's type,
+ * and by one of update_contribution_dtype. */
 struct update_runner {
-    void (*prepare)(
-        const struct update_function *function, enum sumac_dtype dtype,
-        const struct update_hyperparameters *hyperparameters, uint64_t step,
-        struct update_slice *slice);
-    update_loop *own;  /* … and what runs a slice, by a gradient of the variable's type, … */
-    update_loop *wide; /* … and by one of update_contribution_dtype */
+    update_loop *own, *wide;
 };
 
 struct update_function {
@@ -250,9 +245,10 @@ double update_learning_rate(
  * name; 0 for an unknown name. */
 const char *update_hyperparameter_name(uint32_t number);
 uint32_t update_hyperparameter_find(const char *name);
-/* For a name that the table does not have: the largest number below clip_value's whose bit `taken`
- * has not. There is one. */
-uint32_t update_hyperparameter_left(uint32_t taken);
+/* Number `count` names: as the table has them, and those that it does not have by the largest
+ * numbers below clip_value's that are left, in their order. Returns a bit for each number. */
+uint32_t update_hyperparameters_number(
+    const char (*names)[EXPRESSION_NAME_BYTES_MAX + 1], uint32_t count, uint8_t *numbers);
 /* Of those that the function has: the row of a number, and the number of a name, 0 for one that it
  * does not have. */
 const struct update_hyperparameter *
