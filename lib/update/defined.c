@@ -91,14 +91,14 @@ static uint32_t dtypes_of_expressions(void)
 
 /* ---- its slices ---- */
 
-static void run_by(const struct update_slice *slice, enum sumac_dtype gradient_dtype)
+static void run(const struct update_slice *slice)
 {
     struct expression_slice run = {
         .count = slice->count,
         .value_out = slice->value_out,
         .value_in = slice->value_in,
         .gradient = slice->gradient,
-        .gradient_dtype = gradient_dtype};
+        .gradient_dtype = slice->wide ? update_contribution_dtype(slice->dtype) : slice->dtype};
 
     assert(slice->plan != NULL);
     for (uint32_t i = 0; i < slice->function->slot_count; i++) {
@@ -107,15 +107,6 @@ static void run_by(const struct update_slice *slice, enum sumac_dtype gradient_d
     }
     expression_run(slice->plan, &run);
 }
-
-static void run_own(const struct update_slice *slice) { run_by(slice, slice->dtype); }
-
-static void run_wide(const struct update_slice *slice)
-{
-    run_by(slice, update_contribution_dtype(slice->dtype));
-}
-
-static const struct update_runner runner = {.own = run_own, .wide = run_wide};
 
 /* ---- the function ---- */
 
@@ -142,7 +133,7 @@ enum sumac_status update_define(
         .own = defined->own,
         .own_numbers = defined->numbers,
         .own_count = defined->expression.hyperparameter_count,
-        .runner = &runner,
+        .loop = run,
         .expression = &defined->expression};
     number_hyperparameters(defined);
     name_slots(defined);

@@ -47,6 +47,7 @@ static double power(double base, uint64_t exponent)
 /* yogi's, too */
 static void prepare_adam(const double *rounded, uint64_t step, struct update_slice *slice)
 {
+    assert(step > 0);
     if (VALUE(BIAS_CORRECTION) != 0)
         SCALAR(RATE) = VALUE(LEARNING_RATE) * sqrt(1 - power(VALUE(BETA_2), step)) /
                        (1 - power(VALUE(BETA_1), step));
@@ -75,12 +76,14 @@ static void prepare_nadam(const double *rounded, uint64_t step, struct update_sl
     const double beta_1 = VALUE(BETA_1);
     const double rate = VALUE(LEARNING_RATE) * sqrt(1 - power(VALUE(BETA_2), step));
 
+    assert(step > 0);
     SCALAR(RATE) = rate * beta_1 / (1 - power(beta_1, step + 1));
     SCALAR(AHEAD_RATE) = rate * (1 - beta_1) / (1 - power(beta_1, step));
 }
 
 static void prepare_adamax(const double *rounded, uint64_t step, struct update_slice *slice)
 {
+    assert(step > 0);
     SCALAR(RATE) = VALUE(LEARNING_RATE) / (1 - power(VALUE(BETA_1), step));
 }
 
@@ -91,6 +94,7 @@ prepare_delayed_nesterov(const double *rounded, uint64_t step, struct update_sli
     const double size = VALUE(BUFFER_SIZE), activation = VALUE(MOMENTUM_ACTIVATION);
     const double rate = VALUE(LEARNING_RATE), momentum = VALUE(MOMENTUM);
 
+    assert(step > 0);
     assert(size >= 1);
     slice->flag = step % (uint64_t)size == 0;
     SCALAR(SHARE) = 1 / size;
@@ -282,6 +286,8 @@ enum sumac_status update_check_slots(
 /* The hyperparameters that have a scalar each. */
 static void prepare_scalars(uint32_t has, const double *rounded, struct update_slice *slice)
 {
+    assert(VALUE(NESTEROV) == 0 || VALUE(NESTEROV) == 1);
+    assert(VALUE(CENTERED) == 0 || VALUE(CENTERED) == 1);
     memset(slice->scalar, 0, UPDATE_SCALARS_OF_TABLE * sizeof *slice->scalar);
     slice->clip = VALUE(CLIP_VALUE);
     slice->flag = VALUE(NESTEROV) != 0 || VALUE(CENTERED) != 0;
@@ -332,7 +338,7 @@ void update_prepare(
 
     assert((function->dtypes & BIT(dtype)) != 0);
     assert(!function->counts_steps || step > 0);
-    if (function->runner != NULL) {
+    if (function->loop != NULL) {
         prepare_own(function, dtype, value, step, slice);
         return;
     }
@@ -347,17 +353,6 @@ void update_prepare(
     prepare_scalars(function->hyperparameters, rounded, slice);
     if (function->prepare != NULL)
         function->prepare(rounded, step, slice);
-}
-
-/* Half types are summed, and their slots kept, in float32. */
-enum sumac_dtype update_slot_dtype(enum sumac_dtype dtype)
-{
-    return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF ? SUMAC_FLOAT32 : dtype;
-}
-
-enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype)
-{
-    return update_slot_dtype(dtype);
 }
 
 void update_fill_slot(

@@ -53,20 +53,14 @@ extern const struct loops loops_avx512;
 extern const struct loops loops_avx512bf16;
 #endif
 
-/* What runs a function on a variable of the type, … */
-static inline update_loop *
-loops_own(const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype)
+/* What runs a function on a variable of the type, by its own gradient or a `wide` one. */
+static inline update_loop *loops_find(
+    const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype,
+    bool wide)
 {
-    return function->runner != NULL ? function->runner->own : loops->run[function->number][dtype];
-}
-
-/* … and by a gradient of update_contribution_dtype. */
-static inline update_loop *loops_wide(
-    const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype)
-{
-    if (function->runner != NULL)
-        return function->runner->wide;
-    if (loops->run_wide[dtype] == NULL)
+    if (function->loop != NULL)
+        return function->loop;
+    if (!wide || loops->run_wide[dtype] == NULL)
         return loops->run[function->number][dtype];
     return function->number == UPDATE_ASSIGN ? loops->assign_wide[dtype] : loops->run_wide[dtype];
 }

@@ -346,7 +346,7 @@ check_defaults(const struct update_plugged *plugged, struct sumac_error *error)
     return update_hyperparameters_check(function, SUMAC_FLOAT32, &defaults, error);
 }
 
-static const struct update_runner plugged_runner;
+static void run(const struct update_slice *slice);
 
 static const enum update_repeats repeats_of[] = {
     [SUMAC_PLUGIN_REPEATS_SUM] = UPDATE_REPEATS_SUM,
@@ -377,7 +377,7 @@ enum sumac_status update_plug(
         .repeats = repeats_of[given->repeats],
         .own = plugged->own,
         .own_numbers = plugged->numbers,
-        .runner = &plugged_runner,
+        .loop = run,
         .plugged = plugged};
     status = take_hyperparameters(plugged, given, error);
     if (status == SUMAC_OK)
@@ -457,24 +457,14 @@ static void run_tiles(const struct update_slice *slice, const struct types *type
     }
 }
 
-static void run_by(const struct update_slice *slice, enum sumac_dtype gradient)
+static void run(const struct update_slice *slice)
 {
+    const enum sumac_dtype loop = update_contribution_dtype(slice->dtype);
     const struct types types = {
-        .value = slice->dtype,
-        .gradient = gradient,
-        .loop = update_contribution_dtype(slice->dtype)};
+        .value = slice->dtype, .gradient = slice->wide ? loop : slice->dtype, .loop = loop};
 
     if (types.value == types.loop && is_aligned(slice->gradient, dtype_bytes(types.loop)))
         run_loop(slice, types.loop);
     else
         run_tiles(slice, &types);
 }
-
-static void run_own(const struct update_slice *slice) { run_by(slice, slice->dtype); }
-
-static void run_wide(const struct update_slice *slice)
-{
-    run_by(slice, update_contribution_dtype(slice->dtype));
-}
-
-static const struct update_runner plugged_runner = {.own = run_own, .wide = run_wide};

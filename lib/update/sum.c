@@ -156,7 +156,7 @@ void update_run_made(const struct update_slice *slice)
 {
     _Alignas(64) uint8_t gradient[TILE_BYTES], scaled[LOOPS_SUMMANDS][TILE_BYTES];
     const struct loops *const loops = loops_select();
-    update_loop *const run = loops_wide(loops, slice->function, slice->dtype);
+    update_loop *const run = loops_find(loops, slice->function, slice->dtype, true);
     const size_t element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype));
     struct sum_reader reader = {
         .slice = slice, .loops = loops, .element = element, .scaled = scaled};
@@ -168,6 +168,7 @@ void update_run_made(const struct update_slice *slice)
     assert(slice->sources == NULL || slice->sources->count == 1 || update_can_add(slice->dtype));
     assert(slice->sources == NULL || slice->divisor == 1 || update_can_divide(slice->dtype));
     tile.sources = NULL;
+    tile.wide = true;
     tile.gradient = gradient;
     for (uint64_t first = 0; first < slice->count; first += tile.count) {
         const uint64_t left = slice->count - first;

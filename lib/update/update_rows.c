@@ -188,11 +188,12 @@ static void run_summed(const struct occurrences *all, struct tile tile)
 {
     _Alignas(64) uint8_t sum[TILE_BYTES];
     const struct update_slice *const slice = all->slice;
-    update_loop *const run = loops_wide(all->loops, slice->function, slice->dtype);
+    update_loop *const run = loops_find(all->loops, slice->function, slice->dtype, true);
     struct update_slice part = *slice;
 
     assert(run != NULL);
     part.rows = NULL;
+    part.wide = true;
     part.gradient = sum;
     while (next_tile(all, &tile)) {
         sum_rows(all, &tile, slice->divisor, sum);
@@ -243,11 +244,10 @@ void update_run_rows(const struct update_slice *slice)
         .slice = slice,
         .loops = loops,
         .element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype)),
-        .widens = loops->widen[slice->dtype] != NULL && !slice->wide_rows,
+        .widens = loops->widen[slice->dtype] != NULL && !slice->wide,
         .conditions = scales(slice->scale) || slice->clip > 0};
 
-    update_loop *const run = slice->wide_rows ? loops_wide(loops, slice->function, slice->dtype)
-                                              : loops_own(loops, slice->function, slice->dtype);
+    update_loop *const run = loops_find(loops, slice->function, slice->dtype, slice->wide);
     const size_t bytes = slice->count * sumac_dtype_bytes(slice->dtype);
     const size_t fetched = bytes < FETCHED_BYTES_MAX ? bytes : FETCHED_BYTES_MAX;
     struct update_slice one = *slice;
