@@ -14,19 +14,12 @@
 
 #define RUN_ELEMENTS 256u /* drawn at a time; an even number */
 
-/* The type of an element as it lies in memory, and an element made of a number that fits. */
-#define FLOAT_float32 float
-#define FLOAT_float64 double
-#define ELEMENT_BOOL(name) uint8_t
-#define ELEMENT_INT(name) name##_t
-#define ELEMENT_UINT(name) name##_t
-#define ELEMENT_HALF(name) uint16_t
-#define ELEMENT_FLOAT(name) FLOAT_##name
+/* An element made of a number that fits, and the number that it is. */
 #define MADE_BOOL(name, value) (uint8_t)(value)
 #define MADE_INT(name, value) (name##_t)(value)
 #define MADE_UINT(name, value) (name##_t)(value)
 #define MADE_HALF(name, value) HALF_NARROW_##name((float)(value))
-#define MADE_FLOAT(name, value) (FLOAT_##name)(value)
+#define MADE_FLOAT(name, value) (ELEMENT_##name)(value)
 #define NUMBER_BOOL(name, element) (double)(element)
 #define NUMBER_INT(name, element) (double)(element)
 #define NUMBER_UINT(name, element) (double)(element)

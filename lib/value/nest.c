@@ -127,15 +127,6 @@ struct zip {
     void *context;
 };
 
-static struct sumac_value *
-make_like(const struct sumac_value *nest, struct sumac_value *const *items)
-{
-    if (nest->kind == SUMAC_VALUE_DICT)
-        return sumac_value_dict((const char *const *)nest->keys, items, nest->count);
-    return nest->kind == SUMAC_VALUE_LIST ? sumac_value_list(items, nest->count)
-                                          : sumac_value_tuple(items, nest->count);
-}
-
 static enum sumac_status zip_at(
     const struct zip *zip, const struct sumac_value *const *values, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error);
@@ -171,7 +162,7 @@ static enum sumac_status zip_at(
         return value_fail_for_memory(error);
     enum sumac_status status = zip_items(zip, values, path, items, error);
     if (status == SUMAC_OK) {
-        *mapped = make_like(first, items);
+        *mapped = value_make_nest(first->kind, first->keys, items, first->count);
         status = *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     } else {
         for (uint32_t i = 0; i < first->count; i++)
