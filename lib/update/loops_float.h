@@ -23,12 +23,14 @@
     const ELEMENT *const name##_in = (slice)->slot_in[number];                                     \
     assert(name##_in != NULL && name##_out != NULL)
 #define NUMBER(slice, name, PLACE) const FLOAT name = (FLOAT)(slice)->scalar[UPDATE_SCALAR_##PLACE]
+#define RATED_VALUES(slice)                                                                        \
+    VALUES(slice);                                                                                 \
+    NUMBER(slice, rate, RATE)
 /* What adam and its kin have, and both loops of rmsprop. */
 #define MOMENTS(slice)                                                                             \
-    VALUES(slice);                                                                                 \
+    RATED_VALUES(slice);                                                                           \
     SLOT(slice, 0, m);                                                                             \
     SLOT(slice, 1, v);                                                                             \
-    NUMBER(slice, rate, RATE);                                                                     \
     NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);                                               \
     NUMBER(slice, epsilon, EPSILON)
 #define MOVE_MOMENTS                                                                               \
@@ -38,10 +40,9 @@
     m_out[i] = m;                                                                                  \
     v_out[i] = v
 #define MEAN_SQUARES(slice)                                                                        \
-    VALUES(slice);                                                                                 \
+    RATED_VALUES(slice);                                                                           \
     SLOT(slice, 0, rms);                                                                           \
     SLOT(slice, 1, momentum);                                                                      \
-    NUMBER(slice, rate, RATE);                                                                     \
     NUMBER(slice, mu, MOMENTUM);                                                                   \
     NUMBER(slice, rho, RHO);                                                                       \
     NUMBER(slice, one_less_rho, ONE_LESS_RHO);                                                     \
@@ -75,8 +76,7 @@ BINARY(max, in[i] > gradient[i] || in[i] != in[i] ? in[i] : gradient[i])
 /* θ −= η·g */
 LEAF void LOOP(sgd)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    NUMBER(slice, rate, RATE);
+    RATED_VALUES(slice);
     INDEPENDENT
     for (size_t i = 0; i < count; i++)
         out[i] = in[i] - rate * gradient[i];
@@ -85,9 +85,8 @@ LEAF void LOOP(sgd)(const struct update_slice *slice)
 /* a = μ·a + g; θ −= η·a */
 LEAF void LOOP(momentum_plain)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, accumulator);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, momentum, MOMENTUM);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
@@ -100,9 +99,8 @@ LEAF void LOOP(momentum_plain)(const struct update_slice *slice)
 /* a = μ·a + g; θ −= η·(g + μ·a) */
 LEAF void LOOP(momentum_nesterov)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, accumulator);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, momentum, MOMENTUM);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
@@ -118,9 +116,8 @@ BY_FLAG(momentum, momentum_nesterov, momentum_plain)
 /* a += g²; θ −= η·g/(√a + ε) */
 LEAF void LOOP(adagrad)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, accumulator);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
@@ -196,10 +193,9 @@ LEAF void LOOP(adamw)(const struct update_slice *slice)
 /* n′ = n + g²; z += g + 2·l2s·θ − (n′^−p − n^−p)/η·θ; q = n′^−p/η + 2·l2; θ = (sign(z)·l1 − z)/q
  * where |z| > l1, else 0. Both loops' element, with n^−p as each has it. */
 #define FTRL_NUMBERS(slice)                                                                        \
-    VALUES(slice);                                                                                 \
+    RATED_VALUES(slice);                                                                           \
     SLOT(slice, 0, accumulator);                                                                   \
     SLOT(slice, 1, linear);                                                                        \
-    NUMBER(slice, rate, RATE);                                                                     \
     NUMBER(slice, l1, L1);                                                                         \
     NUMBER(slice, twice_l2, TWICE_L2);                                                             \
     NUMBER(slice, twice_shrinkage, TWICE_L2_SHRINKAGE)
@@ -273,10 +269,9 @@ LEAF void LOOP(adamax)(const struct update_slice *slice)
 /* a = ρ·a + (1 − ρ)·g²; u = g·√(d + ε)/√(a + ε); d = ρ·d + (1 − ρ)·u²; θ −= η·u */
 LEAF void LOOP(adadelta)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, accumulator);
     SLOT(slice, 1, delta);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, rho, RHO);
     NUMBER(slice, one_less_rho, ONE_LESS_RHO);
     NUMBER(slice, epsilon, EPSILON);
@@ -294,9 +289,8 @@ LEAF void LOOP(adadelta)(const struct update_slice *slice)
 /* u = sign(β₁·m + (1 − β₁)·g); θ −= η·(u + λ·θ); m = β₂·m + (1 − β₂)·g */
 LEAF void LOOP(lion)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, m);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, decay, DECAY);
     NUMBER(slice, beta_1, BETA_1);
     NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
@@ -333,10 +327,9 @@ LEAF void LOOP(yogi)(const struct update_slice *slice)
 /* d += g; θ −= η·(c·μ·m + g/N); the rates are all that precedes m and g. */
 LEAF void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, momentum);
     SLOT(slice, 1, delayed);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, gradient_rate, GRADIENT_RATE);
     if (momentum_out != momentum_in)
         memcpy(momentum_out, momentum_in, count * sizeof *momentum_out);
@@ -351,10 +344,9 @@ LEAF void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
 /* m = μ·m + (d + g)/N; d = 0; θ −= η·((1 − c·N + c)·μ·m + g/N) */
 LEAF void LOOP(delayed_nesterov_moving)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, momentum);
     SLOT(slice, 1, delayed);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, gradient_rate, GRADIENT_RATE);
     NUMBER(slice, mu, MOMENTUM);
     NUMBER(slice, share, SHARE);
@@ -387,6 +379,7 @@ LEAF void LOOP(condition)(void *to, const void *from, double scale, double clip,
 }
 
 #undef VALUES
+#undef RATED_VALUES
 #undef SLOT
 #undef NUMBER
 #undef MOMENTS
