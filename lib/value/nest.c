@@ -124,6 +124,7 @@ enum sumac_status sumac_value_same_nest(
 struct zip {
     uint32_t count; /* of values */
     value_zip_leaf *leaf;
+    value_map_leaf *map; /* of one value, instead */
     void *context;
 };
 
@@ -156,7 +157,8 @@ static enum sumac_status zip_at(
     const struct sumac_value *first = values[0];
 
     if (!value_is_nest(first))
-        return zip->leaf(zip->context, values, path, mapped, error);
+        return zip->map != NULL ? zip->map(zip->context, first, path, mapped, error)
+                                : zip->leaf(zip->context, values, path, mapped, error);
     struct sumac_value **items = calloc(first->count + 1, sizeof *items);
     if (items == NULL)
         return value_fail_for_memory(error);
@@ -182,28 +184,14 @@ enum sumac_status value_zip(
     return zip_at(&zip, values, NULL, mapped, error);
 }
 
-struct map {
-    value_map_leaf *leaf;
-    void *context;
-};
-
-static enum sumac_status map_leaf(
-    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
-    struct sumac_value **mapped, struct sumac_error *error)
-{
-    const struct map *map = context;
-
-    return map->leaf(map->context, leaves[0], path, mapped, error);
-}
-
 enum sumac_status value_map(
     const struct sumac_value *value, value_map_leaf *leaf, void *context,
     struct sumac_value **mapped, struct sumac_error *error)
 {
-    struct map map = {.leaf = leaf, .context = context};
+    const struct zip map = {.count = 1, .map = leaf, .context = context};
 
     assert(value != NULL);
-    return value_zip(&value, 1, map_leaf, &map, mapped, error);
+    return zip_at(&map, &value, NULL, mapped, error);
 }
 
 /* ---- a replica's */
