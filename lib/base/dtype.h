@@ -16,6 +16,16 @@
 enum { DTYPES_MAX = 0 SUMAC_DTYPE_LIST(X) };
 #undef X
 
+/* An element of each kind as it lies in memory: ELEMENT_##kind(name), in what SUMAC_DTYPE_LIST
+ * fills. */
+#define ELEMENT_float32 float
+#define ELEMENT_float64 double
+#define ELEMENT_BOOL(name) uint8_t
+#define ELEMENT_INT(name) name##_t
+#define ELEMENT_UINT(name) name##_t
+#define ELEMENT_HALF(name) uint16_t
+#define ELEMENT_FLOAT(name) ELEMENT_##name
+
 /* sumac_dtype_bytes without a call: every piece of a push asks several times. */
 static inline uint32_t dtype_bytes(enum sumac_dtype dtype)
 {

@@ -3,6 +3,7 @@
  * that have changed places count as one edit. */
 #include "nearest.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
@@ -21,6 +22,7 @@ static size_t distance(const char *a, const char *b)
     const size_t columns = strlen(b);
     size_t i = 1;
 
+    assert(columns < WORD_BYTES_MAX);
     for (size_t j = 0; j <= columns; j++)
         rows[0][j] = j;
     for (; a[i - 1] != '\0'; i++) {

@@ -2,6 +2,7 @@
 /* npy.c -- the header of a NumPy .npy file. */
 #include "npy.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ size_t npy_header(
     const size_t before = (size_t)(offset % ALIGNMENT_BYTES);
     const size_t bytes =
         (before + used + 1 + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES - before;
+    assert(bytes <= NPY_HEADER_BYTES_MAX);
     header[used] = ' ';
     header[bytes - 1] = '\n';
     memcpy(header, "\x93NUMPY\x01\x00", 8);

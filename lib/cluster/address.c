@@ -4,8 +4,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #define PORT_MAX 65535u
@@ -15,18 +13,18 @@
 
 #define NOBODYS "its host is an address that no single host has"
 
-static bool port_is_valid(const char *digits, size_t count)
+bool address_read_digits(const char *digits, size_t count, uint32_t most, uint32_t *number)
 {
-    uint32_t port = 0;
+    uint32_t read = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (digits[i] < '0' || digits[i] > '9')
+        const uint32_t unit = (uint32_t)(digits[i] - '0');
+        if (digits[i] < '0' || digits[i] > '9' || read > (most - unit) / 10)
             return false;
-        port = port * 10 + (uint32_t)(digits[i] - '0');
-        if (port > PORT_MAX)
-            return false;
+        read = read * 10 + unit;
     }
-    return port > 0;
+    *number = read;
+    return count > 0;
 }
 
 static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
@@ -136,6 +134,7 @@ static const char *host_flaw(const char *host, size_t bytes)
 const char *address_flaw(const char *address, size_t bytes)
 {
     size_t end = bytes; /* just past the last colon */
+    uint32_t port = 0;
 
     if (memchr(address, ',', bytes) != NULL)
         return "it has a comma: give each address by itself";
@@ -143,7 +142,7 @@ const char *address_flaw(const char *address, size_t bytes)
         end--;
     if (end == 0)
         return "it has no port";
-    if (!port_is_valid(address + end, bytes - end))
+    if (!address_read_digits(address + end, bytes - end, PORT_MAX, &port) || port == 0)
         return "its port is no number from 1 to 65535";
     const size_t host_bytes = end - 1;
     if (host_bytes == 0)

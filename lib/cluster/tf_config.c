@@ -59,20 +59,7 @@ static bool holds_nul(const json_t *string)
 /* Plain digits, as a number up to INDEX_MAX. */
 static bool read_digits(const char *text, uint32_t *index)
 {
-    uint32_t number = 0;
-
-    if (text[0] == '\0')
-        return false;
-    for (const char *digit = text; *digit != '\0'; digit++) {
-        if (*digit < '0' || *digit > '9')
-            return false;
-        const uint32_t unit = (uint32_t)(*digit - '0');
-        if (number > (INDEX_MAX - unit) / 10)
-            return false;
-        number = number * 10 + unit;
-    }
-    *index = number;
-    return true;
+    return address_read_digits(text, strlen(text), INDEX_MAX, index);
 }
 
 /* ---- cluster */

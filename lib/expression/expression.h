@@ -95,6 +95,9 @@ enum expression_operation {
             EXPRESSION_OPERATIONS
 };
 
+/* How many operands; 0 of a leaf. */
+uint32_t expression_operands(uint8_t operation);
+
 /* Operands are nodes that come before it; of a leaf, in[0] is which constant, hyperparameter or
  * slot. */
 struct expression_node {

@@ -13,7 +13,6 @@
 
 #include "arithmetic.h"
 #include "expression.h"
-#include "nodes.h"
 
 #define AT_THE_END EXPRESSION_NODES_MAX /* later than every node */
 
@@ -38,6 +37,18 @@ struct planner {
     uint8_t saved[EXPRESSION_RESULTS_MAX];    /* the register of another result's old value */
     bool taken[EXPRESSION_NODES_MAX];         /* registers */
 };
+
+static const uint8_t operand_counts[EXPRESSION_OPERATIONS] = {
+#define X(NAME, name, shape, result) [EXPRESSION_##NAME] = EXPRESSION_TAKES_##shape,
+    EXPRESSION_OPERATION_LIST(X) EXPRESSION_FUSED_LIST(X)
+#undef X
+};
+
+uint32_t expression_operands(uint8_t operation)
+{
+    assert(operation < EXPRESSION_OPERATIONS);
+    return operand_counts[operation];
+}
 
 bool expression_takes(enum sumac_dtype dtype)
 {
@@ -67,7 +78,7 @@ static double round_to(enum sumac_dtype dtype, double number)
     return dtype == SUMAC_FLOAT64 ? number : (double)(float)number;
 }
 
-static bool is_leaf(const struct fate *fate) { return nodes_operands(fate->operation) == 0; }
+static bool is_leaf(const struct fate *fate) { return expression_operands(fate->operation) == 0; }
 
 static void become_scalar(struct fate *fate, double scalar)
 {
@@ -78,7 +89,7 @@ static void become_scalar(struct fate *fate, double scalar)
 
 static void fold_operation(struct planner *planner, struct fate *fate)
 {
-    const uint32_t operands = nodes_operands(fate->operation);
+    const uint32_t operands = expression_operands(fate->operation);
     const struct fate *in[3] = {NULL, NULL, NULL};
     uint32_t scalars = 0;
 
@@ -111,7 +122,7 @@ static void fold(struct planner *planner, const double *hyperparameters, uint64_
         struct fate *const fate = &planner->fates[i];
         fate->operation = node->operation;
         fate->stands_for = i;
-        for (uint32_t k = 0; k < nodes_operands(node->operation); k++)
+        for (uint32_t k = 0; k < expression_operands(node->operation); k++)
             fate->in[k] = planner->fates[node->in[k]].stands_for;
         if (!is_leaf(fate))
             fold_operation(planner, fate);
@@ -139,7 +150,7 @@ static void count_uses(struct planner *planner)
         const struct fate *const fate = &planner->fates[i];
         if (fate->uses == 0 || fate->is_scalar)
             continue;
-        for (uint32_t k = 0; k < nodes_operands(fate->operation); k++)
+        for (uint32_t k = 0; k < expression_operands(fate->operation); k++)
             planner->fates[fate->in[k]].uses++;
     }
 }
@@ -224,7 +235,7 @@ static void find_places(struct planner *planner)
         fate->place = EXPRESSION_PLACES;
         if (!is_computed(fate))
             continue;
-        for (uint32_t k = 0; k < nodes_operands(fate->operation); k++) {
+        for (uint32_t k = 0; k < expression_operands(fate->operation); k++) {
             struct fate *const in = &planner->fates[fate->in[k]];
             in->last_use = i;
             old_read[old_result(in)] = i;
@@ -277,7 +288,7 @@ static void emit_node(struct planner *planner, uint16_t node)
     struct fate *const fate = &planner->fates[node];
     struct expression_instruction *const made = emit(planner, fate->operation, 0);
 
-    for (uint32_t k = 0; k < nodes_operands(fate->operation); k++) {
+    for (uint32_t k = 0; k < expression_operands(fate->operation); k++) {
         const struct fate *const in = &planner->fates[fate->in[k]];
         if (in->is_scalar) {
             made->scalars |= (uint8_t)(1u << k);

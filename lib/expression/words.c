@@ -137,10 +137,11 @@ void words_next(struct words *words)
         words->open--;
 }
 
-void words_begin(struct words *words, const char *text, size_t bytes)
+void words_begin(struct words *words, const char *text, size_t bytes, struct sumac_error *error)
 {
     assert(text_is_utf8(text, bytes));
-    *words = (struct words){.next = text, .end = text + bytes, .line_begin = text, .line = 1};
+    *words = (struct words){
+        .next = text, .end = text + bytes, .line_begin = text, .line = 1, .error = error};
     words_next(words);
 }
 
@@ -149,27 +150,25 @@ bool word_is(const struct word *word, const char *text)
     return word->bytes == strlen(text) && memcmp(word->text, text, word->bytes) == 0;
 }
 
-static void print_word(const struct word *word, char *text, size_t text_bytes)
-{
-    if (word->kind == WORD_END)
-        (void)text_print(text, text_bytes, "the end of the text");
-    else if (word->kind == WORD_END_OF_LINE)
-        (void)text_print(text, text_bytes, "the end of the line");
-    else
-        (void)text_print_line(text, text_bytes, "%.*s", (int)word->bytes, word->text);
-}
-
-enum sumac_status
-word_refuse(const struct word *word, struct sumac_error *error, const char *format, ...)
+void words_refuse(struct words *words, const struct word *word, const char *format, ...)
 {
     char shown[EXPRESSION_NAME_BYTES_MAX + 1], sentence[SUMAC_ERROR_TEXT_BYTES];
     va_list values;
 
-    print_word(word, shown, sizeof shown);
+    if (words->failed)
+        return;
+    if (word->kind == WORD_END || word->kind == WORD_END_OF_LINE)
+        (void)text_print(
+            shown, sizeof shown, "the end of the %s", word->kind == WORD_END ? "text" : "line");
+    else
+        (void)text_print_line(shown, sizeof shown, "%.*s", (int)word->bytes, word->text);
     va_start(values, format);
     (void)text_print_values(sentence, sizeof sentence, format, values);
     va_end(values);
-    return fail_invalid(
-        error, SUMAC_REASON_BAD_EXPRESSION, "line %" PRIu32 ", column %" PRIu32 ": %s: %s",
+    (void)fail_invalid(
+        words->error, SUMAC_REASON_BAD_EXPRESSION, "line %" PRIu32 ", column %" PRIu32 ": %s: %s",
         word->line, word->column, shown, sentence);
+    words->failed = true;
+    words->next = words->end;
+    words->at = (struct word){.kind = WORD_END, .text = words->end};
 }

@@ -32,15 +32,17 @@ struct words {
     uint32_t line;
     uint32_t open; /* parentheses: within them a line goes on */
     struct word at;
+    struct sumac_error *error;
+    bool failed; /* refused: at the end */
 };
 
 /* The text is UTF-8. At its first word. */
-void words_begin(struct words *words, const char *text, size_t bytes);
+void words_begin(struct words *words, const char *text, size_t bytes, struct sumac_error *error);
 void words_next(struct words *words);
 
 bool word_is(const struct word *word, const char *text);
 
-/* "line 3, column 9: WORD: …". Returns INVALID_ARGUMENT, which it writes to *error. */
-enum sumac_status
-word_refuse(const struct word *word, struct sumac_error *error, const char *format, ...)
+/* The first refusal writes "line 3, column 9: WORD: …" to *error and ends the words. Later ones do
+ * nothing. */
+void words_refuse(struct words *words, const struct word *word, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

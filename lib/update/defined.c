@@ -50,19 +50,12 @@ static void number_hyperparameters(struct update_defined *defined)
 {
     const struct expression *const expression = &defined->expression;
     struct update_function *const function = &defined->function;
-    uint32_t taken = 0;
 
     assert(expression->hyperparameter_count <= EXPRESSION_HYPERPARAMETERS_MAX);
+    function->hyperparameters = update_hyperparameters_number(
+        expression->hyperparameter_names, expression->hyperparameter_count, defined->numbers);
     for (uint32_t i = 0; i < expression->hyperparameter_count; i++) {
-        const uint32_t number = update_hyperparameter_find(expression->hyperparameter_names[i]);
-        defined->numbers[i] = (uint8_t)number;
-        taken |= number == 0 ? 0 : BIT(number);
-    }
-    for (uint32_t i = 0; i < expression->hyperparameter_count; i++) {
-        if (defined->numbers[i] == 0)
-            defined->numbers[i] = (uint8_t)update_hyperparameter_left(taken);
         const uint32_t number = defined->numbers[i];
-        taken |= BIT(number);
         function->defaults[number] = expression->defaults[i];
         defined->own[number] = (struct update_hyperparameter){
             .name = expression->hyperparameter_names[i],
@@ -71,7 +64,6 @@ static void number_hyperparameters(struct update_defined *defined)
             .range = "finite",
             .symbol = ""};
     }
-    function->hyperparameters = taken;
 }
 
 static void name_slots(struct update_defined *defined)
@@ -99,29 +91,14 @@ static uint32_t dtypes_of_expressions(void)
 
 /* ---- its slices ---- */
 
-static void prepare(
-    const struct update_function *function, enum sumac_dtype dtype,
-    const struct update_hyperparameters *hyperparameters, uint64_t step, struct update_slice *slice)
-{
-    (void)dtype; /* its plan rounds them */
-    assert(!function->counts_steps || step > 0);
-    assert(function->own_count <= UPDATE_SCALARS);
-    for (uint32_t i = 0; i < function->own_count; i++)
-        slice->scalar[i] = hyperparameters->value[function->own_numbers[i]];
-    slice->step = step;
-    slice->plan = NULL;
-    slice->flag = false;
-    slice->clip = 0; /* a text clips by itself */
-}
-
-static void run_by(const struct update_slice *slice, enum sumac_dtype gradient_dtype)
+static void run(const struct update_slice *slice)
 {
     struct expression_slice run = {
         .count = slice->count,
         .value_out = slice->value_out,
         .value_in = slice->value_in,
         .gradient = slice->gradient,
-        .gradient_dtype = gradient_dtype};
+        .gradient_dtype = slice->wide ? update_contribution_dtype(slice->dtype) : slice->dtype};
 
     assert(slice->plan != NULL);
     for (uint32_t i = 0; i < slice->function->slot_count; i++) {
@@ -130,15 +107,6 @@ static void run_by(const struct update_slice *slice, enum sumac_dtype gradient_d
     }
     expression_run(slice->plan, &run);
 }
-
-static void run_own(const struct update_slice *slice) { run_by(slice, slice->dtype); }
-
-static void run_wide(const struct update_slice *slice)
-{
-    run_by(slice, update_contribution_dtype(slice->dtype));
-}
-
-static const struct update_runner runner = {.prepare = prepare, .own = run_own, .wide = run_wide};
 
 /* ---- the function ---- */
 
@@ -165,7 +133,7 @@ enum sumac_status update_define(
         .own = defined->own,
         .own_numbers = defined->numbers,
         .own_count = defined->expression.hyperparameter_count,
-        .runner = &runner,
+        .loop = run,
         .expression = &defined->expression};
     number_hyperparameters(defined);
     name_slots(defined);

@@ -78,14 +78,24 @@ uint32_t update_hyperparameter_find(const char *name)
     return 0;
 }
 
-uint32_t update_hyperparameter_left(uint32_t taken)
+uint32_t update_hyperparameters_number(
+    const char (*names)[EXPRESSION_NAME_BYTES_MAX + 1], uint32_t count, uint8_t *numbers)
 {
-    uint32_t number = UPDATE_HYPERPARAMETER_CLIP_VALUE - 1;
+    uint32_t left = UPDATE_HYPERPARAMETER_CLIP_VALUE - 1, taken = 0;
 
-    while ((taken >> number & 1u) != 0)
-        number--;
-    assert(number > 0);
-    return number;
+    for (uint32_t i = 0; i < count; i++) {
+        numbers[i] = (uint8_t)update_hyperparameter_find(names[i]);
+        taken |= numbers[i] == 0 ? 0 : 1u << numbers[i];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        while (numbers[i] == 0 && (taken >> left & 1u) != 0)
+            left--;
+        assert(left > 0);
+        if (numbers[i] == 0)
+            numbers[i] = (uint8_t)left;
+        taken |= 1u << numbers[i];
+    }
+    return taken;
 }
 
 uint32_t update_hyperparameter_find_of(const struct update_function *function, const char *name)

@@ -14,19 +14,12 @@
 
 #define RUN_ELEMENTS 256u /* drawn at a time; an even number */
 
-/* The type of an element as it lies in memory, and an element made of a number that fits. */
-#define FLOAT_float32 float
-#define FLOAT_float64 double
-#define ELEMENT_BOOL(name) uint8_t
-#define ELEMENT_INT(name) name##_t
-#define ELEMENT_UINT(name) name##_t
-#define ELEMENT_HALF(name) uint16_t
-#define ELEMENT_FLOAT(name) FLOAT_##name
+/* An element made of a number that fits, and the number that it is. */
 #define MADE_BOOL(name, value) (uint8_t)(value)
 #define MADE_INT(name, value) (name##_t)(value)
 #define MADE_UINT(name, value) (name##_t)(value)
 #define MADE_HALF(name, value) HALF_NARROW_##name((float)(value))
-#define MADE_FLOAT(name, value) (FLOAT_##name)(value)
+#define MADE_FLOAT(name, value) (ELEMENT_##name)(value)
 #define NUMBER_BOOL(name, element) (double)(element)
 #define NUMBER_INT(name, element) (double)(element)
 #define NUMBER_UINT(name, element) (double)(element)
@@ -155,14 +148,25 @@ static void draw(
     }
 }
 
-static void fill_random(
+void initializer_fill(
     const wire_initializer *initializer, enum sumac_dtype dtype, uint64_t first, uint64_t count,
-    uint8_t *out)
+    void *out)
 {
-    double values[RUN_ELEMENTS];
+    const int kind = (int)initializer->kind;
+    const bool random = kind == WIRE_INITIALIZER_UNIFORM || kind == WIRE_INITIALIZER_NORMAL;
     const size_t element_bytes = sumac_dtype_bytes(dtype);
+    uint8_t *to = out;
+    double values[RUN_ELEMENTS];
 
-    assert(sumac_dtype_is_float(dtype));
+    assert(element_bytes > 0);
+    assert(!random || sumac_dtype_is_float(dtype));
+    if (!random && kind != WIRE_INITIALIZER_ONES && kind != WIRE_INITIALIZER_CONSTANT) {
+        memset(out, 0, count * element_bytes);
+        return;
+    }
+    for (size_t i = 0; i < RUN_ELEMENTS; i++)
+        values[i] = kind == WIRE_INITIALIZER_CONSTANT ? initializer->a : 1;
+    assert(random || fits(dtype, values[0]));
     while (count > 0) {
         const size_t skipped = first & 1u;
         const size_t drawn = count + skipped < RUN_ELEMENTS
@@ -170,46 +174,11 @@ static void fill_random(
                                  : RUN_ELEMENTS;
         const size_t used = count < drawn - skipped ? (size_t)count : drawn - skipped;
         assert(used > 0 && skipped + used <= drawn);
-        draw(initializer, dtype, first / 2, values, drawn);
-        elements[dtype].store(values + skipped, used, out);
+        if (random)
+            draw(initializer, dtype, first / 2, values, drawn);
+        elements[dtype].store(values + skipped, used, to);
         first += used;
         count -= used;
-        out += used * element_bytes;
-    }
-}
-
-static void fill_constant(double value, enum sumac_dtype dtype, uint64_t count, uint8_t *out)
-{
-    double values[RUN_ELEMENTS];
-
-    assert(fits(dtype, value));
-    for (size_t i = 0; i < RUN_ELEMENTS; i++)
-        values[i] = value;
-    while (count > 0) {
-        const size_t used = count < RUN_ELEMENTS ? (size_t)count : RUN_ELEMENTS;
-        elements[dtype].store(values, used, out);
-        count -= used;
-        out += used * sumac_dtype_bytes(dtype);
-    }
-}
-
-void initializer_fill(
-    const wire_initializer *initializer, enum sumac_dtype dtype, uint64_t first, uint64_t count,
-    void *out)
-{
-    assert(sumac_dtype_bytes(dtype) > 0);
-    switch ((int)initializer->kind) {
-    case WIRE_INITIALIZER_UNIFORM:
-    case WIRE_INITIALIZER_NORMAL:
-        fill_random(initializer, dtype, first, count, out);
-        break;
-    case WIRE_INITIALIZER_ONES:
-        fill_constant(1, dtype, count, out);
-        break;
-    case WIRE_INITIALIZER_CONSTANT:
-        fill_constant(initializer->a, dtype, count, out);
-        break;
-    default:
-        memset(out, 0, count * sumac_dtype_bytes(dtype));
+        to += used * element_bytes;
     }
 }

@@ -7,6 +7,9 @@
  */
 #pragma once
 
+#include <assert.h>
+#include <string.h>
+
 #include "dtype.h"
 #include "update.h"
 
@@ -50,22 +53,53 @@ extern const struct loops loops_avx512;
 extern const struct loops loops_avx512bf16;
 #endif
 
-/* What runs a function on a variable of the type, … */
-static inline update_loop *
-loops_own(const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype)
+/* What runs a function on a variable of the type, by its own gradient or a `wide` one. */
+static inline update_loop *loops_find(
+    const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype,
+    bool wide)
 {
-    return function->runner != NULL ? function->runner->own : loops->run[function->number][dtype];
-}
-
-/* … and by a gradient of update_contribution_dtype. */
-static inline update_loop *loops_wide(
-    const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype)
-{
-    if (function->runner != NULL)
-        return function->runner->wide;
-    if (loops->run_wide[dtype] == NULL)
+    if (function->loop != NULL)
+        return function->loop;
+    if (!wide || loops->run_wide[dtype] == NULL)
         return loops->run[function->number][dtype];
     return function->number == UPDATE_ASSIGN ? loops->assign_wide[dtype] : loops->run_wide[dtype];
+}
+
+/* What is added up at once. */
+struct summands {
+    const void *data[LOOPS_SUMMANDS];
+    uint32_t count;
+    size_t element; /* bytes */
+};
+
+/* (summand 0 + summand 1 + …) ÷ divisor (1: none) into `sum`, which may be the first of them: of
+ * update_contribution_dtype's elements. */
+static inline void loops_add(
+    const struct loops *loops, enum sumac_dtype dtype, void *sum, const struct summands *summands,
+    double divisor, size_t count)
+{
+    if (divisor != 1)
+        loops->mean[dtype](sum, summands->data, summands->count, divisor, count);
+    else if (summands->count > 1)
+        loops->sum[dtype](sum, summands->data, summands->count, count);
+    else
+        memcpy(sum, summands->data[0], count * summands->element);
+}
+
+/* The value and slots of elements `first` … of the whole. */
+static inline void
+loops_aim(const struct update_slice *whole, uint64_t first, struct update_slice *tile)
+{
+    const size_t bytes = (size_t)first * sumac_dtype_bytes(whole->dtype);
+    const size_t slot_bytes = (size_t)first * sumac_dtype_bytes(update_slot_dtype(whole->dtype));
+
+    assert(first < whole->count);
+    tile->value_out = (uint8_t *)whole->value_out + bytes;
+    tile->value_in = (const uint8_t *)whole->value_in + bytes;
+    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX && whole->slot_out[i] != NULL; i++) {
+        tile->slot_out[i] = (uint8_t *)whole->slot_out[i] + slot_bytes;
+        tile->slot_in[i] = (const uint8_t *)whole->slot_in[i] + slot_bytes;
+    }
 }
 
 /* The fastest table that this processor can run. */

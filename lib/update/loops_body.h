@@ -57,11 +57,8 @@ typedef double IN_MEMORY element_float64;
 #define SQUARE_ROOT sqrtf
 #define MAGNITUDE fabsf
 #include "loops_float.h"
-#undef FLOAT
 #undef ELEMENT
 #undef LOOP
-#undef SQUARE_ROOT
-#undef MAGNITUDE
 
 #define FLOAT double
 #define ELEMENT element_float64
@@ -69,11 +66,8 @@ typedef double IN_MEMORY element_float64;
 #define SQUARE_ROOT sqrt
 #define MAGNITUDE fabs
 #include "loops_float.h"
-#undef FLOAT
 #undef ELEMENT
 #undef LOOP
-#undef SQUARE_ROOT
-#undef MAGNITUDE
 
 /* Integers wrap around: two's complement is the same arithmetic for signed and unsigned types. */
 #define INTEGER_LOOP(name, element, operator)                                                      \
@@ -87,18 +81,14 @@ typedef double IN_MEMORY element_float64;
         for (size_t i = 0; i < count; i++)                                                         \
             out[i] = (element)(in[i] operator gradient[i]);                                        \
     }
-INTEGER_LOOP(assign_add_bytes1, element8, +)
-INTEGER_LOOP(assign_add_bytes2, element16, +)
-INTEGER_LOOP(assign_add_bytes4, element32, +)
-INTEGER_LOOP(assign_add_bytes8, element64, +)
-INTEGER_LOOP(assign_sub_bytes1, element8, -)
-INTEGER_LOOP(assign_sub_bytes2, element16, -)
-INTEGER_LOOP(assign_sub_bytes4, element32, -)
-INTEGER_LOOP(assign_sub_bytes8, element64, -)
-INTEGER_LOOP(multiply_bytes1, element8, *)
-INTEGER_LOOP(multiply_bytes2, element16, *)
-INTEGER_LOOP(multiply_bytes4, element32, *)
-INTEGER_LOOP(multiply_bytes8, element64, *)
+#define INTEGER_LOOPS(bytes, element)                                                              \
+    INTEGER_LOOP(assign_add_bytes##bytes, element, +)                                              \
+    INTEGER_LOOP(assign_sub_bytes##bytes, element, -)                                              \
+    INTEGER_LOOP(multiply_bytes##bytes, element, *)
+INTEGER_LOOPS(1, element8)
+INTEGER_LOOPS(2, element16)
+INTEGER_LOOPS(4, element32)
+INTEGER_LOOPS(8, element64)
 
 /* Which of two is the smaller one, and a quotient, depend on the sign. */
 #define ORDER_LOOP(name, type, operator)                                                           \
@@ -211,99 +201,48 @@ FINITE_LOOPS(bfloat16, uint16_t, element16, 0x7f80u, 0x0080u)
 FINITE_LOOPS(float32, uint32_t, element32, 0x7f800000u, 0x00800000u)
 FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x0010000000000000u)
 
-/* A table's row of a dtype, by its kind: NULL where the function is not for it. */
-#define SUM_BOOL(loop, name, bytes) NULL
-#define SUM_INT(loop, name, bytes) loop##_bytes##bytes
-#define SUM_UINT(loop, name, bytes) loop##_bytes##bytes
-#define SUM_HALF(loop, name, bytes) loop##_##name
-#define SUM_FLOAT(loop, name, bytes) loop##_##name
-#define FLOAT_BOOL(loop, name) NULL
-#define FLOAT_INT(loop, name) NULL
-#define FLOAT_UINT(loop, name) NULL
-#define FLOAT_HALF(loop, name) tiles_##name
-#define FLOAT_FLOAT(loop, name) loop##_##name
+/* The functions that are lanes where there are any, those of float types alone, and what is done
+ * to float types beside them. */
+#define DIRECT_RULES(X, number, name)                                                              \
+    X(ASSIGN_ADD, assign_add, number, name), X(ASSIGN_SUB, assign_sub, number, name),              \
+        X(SGD, sgd, number, name), X(MULTIPLY, multiply, number, name),                            \
+        X(DIVIDE, divide, number, name), X(MIN, min, number, name), X(MAX, max, number, name)
+#define FLOAT_RULES(X, number, name)                                                               \
+    X(MOMENTUM, momentum, number, name), X(ADAM, adam, number, name),                              \
+        X(ADAGRAD, adagrad, number, name), X(RMSPROP, rmsprop, number, name),                      \
+        X(ADAMW, adamw, number, name), X(FTRL, ftrl, number, name), X(NADAM, nadam, number, name), \
+        X(ADAMAX, adamax, number, name), X(ADADELTA, adadelta, number, name),                      \
+        X(LION, lion, number, name), X(YOGI, yogi, number, name),                                  \
+        X(DELAYED_NESTEROV, delayed_nesterov, number, name)
+#define OTHER_LOOPS(number, name)                                                                  \
+    .condition[number] = condition_##name, .sum[number] = sum_##name, .mean[number] = mean_##name, \
+    .copy_finite[number] = copy_finite_##name, .all_finite[number] = all_finite_##name
+#define OWN_LOOP(FUNCTION, loop, number, name) .run[UPDATE_##FUNCTION][number] = loop##_##name
+#define TILE_LOOP(FUNCTION, loop, number, name) .run[UPDATE_##FUNCTION][number] = tiles_##name
 #if defined(LANES)
-#define DIRECT_HALF(loop, name) loop##_##name
+#define DIRECT_LOOP OWN_LOOP
 #else
-#define DIRECT_HALF(loop, name) tiles_##name
+#define DIRECT_LOOP TILE_LOOP
 #endif
-#define SIMPLE_BOOL(loop, name) NULL
-#define SIMPLE_INT(loop, name) NULL
-#define SIMPLE_UINT(loop, name) NULL
-#define SIMPLE_HALF(loop, name) DIRECT_HALF(loop, name)
-#define SIMPLE_FLOAT(loop, name) loop##_##name
-#define NUMBER_BOOL(loop, name, bytes) NULL
-#define NUMBER_INT(loop, name, bytes) loop##_bytes##bytes
-#define NUMBER_UINT(loop, name, bytes) loop##_bytes##bytes
-#define NUMBER_HALF(loop, name, bytes) DIRECT_HALF(loop, name)
-#define NUMBER_FLOAT(loop, name, bytes) loop##_##name
-#define ORDERED_BOOL(loop, name) NULL
-#define ORDERED_INT(loop, name) loop##_##name
-#define ORDERED_UINT(loop, name) loop##_##name
-#define ORDERED_HALF(loop, name) DIRECT_HALF(loop, name)
-#define ORDERED_FLOAT(loop, name) loop##_##name
-#define FINITE_BOOL(loop, name) NULL
-#define FINITE_INT(loop, name) NULL
-#define FINITE_UINT(loop, name) NULL
-#define FINITE_HALF(loop, name) loop##_##name
-#define FINITE_FLOAT(loop, name) loop##_##name
-#define WIDE_BOOL(loop, name) NULL
-#define WIDE_INT(loop, name) NULL
-#define WIDE_UINT(loop, name) NULL
-#define WIDE_HALF(loop, name) loop##_##name
-#define WIDE_FLOAT(loop, name) NULL
 
-#define ASSIGN(NAME, number, bytes, kind, name, numpy) [number] = assign,
-#define ASSIGN_ADD(NAME, number, bytes, kind, name, numpy)                                         \
-    [number] = NUMBER_##kind(assign_add, name, bytes),
-#define ASSIGN_SUB(NAME, number, bytes, kind, name, numpy)                                         \
-    [number] = NUMBER_##kind(assign_sub, name, bytes),
-#define SGD(NAME, number, bytes, kind, name, numpy) [number] = SIMPLE_##kind(sgd, name),
-#define MOMENTUM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(momentum, name),
-#define ADAM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adam, name),
-#define ADAGRAD(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adagrad, name),
-#define RMSPROP(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(rmsprop, name),
-#define ADAMW(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adamw, name),
-#define FTRL(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(ftrl, name),
-#define NADAM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(nadam, name),
-#define ADAMAX(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adamax, name),
-#define ADADELTA(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adadelta, name),
-#define LION(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(lion, name),
-#define YOGI(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(yogi, name),
-#define DELAYED_NESTEROV(NAME, number, bytes, kind, name, numpy)                                   \
-    [number] = FLOAT_##kind(delayed_nesterov, name),
-#define MULTIPLY(NAME, number, bytes, kind, name, numpy)                                           \
-    [number] = NUMBER_##kind(multiply, name, bytes),
-#define DIVIDE(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(divide, name),
-#define MIN(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(min, name),
-#define MAX(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(max, name),
-#define NARROW(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(assign_wide, name),
-#define TILES_WIDE(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(tiles_wide, name),
-#define WIDENED(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(widen, name),
-#define NARROWED(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(narrow, name),
-#define ADD(NAME, number, bytes, kind, name, numpy) [number] = SUM_##kind(sum, name, bytes),
-#define MEAN(NAME, number, bytes, kind, name, numpy) [number] = FINITE_##kind(mean, name),
-#define CONDITION(NAME, number, bytes, kind, name, numpy) [number] = FINITE_##kind(condition, name),
-#define COPY_FINITE(NAME, number, bytes, kind, name, numpy)                                        \
-    [number] = FINITE_##kind(copy_finite, name),
-#define ALL_FINITE(NAME, number, bytes, kind, name, numpy)                                         \
-    [number] = FINITE_##kind(all_finite, name),
+/* What the table has for a dtype, by its kind. */
+#define LOOPS_BOOL(number, name, size)
+#define LOOPS_INT(number, name, size)                                                              \
+    OWN_LOOP(ASSIGN_ADD, assign_add, number, bytes##size),                                         \
+        OWN_LOOP(ASSIGN_SUB, assign_sub, number, bytes##size),                                     \
+        OWN_LOOP(MULTIPLY, multiply, number, bytes##size), OWN_LOOP(DIVIDE, divide, number, name), \
+        OWN_LOOP(MIN, min, number, name), OWN_LOOP(MAX, max, number, name),                        \
+        .sum[number] = sum_bytes##size,
+#define LOOPS_UINT LOOPS_INT
+#define LOOPS_HALF(number, name, size)                                                             \
+    DIRECT_RULES(DIRECT_LOOP, number, name), FLOAT_RULES(TILE_LOOP, number, name),                 \
+        OTHER_LOOPS(number, name), .assign_wide[number] = assign_wide_##name,                      \
+                                   .run_wide[number] = tiles_wide_##name,                          \
+                                   .widen[number] = widen_##name, .narrow[number] = narrow_##name,
+#define LOOPS_FLOAT(number, name, size)                                                            \
+    DIRECT_RULES(OWN_LOOP, number, name), FLOAT_RULES(OWN_LOOP, number, name),                     \
+        OTHER_LOOPS(number, name),
+#define X(NAME, number, bytes, kind, name, numpy)                                                  \
+    .run[UPDATE_ASSIGN][number] = assign, LOOPS_##kind(number, name, bytes)
 
-const struct loops LOOPS_TABLE = {
-    .name = LOOPS_NAME,
-    .run =
-        {
-#define X(function) [UPDATE_##function] = {SUMAC_DTYPE_LIST(function)},
-            UPDATE_FUNCTION_LIST(X)
-#undef X
-        },
-    .assign_wide = {SUMAC_DTYPE_LIST(NARROW)},
-    .run_wide = {SUMAC_DTYPE_LIST(TILES_WIDE)},
-    .widen = {SUMAC_DTYPE_LIST(WIDENED)},
-    .narrow = {SUMAC_DTYPE_LIST(NARROWED)},
-    .condition = {SUMAC_DTYPE_LIST(CONDITION)},
-    .sum = {SUMAC_DTYPE_LIST(ADD)},
-    .mean = {SUMAC_DTYPE_LIST(MEAN)},
-    .copy_finite = {SUMAC_DTYPE_LIST(COPY_FINITE)},
-    .all_finite = {SUMAC_DTYPE_LIST(ALL_FINITE)},
-};
+const struct loops LOOPS_TABLE = {.name = LOOPS_NAME, SUMAC_DTYPE_LIST(X)};

@@ -4,7 +4,8 @@
  * and SQUARE_ROOT and MAGNITUDE.
  *
  * Kernels of GPUs are made of the same text, so it is C++ as well: worker/cuda/updates.cu includes
- * it with arrays that are a thread's registers.
+ * it with arrays that are a thread's registers. What differs between both types is undefined at
+ * the end.
  *
  * `out` may be `in`, and nothing else overlaps: element i of the outputs depends on element i of
  * the inputs only, which is what INDEPENDENT tells the vectoriser. θ is value, g gradient
@@ -22,6 +23,38 @@
     const ELEMENT *const name##_in = (slice)->slot_in[number];                                     \
     assert(name##_in != NULL && name##_out != NULL)
 #define NUMBER(slice, name, PLACE) const FLOAT name = (FLOAT)(slice)->scalar[UPDATE_SCALAR_##PLACE]
+#define RATED_VALUES(slice)                                                                        \
+    VALUES(slice);                                                                                 \
+    NUMBER(slice, rate, RATE)
+/* What adam and its kin have, and both loops of rmsprop. */
+#define MOMENTS(slice)                                                                             \
+    RATED_VALUES(slice);                                                                           \
+    SLOT(slice, 0, m);                                                                             \
+    SLOT(slice, 1, v);                                                                             \
+    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);                                               \
+    NUMBER(slice, epsilon, EPSILON)
+#define MOVE_MOMENTS                                                                               \
+    const FLOAT g = gradient[i];                                                                   \
+    const FLOAT m = m_in[i] + (g - m_in[i]) * one_less_beta_1;                                     \
+    const FLOAT v = v_in[i] + (g * g - v_in[i]) * one_less_beta_2;                                 \
+    m_out[i] = m;                                                                                  \
+    v_out[i] = v
+#define MEAN_SQUARES(slice)                                                                        \
+    RATED_VALUES(slice);                                                                           \
+    SLOT(slice, 0, rms);                                                                           \
+    SLOT(slice, 1, momentum);                                                                      \
+    NUMBER(slice, mu, MOMENTUM);                                                                   \
+    NUMBER(slice, rho, RHO);                                                                       \
+    NUMBER(slice, one_less_rho, ONE_LESS_RHO);                                                     \
+    NUMBER(slice, epsilon, EPSILON)
+#define BY_FLAG(name, with, without)                                                               \
+    LEAF void LOOP(name)(const struct update_slice *slice)                                         \
+    {                                                                                              \
+        if (slice->flag)                                                                           \
+            LOOP(with)(slice);                                                                     \
+        else                                                                                       \
+            LOOP(without)(slice);                                                                  \
+    }
 
 /* θ = θ operator g */
 #define BINARY(name, expression)                                                                   \
@@ -43,8 +76,7 @@ BINARY(max, in[i] > gradient[i] || in[i] != in[i] ? in[i] : gradient[i])
 /* θ −= η·g */
 LEAF void LOOP(sgd)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    NUMBER(slice, rate, RATE);
+    RATED_VALUES(slice);
     INDEPENDENT
     for (size_t i = 0; i < count; i++)
         out[i] = in[i] - rate * gradient[i];
@@ -53,9 +85,8 @@ LEAF void LOOP(sgd)(const struct update_slice *slice)
 /* a = μ·a + g; θ −= η·a */
 LEAF void LOOP(momentum_plain)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, accumulator);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, momentum, MOMENTUM);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
@@ -68,9 +99,8 @@ LEAF void LOOP(momentum_plain)(const struct update_slice *slice)
 /* a = μ·a + g; θ −= η·(g + μ·a) */
 LEAF void LOOP(momentum_nesterov)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, accumulator);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, momentum, MOMENTUM);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
@@ -81,20 +111,13 @@ LEAF void LOOP(momentum_nesterov)(const struct update_slice *slice)
     }
 }
 
-LEAF void LOOP(momentum)(const struct update_slice *slice)
-{
-    if (slice->flag)
-        LOOP(momentum_nesterov)(slice);
-    else
-        LOOP(momentum_plain)(slice);
-}
+BY_FLAG(momentum, momentum_nesterov, momentum_plain)
 
 /* a += g²; θ −= η·g/(√a + ε) */
 LEAF void LOOP(adagrad)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, accumulator);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
@@ -108,14 +131,7 @@ LEAF void LOOP(adagrad)(const struct update_slice *slice)
 /* s = ρ·s + (1 − ρ)·g²; u = μ·u + η·g/√(s + ε); θ −= u */
 LEAF void LOOP(rmsprop_plain)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    SLOT(slice, 0, rms);
-    SLOT(slice, 1, momentum);
-    NUMBER(slice, rate, RATE);
-    NUMBER(slice, mu, MOMENTUM);
-    NUMBER(slice, rho, RHO);
-    NUMBER(slice, one_less_rho, ONE_LESS_RHO);
-    NUMBER(slice, epsilon, EPSILON);
+    MEAN_SQUARES(slice);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT g = gradient[i];
@@ -130,15 +146,8 @@ LEAF void LOOP(rmsprop_plain)(const struct update_slice *slice)
 /* The same with c = ρ·c + (1 − ρ)·g and √(s − c² + ε) */
 LEAF void LOOP(rmsprop_centered)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    SLOT(slice, 0, rms);
-    SLOT(slice, 1, momentum);
+    MEAN_SQUARES(slice);
     SLOT(slice, 2, mean);
-    NUMBER(slice, rate, RATE);
-    NUMBER(slice, mu, MOMENTUM);
-    NUMBER(slice, rho, RHO);
-    NUMBER(slice, one_less_rho, ONE_LESS_RHO);
-    NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT g = gradient[i];
@@ -152,32 +161,17 @@ LEAF void LOOP(rmsprop_centered)(const struct update_slice *slice)
     }
 }
 
-LEAF void LOOP(rmsprop)(const struct update_slice *slice)
-{
-    if (slice->flag)
-        LOOP(rmsprop_centered)(slice);
-    else
-        LOOP(rmsprop_plain)(slice);
-}
+BY_FLAG(rmsprop, rmsprop_centered, rmsprop_plain)
 
 /* m += (g − m)(1 − β₁); v += (g² − v)(1 − β₂); θ −= η·√(1 − β₂ᵗ)/(1 − β₁ᵗ) · m/(√v + ε); the rate
  * is all that precedes m. */
 LEAF void LOOP(adam)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    SLOT(slice, 0, m);
-    SLOT(slice, 1, v);
-    NUMBER(slice, rate, RATE);
-    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    MOMENTS(slice);
     NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
-    NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
-        const FLOAT g = gradient[i];
-        const FLOAT m = m_in[i] + (g - m_in[i]) * one_less_beta_1;
-        const FLOAT v = v_in[i] + (g * g - v_in[i]) * one_less_beta_2;
-        m_out[i] = m;
-        v_out[i] = v;
+        MOVE_MOMENTS;
         out[i] = in[i] - rate * m / (SQUARE_ROOT(v) + epsilon);
     }
 }
@@ -185,22 +179,13 @@ LEAF void LOOP(adam)(const struct update_slice *slice)
 /* θ −= η·λ·θ, then adam; the decay is η·λ */
 LEAF void LOOP(adamw)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    SLOT(slice, 0, m);
-    SLOT(slice, 1, v);
-    NUMBER(slice, rate, RATE);
+    MOMENTS(slice);
     NUMBER(slice, decay, DECAY);
-    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
     NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
-    NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
-        const FLOAT g = gradient[i];
-        const FLOAT m = m_in[i] + (g - m_in[i]) * one_less_beta_1;
-        const FLOAT v = v_in[i] + (g * g - v_in[i]) * one_less_beta_2;
+        MOVE_MOMENTS;
         const FLOAT decayed = in[i] - decay * in[i];
-        m_out[i] = m;
-        v_out[i] = v;
         out[i] = decayed - rate * m / (SQUARE_ROOT(v) + epsilon);
     }
 }
@@ -208,10 +193,9 @@ LEAF void LOOP(adamw)(const struct update_slice *slice)
 /* n′ = n + g²; z += g + 2·l2s·θ − (n′^−p − n^−p)/η·θ; q = n′^−p/η + 2·l2; θ = (sign(z)·l1 − z)/q
  * where |z| > l1, else 0. Both loops' element, with n^−p as each has it. */
 #define FTRL_NUMBERS(slice)                                                                        \
-    VALUES(slice);                                                                                 \
+    RATED_VALUES(slice);                                                                           \
     SLOT(slice, 0, accumulator);                                                                   \
     SLOT(slice, 1, linear);                                                                        \
-    NUMBER(slice, rate, RATE);                                                                     \
     NUMBER(slice, l1, L1);                                                                         \
     NUMBER(slice, twice_l2, TWICE_L2);                                                             \
     NUMBER(slice, twice_shrinkage, TWICE_L2_SHRINKAGE)
@@ -249,36 +233,18 @@ LEAF void LOOP(ftrl_any)(const struct update_slice *slice)
         FTRL_ELEMENT(ANY_POWER)
 #undef ANY_POWER
 }
-#undef FTRL_NUMBERS
-#undef FTRL_ELEMENT
-
-LEAF void LOOP(ftrl)(const struct update_slice *slice)
-{
-    if (slice->flag)
-        LOOP(ftrl_root)(slice);
-    else
-        LOOP(ftrl_any)(slice);
-}
+BY_FLAG(ftrl, ftrl_root, ftrl_any)
 
 /* m, v as adam's; θ −= η·√(1 − β₂ᵗ)·(β₁·m/(1 − β₁ᵗ⁺¹) + (1 − β₁)·g/(1 − β₁ᵗ))/(√v + ε); the rates
  * are all that precedes m and g. */
 LEAF void LOOP(nadam)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    SLOT(slice, 0, m);
-    SLOT(slice, 1, v);
-    NUMBER(slice, rate, RATE);
+    MOMENTS(slice);
     NUMBER(slice, ahead_rate, AHEAD_RATE);
-    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
     NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
-    NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
-        const FLOAT g = gradient[i];
-        const FLOAT m = m_in[i] + (g - m_in[i]) * one_less_beta_1;
-        const FLOAT v = v_in[i] + (g * g - v_in[i]) * one_less_beta_2;
-        m_out[i] = m;
-        v_out[i] = v;
+        MOVE_MOMENTS;
         out[i] = in[i] - (rate * m + ahead_rate * g) / (SQUARE_ROOT(v) + epsilon);
     }
 }
@@ -286,13 +252,8 @@ LEAF void LOOP(nadam)(const struct update_slice *slice)
 /* m += (g − m)(1 − β₁); v = max(β₂·v, |g|); θ −= η/(1 − β₁ᵗ) · m/(v + ε) */
 LEAF void LOOP(adamax)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    SLOT(slice, 0, m);
-    SLOT(slice, 1, v);
-    NUMBER(slice, rate, RATE);
-    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    MOMENTS(slice);
     NUMBER(slice, beta_2, BETA_2);
-    NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT g = gradient[i];
@@ -308,10 +269,9 @@ LEAF void LOOP(adamax)(const struct update_slice *slice)
 /* a = ρ·a + (1 − ρ)·g²; u = g·√(d + ε)/√(a + ε); d = ρ·d + (1 − ρ)·u²; θ −= η·u */
 LEAF void LOOP(adadelta)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, accumulator);
     SLOT(slice, 1, delta);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, rho, RHO);
     NUMBER(slice, one_less_rho, ONE_LESS_RHO);
     NUMBER(slice, epsilon, EPSILON);
@@ -329,9 +289,8 @@ LEAF void LOOP(adadelta)(const struct update_slice *slice)
 /* u = sign(β₁·m + (1 − β₁)·g); θ −= η·(u + λ·θ); m = β₂·m + (1 − β₂)·g */
 LEAF void LOOP(lion)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, m);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, decay, DECAY);
     NUMBER(slice, beta_1, BETA_1);
     NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
@@ -350,13 +309,8 @@ LEAF void LOOP(lion)(const struct update_slice *slice)
 /* adam with v −= (1 − β₂)·sign(v − g²)·g² */
 LEAF void LOOP(yogi)(const struct update_slice *slice)
 {
-    VALUES(slice);
-    SLOT(slice, 0, m);
-    SLOT(slice, 1, v);
-    NUMBER(slice, rate, RATE);
-    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    MOMENTS(slice);
     NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
-    NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT g = gradient[i];
@@ -373,10 +327,9 @@ LEAF void LOOP(yogi)(const struct update_slice *slice)
 /* d += g; θ −= η·(c·μ·m + g/N); the rates are all that precedes m and g. */
 LEAF void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, momentum);
     SLOT(slice, 1, delayed);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, gradient_rate, GRADIENT_RATE);
     if (momentum_out != momentum_in)
         memcpy(momentum_out, momentum_in, count * sizeof *momentum_out);
@@ -391,10 +344,9 @@ LEAF void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
 /* m = μ·m + (d + g)/N; d = 0; θ −= η·((1 − c·N + c)·μ·m + g/N) */
 LEAF void LOOP(delayed_nesterov_moving)(const struct update_slice *slice)
 {
-    VALUES(slice);
+    RATED_VALUES(slice);
     SLOT(slice, 0, momentum);
     SLOT(slice, 1, delayed);
-    NUMBER(slice, rate, RATE);
     NUMBER(slice, gradient_rate, GRADIENT_RATE);
     NUMBER(slice, mu, MOMENTUM);
     NUMBER(slice, share, SHARE);
@@ -408,13 +360,7 @@ LEAF void LOOP(delayed_nesterov_moving)(const struct update_slice *slice)
     }
 }
 
-LEAF void LOOP(delayed_nesterov)(const struct update_slice *slice)
-{
-    if (slice->flag)
-        LOOP(delayed_nesterov_moving)(slice);
-    else
-        LOOP(delayed_nesterov_between)(slice);
-}
+BY_FLAG(delayed_nesterov, delayed_nesterov_moving, delayed_nesterov_between)
 
 /* A NaN stays one: it is neither above nor below. */
 LEAF void LOOP(condition)(void *to, const void *from, double scale, double clip, size_t count)
@@ -433,6 +379,16 @@ LEAF void LOOP(condition)(void *to, const void *from, double scale, double clip,
 }
 
 #undef VALUES
+#undef RATED_VALUES
 #undef SLOT
 #undef NUMBER
+#undef MOMENTS
+#undef MOVE_MOMENTS
+#undef MEAN_SQUARES
+#undef BY_FLAG
 #undef BINARY
+#undef FTRL_NUMBERS
+#undef FTRL_ELEMENT
+#undef FLOAT
+#undef SQUARE_ROOT
+#undef MAGNITUDE

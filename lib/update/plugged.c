@@ -174,16 +174,13 @@ static enum sumac_status take_hyperparameter(
     return SUMAC_OK;
 }
 
-static void number_one(
-    struct update_plugged *plugged, const struct sumac_plugin_hyperparameter *given, uint32_t i,
-    uint32_t number)
+static void set_hyperparameter(
+    struct update_plugged *plugged, const struct sumac_plugin_hyperparameter *given, uint32_t i)
 {
-    struct update_function *const function = &plugged->function;
+    const uint32_t number = plugged->numbers[i];
 
-    assert((function->hyperparameters & BIT(number)) == 0);
-    plugged->numbers[i] = (uint8_t)number;
-    function->hyperparameters |= BIT(number);
-    function->defaults[number] = given->default_value;
+    assert((plugged->function.hyperparameters & BIT(number)) != 0);
+    plugged->function.defaults[number] = given->default_value;
     plugged->own[number] = (struct update_hyperparameter){
         .name = plugged->hyperparameters[i],
         .least = given->least,
@@ -200,7 +197,6 @@ static enum sumac_status take_hyperparameters(
     struct sumac_error *error)
 {
     const uint32_t count = given->hyperparameter_count;
-    uint32_t named = 0;
 
     if (count > SUMAC_PLUGIN_HYPERPARAMETERS_MAX || (count > 0 && given->hyperparameters == NULL))
         return fail_invalid(
@@ -212,16 +208,12 @@ static enum sumac_status take_hyperparameters(
             take_hyperparameter(plugged, &given->hyperparameters[i], i, error);
         if (status != SUMAC_OK)
             return status;
-        const uint32_t number = update_hyperparameter_find(plugged->hyperparameters[i]);
-        named |= number == 0 ? 0 : BIT(number);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t known = update_hyperparameter_find(plugged->hyperparameters[i]);
-        const uint32_t number =
-            known != 0 ? known
-                       : update_hyperparameter_left(named | plugged->function.hyperparameters);
-        number_one(plugged, &given->hyperparameters[i], i, number);
-    }
+    plugged->function.hyperparameters = update_hyperparameters_number(
+        (const char(*)[SUMAC_PLUGIN_NAME_BYTES_MAX + 1]) plugged->hyperparameters, count,
+        plugged->numbers);
+    for (uint32_t i = 0; i < count; i++)
+        set_hyperparameter(plugged, &given->hyperparameters[i], i);
     plugged->function.own_count = count;
     return SUMAC_OK;
 }
@@ -354,7 +346,7 @@ check_defaults(const struct update_plugged *plugged, struct sumac_error *error)
     return update_hyperparameters_check(function, SUMAC_FLOAT32, &defaults, error);
 }
 
-static const struct update_runner plugged_runner;
+static void run(const struct update_slice *slice);
 
 static const enum update_repeats repeats_of[] = {
     [SUMAC_PLUGIN_REPEATS_SUM] = UPDATE_REPEATS_SUM,
@@ -385,7 +377,7 @@ enum sumac_status update_plug(
         .repeats = repeats_of[given->repeats],
         .own = plugged->own,
         .own_numbers = plugged->numbers,
-        .runner = &plugged_runner,
+        .loop = run,
         .plugged = plugged};
     status = take_hyperparameters(plugged, given, error);
     if (status == SUMAC_OK)
@@ -398,26 +390,6 @@ enum sumac_status update_plug(
 }
 
 /* ---- its slices ---- */
-
-static void prepare(
-    const struct update_function *function, enum sumac_dtype dtype,
-    const struct update_hyperparameters *hyperparameters, uint64_t step, struct update_slice *slice)
-{
-    const double clip = hyperparameters->value[UPDATE_HYPERPARAMETER_CLIP_VALUE];
-    const bool is_wide = dtype == SUMAC_FLOAT64;
-
-    assert((function->dtypes & BIT(dtype)) != 0);
-    assert(!function->counts_steps || step > 0);
-    for (uint32_t i = 0; i < function->own_count; i++) {
-        const double value = hyperparameters->value[function->own_numbers[i]];
-        slice->scalar[i] = is_wide ? value : (double)(float)value;
-    }
-    slice->step = step;
-    slice->flag = false;
-    slice->clip = 0;
-    if ((function->hyperparameters & BIT(UPDATE_HYPERPARAMETER_CLIP_VALUE)) != 0)
-        slice->clip = is_wide ? clip : (double)(float)clip;
-}
 
 #define TILE 512u /* elements, which with their gradient stay in the first-level cache */
 
@@ -460,30 +432,24 @@ static void run_tiles(const struct update_slice *slice, const struct types *type
     _Alignas(64) uint8_t values[TILE * sizeof(double)], gradients[TILE * sizeof(double)];
     const struct loops *const loops = loops_select();
     const bool widens = types->value != types->loop;
-    const size_t value_bytes = dtype_bytes(types->value);
-    const size_t gradient_bytes = dtype_bytes(types->gradient),
-                 slot_bytes = dtype_bytes(types->loop);
+    const size_t gradient_bytes = dtype_bytes(types->gradient);
     struct update_slice tile = *slice;
 
-    assert(value_bytes <= sizeof(double) && gradient_bytes <= sizeof(double));
+    assert(dtype_bytes(types->value) <= sizeof(double) && gradient_bytes <= sizeof(double));
     for (uint64_t at = 0; at < slice->count; at += tile.count) {
         const uint64_t left = slice->count - at;
-        const uint8_t *const value = (const uint8_t *)slice->value_in + at * value_bytes;
         const uint8_t *const gradient = (const uint8_t *)slice->gradient + at * gradient_bytes;
-        uint8_t *const out = (uint8_t *)slice->value_out + at * value_bytes;
+        loops_aim(slice, at, &tile);
+        void *const out = tile.value_out;
         tile.count = left < TILE ? left : TILE;
         tile.gradient = gradients;
         if (types->gradient != types->loop)
             loops->widen[types->gradient]((float *)(void *)gradients, gradient, tile.count);
         else
             memcpy(gradients, gradient, tile.count * gradient_bytes);
-        tile.value_in = widens ? values : value;
-        tile.value_out = widens ? values : out;
-        if (widens)
-            loops->widen[types->value]((float *)(void *)values, value, tile.count);
-        for (uint32_t i = 0; i < slice->function->slot_count; i++) {
-            tile.slot_out[i] = (uint8_t *)slice->slot_out[i] + at * slot_bytes;
-            tile.slot_in[i] = (const uint8_t *)slice->slot_in[i] + at * slot_bytes;
+        if (widens) {
+            loops->widen[types->value]((float *)(void *)values, tile.value_in, tile.count);
+            tile.value_in = tile.value_out = values;
         }
         run_loop(&tile, types->loop);
         if (widens)
@@ -491,25 +457,14 @@ static void run_tiles(const struct update_slice *slice, const struct types *type
     }
 }
 
-static void run_by(const struct update_slice *slice, enum sumac_dtype gradient)
+static void run(const struct update_slice *slice)
 {
+    const enum sumac_dtype loop = update_contribution_dtype(slice->dtype);
     const struct types types = {
-        .value = slice->dtype,
-        .gradient = gradient,
-        .loop = update_contribution_dtype(slice->dtype)};
+        .value = slice->dtype, .gradient = slice->wide ? loop : slice->dtype, .loop = loop};
 
     if (types.value == types.loop && is_aligned(slice->gradient, dtype_bytes(types.loop)))
         run_loop(slice, types.loop);
     else
         run_tiles(slice, &types);
 }
-
-static void run_own(const struct update_slice *slice) { run_by(slice, slice->dtype); }
-
-static void run_wide(const struct update_slice *slice)
-{
-    run_by(slice, update_contribution_dtype(slice->dtype));
-}
-
-static const struct update_runner plugged_runner = {
-    .prepare = prepare, .own = run_own, .wide = run_wide};

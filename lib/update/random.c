@@ -5,7 +5,8 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
+
+#include "arithmetic.h"
 
 struct random_block random_philox(struct random_block counter, uint32_t key_low, uint32_t key_high)
 {
@@ -43,41 +44,11 @@ void random_normal_pair(uint64_t seed, uint64_t pair, double element[2])
 
     random_uniform_pair(seed, pair, uniform);
     /* 1 - u is in (0, 1]: its logarithm is finite. */
-    const double radius = sqrt(-2 * random_log(1 - uniform[0]));
+    const double radius = sqrt(-2 * near_log(1 - uniform[0]));
     double cosine, sine;
     random_turn(uniform[1], &cosine, &sine);
     element[0] = radius * cosine;
     element[1] = radius * sine;
-}
-
-/* fdlibm's e_log.c (Sun Microsystems, 1993): u = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), s = f /
- * (2 + f), ln(1 + f) = f - f²/2 + s (f²/2 + R(s²)), R a minimax polynomial. */
-double random_log(double u)
-{
-    uint64_t bits;
-
-    assert(u > 0 && u <= 1);
-    memcpy(&bits, &u, sizeof bits);
-    const uint64_t sqrt_half = 0x3fe6a09e667f3bcdu;
-    const uint64_t shifted = bits - sqrt_half + 0x3ff0000000000000u;
-    const double k = (double)((int64_t)(shifted >> 52) - 1023);
-    const uint64_t fraction = (shifted & 0x000fffffffffffffu) + sqrt_half;
-    double scaled;
-    memcpy(&scaled, &fraction, sizeof scaled);
-
-    const double f = scaled - 1;
-    const double s = f / (2 + f);
-    const double z = s * s;
-    const double r =
-        z * (6.666666666666735130e-01 +
-             z * (3.999999999940941908e-01 +
-                  z * (2.857142874366239149e-01 +
-                       z * (2.222219843214978396e-01 +
-                            z * (1.818357216161805012e-01 +
-                                 z * (1.531383769920937332e-01 + z * 1.479819860511658591e-01))))));
-    const double half_square = 0.5 * f * f;
-    const double ln2_high = 6.93147180369123816490e-01, ln2_low = 1.90821492927058770002e-10;
-    return k * ln2_high - ((half_square - (s * (half_square + r) + k * ln2_low)) - f);
 }
 
 /* fdlibm's k_sin.c and k_cos.c on the eighth of a turn that is left beside a number of quarters. */

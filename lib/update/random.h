@@ -20,7 +20,5 @@ struct random_block random_philox(struct random_block counter, uint32_t key_low,
 void random_uniform_pair(uint64_t seed, uint64_t pair, double element[2]);
 void random_normal_pair(uint64_t seed, uint64_t pair, double element[2]);
 
-/* ln u for u in [2^-53, 1], and cos and sin of 2πu for u in [0, 1): within 2 units in the last
- * place, without libm. */
-double random_log(double u);
+/* cos and sin of 2πu for u in [0, 1): within 2 units in the last place, without libm. */
 void random_turn(double u, double *cosine, double *sine);

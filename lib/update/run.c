@@ -41,7 +41,7 @@ void update_run(const struct update_slice *slice)
         update_run_made(slice);
         return;
     }
-    update_loop *const run = loops_own(loops_select(), slice->function, slice->dtype);
+    update_loop *const run = loops_find(loops_select(), slice->function, slice->dtype, false);
     const size_t bytes = slice->count * dtype_bytes(slice->dtype);
 
     assert(run != NULL);

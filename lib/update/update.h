@@ -112,17 +112,6 @@ enum update_repeats {
     UPDATE_REPEATS_LAST_WINS /* of them the last one is applied */
 };
 
-/* What a function that is not of the table does instead: as `prepare`, which sets clip, too, … */
-struct update_function;
-struct update_runner {
-    void (*prepare)(
-        const struct update_function *function, enum sumac_dtype dtype,
-        const struct update_hyperparameters *hyperparameters, uint64_t step,
-        struct update_slice *slice);
-    update_loop *own;  /* … and what runs a slice, by a gradient of the variable's type, … */
-    update_loop *wide; /* … and by one of update_contribution_dtype */
-};
-
 struct update_function {
     uint32_t number;  /* UpdateFunction on the wire */
     const char *name; /* "adam" */
@@ -139,16 +128,16 @@ struct update_function {
     uint32_t hyperparameters;                        /* bit per HyperparameterName it takes */
     uint32_t above_zero;                             /* of these, those that must not be 0 */
     double defaults[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
-    /* What its loops need beside the rate: hyperparameters as their type rounds them, (1 +
-     * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: the rate is all. */
+    /* What its loops need beside the hyperparameters: these as their type rounds them, (1 +
+     * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: nothing. */
     void (*prepare)(const double *rounded, uint64_t step, struct update_slice *slice);
     /* Of a function that is not of the table, and NULL of one that is: its hyperparameters, by
      * number (without a name: as the table has it), the numbers of those that have a scalar each,
-     * in their order, and what runs it. */
+     * in their order, and what runs a slice. */
     const struct update_hyperparameter *own;
     const uint8_t *own_numbers; /* (own_count) */
     uint32_t own_count;
-    const struct update_runner *runner;
+    update_loop *loop;
     const struct expression *expression;  /* of a text; … */
     const struct update_plugged *plugged; /* … of a plug-in (plugged.h) */
 };
@@ -171,7 +160,7 @@ struct update_sources {
 };
 
 /* Of a push by rows, one occurrence of a row: where its value and slots lie, and its gradient.
- * Where `wide_rows` come of several parts, it is multiplied by its own part's scale before it is
+ * Where `wide` rows come of several parts, it is multiplied by its own part's scale before it is
  * summed. */
 struct __attribute__((may_alias)) update_row {
     uint8_t *at[1 + UPDATE_SLOTS_MAX];
@@ -199,19 +188,20 @@ struct update_slice {
     const struct expression_plan *plan; /* … of an expression what update_run makes of these: NULL
                                          * at first */
     bool flag;                          /* which of the function's two loops it is */
+    bool wide;                          /* the gradient is of update_contribution_dtype */
     const struct update_sources *sources; /* NULL: `gradient` it is */
     uint64_t source_at;                   /* its first byte in their run, … */
     uint32_t source_run;                  /* … which find knows by this number */
     double divisor;                       /* 1: none */
     /* Not NULL: it is of rows of `count` elements each, and the pointers above are none. Of one row
-     * all occurrences lie together, in their order; with `wide_rows` a half type's gradient is in
+     * all occurrences lie together, in their order; with `wide` a half type's gradient is in
      * float32. More of the last row comes with a later slice: then `carries`, and its sum so far is
      * left in `carry`, (count, update_contribution_dtype), from which the slice goes on that is
      * `carried`. What `scale` and `clip` apply to is the sum of a row's occurrences. */
     const struct update_row *rows;
     void *carry;
     uint32_t row_count; /* occurrences */
-    bool wide_rows, carried, carries;
+    bool carried, carries;
     double scale; /* 0 or 1: none; of a float type, without `sources` */
     double clip;  /* 0: none */
 };
@@ -250,9 +240,10 @@ double update_learning_rate(
  * name; 0 for an unknown name. */
 const char *update_hyperparameter_name(uint32_t number);
 uint32_t update_hyperparameter_find(const char *name);
-/* For a name that the table does not have: the largest number below clip_value's whose bit `taken`
- * has not. There is one. */
-uint32_t update_hyperparameter_left(uint32_t taken);
+/* Number `count` names: as the table has them, and those that it does not have by the largest
+ * numbers below clip_value's that are left, in their order. Returns a bit for each number. */
+uint32_t update_hyperparameters_number(
+    const char (*names)[EXPRESSION_NAME_BYTES_MAX + 1], uint32_t count, uint8_t *numbers);
 /* Of those that the function has: the row of a number, and the number of a name, 0 for one that it
  * does not have. */
 const struct update_hyperparameter *
@@ -276,7 +267,10 @@ enum sumac_status update_check(
  * their elements are: float32 where the variable is of a half type, else as the variable's. */
 uint32_t update_slot_count(
     const struct update_function *function, const struct update_hyperparameters *hyperparameters);
-enum sumac_dtype update_slot_dtype(enum sumac_dtype dtype);
+static inline enum sumac_dtype update_slot_dtype(enum sumac_dtype dtype)
+{
+    return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF ? SUMAC_FLOAT32 : dtype;
+}
 
 /* May a push that is applied with `merged` be applied to a variable that was created with the same
  * function and `own`? Fails  FAILED_PRECONDITION (MISSING_SLOTS): it needs a slot that `own` does
@@ -302,9 +296,11 @@ void update_fill_slot(
 /* Run one slice. Threads  any; touches only what the slice names. */
 void update_run(const struct update_slice *slice);
 
-/* What a contribution to a variable of that type is made of: float32 for half types, else the same.
- */
-enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype);
+/* What a contribution to a variable of that type is made of: float32 for half types, too. */
+static inline enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype)
+{
+    return update_slot_dtype(dtype);
+}
 /* Can contributions of that type be added up? Can their sum be divided? */
 bool update_can_add(enum sumac_dtype dtype);
 bool update_can_divide(enum sumac_dtype dtype);

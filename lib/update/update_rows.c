@@ -19,9 +19,8 @@
 #define ROWS_AHEAD 8u
 #define ROWS_NEAR 2u
 #define LINE_BYTES 64u
-#define FETCHED_BYTES_MAX                                                                          \
-    512u /* of a row: the processor sees by itself how a longer one goes on                        \
-          */
+/* Of a row: the processor sees by itself how a longer one goes on. */
+#define FETCHED_BYTES_MAX 512u
 
 /* ---- their order ---- */
 
@@ -31,10 +30,9 @@
 
 static bool are_in_order(const uint64_t *keys, uint32_t count)
 {
-    for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t i = 1; i < count; i++)
         if (keys[i - 1] > keys[i])
             return false;
-    }
     return true;
 }
 
@@ -107,8 +105,6 @@ struct occurrences {
 
 static bool scales(double scale) { return (scale < 1 || scale > 1) && scale != 0; }
 
-static bool is_half(enum sumac_dtype dtype) { return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF; }
-
 /* Elements `first` … of one occurrence's gradient, as they are summed. */
 static const void *
 read_row(const struct occurrences *all, uint32_t row, size_t first, size_t count, float *scratch)
@@ -142,29 +138,21 @@ static void
 sum_rows(const struct occurrences *all, const struct tile *tile, double divisor, void *sum)
 {
     _Alignas(64) float scratch[LOOPS_SUMMANDS][TILE_BYTES / sizeof(float)];
-    const enum sumac_dtype dtype = all->slice->dtype;
     const size_t count = tile->count;
-    const void *summands[LOOPS_SUMMANDS] = {NULL};
-    uint32_t summand_count = 0;
+    struct summands summands = {.element = all->element};
 
     assert(tile->begin < tile->end);
     assert(count * all->element <= TILE_BYTES);
     if (tile->before != NULL)
-        summands[summand_count++] = tile->before + tile->first * all->element;
+        summands.data[summands.count++] = tile->before + tile->first * all->element;
     for (uint32_t row = tile->begin; row < tile->end;) {
-        while (summand_count < LOOPS_SUMMANDS && row < tile->end) {
-            summands[summand_count] =
-                read_row(all, row++, tile->first, count, scratch[summand_count]);
-            summand_count++;
-        }
-        if (row == tile->end && divisor != 1)
-            all->loops->mean[dtype](sum, summands, summand_count, divisor, count);
-        else if (summand_count > 1)
-            all->loops->sum[dtype](sum, summands, summand_count, count);
-        else
-            memcpy(sum, summands[0], count * all->element);
-        summands[0] = sum;
-        summand_count = 1;
+        for (; summands.count < LOOPS_SUMMANDS && row < tile->end; summands.count++)
+            summands.data[summands.count] =
+                read_row(all, row++, tile->first, count, scratch[summands.count]);
+        loops_add(
+            all->loops, all->slice->dtype, sum, &summands, row == tile->end ? divisor : 1, count);
+        summands.data[0] = sum;
+        summands.count = 1;
     }
 }
 
@@ -200,11 +188,12 @@ static void run_summed(const struct occurrences *all, struct tile tile)
 {
     _Alignas(64) uint8_t sum[TILE_BYTES];
     const struct update_slice *const slice = all->slice;
-    update_loop *const run = loops_wide(all->loops, slice->function, slice->dtype);
+    update_loop *const run = loops_find(all->loops, slice->function, slice->dtype, true);
     struct update_slice part = *slice;
 
     assert(run != NULL);
     part.rows = NULL;
+    part.wide = true;
     part.gradient = sum;
     while (next_tile(all, &tile)) {
         sum_rows(all, &tile, slice->divisor, sum);
@@ -250,16 +239,15 @@ static inline void fetch_ahead(const struct update_slice *slice, uint32_t row, s
 void update_run_rows(const struct update_slice *slice)
 {
     const struct loops *const loops = loops_select();
-    const bool half = is_half(slice->dtype), sums = slice->function->repeats == UPDATE_REPEATS_SUM;
+    const bool sums = slice->function->repeats == UPDATE_REPEATS_SUM;
     const struct occurrences all = {
         .slice = slice,
         .loops = loops,
         .element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype)),
-        .widens = half && !slice->wide_rows,
+        .widens = loops->widen[slice->dtype] != NULL && !slice->wide,
         .conditions = scales(slice->scale) || slice->clip > 0};
 
-    update_loop *const run = slice->wide_rows ? loops_wide(loops, slice->function, slice->dtype)
-                                              : loops_own(loops, slice->function, slice->dtype);
+    update_loop *const run = loops_find(loops, slice->function, slice->dtype, slice->wide);
     const size_t bytes = slice->count * sumac_dtype_bytes(slice->dtype);
     const size_t fetched = bytes < FETCHED_BYTES_MAX ? bytes : FETCHED_BYTES_MAX;
     struct update_slice one = *slice;
@@ -268,7 +256,6 @@ void update_run_rows(const struct update_slice *slice)
     assert(!all.conditions || loops->condition[slice->dtype] != NULL);
     assert(sums || (!slice->carried && !slice->carries));
     one.rows = NULL;
-    one.count = slice->count;
     for (uint32_t begin = 0, end; begin < slice->row_count; begin = end) {
         const struct update_row *const row = &slice->rows[begin];
         const uint8_t *const before = begin == 0 && slice->carried ? slice->carry : NULL;

@@ -198,10 +198,14 @@ struct row_sums {
 
 #define ADD(sum, type, widen, factor)                                                              \
     for (uint64_t i = 0; i < columns; i++)                                                         \
-        (sum)[i] += widen(((const type *)row)[i]) * (factor);                                      \
-    break
-#define INTEGER(element) (uint64_t)(element)
-#define SAME(element) (element)
+        sums->sum[i] += widen(((const type *)row)[i]) * (factor);
+#define ADD_BOOL(name)
+#define ADD_INT(name) ADD(integers, ELEMENT_INT(name), (uint64_t), 1u)
+#define ADD_UINT ADD_INT
+#define ADD_HALF(name) ADD(singles, uint16_t, HALF_WIDEN_##name, single)
+#define ADD_FLOAT(name) ADD_##name
+#define ADD_float32 ADD(singles, float, , single)
+#define ADD_float64 ADD(doubles, double, , weight)
 
 /* `weight` has the precision of the sums. Integers have none. */
 static void add_row(
@@ -212,27 +216,11 @@ static void add_row(
 
     assert(sumac_dtype_is_float(dtype) || !(weight < 1 || weight > 1));
     switch (dtype) {
-    case SUMAC_FLOAT16:
-        ADD(sums->singles, uint16_t, float32_of_float16, single);
-    case SUMAC_BFLOAT16:
-        ADD(sums->singles, uint16_t, float32_of_bfloat16, single);
-    case SUMAC_FLOAT32:
-        ADD(sums->singles, float, SAME, single);
-    case SUMAC_FLOAT64:
-        ADD(sums->doubles, double, SAME, weight);
-    case SUMAC_INT8:
-    case SUMAC_UINT8:
-        ADD(sums->integers, uint8_t, INTEGER, 1u);
-    case SUMAC_INT16:
-    case SUMAC_UINT16:
-        ADD(sums->integers, uint16_t, INTEGER, 1u);
-    case SUMAC_INT32:
-    case SUMAC_UINT32:
-        ADD(sums->integers, uint32_t, INTEGER, 1u);
-    case SUMAC_INT64:
-    case SUMAC_UINT64:
-        ADD(sums->integers, uint64_t, INTEGER, 1u);
-    case SUMAC_BOOL:
+#define X(NAME, number, bytes, kind, name, numpy)                                                  \
+    case SUMAC_##NAME:                                                                             \
+        ADD_##kind(name) break;
+        SUMAC_DTYPE_LIST(X)
+#undef X
     case SUMAC_DTYPE_UNSPECIFIED:
         break;
     }
@@ -240,8 +228,14 @@ static void add_row(
 
 #define WRITE(type, value)                                                                         \
     for (uint64_t i = 0; i < columns; i++)                                                         \
-        ((type *)to)[i] = (type)(value);                                                           \
-    break
+        ((type *)to)[i] = (type)(value);
+#define WRITE_BOOL(name)
+#define WRITE_INT(name) WRITE(ELEMENT_INT(name), sums->integers[i])
+#define WRITE_UINT WRITE_INT
+#define WRITE_HALF(name) WRITE(uint16_t, HALF_NARROW_##name(sums->singles[i] / single))
+#define WRITE_FLOAT(name) WRITE_##name
+#define WRITE_float32 WRITE(float, sums->singles[i] / single)
+#define WRITE_float64 WRITE(double, sums->doubles[i] / divisor)
 
 /* Divided by 0 a row is zeros, as TensorFlow's div_no_nan has it. */
 static void write_row(
@@ -255,27 +249,11 @@ static void write_row(
         return;
     }
     switch (dtype) {
-    case SUMAC_FLOAT16:
-        WRITE(uint16_t, float16_of_float32(sums->singles[i] / single));
-    case SUMAC_BFLOAT16:
-        WRITE(uint16_t, bfloat16_of_float32(sums->singles[i] / single));
-    case SUMAC_FLOAT32:
-        WRITE(float, sums->singles[i] / single);
-    case SUMAC_FLOAT64:
-        WRITE(double, sums->doubles[i] / divisor);
-    case SUMAC_INT8:
-    case SUMAC_UINT8:
-        WRITE(uint8_t, sums->integers[i]);
-    case SUMAC_INT16:
-    case SUMAC_UINT16:
-        WRITE(uint16_t, sums->integers[i]);
-    case SUMAC_INT32:
-    case SUMAC_UINT32:
-        WRITE(uint32_t, sums->integers[i]);
-    case SUMAC_INT64:
-    case SUMAC_UINT64:
-        WRITE(uint64_t, sums->integers[i]);
-    case SUMAC_BOOL:
+#define X(NAME, number, bytes, kind, name, numpy)                                                  \
+    case SUMAC_##NAME:                                                                             \
+        WRITE_##kind(name) break;
+        SUMAC_DTYPE_LIST(X)
+#undef X
     case SUMAC_DTYPE_UNSPECIFIED:
         break;
     }

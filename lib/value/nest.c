@@ -124,17 +124,9 @@ enum sumac_status sumac_value_same_nest(
 struct zip {
     uint32_t count; /* of values */
     value_zip_leaf *leaf;
+    value_map_leaf *map; /* of one value, instead */
     void *context;
 };
-
-static struct sumac_value *
-make_like(const struct sumac_value *nest, struct sumac_value *const *items)
-{
-    if (nest->kind == SUMAC_VALUE_DICT)
-        return sumac_value_dict((const char *const *)nest->keys, items, nest->count);
-    return nest->kind == SUMAC_VALUE_LIST ? sumac_value_list(items, nest->count)
-                                          : sumac_value_tuple(items, nest->count);
-}
 
 static enum sumac_status zip_at(
     const struct zip *zip, const struct sumac_value *const *values, const struct value_path *path,
@@ -165,13 +157,14 @@ static enum sumac_status zip_at(
     const struct sumac_value *first = values[0];
 
     if (!value_is_nest(first))
-        return zip->leaf(zip->context, values, path, mapped, error);
+        return zip->map != NULL ? zip->map(zip->context, first, path, mapped, error)
+                                : zip->leaf(zip->context, values, path, mapped, error);
     struct sumac_value **items = calloc(first->count + 1, sizeof *items);
     if (items == NULL)
         return value_fail_for_memory(error);
     enum sumac_status status = zip_items(zip, values, path, items, error);
     if (status == SUMAC_OK) {
-        *mapped = make_like(first, items);
+        *mapped = value_make_nest(first->kind, first->keys, items, first->count);
         status = *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     } else {
         for (uint32_t i = 0; i < first->count; i++)
@@ -191,28 +184,14 @@ enum sumac_status value_zip(
     return zip_at(&zip, values, NULL, mapped, error);
 }
 
-struct map {
-    value_map_leaf *leaf;
-    void *context;
-};
-
-static enum sumac_status map_leaf(
-    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
-    struct sumac_value **mapped, struct sumac_error *error)
-{
-    const struct map *map = context;
-
-    return map->leaf(map->context, leaves[0], path, mapped, error);
-}
-
 enum sumac_status value_map(
     const struct sumac_value *value, value_map_leaf *leaf, void *context,
     struct sumac_value **mapped, struct sumac_error *error)
 {
-    struct map map = {.leaf = leaf, .context = context};
+    const struct zip map = {.count = 1, .map = leaf, .context = context};
 
     assert(value != NULL);
-    return value_zip(&value, 1, map_leaf, &map, mapped, error);
+    return zip_at(&map, &value, NULL, mapped, error);
 }
 
 /* ---- a replica's */

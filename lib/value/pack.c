@@ -294,15 +294,6 @@ static char *unpack_key(struct unpack *unpack, const char *before)
 
 static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth);
 
-/* Takes  the items. */
-static struct sumac_value *
-make_nest(enum sumac_value_kind kind, char *const *keys, struct sumac_value **items, uint32_t count)
-{
-    return kind == SUMAC_VALUE_DICT   ? sumac_value_dict((const char *const *)keys, items, count)
-           : kind == SUMAC_VALUE_LIST ? sumac_value_list(items, count)
-                                      : sumac_value_tuple(items, count);
-}
-
 /* Its items; of a dict each after its key. */
 static struct sumac_value *
 unpack_nest(struct unpack *unpack, enum sumac_value_kind kind, uint32_t depth)
@@ -323,7 +314,7 @@ unpack_nest(struct unpack *unpack, enum sumac_value_kind kind, uint32_t depth)
         complete = items[i] != NULL;
     }
     if (complete)
-        nest = made(unpack, make_nest(kind, keys, items, count));
+        nest = made(unpack, value_make_nest(kind, keys, items, count));
     for (uint32_t i = 0; i < count; i++) {
         if (!complete && items != NULL)
             sumac_value_unref(items[i]);

@@ -40,46 +40,19 @@ static void say(struct line *line, const char *format, ...)
 
 typedef void say_element(struct line *line, const void *elements, uint64_t i);
 
-/* ROW_… of dtype.h's tables: how an element of each kind is printed. */
-#define SAY_BOOL(name, type)                                                                       \
+/* How an element of each kind is printed. */
+#define SAID_BOOL(name, element) "%s", (element) != 0 ? "true" : "false"
+#define SAID_INT(name, element) "%" PRId64, (int64_t)(element)
+#define SAID_UINT(name, element) "%" PRIu64, (uint64_t)(element)
+#define SAID_HALF(name, element) "%.5g", (double)HALF_WIDEN_##name(element)
+#define SAID_FLOAT(name, element) "%.*g", (int)sizeof(element) * 2 + 1, (double)(element)
+#define X(NAME, number, bytes, kind, name, numpy)                                                  \
     static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
     {                                                                                              \
-        say(line, "%s", ((const uint8_t *)elements)[i] != 0 ? "true" : "false");                   \
+        say(line, SAID_##kind(name, ((const ELEMENT_##kind(name) *)elements)[i]));                 \
     }
-#define SAY_INT(name, type)                                                                        \
-    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
-    {                                                                                              \
-        say(line, "%" PRId64, (int64_t)((const type *)elements)[i]);                               \
-    }
-#define SAY_UINT(name, type)                                                                       \
-    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
-    {                                                                                              \
-        say(line, "%" PRIu64, (uint64_t)((const type *)elements)[i]);                              \
-    }
-#define SAY_HALF(name)                                                                             \
-    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
-    {                                                                                              \
-        say(line, "%.5g", (double)HALF_WIDEN_##name(((const uint16_t *)elements)[i]));             \
-    }
-#define SAY_FLOAT(name, type, digits)                                                              \
-    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
-    {                                                                                              \
-        say(line, "%." #digits "g", (double)((const type *)elements)[i]);                          \
-    }
-SAY_BOOL(bool, uint8_t)
-SAY_INT(int8, int8_t)
-SAY_INT(int16, int16_t)
-SAY_INT(int32, int32_t)
-SAY_INT(int64, int64_t)
-SAY_UINT(uint8, uint8_t)
-SAY_UINT(uint16, uint16_t)
-SAY_UINT(uint32, uint32_t)
-SAY_UINT(uint64, uint64_t)
-SAY_HALF(float16)
-SAY_HALF(bfloat16)
-SAY_FLOAT(float32, float, 9)
-SAY_FLOAT(float64, double, 17)
-
+SUMAC_DTYPE_LIST(X)
+#undef X
 #define X(NAME, number, bytes, kind, name, numpy) [number] = say_##name,
 static say_element *const elements_say[DTYPES_MAX + 1] = {SUMAC_DTYPE_LIST(X)};
 #undef X
@@ -118,14 +91,30 @@ static void say_tensor(struct line *line, const struct sumac_tensor *tensor)
         say(line, " ... (%" PRIu64 " elements)", elements);
 }
 
-static void say_value(struct line *line, const struct sumac_value *value);
-
-static void
-say_items(struct line *line, const struct sumac_value *value, const char *open, const char *close)
+static void say_value(struct line *line, const struct sumac_value *value)
 {
-    say(line, "%s", open);
+    static const char *const opens[] = {
+        [SUMAC_VALUE_INDEXED_SLICES] = "(",
+        [SUMAC_VALUE_LIST] = "[",
+        [SUMAC_VALUE_TUPLE] = "(",
+        [SUMAC_VALUE_DICT] = "{",
+        [SUMAC_VALUE_PER_REPLICA] = "per_replica(",
+        [SUMAC_VALUE_MIRRORED] = "mirrored("};
+    const enum sumac_value_kind kind = sumac_value_kind(value);
+    char shape[128], key[2 * KEY_PRINTED_MAX];
+
+    if (kind == SUMAC_VALUE_NONE) {
+        say(line, "%s", value == NULL ? "NULL" : "none");
+        return;
+    }
+    if (kind == SUMAC_VALUE_TENSOR) {
+        say_tensor(line, &value->tensor);
+        return;
+    }
+    if (kind == SUMAC_VALUE_INDEXED_SLICES)
+        say(line, "slices of %s", sumac_shape_print(&value->dense, shape, sizeof shape));
+    say(line, "%s", opens[kind]);
     for (uint32_t i = 0; i < value->count; i++) {
-        char key[2 * KEY_PRINTED_MAX];
         if (i > 0)
             say(line, ", ");
         if (value->keys != NULL) {
@@ -136,44 +125,9 @@ say_items(struct line *line, const struct sumac_value *value, const char *open, 
             say(line, "%" PRIu32 ": ", value->first + i);
         say_value(line, value->items[i]);
     }
-    say(line, "%s", close);
-}
-
-static void say_value(struct line *line, const struct sumac_value *value)
-{
-    char shape[128];
-
-    if (value == NULL) {
-        say(line, "NULL");
-        return;
-    }
-    switch (value->kind) {
-    case SUMAC_VALUE_NONE:
-        say(line, "none");
-        break;
-    case SUMAC_VALUE_TENSOR:
-        say_tensor(line, &value->tensor);
-        break;
-    case SUMAC_VALUE_INDEXED_SLICES:
-        say(line, "slices of %s", sumac_shape_print(&value->dense, shape, sizeof shape));
-        say_items(line, value, "(", ")");
-        break;
-    case SUMAC_VALUE_LIST:
-        say_items(line, value, "[", "]");
-        break;
-    case SUMAC_VALUE_TUPLE:
-        say_items(line, value, "(", value->count == 1 ? ",)" : ")");
-        break;
-    case SUMAC_VALUE_DICT:
-        say_items(line, value, "{", "}");
-        break;
-    case SUMAC_VALUE_PER_REPLICA:
-        say_items(line, value, "per_replica(", ")");
-        break;
-    case SUMAC_VALUE_MIRRORED:
-        say_items(line, value, "mirrored(", ")");
-        break;
-    }
+    if (kind == SUMAC_VALUE_TUPLE && value->count == 1)
+        say(line, ",");
+    say(line, "%s", kind == SUMAC_VALUE_LIST ? "]" : kind == SUMAC_VALUE_DICT ? "}" : ")");
 }
 
 size_t sumac_value_print(const struct sumac_value *value, char *text, size_t text_bytes)

@@ -146,26 +146,6 @@ struct sumac_value *sumac_value_of(const struct sumac_tensor *tensor)
     return value;
 }
 
-struct sumac_value *sumac_value_float32(float element)
-{
-    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SCALAR, &element);
-}
-
-struct sumac_value *sumac_value_float64(double element)
-{
-    return sumac_value_tensor(SUMAC_FLOAT64, SUMAC_SCALAR, &element);
-}
-
-struct sumac_value *sumac_value_int32(int32_t element)
-{
-    return sumac_value_tensor(SUMAC_INT32, SUMAC_SCALAR, &element);
-}
-
-struct sumac_value *sumac_value_int64(int64_t element)
-{
-    return sumac_value_tensor(SUMAC_INT64, SUMAC_SCALAR, &element);
-}
-
 /* ---- made of others */
 
 static void give_items(struct sumac_value *const *items, uint32_t count)
@@ -322,6 +302,13 @@ sumac_value_dict(const char *const *keys, struct sumac_value *const *items, uint
     return value;
 }
 
+struct sumac_value *value_make_nest(
+    enum sumac_value_kind kind, char *const *keys, struct sumac_value *const *items, uint32_t count)
+{
+    return kind == SUMAC_VALUE_DICT ? sumac_value_dict((const char *const *)keys, items, count)
+                                    : make_of(kind, items, count);
+}
+
 /* ---- of replicas */
 
 static struct sumac_value *note_replicas(struct sumac_value *value, uint32_t first)
@@ -396,25 +383,17 @@ enum sumac_value_kind sumac_value_kind(const struct sumac_value *value)
 
 const char *sumac_value_kind_name(enum sumac_value_kind kind)
 {
-    switch (kind) {
-    case SUMAC_VALUE_NONE:
-        return "none";
-    case SUMAC_VALUE_TENSOR:
-        return "tensor";
-    case SUMAC_VALUE_INDEXED_SLICES:
-        return "slices";
-    case SUMAC_VALUE_LIST:
-        return "list";
-    case SUMAC_VALUE_TUPLE:
-        return "tuple";
-    case SUMAC_VALUE_DICT:
-        return "dict";
-    case SUMAC_VALUE_PER_REPLICA:
-        return "per_replica";
-    case SUMAC_VALUE_MIRRORED:
-        return "mirrored";
-    }
-    return "";
+    static const char *const names[] = {
+        [SUMAC_VALUE_NONE] = "none",
+        [SUMAC_VALUE_TENSOR] = "tensor",
+        [SUMAC_VALUE_INDEXED_SLICES] = "slices",
+        [SUMAC_VALUE_LIST] = "list",
+        [SUMAC_VALUE_TUPLE] = "tuple",
+        [SUMAC_VALUE_DICT] = "dict",
+        [SUMAC_VALUE_PER_REPLICA] = "per_replica",
+        [SUMAC_VALUE_MIRRORED] = "mirrored"};
+
+    return (uint32_t)kind < sizeof names / sizeof *names ? names[kind] : "";
 }
 
 uint32_t sumac_value_count(const struct sumac_value *value)
@@ -465,50 +444,29 @@ static bool read_one(const struct sumac_value *value, enum sumac_dtype dtype, vo
            host_copy_read(tensor, element, &error) == SUMAC_OK;
 }
 
-float sumac_value_as_float32(const struct sumac_value *value)
-{
-    float element;
-
-    return read_one(value, SUMAC_FLOAT32, &element) ? element : NAN;
-}
-
-double sumac_value_as_float64(const struct sumac_value *value)
-{
-    double element;
-
-    return read_one(value, SUMAC_FLOAT64, &element) ? element : (double)NAN;
-}
-
-int32_t sumac_value_as_int32(const struct sumac_value *value)
-{
-    int32_t element;
-
-    return read_one(value, SUMAC_INT32, &element) ? element : 0;
-}
-
-int64_t sumac_value_as_int64(const struct sumac_value *value)
-{
-    int64_t element;
-
-    return read_one(value, SUMAC_INT64, &element) ? element : 0;
-}
+/* A tensor of one element, made and read. */
+#define SCALAR(NAME, name, type, none)                                                             \
+    struct sumac_value *sumac_value_##name(type element)                                           \
+    {                                                                                              \
+        return sumac_value_tensor(SUMAC_##NAME, SUMAC_SCALAR, &element);                           \
+    }                                                                                              \
+    type sumac_value_as_##name(const struct sumac_value *value)                                    \
+    {                                                                                              \
+        type element;                                                                              \
+        return read_one(value, SUMAC_##NAME, &element) ? element : (none);                         \
+    }
+SCALAR(FLOAT32, float32, float, NAN)
+SCALAR(FLOAT64, float64, double, (double)NAN)
+SCALAR(INT32, int32, int32_t, 0)
+SCALAR(INT64, int64, int64_t, 0)
 
 struct sumac_shape sumac_value_shape(const struct sumac_value *value)
 {
-    switch (sumac_value_kind(value)) {
-    case SUMAC_VALUE_TENSOR:
-        return value->tensor.shape;
-    case SUMAC_VALUE_INDEXED_SLICES:
-        return value->dense;
-    case SUMAC_VALUE_NONE:
-    case SUMAC_VALUE_LIST:
-    case SUMAC_VALUE_TUPLE:
-    case SUMAC_VALUE_DICT:
-    case SUMAC_VALUE_PER_REPLICA:
-    case SUMAC_VALUE_MIRRORED:
-        break;
-    }
-    return SUMAC_SCALAR;
+    const enum sumac_value_kind kind = sumac_value_kind(value);
+
+    return kind == SUMAC_VALUE_TENSOR           ? value->tensor.shape
+           : kind == SUMAC_VALUE_INDEXED_SLICES ? value->dense
+                                                : SUMAC_SCALAR;
 }
 
 bool sumac_value_is_distributed(const struct sumac_value *value)

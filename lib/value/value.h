@@ -67,6 +67,10 @@ bool value_fit_slices(
 /* As sumac_value_mirrored, of what each replica has a copy of its own of. Takes  the items. */
 struct sumac_value *
 value_mirrored_each(struct sumac_value *const *items, uint32_t count, uint32_t first);
+/* A list, a tuple or a dict. Takes  the items. */
+struct sumac_value *value_make_nest(
+    enum sumac_value_kind kind, char *const *keys, struct sumac_value *const *items,
+    uint32_t count);
 /* A list, a tuple or a value of replicas, with a reference of each of the items. NULL: as those
  * that take them. `first` is a value of replicas' own. */
 struct sumac_value *value_hold(

@@ -293,7 +293,7 @@ STATE_TEST(a_long_row_may_be_pushed_to_a_half_type_in_float32, NULL, NULL)
             .divisor = 1,
             .rows = &one,
             .row_count = 1,
-            .wide_rows = true};
+            .wide = true};
         draw(SUMAC_FLOAT16, 3, COUNT, states[i].value);
         update_prepare(functions[i], SUMAC_FLOAT16, &numbers, 1, &slice);
         update_run(&slice); /* when */

@@ -302,7 +302,7 @@ TEST(a_row_that_occurs_once_is_as_whole_as_another)
     assert_memory_equal(value, ((const float[]){9, 17}), sizeof value);
 
     slice.carried = false;
-    slice.wide_rows = true; /* gradients are float32 as they come */
+    slice.wide = true; /* gradients are float32 as they come */
     slice.dtype = SUMAC_FLOAT16;
     slice.rows = &rows[1];
     update_run(&slice);

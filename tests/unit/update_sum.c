@@ -310,7 +310,7 @@ TEST(wide_gradients_are_those_of_their_elements)
 
     slice.dtype = SUMAC_BFLOAT16;
     slice.value_in = slice.value_out = half;
-    loops_wide(loops_select(), update_find(UPDATE_SGD), SUMAC_BFLOAT16)(&slice);
+    loops_find(loops_select(), update_find(UPDATE_SGD), SUMAC_BFLOAT16, true)(&slice);
 
     assert_memory_equal(half, expected, sizeof expected);
 }
@@ -368,9 +368,9 @@ TEST(every_table_rounds_wide_gradients_alike)
 
                 fill(&given, dtype);
                 memcpy(value, given.data[1], sizeof value);
-                loops_wide(&loops_plain, update_find(f), dtype)(&slice);
+                loops_find(&loops_plain, update_find(f), dtype, true)(&slice);
                 slice.value_out = other;
-                loops_wide(table, update_find(f), dtype)(&slice);
+                loops_find(table, update_find(f), dtype, true)(&slice);
                 assert_memory_equal(other, plain, sizeof plain);
             }
         }

@@ -18,7 +18,7 @@ extern const unsigned char cuda_updates_image[];
 
 bool cuda_update_has(const struct update_function *function, enum sumac_dtype dtype)
 {
-    return function->runner == NULL && sumac_dtype_is_float(dtype) &&
+    return function->loop == NULL && sumac_dtype_is_float(dtype) &&
            (function->dtypes >> dtype & 1u) != 0;
 }
 

@@ -50,9 +50,6 @@ namespace of_float
 UPDATE_SLICE
 #include "loops_float.h"
 } // namespace of_float
-#undef FLOAT
-#undef SQUARE_ROOT
-#undef MAGNITUDE
 
 #define FLOAT double
 #define SQUARE_ROOT sqrt
@@ -62,9 +59,6 @@ namespace of_double
 UPDATE_SLICE
 #include "loops_float.h"
 } // namespace of_double
-#undef FLOAT
-#undef SQUARE_ROOT
-#undef MAGNITUDE
 #undef ELEMENT
 #undef restrict
 

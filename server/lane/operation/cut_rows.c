@@ -246,7 +246,7 @@ static void add_slice(struct filling *filling, bool carries)
     slice->carry = run->list->carry;
     slice->carried = filling->operation->carries_row;
     slice->carries = carries;
-    slice->wide_rows = part->step != 0;
+    slice->wide = part->step != 0;
     slice->divisor = 1;
     if (filling->operation->sum != NULL)
         slice->scale = 1; /* each row has its own */
