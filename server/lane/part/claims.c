@@ -151,17 +151,6 @@ bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint
 
 void lane_claim_note_silence(struct claim *claim) { claim->session->silent = true; }
 
-bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim)
-{
-    return lane_claim_is_late(lane, claim, CLAIM_LEASES_MAX);
-}
-
-bool lane_claim_waits(const struct lane *lane, const struct claim *claim)
-{
-    (void)lane;
-    return claim->state == CLAIM_WAITS;
-}
-
 static void give_room(struct lane *lane, const struct claim *claim)
 {
     if (claim->state == CLAIM_WAITS)

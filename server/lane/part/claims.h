@@ -74,9 +74,6 @@ void lane_claims_note_elements(struct lane *lane, const struct lane_part *part, 
 bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint64_t leases);
 /* Its stream ends for that. */
 void lane_claim_note_silence(struct claim *claim);
-/* Has it failed to answer for CLAIM_LEASES_MAX? */
-bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim);
-bool lane_claim_waits(const struct lane *lane, const struct claim *claim);
 /* It has no room any more, and waits. */
 void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t resend);
 void lane_claim_destroy(struct lane *lane, struct claim *claim);

@@ -170,8 +170,6 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
 void lane_report_refusal(
     struct lane *lane, struct lane_stream *stream, uint64_t number,
     const struct sumac_error *error);
-/* A sign of life, as ps 0 gave one. */
-void lane_report_alive(struct lane *lane, struct lane_stream *stream);
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock, uint64_t seen_step);
 /* With a quorum: the session has come to that synchronous step; of `voided` nothing counts. */
 void lane_report_come(struct lane *lane, struct lane_session *session, uint64_t step, bool voided);

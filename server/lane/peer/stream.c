@@ -101,10 +101,8 @@ void lane_come_forget(struct lane *lane, struct lane_session *session)
 
 void lane_report_remove(struct lane *lane, struct lane_stream *stream, struct report *report)
 {
-    if (lane->peers->come_report == report)
-        lane->peers->come_report = NULL;
-    if (lane->peers->collectives_report == report)
-        lane->peers->collectives_report = NULL;
+    if (lane->peers->gathering[report->kind] == report)
+        lane->peers->gathering[report->kind] = NULL;
     LIST_REMOVE(&stream->reports, report, in_stream);
     pool_give(&lane->peers->reports, report);
 }
