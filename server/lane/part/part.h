@@ -367,13 +367,10 @@ uint64_t lane_record_order(
     struct lane *lane, enum record_kind kind, const struct lane_session *session, uint64_t first,
     const wire_message *message);
 uint64_t lane_record_part(struct lane *lane, const struct lane_part *part);
+/* It is refused; or, staged as it is, it is voided here. */
 uint64_t
 lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
-/* Staged as it is, it is voided here. */
-uint64_t
-lane_record_voided(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
 /* position 0: it was passed over. */
-uint64_t lane_record_contributed(struct lane *lane, const struct lane_part *part);
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position);
 /* A step is over: made of these parts, linked by in_operation, at that position; of none (NULL) at
  * 0. */

@@ -326,6 +326,6 @@ bool lane_step_contribution_void(
     session->counts.refused++;
     lane->counts.refused++;
     if (lane->records)
-        (void)lane_record_voided(lane, part, refusal);
+        (void)lane_record_refused(lane, part, refusal);
     return true;
 }
