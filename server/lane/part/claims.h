@@ -85,6 +85,5 @@ uint32_t lane_claims_count(const struct lane *lane, const struct lane_session *s
 char *lane_claims_describe(struct lane *lane, const struct claim *claim);
 /* What it has of the pool. */
 uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *session);
-/* What is said of a part in the pool takes room there, too, until it is out. */
-void lane_claims_take_answer(struct lane *lane, uint64_t bytes);
-void lane_claims_give_answer(struct lane *lane, uint64_t bytes);
+/* What of the pool is taken: what is said of a part there takes room, too, until it is out. */
+void lane_claims_set_bytes(struct lane *lane, uint64_t bytes);

@@ -53,7 +53,7 @@ static bool add(struct lane *lane, struct lane_session *session, const struct an
     *answer = *given;
     answer->room_bytes = bytes;
     if (given->pooled) {
-        lane_claims_take_answer(lane, bytes);
+        lane_claims_set_bytes(lane, lane->claims.bytes + bytes);
     } else {
         session->answer_bytes += bytes;
         lane_staging_count(lane, lane->staged_bytes + bytes);

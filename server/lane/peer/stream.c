@@ -74,7 +74,7 @@ void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct an
     stream->answer_count--;
     stream->patient_count -= answer->patient;
     if (answer->pooled) {
-        lane_claims_give_answer(lane, answer->room_bytes);
+        lane_claims_set_bytes(lane, lane->claims.bytes - answer->room_bytes);
     } else {
         stream->session->answer_bytes -= answer->room_bytes;
         lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
