@@ -3,8 +3,6 @@
 #pragma once
 
 #include "contribution.h"
-#include "step_contribution.h"
-#include "voided.h"
 
 #define STAGING_CHUNK_BYTES 1048576u
 #define RUN_ALIGNMENT_BYTES 16u /* no smaller than any element */

@@ -4,8 +4,6 @@
 #pragma once
 
 #include "contribution.h"
-#include "step_contribution.h"
-#include "voided.h"
 
 #define PULLS_PER_STREAM_MAX 4096u
 #define CLOSED_VOIDED_BYTES_MAX                                                                    \
