@@ -183,18 +183,7 @@ static bool take_kept(struct store *store, struct block *block)
     return true;
 }
 
-static void give_kept(struct store *store, struct block *block)
-{
-    const size_t bytes = kept_bytes(block);
-
-    assert(block->kept_rows == 0);
-    store->view_bytes -= sized_pool_bytes(bytes);
-    store_share_bound(store);
-    sized_pool_give(&store->bytes, block->kept, bytes);
-    block->kept = NULL;
-}
-
-/* Take an old row out of its chain. */
+/* Take an old row out of its chain, which may be the last of its block. */
 static void unchain_row(struct store *store, const struct block *row)
 {
     struct block *const of = row->of, **place = &of->kept[row->within / of->row_bytes];
@@ -204,8 +193,13 @@ static void unchain_row(struct store *store, const struct block *row)
         place = &(*place)->older;
     *place = row->older;
     store->old_row_count--;
-    if (--of->kept_rows == 0)
-        give_kept(store, of);
+    if (--of->kept_rows > 0)
+        return;
+    const size_t bytes = kept_bytes(of);
+    store->view_bytes -= sized_pool_bytes(bytes);
+    store_share_bound(store);
+    sized_pool_give(&store->bytes, of->kept, bytes);
+    of->kept = NULL;
 }
 
 /* The block goes, and nobody sees it; some of its rows may not have been swept yet. */
