@@ -48,9 +48,8 @@ void store_let_go(struct store *store, struct shard *shard)
 
 void store_deinit(struct store *store)
 {
-    LIST_FOREACH_SAFE(struct variable, variable, &store->variables, in_store) {
+    LIST_FOREACH_SAFE(struct variable, variable, &store->variables, in_store)
         store_leave(store, variable);
-    }
     while (store_is_leaving(store))
         (void)store_reclaim(store);
     while (store->old_blocks.first != NULL) { /* lent, and never released */
@@ -341,30 +340,22 @@ enum sumac_status store_add(
     return SUMAC_OK;
 }
 
-/* NULL: no memory. */
-static struct block *
-make_block(struct store *store, struct shard *shard, uint32_t list, uint32_t index)
-{
-    if (list == STORE_VALUE && !store_assignable_block(store, shard, index))
-        return NULL;
-    struct block *block = store_block_make(store, shard, list, index);
-    if (block == NULL && list == STORE_VALUE)
-        (void)store_assignable_give(store, shard, index);
-    return block;
-}
-
 /* Give the bytes from `at` on, of all lists one after the other, their initial value, to the end of
  * the block or of the slice. Returns how many; 0: no memory. */
 static uint64_t fill_slice(struct store *store, struct shard *shard, uint64_t at)
 {
     const struct variable *variable = shard->variable;
     const struct list_byte first = store_list_byte(shard, at);
+    const bool begins = first.within == 0;
 
     assert(first.list < shard->list_count);
     assert(first.index < shard->block_count);
-    const struct block *block = first.within == 0
-                                    ? make_block(store, shard, first.list, first.index)
-                                    : shard->list[first.list][first.index];
+    if (begins && first.list == STORE_VALUE && !store_assignable_block(store, shard, first.index))
+        return 0;
+    const struct block *block = begins ? store_block_make(store, shard, first.list, first.index)
+                                       : shard->list[first.list][first.index];
+    if (block == NULL && first.list == STORE_VALUE)
+        (void)store_assignable_give(store, shard, first.index);
     if (block == NULL)
         return 0;
     uint8_t *data = block->data + first.within;
@@ -390,22 +381,6 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint64_t at
     return bytes;
 }
 
-/* The same of a whole shard, beginning where it has come to, as long as `done` is less than
- * `bytes_max`. False: no memory. */
-static bool fill_shard(struct store *store, struct shard *shard, uint64_t bytes_max, uint64_t *done)
-{
-    const uint64_t all_bytes = store_lists_bytes(shard->variable, shard->bytes);
-
-    while (shard->fill_bytes < all_bytes && *done < bytes_max) {
-        const uint64_t filled = fill_slice(store, shard, shard->fill_bytes);
-        if (filled == 0)
-            return false;
-        shard->fill_bytes += filled;
-        *done += filled > FILL_BLOCK_BYTES ? filled : FILL_BLOCK_BYTES;
-    }
-    return true;
-}
-
 enum sumac_status store_fill(
     struct store *store, struct variable *variable, uint64_t bytes_max, uint64_t *done,
     struct sumac_error *error)
@@ -421,10 +396,15 @@ enum sumac_status store_fill(
             complete = make_shard(store, variable, placement);
             *done += FILL_SHARD_BYTES;
         }
-        const struct shard *here = placement->here;
-        if (complete && here != NULL)
-            complete = fill_shard(store, placement->here, bytes_max, done);
-        if (here == NULL || here->fill_bytes == store_lists_bytes(variable, here->bytes))
+        struct shard *here = placement->here;
+        const uint64_t all_bytes = here == NULL ? 0 : store_lists_bytes(variable, here->bytes);
+        while (complete && here != NULL && here->fill_bytes < all_bytes && *done < bytes_max) {
+            const uint64_t filled = fill_slice(store, here, here->fill_bytes);
+            complete = filled > 0;
+            here->fill_bytes += filled;
+            *done += filled > FILL_BLOCK_BYTES ? filled : FILL_BLOCK_BYTES;
+        }
+        if (here == NULL || here->fill_bytes == all_bytes)
             variable->fill_at++;
     }
     store_share_bound(store); /* the map of shards may have grown */
