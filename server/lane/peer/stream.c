@@ -107,14 +107,6 @@ void lane_report_remove(struct lane *lane, struct lane_stream *stream, struct re
     pool_give(&lane->peers->reports, report);
 }
 
-static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
-{
-    assert(lane->peers->stranger_count > 0);
-    assert(stream->place == PLACE_STRANGER);
-    LIST_REMOVE(&lane->peers->strangers, stream, among_strangers);
-    lane->peers->stranger_count--;
-}
-
 void lane_place_leave(struct lane *lane, struct lane_stream *stream)
 {
     switch (stream->place) {
@@ -122,7 +114,9 @@ void lane_place_leave(struct lane *lane, struct lane_stream *stream)
     case PLACE_CONTROLLER:
         break;
     case PLACE_STRANGER:
-        unlink_stranger(lane, stream);
+        assert(lane->peers->stranger_count > 0);
+        LIST_REMOVE(&lane->peers->strangers, stream, among_strangers);
+        lane->peers->stranger_count--;
         break;
     case PLACE_READER:
         assert(lane->peers->reader_streams > 0);
