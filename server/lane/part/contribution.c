@@ -106,11 +106,11 @@ check_listed(struct lane *lane, struct lane_part *part, const struct collective 
 /* Count the contributions of a session whose rounds the session still waits for. */
 struct unheard {
     uint32_t of_all, of_name;
+    uint64_t other; /* push that contributes to the same round, too; 0: none */
 };
 
-/* Count the contribution. Is it for the same round? */
-static bool is_of(
-    const struct contribution *contribution, const struct collective *collective,
+static void count(
+    const struct contribution *contribution, uint64_t sequence, const struct collective *collective,
     struct unheard *unheard)
 {
     const struct collective *const own = contribution->round->collective;
@@ -118,46 +118,34 @@ static bool is_of(
     assert(own != NULL);
     unheard->of_all++;
     if (strcmp(own->name, collective->name) != 0)
-        return false;
+        return;
     unheard->of_name++;
-    return own->round == collective->round;
+    if (own->round == collective->round)
+        unheard->other = sequence;
 }
 
-/* Return the session's other contribution to the same round, or 0 after counting all of them.
- * Staged contributions count, too: a replay may apply them before it reaches this part. */
-static uint64_t find_other(
-    struct lane *lane, const struct lane_session *session, const struct collective *collective,
-    struct unheard *unheard)
-{
-    *unheard = (struct unheard){0};
-    LIST_FOREACH(const struct contribution, at, &session->contributions, in_session) {
-        lane->work++;
-        if (is_of(at, collective, unheard))
-            return at->sequence;
-    }
-    LIST_FOREACH(const struct lane_part, at, &session->parts, in_session) {
-        lane->work++;
-        if (at->contribution != NULL && is_of(at->contribution, collective, unheard))
-            return at->sequence;
-    }
-    return 0;
-}
-
-/* Is it the session's only contribution to the round, and may the session have one more? */
+/* Is it the session's only contribution to the round, and may the session have one more? Staged
+ * contributions count, too: a replay may apply them before it reaches this part. */
 static bool
 check_alone(struct lane *lane, struct lane_part *part, const struct collective *collective)
 {
     const struct lane_session *session = part->session;
-    struct unheard unheard;
-    const uint64_t other = find_other(lane, session, collective, &unheard);
+    struct unheard unheard = {0};
 
-    if (other != 0)
+    lane->work += session->contribution_count + session->part_count;
+    LIST_FOREACH(const struct contribution, at, &session->contributions, in_session)
+        count(at, at->sequence, collective, &unheard);
+    LIST_FOREACH(const struct lane_part, at, &session->parts, in_session) {
+        if (at->contribution != NULL)
+            count(at->contribution, at->sequence, collective, &unheard);
+    }
+    if (unheard.other != 0)
         return lane_part_refuse(
             lane, part, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
             "push %" PRIu64 " of %s contributes to round %" PRIu64
             " of collective %.100s, and push %" PRIu64
             " has done so: a task contributes once; give each round its own number",
-            part->sequence, session->task, collective->round, collective->name, other);
+            part->sequence, session->task, collective->round, collective->name, unheard.other);
     if (unheard.of_name >= ROUNDS_OF_NAME_MAX)
         return lane_part_refuse(
             lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,

@@ -276,21 +276,17 @@ void lane_part_let_go(struct lane *lane, struct lane_part *part, uint32_t entry)
     store_let_go(&lane->store, shard);
 }
 
-static void free_list(struct lane *lane, struct row_list *list)
-{
-    for (struct row_piece *piece = list->first, *next; piece != NULL; piece = next) {
-        next = piece->next;
-        sized_pool_give(&lane->bytes, piece, row_piece_bytes(piece->count));
-    }
-    sized_pool_give(&lane->bytes, list, sizeof *list + list->carry_bytes);
-}
-
 static void free_rows(struct lane *lane, struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->run_count && part->row_list_count > 0; i++) {
         if (!part->runs[i].by_rows)
             continue;
-        free_list(lane, part->runs[i].list);
+        struct row_list *list = part->runs[i].list;
+        for (struct row_piece *piece = list->first, *next; piece != NULL; piece = next) {
+            next = piece->next;
+            sized_pool_give(&lane->bytes, piece, row_piece_bytes(piece->count));
+        }
+        sized_pool_give(&lane->bytes, list, sizeof *list + list->carry_bytes);
         part->row_list_count--;
     }
     assert(part->row_list_count == 0);

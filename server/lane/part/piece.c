@@ -120,25 +120,8 @@ static bool check_layout(
                shard->layout_epoch, piece->layout_epoch);
 }
 
-/* Does the variable have the slots that its function needs with what the part says of it? */
-static enum sumac_status check_slots(
-    const struct lane_part *part, uint32_t function, const struct shard *shard,
-    struct sumac_error *error)
-{
-    const struct variable *variable = shard->variable;
-    const struct definition *own = &variable->definition;
-
-    assert(function > 0 && function <= part->function_count);
-    assert(own->function != NULL);
-    if (part->functions[function - 1].function != own->function || own->function->last_slot_if == 0)
-        return SUMAC_OK;
-    struct update_hyperparameters merged;
-    return update_check_slots(
-        own->function, &own->hyperparameters,
-        lane_part_hyperparameters(part, function, shard, &merged), variable->name, error);
-}
-
-/* One that the part names beside the variable's own, by its number in the part. */
+/* One that the part names beside the variable's own, by its number in the part. Of the variable's
+ * own function the slots are there that it needs with what the part says of it. */
 static bool check_function(
     struct lane *lane, struct lane_part *part, const struct shard *shard, uint32_t function)
 {
@@ -154,10 +137,15 @@ static bool check_function(
             "push %" PRIu64 ": a piece of variable %s names function %u of %u", part->sequence,
             name, function, part->function_count);
     const struct part_function *named = &part->functions[function - 1];
+    const bool has_slots = named->function == own->function && own->function->last_slot_if != 0;
+    struct update_hyperparameters merged;
     return (update_check(named->function, own->function, own->dtype, name, &error) == SUMAC_OK &&
             update_hyperparameters_check(named->function, own->dtype, &named->given, &error) ==
                 SUMAC_OK &&
-            check_slots(part, function, shard, &error) == SUMAC_OK) ||
+            (!has_slots || update_check_slots(
+                               own->function, &own->hyperparameters,
+                               lane_part_hyperparameters(part, function, shard, &merged), name,
+                               &error) == SUMAC_OK)) ||
            lane_part_refuse_as(lane, part, &error);
 }
 

@@ -59,13 +59,6 @@ static struct around look_around(struct lane *lane, const struct lane_part *part
     return around;
 }
 
-static const char *what_is_wrong(uint64_t step, const struct around *around)
-{
-    if (step == around->before)
-        return ", which it has contributed to already";
-    return step < around->before ? ", which is an earlier one" : ", which is a later one";
-}
-
 /* Its steps have a number each, and no more of them are under way at a time. With a quorum steps
  * end without a member. */
 static bool is_far_ahead(const struct lane *lane, const struct lane_session *session, uint64_t step)
@@ -110,7 +103,11 @@ static bool take_step(struct lane *lane, struct lane_part *part, uint64_t step)
         lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_STEP,
         "push %" PRIu64 " of %s is for synchronous step %" PRIu64 "%s; its next one is %" PRIu64
         ": a member's steps are numbered one after the other\t%" PRIu64 "\t%" PRIu64,
-        part->sequence, session->task, step, what_is_wrong(step, &around), next, next, step);
+        part->sequence, session->task, step,
+        step == around.before  ? ", which it has contributed to already"
+        : step < around.before ? ", which is an earlier one"
+                               : ", which is a later one",
+        next, next, step);
 }
 
 bool lane_step_contribution_begin(

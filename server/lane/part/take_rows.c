@@ -35,22 +35,15 @@ static const struct shard *shard_of(const struct lane_part *part, const struct r
     return part->entries[run->entry].shard;
 }
 
-/* Of a row that is summed. */
-static uint64_t summed_row_bytes(const struct shard *shard)
-{
-    const enum sumac_dtype dtype = shard->variable->definition.dtype;
-
-    assert(shard->row_bytes % sumac_dtype_bytes(dtype) == 0);
-    return shard->row_bytes / sumac_dtype_bytes(dtype) *
-           sumac_dtype_bytes(update_contribution_dtype(dtype));
-}
-
 /* A new list, of no rows yet. False: the part is refused. */
 static bool
 begin_list(struct lane *lane, struct lane_part *part, struct shard *shard, const wire_piece *piece)
 {
-    const uint64_t carry_bytes = summed_row_bytes(shard);
+    const enum sumac_dtype dtype = shard->variable->definition.dtype;
+    const uint64_t carry_bytes = shard->row_bytes / sumac_dtype_bytes(dtype) *
+                                 sumac_dtype_bytes(update_contribution_dtype(dtype));
 
+    assert(shard->row_bytes % sumac_dtype_bytes(dtype) == 0);
     assert(piece->offset_bytes == 0);
     struct run *run = lane_piece_add_run(lane, part, shard, piece);
     if (run == NULL ||
