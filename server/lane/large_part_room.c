@@ -171,14 +171,14 @@ static void refuse_too_large(struct lane *lane, struct lane_part *part, uint64_t
     const uint64_t most = lane->claims.bytes_max;
 
     assert(room_bytes > most);
-    lane_part_refuse(
+    (void)lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %" PRIu64 " takes %" PRIu64 " bytes of staging on ps %u, where all large parts share "
         "%" PRIu64 " (" WIRE_COST_TEXT
-        "): push less at once, or start the ps with a --staging-max of %" PRIu64 "M",
-        part->sequence, room_bytes, lane->index, most, 2 * ((room_bytes >> 20) + 1));
-    lane_part_expected(part, "%" PRIu64, most);
-    lane_part_given(part, "%" PRIu64, room_bytes);
+        "): push less at once, or start the ps with a --staging-max of %" PRIu64 "M\t%" PRIu64
+        "\t%" PRIu64,
+        part->sequence, room_bytes, lane->index, most, 2 * ((room_bytes >> 20) + 1), most,
+        room_bytes);
 }
 
 /* Room for the contributions of all members together, or none of them is taken. */
@@ -188,16 +188,14 @@ static void refuse_step(struct lane *lane, struct lane_part *part, uint64_t room
 
     assert(part->step != 0);
     assert(members > 0);
-    lane_part_refuse(
+    (void)lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %" PRIu64 " is a contribution of %" PRIu64 " bytes of staging on ps %u, and with "
         "those of all %" PRIu64 " members a step takes %" PRIu64 " of the %" PRIu64
         " that large parts share: contribute less, use more ps, or start the ps with a "
-        "--staging-max of %" PRIu64 "M",
+        "--staging-max of %" PRIu64 "M\t%" PRIu64 "\t%" PRIu64,
         part->sequence, room_bytes, lane->index, members, members * room_bytes, most,
-        2 * ((members * room_bytes >> 20) + 1));
-    lane_part_expected(part, "%" PRIu64, most / members);
-    lane_part_given(part, "%" PRIu64, room_bytes);
+        2 * ((members * room_bytes >> 20) + 1), most / members, room_bytes);
 }
 
 void lane_room_take_up(struct lane *lane, struct lane_part *part)
@@ -223,7 +221,7 @@ void lane_room_claim(struct lane *lane, struct lane_part *part, const wire_part 
         else if (part->step != 0 && members > 0 && largest > most / members)
             refuse_step(lane, part, largest);
         else if ((claim = lane_claim_create(lane, part->session, header)) == NULL)
-            lane_part_refuse_memory(lane, part);
+            (void)lane_part_refuse_memory(lane, part);
     }
     if (claim == NULL)
         return;
@@ -353,15 +351,13 @@ static void refuse_beside_steps(struct lane *lane, struct claim *claim)
     if (part == NULL)
         return; /* when there is memory again */
     lane_claim_destroy(lane, claim);
-    lane_part_refuse(
+    (void)lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %" PRIu64 " takes %" PRIu64 " bytes of staging on ps %u, which keeps %" PRIu64
         " for the contributions of members to synchronous steps and has %" PRIu64
         " for others: push less at once, push again between two steps, or start the ps with a "
-        "--staging-max of %" PRIu64 "M",
-        header.sequence, room, lane->index, kept, left, 2 * ((kept + room) >> 20) + 2);
-    lane_part_expected(part, "%" PRIu64, left);
-    lane_part_given(part, "%" PRIu64, room);
+        "--staging-max of %" PRIu64 "M\t%" PRIu64 "\t%" PRIu64,
+        header.sequence, room, lane->index, kept, left, 2 * ((kept + room) >> 20) + 2, left, room);
     if (part->state != PART_REFUSED) {
         lane_part_destroy(lane, part);
         lane_part_fail_memory(lane, session->push_stream);

@@ -666,7 +666,7 @@ static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_
             table[i].obey(lane, stream, order);
     }
     if (order->alive)
-        lane_report_alive(lane, stream);
+        lane_stream_owe(lane, stream, DUE_ALIVE);
 }
 
 /* Two ps that are each the first of their own list, or have index 0 in one list; or one that calls

@@ -106,7 +106,7 @@ static bool can_follow(
 static void refuse_cancelled(struct lane *lane, struct lane_part *part)
 {
     assert(part->state == PART_RECEIVING);
-    lane_part_refuse(
+    (void)lane_part_refuse(
         lane, part, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
         "push %" PRIu64 " of %s was cancelled by its client", part->sequence, part->session->task);
 }
@@ -140,15 +140,15 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
     if (large)
         lane_room_take_up(lane, part);
     if (header->collective != NULL)
-        lane_contribution_begin(lane, part, header);
+        (void)lane_contribution_begin(lane, part, header);
     else if (header->synchronous)
-        lane_step_contribution_begin(lane, part, header);
+        (void)lane_step_contribution_begin(lane, part, header);
     if (header->cancelled && part->state == PART_RECEIVING)
         refuse_cancelled(lane, part);
     if (part->state == PART_RECEIVING && large)
         lane_room_claim(lane, part, header);
     if (part->state == PART_RECEIVING)
-        lane_part_begin(lane, part, header);
+        (void)lane_part_begin(lane, part, header);
 }
 
 /* May its session have one more? Those that ask for room count, for each may be refused, and a
@@ -229,13 +229,12 @@ static void refuse_non_finite(struct lane *lane, struct lane_part *part, const s
     const struct shard *shard = part->entries[run->entry].shard;
 
     assert(run->entry < part->entry_count);
-    lane_part_refuse(
+    (void)lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
         "push %" PRIu64
         " of %s: what it has for variable %s is not finite; it is applied nowhere (allow it with "
-        "allow_non_finite)",
+        "allow_non_finite)\tfinite values",
         part->sequence, part->session->task, shard->variable->name);
-    lane_part_expected(part, "finite values");
 }
 
 static void take_piece(
@@ -264,19 +263,14 @@ static void take_piece(
         return;
     }
     assert(run->entry < part->entry_count);
-    const struct payload before = *payload;
     const enum sumac_dtype own = part->entries[run->entry].shard->variable->definition.dtype;
     const enum sumac_dtype dtype = part->step == 0 ? own : update_contribution_dtype(own);
     const struct staged staged = {
         .dtype = dtype,
         .unit = run->by_rows ? lane_row_bytes(part, part->entries[run->entry].shard) : 1};
-    if (!lane_staging_copy(lane, part, payload, piece->bytes, &staged, &finite)) {
-        lane_part_refuse_memory(lane, part);
-        *payload = before;
-        lane_staging_skip(payload, piece->bytes);
-    } else if (!finite && !part->allow_non_finite) {
+    if (lane_staging_copy(lane, part, payload, piece->bytes, &staged, &finite) && !finite &&
+        !part->allow_non_finite)
         refuse_non_finite(lane, part, run);
-    }
 }
 
 /* A part that is known: say again what was said. It may carry its own commit now, refused or
@@ -353,9 +347,9 @@ static void fail_commit(
 static void check_whole(struct lane *lane, struct lane_part *part)
 {
     if (part->state == PART_RECEIVING)
-        lane_part_check_whole(lane, part);
+        (void)lane_part_check_whole(lane, part);
     if (part->state == PART_RECEIVING && part->step != 0)
-        lane_step_contribution_compare(lane, part);
+        (void)lane_step_contribution_compare(lane, part);
 }
 
 static void end(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
@@ -414,7 +408,7 @@ static bool receive(
     if (part->state == PART_RECEIVING)
         lane_claims_note_elements(lane, part, bytes);
     if (part->row_open != NULL)
-        lane_rows_check_message(lane, part);
+        (void)lane_rows_check_message(lane, part);
     if (header->last)
         end(lane, stream, part);
     return stream->state != STREAM_ENDED;
@@ -626,11 +620,9 @@ bool lane_push_replay_refused(
     if (part == NULL)
         return false;
     lane_step_contribution_replay_refused(part, record->second);
-    lane_part_refuse(
-        lane, part, (enum sumac_status)refused->status, (enum sumac_reason)refused->reason, "%s",
-        refused->message);
-    lane_part_expected(part, "%s", refused->expected);
-    lane_part_given(part, "%s", refused->given);
+    (void)lane_part_refuse(
+        lane, part, (enum sumac_status)refused->status, (enum sumac_reason)refused->reason,
+        "%s\t%s\t%s", refused->message, refused->expected, refused->given);
     bool looked = false;
     if (part->state != PART_REFUSED ||
         lane_voided_add(lane, session, part->sequence, part->refusal, &looked) !=

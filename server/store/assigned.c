@@ -9,8 +9,16 @@
 #include "store.h"
 
 #include <assert.h>
+#include <string.h>
 
 static uint64_t words_of(uint64_t elements) { return (elements + 63) / 64; }
+
+/* `count` bits of a word, from `first` on. */
+static uint64_t mask_of(uint64_t first, uint64_t count)
+{
+    assert(first + count <= 64);
+    return (count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first;
+}
 
 /* Of a block of so many bytes. */
 static uint64_t bits_bytes(const struct variable *variable, uint64_t block_bytes)
@@ -71,6 +79,10 @@ bool store_assignable_block(struct store *store, struct shard *shard, uint32_t i
     if (of_block == NULL)
         return false;
     of_block->count = block_bytes / sumac_dtype_bytes(shard->variable->definition.dtype);
+    const uint64_t words = words_of(of_block->count), rest = of_block->count % 64;
+    memset(of_block->bits, 0xff, words * sizeof(uint64_t));
+    if (rest > 0)
+        of_block->bits[words - 1] = mask_of(0, rest);
     shard->unassigned[index] = of_block;
     shard->unassigned_bytes += bytes;
     return true;
@@ -99,31 +111,6 @@ uint64_t store_assignable_give_array(struct store *store, struct shard *shard)
     shard->unassigned = NULL;
     shard->unassigned_bytes = 0;
     return bytes;
-}
-
-/* `count` bits of a word, from `first` on. */
-static uint64_t mask_of(uint64_t first, uint64_t count)
-{
-    assert(first + count <= 64);
-    return (count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first;
-}
-
-void store_assignable_fill(struct shard *shard, uint64_t offset, uint64_t bytes)
-{
-    const uint64_t element_bytes = sumac_dtype_bytes(shard->variable->definition.dtype);
-    const struct block_byte at = store_block_byte(shard, STORE_VALUE, offset);
-    const uint64_t beyond = (at.within + bytes) / element_bytes;
-
-    assert(!shard->variable->filled);
-    if (shard->unassigned == NULL)
-        return;
-    for (uint64_t i = at.within / element_bytes; i < beyond;) {
-        const uint64_t first = i % 64, left = beyond - i;
-        const uint64_t count = left < 64 - first ? left : 64 - first;
-        uint64_t *word = &shard->unassigned[at.index]->bits[i / 64];
-        *word = (first == 0 ? 0 : *word) | mask_of(first, count);
-        i += count;
-    }
 }
 
 void store_assigned_over(struct store *store, struct shard *shard)

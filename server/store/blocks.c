@@ -56,22 +56,6 @@ store_block_make(struct store *store, struct shard *shard, uint32_t list, uint32
     return block;
 }
 
-static void drop_rows(struct store *store, struct block *block);
-
-static void give_back(struct store *store, struct block *block)
-{
-    assert(block->lent == 0);
-    assert(block->data != NULL);
-    if (block->kept_rows > 0)
-        drop_rows(store, block);
-    if (block->of != NULL) {
-        sized_pool_give(&store->bytes, block, sizeof *block + block->bytes);
-        return;
-    }
-    sized_pool_give(&store->bytes, block->data, block->bytes);
-    sized_pool_give(&store->bytes, block, sizeof *block);
-}
-
 uint64_t store_view_bytes_max(const struct store *store)
 {
     return store->view_bytes_max == 0 ? store->state_bytes + store->own_bytes
@@ -183,18 +167,7 @@ static bool take_kept(struct store *store, struct block *block)
     return true;
 }
 
-static void give_kept(struct store *store, struct block *block)
-{
-    const size_t bytes = kept_bytes(block);
-
-    assert(block->kept_rows == 0);
-    store->view_bytes -= sized_pool_bytes(bytes);
-    store_share_bound(store);
-    sized_pool_give(&store->bytes, block->kept, bytes);
-    block->kept = NULL;
-}
-
-/* Take an old row out of its chain. */
+/* Take an old row out of its chain, which may be the last of its block. */
 static void unchain_row(struct store *store, const struct block *row)
 {
     struct block *const of = row->of, **place = &of->kept[row->within / of->row_bytes];
@@ -204,8 +177,13 @@ static void unchain_row(struct store *store, const struct block *row)
         place = &(*place)->older;
     *place = row->older;
     store->old_row_count--;
-    if (--of->kept_rows == 0)
-        give_kept(store, of);
+    if (--of->kept_rows > 0)
+        return;
+    const size_t bytes = kept_bytes(of);
+    store->view_bytes -= sized_pool_bytes(bytes);
+    store_share_bound(store);
+    sized_pool_give(&store->bytes, of->kept, bytes);
+    of->kept = NULL;
 }
 
 /* The block goes, and nobody sees it; some of its rows may not have been swept yet. */
@@ -213,14 +191,26 @@ static void drop_rows(struct store *store, struct block *block)
 {
     assert(block->row_bytes > 0);
     for (uint32_t within = 0; block->kept_rows > 0; within += block->row_bytes) {
-        struct block *row = newest_row(block, within);
-        for (struct block *older; row != NULL; row = older) {
-            older = row->older;
+        for (struct block *row; (row = newest_row(block, within)) != NULL;) {
             unlink_old(store, row);
             unchain_row(store, row);
-            give_back(store, row);
+            sized_pool_give(&store->bytes, row, sizeof *row + row->bytes);
         }
     }
+}
+
+static void give_back(struct store *store, struct block *block)
+{
+    assert(block->lent == 0);
+    assert(block->data != NULL);
+    if (block->kept_rows > 0)
+        drop_rows(store, block);
+    if (block->of != NULL) {
+        sized_pool_give(&store->bytes, block, sizeof *block + block->bytes);
+        return;
+    }
+    sized_pool_give(&store->bytes, block->data, block->bytes);
+    sized_pool_give(&store->bytes, block, sizeof *block);
 }
 
 /* Take an old block out of its place's chain. */

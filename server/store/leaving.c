@@ -80,21 +80,6 @@ void store_leave(struct store *store, struct variable *variable)
     }
 }
 
-/* A place's present block, and the old ones behind it, which go when their readers let go. */
-static void drop_blocks(struct store *store, const struct shard *shard, struct block **place)
-{
-    for (struct block *block = *place, *older; block != NULL; block = older) {
-        assert(block->shard == shard);
-        older = block->older;
-        block->older = NULL;
-        if (block->died == 0)
-            store_block_drop(store, block);
-        else
-            block->shard = NULL;
-    }
-    *place = NULL;
-}
-
 static void free_shard(struct store *store, struct shard *shard)
 {
     struct variable *variable = shard->variable;
@@ -109,7 +94,8 @@ static void free_shard(struct store *store, struct shard *shard)
         free_variable(store, variable);
 }
 
-/* The block that was made last, with what is kept of it. */
+/* The block that was made last, with what is kept of it. The old ones behind it go when their
+ * readers let go. */
 static uint64_t free_block(struct store *store, struct shard *shard)
 {
     const struct list_byte last = store_list_byte(shard, shard->fill_bytes - 1);
@@ -119,7 +105,17 @@ static uint64_t free_block(struct store *store, struct shard *shard)
     if (last.list == STORE_VALUE)
         bytes += store_assignable_give(store, shard, last.index);
     assert(store->leaving_bytes >= bytes);
-    drop_blocks(store, shard, &shard->list[last.list][last.index]);
+    struct block **place = &shard->list[last.list][last.index];
+    for (struct block *block = *place, *older; block != NULL; block = older) {
+        assert(block->shard == shard);
+        older = block->older;
+        block->older = NULL;
+        if (block->died == 0)
+            store_block_drop(store, block);
+        else
+            block->shard = NULL;
+    }
+    *place = NULL;
     shard->fill_bytes = last.before_block;
     store->leaving_bytes -= bytes;
     return bytes;

@@ -339,13 +339,11 @@ uint64_t store_reclaim(struct store *store);
 uint64_t store_assignable_bytes(const struct variable *variable, uint64_t shard_bytes);
 /* All of the shard is yet to be assigned, if that is how it gets its value. False: no memory. */
 bool store_assignable(struct store *store, struct shard *shard);
-/* Room for what is kept of a block, before it is filled; and given back. False: no memory. */
+/* What is kept of a block, all of which is yet to be assigned; and given back. False: no memory. */
 bool store_assignable_block(struct store *store, struct shard *shard, uint32_t index);
 uint64_t store_assignable_give(struct store *store, struct shard *shard, uint32_t index);
 /* The last that is kept of the shard. Both return how many bytes it was. */
 uint64_t store_assignable_give_array(struct store *store, struct shard *shard);
-/* What is kept of these bytes of one block, with their initial value. */
-void store_assignable_fill(struct shard *shard, uint64_t offset, uint64_t bytes);
 /* These bytes of it are; with the last, `unassigned` is NULL. */
 void store_assigned(struct store *store, struct shard *shard, uint64_t offset, uint64_t bytes);
 /* It is not waited for any more: what is kept of it is of the state no longer. */

@@ -48,9 +48,8 @@ void store_let_go(struct store *store, struct shard *shard)
 
 void store_deinit(struct store *store)
 {
-    LIST_FOREACH_SAFE(struct variable, variable, &store->variables, in_store) {
+    LIST_FOREACH_SAFE(struct variable, variable, &store->variables, in_store)
         store_leave(store, variable);
-    }
     while (store_is_leaving(store))
         (void)store_reclaim(store);
     while (store->old_blocks.first != NULL) { /* lent, and never released */
@@ -65,31 +64,13 @@ void store_deinit(struct store *store)
     sized_pool_deinit(&store->bytes);
 }
 
-static bool copy_name(struct store *store, struct variable *variable, const wire_variable *given)
-{
-    const size_t name_bytes = strlen(given->name) + 1;
-
-    assert(variable->name == NULL);
-    variable->name = sized_pool_take(&store->bytes, name_bytes);
-    if (variable->name == NULL)
-        return false;
-    memcpy(variable->name, given->name, name_bytes);
-    return true;
-}
-
-/* What of the state a shard of so many bytes takes: its values, its slots, and the bits of what its
- * creator is to assign. */
-static uint64_t state_bytes_of(const struct variable *variable, uint64_t shard_bytes)
-{
-    return store_lists_bytes(variable, shard_bytes) + store_assignable_bytes(variable, shard_bytes);
-}
-
 /* The shard of a placement, in the place that was promised to it, without its blocks' bytes. False:
  * no memory. */
 static bool make_shard(struct store *store, struct variable *variable, struct placement *placement)
 {
     struct shard *shard = &variable->shards[variable->made_count++];
-    const uint64_t promised_bytes = state_bytes_of(variable, placement->bytes);
+    const uint64_t promised_bytes = store_lists_bytes(variable, placement->bytes) +
+                                    store_assignable_bytes(variable, placement->bytes);
     bool complete = true;
 
     assert(variable->made_count <= variable->held_count);
@@ -123,20 +104,58 @@ static bool make_shard(struct store *store, struct variable *variable, struct pl
     return complete && id_map_put(&store->shards, shard->id, shard);
 }
 
-/* Where its shards are, and room for those here, which are made as it is filled. False: no memory.
- */
-static bool make_placements(
-    struct store *store, struct variable *variable, const wire_variable *given, uint32_t this_ps)
-{
-    const size_t count = given->n_shards;
-    uint32_t held = 0;
+/* What a variable's shards on this ps take. */
+struct held_shards {
+    uint32_t count;
+    uint64_t bytes;            /* of their values */
+    uint64_t assignable_bytes; /* of the state, until their creator has assigned them */
+    uint64_t own_bytes;        /* of the whole variable, beside all that */
+};
 
-    for (size_t i = 0; i < count; i++)
-        held += given->shards[i]->ps == this_ps;
-    variable->shards = sized_pool_take(&store->bytes, held * sizeof *variable->shards);
+/* Sizes are rounded up to an eighth more at most (sized_pool.h): so are a shard's last blocks, and
+ * its lists of blocks. */
+static struct held_shards held_shards_of(
+    const struct store *store, const struct variable *variable, const wire_variable *given)
+{
+    const uint64_t slots = variable->slot_count;
+    struct held_shards held = {
+        .own_bytes =
+            VARIABLE_OWN_BYTES + strlen(given->name) + given->n_shards * PLACEMENT_OWN_BYTES};
+
+    for (size_t i = 0; i < given->n_shards; i++) {
+        const uint64_t bytes = given->shards[i]->bytes;
+        if (given->shards[i]->ps != store->ps)
+            continue;
+        const uint64_t blocks = store_blocks_of(variable, bytes);
+        const uint64_t last = bytes % variable->block_bytes;
+        const uint64_t bits = store_assignable_bytes(variable, bytes);
+        held.count++;
+        held.bytes += bytes;
+        held.assignable_bytes += bits;
+        held.own_bytes += SHARD_OWN_BYTES + (1 + slots) * (blocks * BLOCK_OWN_BYTES + 64) +
+                          (1 + slots * variable->slot_widens) * (last / 8) + bits / 8 +
+                          (bits > 0 ? 128 : 0);
+    }
+    return held;
+}
+
+/* Its name, where its shards are, and room for those here, which are made as it is filled. False:
+ * no memory. */
+static bool make_placements(
+    struct store *store, struct variable *variable, const wire_variable *given,
+    const struct held_shards *held)
+{
+    const size_t count = given->n_shards, name_bytes = strlen(given->name) + 1;
+
+    assert(variable->name == NULL);
+    variable->name = sized_pool_take(&store->bytes, name_bytes);
+    if (variable->name == NULL)
+        return false;
+    memcpy(variable->name, given->name, name_bytes);
+    variable->shards = sized_pool_take(&store->bytes, held->count * sizeof *variable->shards);
     if (variable->shards == NULL)
         return false;
-    variable->held_count = held;
+    variable->held_count = held->count;
     variable->placements = sized_pool_take(&store->bytes, count * sizeof *variable->placements);
     if (variable->placements == NULL)
         return false;
@@ -150,9 +169,8 @@ static bool make_placements(
             .bytes = shard->bytes,
             .layout_epoch = shard->layout_epoch,
             .ps = shard->ps};
-        if (shard->ps == this_ps)
-            variable->promised_bytes += state_bytes_of(variable, shard->bytes);
     }
+    variable->promised_bytes = store_lists_bytes(variable, held->bytes) + held->assignable_bytes;
     store->state_bytes += variable->promised_bytes;
     return true;
 }
@@ -179,40 +197,6 @@ static enum sumac_status check_shards(
     return SUMAC_OK;
 }
 
-/* The bits of what its creator is to assign here: they are of the state until it has. */
-static uint64_t
-assignable_bytes_of(const struct variable *variable, const wire_variable *given, uint32_t this_ps)
-{
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; i < given->n_shards; i++) {
-        if (given->shards[i]->ps == this_ps)
-            bytes += store_assignable_bytes(variable, given->shards[i]->bytes);
-    }
-    return bytes;
-}
-
-/* Sizes are rounded up to an eighth more at most (sized_pool.h): so are a shard's last blocks, and
- * its lists of blocks. */
-static uint64_t
-own_bytes_of(const struct variable *variable, const wire_variable *given, uint32_t this_ps)
-{
-    const uint64_t slots = variable->slot_count;
-    uint64_t bytes =
-        VARIABLE_OWN_BYTES + strlen(given->name) + given->n_shards * PLACEMENT_OWN_BYTES;
-
-    for (size_t i = 0; i < given->n_shards; i++) {
-        if (given->shards[i]->ps != this_ps)
-            continue;
-        const uint64_t blocks = store_blocks_of(variable, given->shards[i]->bytes);
-        const uint64_t last = given->shards[i]->bytes % variable->block_bytes;
-        const uint64_t bits = store_assignable_bytes(variable, given->shards[i]->bytes);
-        bytes += SHARD_OWN_BYTES + (1 + slots) * (blocks * BLOCK_OWN_BYTES + 64) +
-                 (1 + slots * variable->slot_widens) * (last / 8) + bits / 8 + (bits > 0 ? 128 : 0);
-    }
-    return bytes;
-}
-
 static const char *slots_text(const struct variable *variable)
 {
     if (variable->slot_count == 0)
@@ -224,28 +208,25 @@ static const char *slots_text(const struct variable *variable)
 /* Is there room for this ps's shards, with their slots? Memory that is only promised is not found
  * missing until it is written to, and then it is the process that ends. */
 static enum sumac_status check_room(
-    const struct store *store, const struct variable *variable, const wire_variable *given,
-    uint32_t this_ps, struct sumac_error *error)
+    const struct store *store, const struct variable *variable, const char *name,
+    const struct held_shards *held, struct sumac_error *error)
 {
     assert(variable->definition.function != NULL);
     const uint64_t times = store_lists_bytes(variable, 1);
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < given->n_shards; i++)
-        bytes += given->shards[i]->ps == this_ps ? given->shards[i]->bytes : 0;
     /* a shard counts its blocks */
     uint64_t bytes_max = (uint64_t)UINT32_MAX * variable->block_bytes;
     if (store->state_bytes_max != 0 && store->state_bytes_max < bytes_max)
         bytes_max = store->state_bytes_max;
     const uint64_t taken = store->state_bytes + store->own_bytes;
     const uint64_t free_bytes = bytes_max > taken ? bytes_max - taken : 0;
-    const uint64_t beside = variable->own_bytes + assignable_bytes_of(variable, given, this_ps);
-    if (beside <= free_bytes && bytes <= (free_bytes - beside) / times)
+    const uint64_t beside = held->own_bytes + held->assignable_bytes;
+    if (beside <= free_bytes && held->bytes <= (free_bytes - beside) / times)
         return SUMAC_OK;
     return fail_for_memory(
         error,
         "variable %s: ps %u has room for %" PRIu64 " bytes more (of %" PRIu64 ", its --state-max), "
         "its shards have %" PRIu64 "%s, and what is kept beside them %" PRIu64,
-        given->name, this_ps, free_bytes, bytes_max, bytes, slots_text(variable), beside);
+        name, store->ps, free_bytes, bytes_max, held->bytes, slots_text(variable), beside);
 }
 
 /* What this variable, which may be half made, takes of the state by what is in use. */
@@ -276,13 +257,6 @@ static enum sumac_status refuse_memory(
         "pieces and serves others of their sizes only; delete more of them, or start the ps with a "
         "larger --state-max",
         name, store->ps, store_state_bytes(store), store->state_bytes_max, in_use_bytes);
-}
-
-/* Undo a half-made variable, which has no shards yet. */
-static void unmake(struct store *store, struct variable *variable)
-{
-    assert(variable->made_count == 0);
-    store_leave(store, variable);
 }
 
 /* So that it is found. False: no memory. */
@@ -339,18 +313,19 @@ enum sumac_status store_add(
     variable->slot_widens = sumac_dtype_bytes(update_slot_dtype(definition.dtype)) /
                             sumac_dtype_bytes(definition.dtype);
     variable->block_bytes = block_bytes_of(store, variable);
-    variable->own_bytes = own_bytes_of(variable, given, this_ps);
-    known = check_room(store, variable, given, this_ps, error);
+    const struct held_shards held = held_shards_of(store, variable, given);
+    variable->own_bytes = held.own_bytes;
+    known = check_room(store, variable, given->name, &held, error);
     if (known != SUMAC_OK) {
         sized_pool_give(&store->bytes, variable, sizeof *variable);
         return known;
     }
     store->own_bytes += variable->own_bytes;
-    if (!copy_name(store, variable, given) || !make_placements(store, variable, given, this_ps) ||
-        !enlist(store, variable)) {
-        const enum sumac_status refused = refuse_memory(store, given->name, in_use_bytes, error);
-        unmake(store, variable);
-        return refused;
+    if (!make_placements(store, variable, given, &held) || !enlist(store, variable)) {
+        known = refuse_memory(store, given->name, in_use_bytes, error);
+        assert(variable->made_count == 0);
+        store_leave(store, variable);
+        return known;
     }
     variable->filled = variable->held_count == 0;
     if (variable->filled)
@@ -365,30 +340,22 @@ enum sumac_status store_add(
     return SUMAC_OK;
 }
 
-/* NULL: no memory. */
-static struct block *
-make_block(struct store *store, struct shard *shard, uint32_t list, uint32_t index)
-{
-    if (list == STORE_VALUE && !store_assignable_block(store, shard, index))
-        return NULL;
-    struct block *block = store_block_make(store, shard, list, index);
-    if (block == NULL && list == STORE_VALUE)
-        (void)store_assignable_give(store, shard, index);
-    return block;
-}
-
 /* Give the bytes from `at` on, of all lists one after the other, their initial value, to the end of
  * the block or of the slice. Returns how many; 0: no memory. */
 static uint64_t fill_slice(struct store *store, struct shard *shard, uint64_t at)
 {
     const struct variable *variable = shard->variable;
     const struct list_byte first = store_list_byte(shard, at);
+    const bool begins = first.within == 0;
 
     assert(first.list < shard->list_count);
     assert(first.index < shard->block_count);
-    const struct block *block = first.within == 0
-                                    ? make_block(store, shard, first.list, first.index)
-                                    : shard->list[first.list][first.index];
+    if (begins && first.list == STORE_VALUE && !store_assignable_block(store, shard, first.index))
+        return 0;
+    const struct block *block = begins ? store_block_make(store, shard, first.list, first.index)
+                                       : shard->list[first.list][first.index];
+    if (block == NULL && first.list == STORE_VALUE)
+        (void)store_assignable_give(store, shard, first.index);
     if (block == NULL)
         return 0;
     uint8_t *data = block->data + first.within;
@@ -408,27 +375,10 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint64_t at
     initializer.a = variable->definition.initializer.a;
     initializer.b = variable->definition.initializer.b;
     initializer.seed = variable->definition.initializer.seed;
-    store_assignable_fill(shard, at, bytes);
     initializer_fill(
         &initializer, variable->definition.dtype, shard->first_element + at / element_bytes,
         bytes / element_bytes, data);
     return bytes;
-}
-
-/* The same of a whole shard, beginning where it has come to, as long as `done` is less than
- * `bytes_max`. False: no memory. */
-static bool fill_shard(struct store *store, struct shard *shard, uint64_t bytes_max, uint64_t *done)
-{
-    const uint64_t all_bytes = store_lists_bytes(shard->variable, shard->bytes);
-
-    while (shard->fill_bytes < all_bytes && *done < bytes_max) {
-        const uint64_t filled = fill_slice(store, shard, shard->fill_bytes);
-        if (filled == 0)
-            return false;
-        shard->fill_bytes += filled;
-        *done += filled > FILL_BLOCK_BYTES ? filled : FILL_BLOCK_BYTES;
-    }
-    return true;
 }
 
 enum sumac_status store_fill(
@@ -446,10 +396,15 @@ enum sumac_status store_fill(
             complete = make_shard(store, variable, placement);
             *done += FILL_SHARD_BYTES;
         }
-        const struct shard *here = placement->here;
-        if (complete && here != NULL)
-            complete = fill_shard(store, placement->here, bytes_max, done);
-        if (here == NULL || here->fill_bytes == store_lists_bytes(variable, here->bytes))
+        struct shard *here = placement->here;
+        const uint64_t all_bytes = here == NULL ? 0 : store_lists_bytes(variable, here->bytes);
+        while (complete && here != NULL && here->fill_bytes < all_bytes && *done < bytes_max) {
+            const uint64_t filled = fill_slice(store, here, here->fill_bytes);
+            complete = filled > 0;
+            here->fill_bytes += filled;
+            *done += filled > FILL_BLOCK_BYTES ? filled : FILL_BLOCK_BYTES;
+        }
+        if (here == NULL || here->fill_bytes == all_bytes)
             variable->fill_at++;
     }
     store_share_bound(store); /* the map of shards may have grown */

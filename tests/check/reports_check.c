@@ -7,26 +7,22 @@
 
 /* A kind of report that gathers what is due is in line once, or not at all. */
 static void check_gathering(
-    const struct lane *lane, const struct report *known, bool (*is_one)(const struct report *),
-    const char *what, struct check *check)
+    const struct lane *lane, enum report_kind kind, const char *what, struct check *check)
 {
     const struct report *at = lane->controller == NULL ? NULL : lane->controller->reports.first;
     const struct report *found = NULL;
     uint64_t count = 0;
 
     for (; at != NULL; at = at->in_stream.next) {
-        if (!is_one(at))
+        if (at->kind != kind)
             continue;
         found = at;
         count++;
     }
-    if (found != known || count > 1)
+    if (found != lane->peers->gathering[kind] || count > 1)
         check_object(
             check, "the report of %s is not the one that is in line for ps 0's stream", what);
 }
-
-static bool is_come(const struct report *report) { return report->is_come; }
-static bool is_collectives(const struct report *report) { return report->is_collectives; }
 
 static uint64_t count_flags(const struct lane_session *session)
 {
@@ -48,7 +44,7 @@ static void check_come(const struct lane *lane, struct check *check)
          at = at->in_come.next)
         listed++;
     check_same(check, listed, flags, "sessions whose step is due to ps 0", "the lane");
-    if (lane->controller != NULL && !lane->exited && peers->come_report == NULL &&
+    if (lane->controller != NULL && !lane->exited && peers->gathering[REPORT_COME] == NULL &&
         (listed > 0 || peers->says_over))
         check_object(check, "no report says to ps 0 what has come of synchronous steps");
 }
@@ -67,9 +63,8 @@ static void check_collectives(const struct lane *lane, struct check *check)
 
 void reports_check(const struct lane *lane, struct check *check)
 {
-    check_gathering(lane, lane->peers->come_report, is_come, "synchronous steps", check);
-    check_gathering(
-        lane, lane->peers->collectives_report, is_collectives, "rounds of collectives", check);
+    check_gathering(lane, REPORT_COME, "synchronous steps", check);
+    check_gathering(lane, REPORT_COLLECTIVES, "rounds of collectives", check);
     check_come(lane, check);
     check_collectives(lane, check);
 }

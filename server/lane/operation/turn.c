@@ -305,8 +305,7 @@ static void contribution(struct lane *lane, struct lane_session *session, struct
     lane_part_move(part, PART_APPLYING);
     session->applying = part;
     operation_count_part(lane, part);
-    if (lane->records)
-        (void)lane_record_contributed(lane, part);
+    (void)lane_record_order(lane, RECORD_CONTRIBUTED, session, part->sequence, NULL);
     lane_collective_contribution(lane, part);
     finish(lane, part);
     lane_contributions_heard(

@@ -11,7 +11,7 @@ void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
     assert(lane->bytes.spare_bytes_max <= max);
 }
 
-static void count(struct lane *lane, uint64_t bytes)
+void lane_claims_set_bytes(struct lane *lane, uint64_t bytes)
 {
     const uint64_t floors = lane->staged_bytes - lane->claims.bytes;
 
@@ -62,7 +62,7 @@ void lane_claim_reserve(struct lane *lane, struct claim *claim)
     claim->since_us = lane->now_us;
     claim->wait_said = false;
     lane->claims.waiting--;
-    count(lane, lane->claims.bytes + claim->room_bytes);
+    lane_claims_set_bytes(lane, lane->claims.bytes + claim->room_bytes);
 }
 
 static void note_answer(const struct lane *lane, struct claim *claim)
@@ -91,8 +91,6 @@ void lane_claim_hold(struct lane *lane, struct claim *claim, struct lane_part *p
 }
 
 /* ---- does its client do what it is asked to? ---- */
-
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static uint64_t lease_us(const struct lane *lane) { return (uint64_t)lane->config.lease_ms * 1000; }
 
@@ -144,30 +142,20 @@ bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint
             return false;
         since_us = claim->wanted_since_us;
     }
-    since_us = later(since_us, lane->resumed_us);
+    if (since_us < lane->resumed_us)
+        since_us = lane->resumed_us;
     assert(since_us <= lane->now_us);
     return lane->now_us - since_us > leases * lease_us(lane);
 }
 
 void lane_claim_note_silence(struct claim *claim) { claim->session->silent = true; }
 
-bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim)
-{
-    return lane_claim_is_late(lane, claim, CLAIM_LEASES_MAX);
-}
-
-bool lane_claim_waits(const struct lane *lane, const struct claim *claim)
-{
-    (void)lane;
-    return claim->state == CLAIM_WAITS;
-}
-
 static void give_room(struct lane *lane, const struct claim *claim)
 {
     if (claim->state == CLAIM_WAITS)
         return;
     assert(lane->claims.bytes >= claim->room_bytes);
-    count(lane, lane->claims.bytes - claim->room_bytes);
+    lane_claims_set_bytes(lane, lane->claims.bytes - claim->room_bytes);
 }
 
 void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t resend)
@@ -225,45 +213,17 @@ uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *s
     return bytes;
 }
 
-void lane_claims_take_answer(struct lane *lane, uint64_t bytes)
-{
-    assert(bytes > 0);
-    count(lane, lane->claims.bytes + bytes);
-}
-
-void lane_claims_give_answer(struct lane *lane, uint64_t bytes)
-{
-    assert(lane->claims.bytes >= bytes);
-    count(lane, lane->claims.bytes - bytes);
-}
-
-/* Who takes most of the pool. */
-static const struct claim *find_holder(const struct lane *lane)
-{
-    const struct claim *most = NULL;
-
-    LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
-        if (claim->state != CLAIM_WAITS && (most == NULL || claim->room_bytes > most->room_bytes))
-            most = claim;
-    }
-    return most;
-}
-
-static const char *doing(const struct claim *claim)
-{
-    assert(claim->state != CLAIM_WAITS);
-    if (claim->state == CLAIM_RESERVED)
-        return "is being received";
-    return claim->step == 0 ? "is to be committed" : "waits for the rest of its step";
-}
-
 char *lane_claims_describe(struct lane *lane, const struct claim *claim)
 {
-    const struct claim *first = find_holder(lane);
+    const struct claim *most = NULL;
     const uint64_t mib = UINT64_C(1) << 20;
 
     assert(claim->state == CLAIM_WAITS);
-    if (first == NULL)
+    LIST_FOREACH(const struct claim, at, &lane->claims.all, in_lane) {
+        if (at->state != CLAIM_WAITS && (most == NULL || at->room_bytes > most->room_bytes))
+            most = at;
+    }
+    if (most == NULL)
         return out_text(
             &lane->out,
             "push %" PRIu64 " waits behind others for %" PRIu64 " MiB of the pool of ps %u",
@@ -274,6 +234,8 @@ char *lane_claims_describe(struct lane *lane, const struct claim *claim)
         " MiB on ps %u: %" PRIu64 " MiB are held, most of them by push %" PRIu64 " of %s (%" PRIu64
         " MiB), which %s",
         claim->sequence, claim->room_bytes / mib, lane->claims.bytes_max / mib, lane->index,
-        lane->claims.bytes / mib, first->sequence, first->session->task, first->room_bytes / mib,
-        doing(first));
+        lane->claims.bytes / mib, most->sequence, most->session->task, most->room_bytes / mib,
+        most->state == CLAIM_RESERVED ? "is being received"
+        : most->step == 0             ? "is to be committed"
+                                      : "waits for the rest of its step");
 }

@@ -74,9 +74,6 @@ void lane_claims_note_elements(struct lane *lane, const struct lane_part *part, 
 bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint64_t leases);
 /* Its stream ends for that. */
 void lane_claim_note_silence(struct claim *claim);
-/* Has it failed to answer for CLAIM_LEASES_MAX? */
-bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim);
-bool lane_claim_waits(const struct lane *lane, const struct claim *claim);
 /* It has no room any more, and waits. */
 void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t resend);
 void lane_claim_destroy(struct lane *lane, struct claim *claim);
@@ -88,6 +85,5 @@ uint32_t lane_claims_count(const struct lane *lane, const struct lane_session *s
 char *lane_claims_describe(struct lane *lane, const struct claim *claim);
 /* What it has of the pool. */
 uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *session);
-/* What is said of a part in the pool takes room there, too, until it is out. */
-void lane_claims_take_answer(struct lane *lane, uint64_t bytes);
-void lane_claims_give_answer(struct lane *lane, uint64_t bytes);
+/* What of the pool is taken: what is said of a part there takes room, too, until it is out. */
+void lane_claims_set_bytes(struct lane *lane, uint64_t bytes);

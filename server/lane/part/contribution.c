@@ -3,9 +3,6 @@
  * contributed, given back. */
 #include "part_state.h"
 
-#include <math.h>
-
-#include "error.h"
 #include "listing.h"
 
 bool lane_session_task(const struct lane_session *session, struct collective_task *task)
@@ -20,28 +17,23 @@ bool lane_session_task(const struct lane_session *session, struct collective_tas
 
 /* ---- its header ---- */
 
-static void refuse_header(struct lane *lane, struct lane_part *part, const char *why)
+/* Does anything not go with a contribution? Without that, *task is who makes it. */
+static bool check_header(
+    struct lane *lane, struct lane_part *part, const wire_part *header,
+    struct collective_task *task)
 {
-    lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "push %" PRIu64 " of %s contributes to a collective, and %s", part->sequence,
-        part->session->task, why);
-}
+    const char *const why =
+        header->synchronous       ? "is for a synchronous step: make two pushes of it"
+        : header->n_functions > 0 ? "names update functions: no variable is updated by it"
+        : part->scale != 1        ? "has a scale: multiply its values before they are pushed"
+        : !lane_session_task(part->session, task)
+            ? "is of a task that takes no part: chiefs and workers do"
+            : NULL;
 
-/* What does not go with a contribution. True: there is nothing of it. */
-static bool check_header(struct lane *lane, struct lane_part *part, const wire_part *header)
-{
-    struct collective_task task;
-
-    if (header->synchronous)
-        refuse_header(lane, part, "is for a synchronous step: make two pushes of it");
-    else if (header->n_functions > 0)
-        refuse_header(lane, part, "names update functions: no variable is updated by it");
-    else if (part->scale != 1)
-        refuse_header(lane, part, "has a scale: multiply its values before they are pushed");
-    else if (!lane_session_task(part->session, &task))
-        refuse_header(lane, part, "is of a task that takes no part: chiefs and workers do");
-    return part->state == PART_RECEIVING;
+    return why == NULL || lane_part_refuse(
+                              lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+                              "push %" PRIu64 " of %s contributes to a collective, and %s",
+                              part->sequence, part->session->task, why);
 }
 
 /* May it meet on this ps, and has the part its share of it? */
@@ -51,28 +43,21 @@ check_share(struct lane *lane, struct lane_part *part, const struct collective *
     const uint32_t home = collective_home(collective->name, lane->ps_count);
 
     assert(lane->index < lane->ps_count);
-    if (!collective->split && home != lane->index) {
-        lane_part_refuse(
+    if (!collective->split && home != lane->index)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "push %" PRIu64 " contributes to collective %.100s on ps %u; by its name it is at home "
-            "on ps %u",
-            part->sequence, collective->name, lane->index, home);
-        lane_part_expected(part, "ps %u", home);
-        lane_part_given(part, "ps %u", lane->index);
-        return false;
-    }
+            "on ps %u\tps %u\tps %u",
+            part->sequence, collective->name, lane->index, home, home, lane->index);
     const struct collective_share share = collective_share(collective, lane->index, lane->ps_count);
-    if (part->bytes == share.bytes)
-        return true;
-    lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "push %" PRIu64 " of %s declares %" PRIu64 " bytes for round %" PRIu64
-        " of collective %.100s on ps %u; by its type and shape it has %" PRIu64 " there",
-        part->sequence, part->session->task, part->bytes, collective->round, collective->name,
-        lane->index, share.bytes);
-    lane_part_expected(part, "%" PRIu64, share.bytes);
-    lane_part_given(part, "%" PRIu64, part->bytes);
-    return false;
+    return part->bytes == share.bytes ||
+           lane_part_refuse(
+               lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+               "push %" PRIu64 " of %s declares %" PRIu64 " bytes for round %" PRIu64
+               " of collective %.100s on ps %u; by its type and shape it has %" PRIu64
+               " there\t%" PRIu64 "\t%" PRIu64,
+               part->sequence, part->session->task, part->bytes, collective->round,
+               collective->name, lane->index, share.bytes, share.bytes, part->bytes);
 }
 
 /* Does the configuration of this ps list the task? The walk goes on at *next, where the last one
@@ -111,22 +96,21 @@ check_listed(struct lane *lane, struct lane_part *part, const struct collective 
         return true;
     for (uint32_t at = 0; at < config->member_count; at++)
         listing_add_task(&listed, config->members_jobs[at], config->members_indices[at]);
-    lane_part_refuse(
+    return lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
         "push %" PRIu64 " of %s: collective %.100s names %s, and the cluster lists %s",
         part->sequence, part->session->task, collective->name,
         collective_task_print(&collective->tasks[i], task, sizeof task), listing_end(&listed));
-    return false;
 }
 
 /* Count the contributions of a session whose rounds the session still waits for. */
 struct unheard {
     uint32_t of_all, of_name;
+    uint64_t other; /* push that contributes to the same round, too; 0: none */
 };
 
-/* Count the contribution. Is it for the same round? */
-static bool is_of(
-    const struct contribution *contribution, const struct collective *collective,
+static void count(
+    const struct contribution *contribution, uint64_t sequence, const struct collective *collective,
     struct unheard *unheard)
 {
     const struct collective *const own = contribution->round->collective;
@@ -134,109 +118,73 @@ static bool is_of(
     assert(own != NULL);
     unheard->of_all++;
     if (strcmp(own->name, collective->name) != 0)
-        return false;
+        return;
     unheard->of_name++;
-    return own->round == collective->round;
+    if (own->round == collective->round)
+        unheard->other = sequence;
 }
 
-/* Return the session's other contribution to the same round, or 0 after counting all of them.
- * Staged contributions count, too: a replay may apply them before it reaches this part. */
-static uint64_t find_other(
-    struct lane *lane, const struct lane_session *session, const struct collective *collective,
-    struct unheard *unheard)
-{
-    *unheard = (struct unheard){0};
-    LIST_FOREACH(const struct contribution, at, &session->contributions, in_session) {
-        lane->work++;
-        if (is_of(at, collective, unheard))
-            return at->sequence;
-    }
-    LIST_FOREACH(const struct lane_part, at, &session->parts, in_session) {
-        lane->work++;
-        if (at->contribution != NULL && is_of(at->contribution, collective, unheard))
-            return at->sequence;
-    }
-    return 0;
-}
-
-/* Is it the session's only contribution to the round, and may the session have one more? */
+/* Is it the session's only contribution to the round, and may the session have one more? Staged
+ * contributions count, too: a replay may apply them before it reaches this part. */
 static bool
 check_alone(struct lane *lane, struct lane_part *part, const struct collective *collective)
 {
     const struct lane_session *session = part->session;
-    struct unheard unheard;
-    const uint64_t other = find_other(lane, session, collective, &unheard);
+    struct unheard unheard = {0};
 
-    if (other != 0)
-        lane_part_refuse(
+    lane->work += session->contribution_count + session->part_count;
+    LIST_FOREACH(const struct contribution, at, &session->contributions, in_session)
+        count(at, at->sequence, collective, &unheard);
+    LIST_FOREACH(const struct lane_part, at, &session->parts, in_session) {
+        if (at->contribution != NULL)
+            count(at->contribution, at->sequence, collective, &unheard);
+    }
+    if (unheard.other != 0)
+        return lane_part_refuse(
             lane, part, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
             "push %" PRIu64 " of %s contributes to round %" PRIu64
             " of collective %.100s, and push %" PRIu64
             " has done so: a task contributes once; give each round its own number",
-            part->sequence, session->task, collective->round, collective->name, other);
-    else if (unheard.of_name >= ROUNDS_OF_NAME_MAX)
-        lane_part_refuse(
+            part->sequence, session->task, collective->round, collective->name, unheard.other);
+    if (unheard.of_name >= ROUNDS_OF_NAME_MAX)
+        return lane_part_refuse(
             lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "push %" PRIu64
             " of %s: it waits for %u rounds of collective %.100s, the most that it may: "
             "contribute to round %" PRIu64 " later",
             part->sequence, session->task, unheard.of_name, collective->name, collective->round);
-    else if (unheard.of_all >= lane->config.parts_per_session_max)
-        lane_part_refuse(
-            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-            "push %" PRIu64
-            ": session %s waits for %u rounds, the most that ps %u keeps for it: raise "
-            "collectives_through, which is %" PRIu64 ", over the rounds that it is done with",
-            part->sequence, session->task, unheard.of_all, lane->index,
-            session->collectives_through);
-    return part->state == PART_RECEIVING;
+    return unheard.of_all < lane->config.parts_per_session_max ||
+           lane_part_refuse(
+               lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+               "push %" PRIu64
+               ": session %s waits for %u rounds, the most that ps %u keeps for it: raise "
+               "collectives_through, which is %" PRIu64 ", over the rounds that it is done with",
+               part->sequence, session->task, unheard.of_all, lane->index,
+               session->collectives_through);
 }
-
-#define WEIGHT_MIN 0x1p-60 /* as of a synchronous step's */
-#define WEIGHT_MAX 0x1p60
 
 static bool
-check_weight(struct lane *lane, struct lane_part *part, const struct collective *collective)
-{
-    const double weight = part->weight;
-
-    if (collective->operation != COLLECTIVE_MEAN || (weight >= 0 && weight <= 0) ||
-        (weight >= WEIGHT_MIN && weight <= WEIGHT_MAX))
-        return true;
-    lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "push %" PRIu64 " of %s has weight %g: it is the number of examples or replicas "
-        "that the contribution stands for; a mean is divided by their sum",
-        part->sequence, part->session->task, weight);
-    lane_part_expected(part, "0, or 2^-60 to 2^60");
-    lane_part_given(part, "%g", weight);
-    return false;
-}
-
-static void
 take_reserved(struct lane *lane, struct lane_part *part, const struct collective *collective)
 {
     struct contribution *contribution = pool_take(&lane->parts->contributions);
     struct sumac_error error;
 
-    if (contribution == NULL) {
-        lane_part_refuse_memory(lane, part);
-        return;
-    }
+    if (contribution == NULL)
+        return lane_part_refuse_memory(lane, part);
     contribution->room_bytes = wire_part_cost(part->bytes, 0, 0);
     contribution->round =
         rounds_reserve(&lane->rounds, collective, contribution->room_bytes, &error);
     if (contribution->round == NULL) {
         pool_give(&lane->parts->contributions, contribution);
-        lane_part_refuse_as(lane, part, &error);
-        return;
+        return lane_part_refuse_as(lane, part, &error);
     }
     contribution->index_bytes = collective_index_bytes(collective);
     part->contribution = contribution;
     part->is_collective = true;
+    return true;
 }
 
-void lane_contribution_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
+bool lane_contribution_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     struct collective_texts *texts = arena_take(&lane->arena, sizeof *texts);
     struct collective_task task;
@@ -245,20 +193,16 @@ void lane_contribution_begin(struct lane *lane, struct lane_part *part, const wi
 
     assert(part->state == PART_RECEIVING);
     assert(part->contribution == NULL);
-    if (texts == NULL) {
-        lane_part_refuse_memory(lane, part);
-        return;
-    }
-    if (!check_header(lane, part, header))
-        return;
-    (void)lane_session_task(part->session, &task);
-    if (collective_read(header->collective, &task, texts, &collective, &error) != SUMAC_OK) {
-        lane_part_refuse_as(lane, part, &error);
-        return;
-    }
-    if (check_listed(lane, part, &collective) && check_share(lane, part, &collective) &&
-        check_alone(lane, part, &collective) && check_weight(lane, part, &collective))
-        take_reserved(lane, part, &collective);
+    if (texts == NULL)
+        return lane_part_refuse_memory(lane, part);
+    if (!check_header(lane, part, header, &task))
+        return false;
+    if (collective_read(header->collective, &task, texts, &collective, &error) != SUMAC_OK)
+        return lane_part_refuse_as(lane, part, &error);
+    return check_listed(lane, part, &collective) && check_share(lane, part, &collective) &&
+           check_alone(lane, part, &collective) &&
+           (collective.operation != COLLECTIVE_MEAN || lane_part_check_weight(lane, part)) &&
+           take_reserved(lane, part, &collective);
 }
 
 /* ---- its bytes ---- */
@@ -281,17 +225,16 @@ static bool check_piece(struct lane *lane, struct lane_part *part, const wire_pi
 
     if (!lane_piece_check(lane, part, piece))
         return false;
-    if ((int)piece->kind == WIRE_PIECE_VALUES && piece->shard_id == 0 && piece->layout_epoch == 0 &&
-        piece->function == 0 && piece->offset_bytes == from && whole)
-        return true;
-    lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "push %" PRIu64 ": a piece of kind %d, of shard %" PRIu64 ", with %" PRIu64
-        " bytes at %" PRIu64
-        ": those of a contribution to a collective are values, name no shard, have whole elements, "
-        "and follow one another, this one at %" PRIu64,
-        part->sequence, (int)piece->kind, piece->shard_id, piece->bytes, piece->offset_bytes, from);
-    return false;
+    return ((int)piece->kind == WIRE_PIECE_VALUES && piece->shard_id == 0 &&
+            piece->layout_epoch == 0 && piece->function == 0 && piece->offset_bytes == from &&
+            whole) ||
+           lane_part_refuse(
+               lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+               "push %" PRIu64 ": a piece of kind %d, of shard %" PRIu64 ", with %" PRIu64
+               " bytes at %" PRIu64 ": those of a contribution to a collective are values, name no "
+               "shard, have whole elements, and follow one another, this one at %" PRIu64,
+               part->sequence, (int)piece->kind, piece->shard_id, piece->bytes, piece->offset_bytes,
+               from);
 }
 
 static bool copy(
@@ -307,8 +250,10 @@ static bool copy(
         const struct staged staged = {
             .dtype = part->received < indices ? SUMAC_INT64 : dtype_of(part->contribution),
             .unit = 1};
-        if (!lane_staging_copy(lane, part, payload, count, &staged, finite))
+        if (!lane_staging_copy(lane, part, payload, count, &staged, finite)) {
+            lane_staging_skip(payload, bytes - count);
             return false;
+        }
         bytes -= count;
     }
     return true;
@@ -317,29 +262,18 @@ static bool copy(
 void lane_contribution_take(
     struct lane *lane, struct lane_part *part, const wire_piece *piece, struct payload *payload)
 {
-    const struct payload before = *payload;
+    const struct collective *collective = part->contribution->round->collective;
     bool finite = true;
 
     assert(part->state == PART_RECEIVING);
-    if (!check_piece(lane, part, piece)) {
+    if (!check_piece(lane, part, piece))
         lane_staging_skip(payload, piece->bytes);
-        return;
-    }
-    if (!copy(lane, part, piece->bytes, payload, &finite)) {
-        lane_part_refuse_memory(lane, part);
-        *payload = before;
-        lane_staging_skip(payload, piece->bytes);
-    } else if (!finite && !part->allow_non_finite) {
-        const struct collective *collective = part->contribution->round->collective;
-        struct sumac_error error;
-        (void)fail_invalid(
-            &error, SUMAC_REASON_NON_FINITE,
+    else if (copy(lane, part, piece->bytes, payload, &finite) && !finite && !part->allow_non_finite)
+        (void)lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
             "push %" PRIu64 " of %s: what it contributes to round %" PRIu64
-            " of collective %.100s is not finite (allow it with allow_non_finite)",
+            " of collective %.100s is not finite (allow it with allow_non_finite)\tfinite values",
             part->sequence, part->session->task, collective->round, collective->name);
-        lane_part_refuse_as(lane, part, &error);
-        lane_part_expected(part, "finite values");
-    }
 }
 
 /* The chunk that has byte *at, which is said from its begin on then. */
@@ -384,14 +318,6 @@ static void free_contribution(struct lane *lane, struct contribution *contributi
     pool_give(&lane->parts->contributions, contribution);
 }
 
-static void free_chunks(struct lane *lane, struct contribution *contribution)
-{
-    for (struct chunk *chunk; (chunk = contribution->chunks.first) != NULL;) {
-        LIST_REMOVE(&contribution->chunks, chunk, in_part);
-        lane_part_free_chunk(lane, chunk);
-    }
-}
-
 /* Its round needs its bytes no more. */
 static void give_back(void *context, void *given)
 {
@@ -406,7 +332,7 @@ static void give_back(void *context, void *given)
         LIST_APPEND(&lane->parts->lent, contribution, in_session);
         return;
     }
-    free_chunks(lane, contribution);
+    lane_chunks_free(lane, &contribution->chunks);
     if (!contribution->waits)
         free_contribution(lane, contribution);
 }
@@ -456,9 +382,8 @@ enum rounds_came lane_contribution_arrive(
     assert(part->received == part->bytes);
     part->contribution = NULL;
     contribution->sequence = part->sequence;
-    contribution->chunks.first = part->chunks.first;
-    contribution->chunks.last = part->chunks.last;
-    part->chunks.first = part->chunks.last = NULL;
+    contribution->chunks = part->chunks;
+    part->chunks = (struct chunks){0};
     contribution->contributes = contribution->waits = true;
     LIST_APPEND(&session->contributions, contribution, in_session);
     session->contribution_count++;
@@ -493,17 +418,20 @@ static void leave(struct lane *lane, struct contribution *contribution)
     rounds_heard(&lane->rounds, round, place);
 }
 
+/* Its session wants no more of it. */
+static void let_go(struct lane *lane, struct lane_session *session, struct contribution *ended)
+{
+    lane->work += WORK_OF_A_PART;
+    unlist(session, ended);
+    leave(lane, ended);
+}
+
 void lane_contributions_heard(struct lane *lane, struct lane_session *session, uint64_t through)
 {
-    for (struct contribution *contribution;
-         (contribution = session->contributions.first) != NULL;) {
-        if (contribution->sequence > through)
-            return;
-        lane->work += WORK_OF_A_PART;
-        unlist(session, contribution);
-        leave(lane, contribution);
-    }
-    assert(session->contribution_count == 0);
+    while (session->contributions.first != NULL &&
+           session->contributions.first->sequence <= through)
+        let_go(lane, session, session->contributions.first);
+    assert(session->contributions.first != NULL || session->contribution_count == 0);
 }
 
 /* Contributions before the first that waits may come later: session->collectives_through covers
@@ -522,22 +450,17 @@ static void advance_result(struct lane_session *session, const wire_commit *give
 void lane_contributions_end(
     struct lane *lane, struct lane_session *session, const wire_commit *given)
 {
-    struct contribution *next;
     size_t i = 0;
 
     advance_result(session, given);
-    for (struct contribution *contribution = session->contributions.first;
-         contribution != NULL && contribution->sequence <= given->collectives_through;
-         contribution = next) {
-        next = contribution->in_session.next;
+    LIST_FOREACH_SAFE(struct contribution, contribution, &session->contributions, in_session) {
+        if (contribution->sequence > given->collectives_through)
+            return;
         lane->work++;
         while (i < given->n_waiting && given->waiting[i] < contribution->sequence)
             i++;
-        if (i < given->n_waiting && given->waiting[i] == contribution->sequence)
-            continue;
-        lane->work += WORK_OF_A_PART;
-        unlist(session, contribution);
-        leave(lane, contribution);
+        if (i == given->n_waiting || given->waiting[i] != contribution->sequence)
+            let_go(lane, session, contribution);
     }
 }
 
@@ -561,9 +484,8 @@ void lane_round_let_go(struct lane *lane, struct round *round)
         if (contribution->round != round)
             continue;
         LIST_REMOVE(&lane->parts->put_aside, contribution, in_session);
-        leave(
-            lane,
-            contribution); /* with the last of them the round is gone, and none of it is left */
+        /* with the last of them the round is gone, and none of it is left */
+        leave(lane, contribution);
     }
 }
 
@@ -581,6 +503,6 @@ void lane_contribution_released(struct lane *lane, struct contribution *contribu
     assert(lane->rounds.beside_bytes >= contribution->room_bytes);
     lane->rounds.beside_bytes -= contribution->room_bytes;
     LIST_REMOVE(&lane->parts->lent, contribution, in_session);
-    free_chunks(lane, contribution);
+    lane_chunks_free(lane, &contribution->chunks);
     free_contribution(lane, contribution);
 }

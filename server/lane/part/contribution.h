@@ -20,7 +20,7 @@ struct contribution {
     struct round *round; /* its own; before its turn, the reserved one */
     uint32_t place;
     uint64_t sequence;
-    LIST(struct chunk) chunks;
+    struct chunks chunks;
     uint64_t index_bytes; /* those before its values */
     uint64_t room_bytes;
     uint32_t holds;   /* of bytes that are lent */
@@ -38,7 +38,7 @@ bool lane_session_task(const struct lane_session *session, struct collective_tas
 
 /* The header of a part that is a contribution: what it says, and its reserved round. Else it is
  * refused. */
-void lane_contribution_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
+bool lane_contribution_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
 /* A piece of it, and its bytes are used. */
 void lane_contribution_take(
     struct lane *lane, struct lane_part *part, const wire_piece *piece, struct payload *payload);

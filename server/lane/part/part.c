@@ -67,42 +67,36 @@ void lane_part_move(struct lane_part *part, enum lane_part_state to)
     part->state = to;
 }
 
-void lane_part_refuse_memory(struct lane *lane, struct lane_part *part)
+bool lane_part_refuse_memory(struct lane *lane, struct lane_part *part)
 {
     const struct sized_pool *pool = &lane->bytes;
 
-    if (!sized_pool_is_full(pool)) {
-        lane_part_refuse(
+    if (!sized_pool_is_full(pool))
+        return lane_part_refuse(
             lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for a part", lane->index);
-        return;
-    }
-    lane_part_refuse(
+    return lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "push %" PRIu64 ": ps %u holds %" PRIu64 " bytes for pushes and pulls, of at most %" PRIu64
         " (its --staging-max, --pulls-max, --collectives-max and what it keeps for sessions), "
-        "though "
-        "those "
-        "that it has take %" PRIu64
+        "though those that it has take %" PRIu64
         ": the rest lies between small pieces and serves others of their sizes only; push again "
         "later, or start the ps with a larger --staging-max",
         part->sequence, lane->index, pool->held_bytes, pool->held_bytes_max,
-        (lane->staged_bytes + lane->pull_bytes + lane->rounds.room_bytes));
+        lane->staged_bytes + lane->pull_bytes + lane->rounds.room_bytes);
 }
 
 #define SCALE_MAX 0x1p127 /* that float32 has, too */
 
-static void read_functions(struct lane *lane, struct lane_part *part, const wire_part *header)
+static bool read_functions(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     const size_t bytes = header->n_functions * sizeof *part->functions;
 
     assert(part->functions == NULL);
     assert(header->n_functions <= FUNCTIONS_PER_PART_MAX);
     part->functions = sized_pool_take(&lane->bytes, bytes);
-    if (part->functions == NULL) {
-        lane_part_refuse_memory(lane, part);
-        return;
-    }
+    if (part->functions == NULL)
+        return lane_part_refuse_memory(lane, part);
     part->function_count = (uint32_t)header->n_functions;
     for (uint32_t i = 0; i < part->function_count; i++) {
         const wire_function *given = header->functions[i];
@@ -110,67 +104,51 @@ static void read_functions(struct lane *lane, struct lane_part *part, const wire
         struct sumac_error error;
         *read = (struct part_function){
             .function = functions_find(lane->store.functions, (uint32_t)given->function)};
-        if (read->function == NULL) {
-            lane_part_refuse(
+        if (read->function == NULL)
+            return lane_part_refuse(
                 lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
-                "update function number %d is not known to ps %u", (int)given->function,
-                lane->index);
-            lane_part_given(part, "%d", (int)given->function);
-            return;
-        }
+                "update function number %d is not known to ps %u\t\t%d", (int)given->function,
+                lane->index, (int)given->function);
         if (update_hyperparameters_read(read->function, NULL, given, &read->given, &error) !=
-            SUMAC_OK) {
-            lane_part_refuse_as(lane, part, &error);
-            return;
-        }
+            SUMAC_OK)
+            return lane_part_refuse_as(lane, part, &error);
         /* the rest are defaults, and those of a variable's own function come first */
-        read->given.set = 0;
+        read->given.set = given->schedule != NULL ? UPDATE_SCHEDULE_SET : 0;
         for (size_t j = 0; j < given->n_hyperparameters; j++)
             read->given.set |= 1u << given->hyperparameters[j]->name;
-        if (given->schedule != NULL)
-            read->given.set |= UPDATE_SCHEDULE_SET;
     }
+    return true;
 }
 
-/* It takes more of the pool than it asked for. */
-static void refuse_claim(struct lane *lane, struct lane_part *part, uint64_t bytes)
+/* The grant, or what its claim asked for, lacks these bytes. */
+static bool refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
-    const uint64_t asked = part->claim->room_bytes, used = part->claim->used_bytes;
-
-    assert(used <= asked);
-    lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "push %" PRIu64 " asked for %" PRIu64 " bytes of staging on ps %u and takes %" PRIu64
-        " (" WIRE_COST_TEXT "): ask for all that a part takes",
-        part->sequence, asked, lane->index, used + bytes);
-    lane_part_expected(part, "%" PRIu64, asked);
-    lane_part_given(part, "%" PRIu64, used + bytes);
-}
-
-void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes)
-{
-    const struct lane_session *session = part->session;
+    const struct claim *claim = part->claim;
     const uint64_t own = part->room_bytes + bytes, grant = lane->grant_bytes;
+    const uint64_t others = part->session->staged_bytes - part->room_bytes;
 
-    if (part->claim != NULL) {
-        refuse_claim(lane, part, bytes);
-        return;
-    }
-    const uint64_t others = session->staged_bytes - part->room_bytes;
-
-    assert(session->staged_bytes >= part->room_bytes);
-    lane_part_refuse(
+    assert(part->session->staged_bytes >= part->room_bytes);
+    assert(claim == NULL || claim->used_bytes <= claim->room_bytes);
+    if (part->state == PART_DUPLICATE)
+        return false;
+    if (claim != NULL)
+        return lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %" PRIu64 " asked for %" PRIu64 " bytes of staging on ps %u and takes %" PRIu64
+            " (" WIRE_COST_TEXT "): ask for all that a part takes\t%" PRIu64 "\t%" PRIu64,
+            part->sequence, claim->room_bytes, lane->index, claim->used_bytes + bytes,
+            claim->room_bytes, claim->used_bytes + bytes);
+    return lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %" PRIu64 " takes %" PRIu64 " bytes of staging on ps %u so far, beside %" PRIu64
         " of parts that are not done there and %" PRIu64
         " of answers that were not read; the session's grant is %" PRIu64 " bytes (%" PRIu64
         " MiB; " WIRE_COST_TEXT
         "): push less at once, or start the ps with a --staging-max of %" PRIu64
-        "M, or with less than its --sessions-max %u",
-        part->sequence, own, lane->index, others, session->answer_bytes, grant, (grant >> 20),
-        (2 * ((own >> 20) + 1) * lane->config.sessions_max), lane->config.sessions_max);
-    lane_part_expected(part, "%" PRIu64, (grant > others ? grant - others : 0));
-    lane_part_given(part, "%" PRIu64, own);
+        "M, or with less than its --sessions-max %u\t%" PRIu64 "\t%" PRIu64,
+        part->sequence, own, lane->index, others, part->session->answer_bytes, grant, grant >> 20,
+        2 * ((own >> 20) + 1) * lane->config.sessions_max, lane->config.sessions_max,
+        grant > others ? grant - others : 0, own);
 }
 
 bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t bytes)
@@ -180,13 +158,13 @@ bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t byt
 
     if (part->claim != NULL) {
         if (bytes > part->claim->room_bytes - part->claim->used_bytes)
-            return false;
+            return refuse_room(lane, part, bytes);
         part->claim->used_bytes += bytes;
         return true;
     }
     if (bytes > grant || session->staged_bytes + bytes > grant ||
         session->staged_bytes + session->answer_bytes + bytes > grant + ANSWERS_BESIDE_BYTES_MAX)
-        return false;
+        return refuse_room(lane, part, bytes);
     session->staged_bytes += bytes;
     part->room_bytes += bytes;
     lane_staging_count(lane, lane->staged_bytes + bytes);
@@ -195,45 +173,53 @@ bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t byt
     return true;
 }
 
-void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
+bool lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
-    const uint64_t room_bytes =
-        wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES;
-
     assert(part->room_bytes == 0);
-    if (!isfinite(header->weight) || header->weight < 0) {
-        lane_part_refuse(
+    if (!isfinite(header->weight) || header->weight < 0)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "push %" PRIu64
-            " has weight %g: it is how many examples or replicas the push stands for",
-            part->sequence, header->weight);
-        lane_part_expected(part, "a finite number of at least 0");
-        lane_part_given(part, "%g", header->weight);
-    } else if (!(fabs(header->scale) <= SCALE_MAX)) {
-        lane_part_refuse(
+            " has weight %g: it is how many examples or replicas the push stands for"
+            "\ta finite number of at least 0\t%g",
+            part->sequence, header->weight, header->weight);
+    if (!(fabs(header->scale) <= SCALE_MAX))
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "push %" PRIu64
-            " has scale %g: its values are multiplied by it, so it is finite and at most 2^127",
-            part->sequence, header->scale);
-        lane_part_expected(part, "a finite number of at most 2^127");
-        lane_part_given(part, "%g", header->scale);
-    } else if (header->n_functions > FUNCTIONS_PER_PART_MAX) {
-        lane_part_refuse(
+            " has scale %g: its values are multiplied by it, so it is finite and at most 2^127"
+            "\ta finite number of at most 2^127\t%g",
+            part->sequence, header->scale, header->scale);
+    if (header->n_functions > FUNCTIONS_PER_PART_MAX)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
-            "push %" PRIu64 " names %zu update functions, at most %u are taken", part->sequence,
-            header->n_functions, FUNCTIONS_PER_PART_MAX);
-        lane_part_expected(part, "%u", FUNCTIONS_PER_PART_MAX);
-        lane_part_given(part, "%zu", header->n_functions);
-    } else if (!lane_part_take_room(lane, part, room_bytes)) {
-        lane_part_refuse_room(lane, part, room_bytes);
-    } else if (header->n_functions > 0) {
-        read_functions(lane, part, header);
-    }
-    if (part->state != PART_RECEIVING || part->checksum == 0)
-        return;
+            "push %" PRIu64 " names %zu update functions, at most %u are taken\t%u\t%zu",
+            part->sequence, header->n_functions, FUNCTIONS_PER_PART_MAX, FUNCTIONS_PER_PART_MAX,
+            header->n_functions);
+    if (!lane_part_take_room(
+            lane, part, wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES) ||
+        (header->n_functions > 0 && !read_functions(lane, part, header)))
+        return false;
+    if (part->checksum == 0)
+        return true;
     part->checksum_state = lane_checksum_begin(lane);
-    if (part->checksum_state == NULL)
-        lane_part_refuse_memory(lane, part);
+    return part->checksum_state != NULL || lane_part_refuse_memory(lane, part);
+}
+
+#define WEIGHT_MIN 0x1p-60 /* by whose sum, of any number of members, float32 can divide */
+#define WEIGHT_MAX 0x1p60
+
+bool lane_part_check_weight(struct lane *lane, struct lane_part *part)
+{
+    const double weight = part->weight;
+
+    return (weight >= 0 && weight <= 0) || (weight >= WEIGHT_MIN && weight <= WEIGHT_MAX) ||
+           lane_part_refuse(
+               lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+               "push %" PRIu64 " of %s has weight %g: it is the number of examples or replicas "
+               "that the contribution stands for; a mean is divided by their sum\t0, or 2^-60 to "
+               "2^60\t%g",
+               part->sequence, part->session->task, weight, weight);
 }
 
 struct lane_part *lane_part_create(
@@ -263,30 +249,21 @@ struct lane_part *lane_part_create(
     return part;
 }
 
-static void free_chunk(struct lane *lane, struct chunk *chunk)
+void lane_chunks_free(struct lane *lane, struct chunks *chunks)
 {
-    assert(chunk->used <= chunk->bytes);
-    chunk->owner->give(chunk->owner->context, chunk->data, chunk->bytes);
-    pool_give(&lane->parts->chunks, chunk);
-}
-
-void lane_part_free_chunk(struct lane *lane, struct chunk *chunk)
-{
-    assert(chunk->in_part.next == NULL && chunk->in_part.prev == NULL);
-    if (lane->records)
-        LIST_APPEND(&lane->parts->recorded, chunk, in_part);
-    else
-        free_chunk(lane, chunk);
-}
-
-void lane_part_free_recorded(struct lane *lane)
-{
-    while (lane->parts->recorded.first != NULL) {
-        struct chunk *chunk = lane->parts->recorded.first;
-        LIST_REMOVE(&lane->parts->recorded, chunk, in_part);
-        free_chunk(lane, chunk);
+    for (struct chunk *chunk; (chunk = chunks->first) != NULL;) {
+        assert(chunk->used <= chunk->bytes);
+        LIST_REMOVE(chunks, chunk, in_part);
+        if (lane->records && chunks != &lane->parts->recorded) {
+            LIST_APPEND(&lane->parts->recorded, chunk, in_part);
+            continue;
+        }
+        chunk->owner->give(chunk->owner->context, chunk->data, chunk->bytes);
+        pool_give(&lane->parts->chunks, chunk);
     }
 }
+
+void lane_part_free_recorded(struct lane *lane) { lane_chunks_free(lane, &lane->parts->recorded); }
 
 void lane_part_let_go(struct lane *lane, struct lane_part *part, uint32_t entry)
 {
@@ -299,21 +276,17 @@ void lane_part_let_go(struct lane *lane, struct lane_part *part, uint32_t entry)
     store_let_go(&lane->store, shard);
 }
 
-static void free_list(struct lane *lane, struct row_list *list)
-{
-    for (struct row_piece *piece = list->first, *next; piece != NULL; piece = next) {
-        next = piece->next;
-        sized_pool_give(&lane->bytes, piece, row_piece_bytes(piece->count));
-    }
-    sized_pool_give(&lane->bytes, list, sizeof *list + list->carry_bytes);
-}
-
 static void free_rows(struct lane *lane, struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->run_count && part->row_list_count > 0; i++) {
         if (!part->runs[i].by_rows)
             continue;
-        free_list(lane, part->runs[i].list);
+        struct row_list *list = part->runs[i].list;
+        for (struct row_piece *piece = list->first, *next; piece != NULL; piece = next) {
+            next = piece->next;
+            sized_pool_give(&lane->bytes, piece, row_piece_bytes(piece->count));
+        }
+        sized_pool_give(&lane->bytes, list, sizeof *list + list->carry_bytes);
         part->row_list_count--;
     }
     assert(part->row_list_count == 0);
@@ -358,10 +331,7 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
     part->session->staged_bytes -= part->room_bytes;
     lane_staging_count(lane, lane->staged_bytes - part->room_bytes);
     part->room_bytes = 0;
-    for (struct chunk *chunk; (chunk = part->chunks.first) != NULL;) {
-        LIST_REMOVE(&part->chunks, chunk, in_part);
-        lane_part_free_chunk(lane, chunk);
-    }
+    lane_chunks_free(lane, &part->chunks);
     give_contribution(lane, part);
     for (uint32_t i = 0; i < part->entry_count; i++) {
         lane_part_fetch_ahead(part, i);
@@ -572,55 +542,53 @@ void lane_part_refused(
         session->task, text_after_name(lane, part, refusal->error.text));
 }
 
-void lane_part_refuse_as(struct lane *lane, struct lane_part *part, const struct sumac_error *error)
+bool lane_part_refuse_as(struct lane *lane, struct lane_part *part, const struct sumac_error *error)
 {
     assert(error->status != SUMAC_OK);
     assert(part->state < PART_STAGED && part->state != PART_DUPLICATE);
     if (part->state != PART_RECEIVING)
-        return; /* for the first thing that is wrong with it */
+        return false; /* for the first thing that is wrong with it */
     part->refusal = pool_take(&lane->parts->refusals);
     if (part->refusal != NULL)
         part->refusal->error = *error;
     /* Without memory to say why, its stream goes, and the client sends again. */
     lane_part_move(part, part->refusal == NULL ? PART_DROPPED : PART_REFUSED);
     lane_part_empty(lane, part);
+    return false;
 }
 
-void lane_part_refuse(
+/* The text behind the next tab, which ends the one before it. */
+static char *split(char *text)
+{
+    char *const end = text + strcspn(text, "\t");
+
+    if (*end == '\0')
+        return end;
+    *end = '\0';
+    return end + 1;
+}
+
+bool lane_part_refuse(
     struct lane *lane, struct lane_part *part, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...)
 {
     struct sumac_error error = {.status = status, .reason = reason};
+    const bool first = part->state == PART_RECEIVING;
+    char said[4096]; /* of a variable whose name has 1024, too */
     va_list arguments;
 
     va_start(arguments, format);
-    (void)text_print_line_values(error.text, sizeof error.text, format, arguments);
+    (void)text_print_values(said, sizeof said, format, arguments);
     va_end(arguments);
-    lane_part_refuse_as(lane, part, &error);
-}
-
-void lane_part_expected(struct lane_part *part, const char *format, ...)
-{
-    va_list arguments;
-
-    if (part->refusal == NULL)
-        return;
-    va_start(arguments, format);
-    (void)text_print_line_values(
-        part->refusal->expected, sizeof part->refusal->expected, format, arguments);
-    va_end(arguments);
-}
-
-void lane_part_given(struct lane_part *part, const char *format, ...)
-{
-    va_list arguments;
-
-    if (part->refusal == NULL)
-        return;
-    va_start(arguments, format);
-    (void)text_print_line_values(
-        part->refusal->given, sizeof part->refusal->given, format, arguments);
-    va_end(arguments);
+    char *const expected = split(said), *const given = split(expected);
+    (void)text_print_line(error.text, sizeof error.text, "%s", said);
+    (void)lane_part_refuse_as(lane, part, &error);
+    struct refusal *const refusal = part->refusal;
+    if (!first || refusal == NULL)
+        return false;
+    (void)text_print_line(refusal->expected, sizeof refusal->expected, "%s", expected);
+    (void)text_print_line(refusal->given, sizeof refusal->given, "%s", given);
+    return false;
 }
 
 const struct update_hyperparameters *lane_part_hyperparameters(
@@ -646,45 +614,35 @@ bool lane_part_check_run(struct lane *lane, struct lane_part *part)
     if (run == NULL || run->by_rows || run->sets || lane_run_function(part, run)->slot_count == 0)
         return true;
     const struct shard *shard = part->entries[run->entry].shard;
-    const struct variable *variable = shard->variable;
-    const struct update_function *function = lane_run_function(part, run);
-
     assert(run->bytes > 0);
     if (run->offset % shard->row_bytes == 0 && run->bytes % shard->row_bytes == 0)
         return true;
-    const uint64_t offset = run->offset, bytes = run->bytes;
-    lane_part_refuse(
+    return lane_part_refuse(
         lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WHOLE_SHARD,
         "variable %s: %s keeps slots and takes whole shards or whole rows of %" PRIu64
-        " bytes, given %" PRIu64 " bytes at %" PRIu64,
-        variable->name, function->name, shard->row_bytes, bytes, offset);
-    lane_part_given(part, "%" PRIu64 " bytes at %" PRIu64, bytes, offset);
-    return false;
+        " bytes, given %" PRIu64 " bytes at %" PRIu64 "\t\t%" PRIu64 " bytes at %" PRIu64,
+        shard->variable->name, lane_run_function(part, run)->name, shard->row_bytes, run->bytes,
+        run->offset, run->bytes, run->offset);
 }
 
-void lane_part_check_whole(struct lane *lane, struct lane_part *part)
+bool lane_part_check_whole(struct lane *lane, struct lane_part *part)
 {
     assert(part->state == PART_RECEIVING);
-    if (part->received != part->bytes) {
-        lane_part_refuse(
+    if (part->received != part->bytes)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "push %" PRIu64 " declared %" PRIu64 " bytes for ps %u and sent %" PRIu64,
-            part->sequence, part->bytes, lane->index, part->received);
-        lane_part_expected(part, "%" PRIu64, part->bytes);
-        lane_part_given(part, "%" PRIu64, part->received);
-        return;
-    }
+            "push %" PRIu64 " declared %" PRIu64 " bytes for ps %u and sent %" PRIu64 "\t%" PRIu64
+            "\t%" PRIu64,
+            part->sequence, part->bytes, lane->index, part->received, part->bytes, part->received);
     if (part->checksum_state != NULL) {
         const uint64_t sum = lane_checksum_end(lane, part->checksum_state);
         part->checksum_state = NULL;
-        if (sum != part->checksum) {
-            lane_part_refuse(
+        if (sum != part->checksum)
+            return lane_part_refuse(
                 lane, part, SUMAC_DATA_LOSS, SUMAC_REASON_MALFORMED,
                 "push %" PRIu64 ": the payload that reached ps %u has XXH3 checksum %016" PRIx64
                 ", sent was %016" PRIx64,
                 part->sequence, lane->index, sum, part->checksum);
-            return;
-        }
     }
-    (void)lane_part_check_run(lane, part);
+    return lane_part_check_run(lane, part);
 }

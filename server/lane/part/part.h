@@ -45,6 +45,9 @@ struct chunk {
     uint8_t *data;
     uint32_t bytes, used;
 };
+struct chunks {
+    struct chunk *first, *last;
+};
 
 /* Rows that one message brings for a list: their indices and their values, as they were sent. */
 struct row_piece {
@@ -159,7 +162,7 @@ struct lane_part {
     struct entry *entries; /* `counted` of each operation/ sets, too */
     uint32_t function_count;
     struct part_function *functions;
-    LIST(struct chunk) chunks;
+    struct chunks chunks;
     uint64_t checksum;
     void *checksum_state;
     bool is_collective;                /* it is a contribution to a collective */
@@ -221,8 +224,9 @@ static inline void lane_part_fetch_ahead(const struct lane_part *part, uint32_t 
 struct lane_part *lane_part_create(
     struct lane *lane, struct lane_session *session, const wire_part *header,
     enum lane_part_state state);
-/* Check the header of one that is RECEIVING, and take room in the session's grant. */
-void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
+/* Check the header of one that is RECEIVING, and take room in the session's grant. False: refused.
+ */
+bool lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
 /* By its number in the part; 0: the variable's own. */
 static inline const struct update_function *
 lane_entry_function(const struct lane_part *part, const struct entry *entry, uint32_t number)
@@ -255,14 +259,13 @@ static inline const struct update_hyperparameters *lane_run_hyperparameters(
 void lane_part_move(struct lane_part *part, enum lane_part_state to);
 /* It is over, wherever it was, and its memory is given back. */
 void lane_part_destroy(struct lane *lane, struct lane_part *part);
-/* Take so much more of the session's grant. False: there is not so much left. */
+/* Take so much more of the session's grant. False: there is not so much left, and a part that is
+ * RECEIVING is refused. */
 bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t bytes);
-/* For want of so many bytes of the grant, with all figures. */
-void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes);
-/* The machine has no more, or lane->bytes holds all that it may. */
-void lane_part_refuse_memory(struct lane *lane, struct lane_part *part);
+/* The machine has no more, or lane->bytes holds all that it may. Returns false. */
+bool lane_part_refuse_memory(struct lane *lane, struct lane_part *part);
 /* Of nobody any more: what this step's records are made of stays until the next one. */
-void lane_part_free_chunk(struct lane *lane, struct chunk *chunk);
+void lane_chunks_free(struct lane *lane, struct chunks *chunks);
 /* The step is over, and what its records point to has been written. */
 void lane_part_free_recorded(struct lane *lane);
 /* What is staged and what is kept spare of it share one bound. */
@@ -271,23 +274,22 @@ void lane_staging_count(struct lane *lane, uint64_t staged_bytes);
 void lane_part_let_go(struct lane *lane, struct lane_part *part, uint32_t entry);
 /* Give up its bytes and its shards; it keeps its place in the order. */
 void lane_part_empty(struct lane *lane, struct lane_part *part);
-void lane_part_refuse(
+/* Refuse a part that is RECEIVING. Returns false. The text may go on with what was expected and
+ * with what was given, each behind a tab. */
+bool lane_part_refuse(
     struct lane *lane, struct lane_part *part, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
-void lane_part_refuse_as(
+bool lane_part_refuse_as(
     struct lane *lane, struct lane_part *part, const struct sumac_error *error);
 /* A refused part has taken its place: it counts, and a line says so. */
 void lane_part_refused(
     struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
-void lane_part_expected(struct lane_part *part, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void lane_part_given(struct lane_part *part, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 /* Its last run goes on no more. False: its function keeps slots, and takes whole shards or whole
  * rows; the part is refused. */
 bool lane_part_check_run(struct lane *lane, struct lane_part *part);
-/* The whole part is here: are its last run and its checksum as they should be? */
-void lane_part_check_whole(struct lane *lane, struct lane_part *part);
+/* The whole part is here: are its last run and its checksum as they should be? Else it is refused.
+ */
+bool lane_part_check_whole(struct lane *lane, struct lane_part *part);
 /* The last one that is staged or refused up to that sequence; NULL: none. */
 struct lane_part *lane_session_part_before(struct lane_session *session, uint64_t sequence);
 struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence);
@@ -318,7 +320,7 @@ void lane_rows_take_indices(
 struct run *
 lane_rows_take_values(struct lane *lane, struct lane_part *part, const wire_piece *piece);
 /* The message ends: is the last pair whole? Else it is refused. */
-void lane_rows_check_message(struct lane *lane, struct lane_part *part);
+bool lane_rows_check_message(struct lane *lane, struct lane_part *part);
 /* A message with so many indices is next. */
 void lane_rows_expect(struct lane *lane, uint64_t indices);
 
@@ -343,8 +345,8 @@ struct staged {
     uint64_t
         unit; /* so many bytes lie in one chunk: a row of those by index; 1: they lie anywhere */
 };
-/* Copy the next bytes of the payload to the end of the part. False: no memory. *finite is set to
- * false, never to true. */
+/* Copy the next bytes of the payload to the end of the part. False: no memory; the part is refused,
+ * and the bytes are passed over. *finite is set to false, never to true. */
 bool lane_staging_copy(
     struct lane *lane, struct lane_part *part, struct payload *payload, uint64_t bytes,
     const struct staged *staged, bool *finite);
@@ -365,15 +367,53 @@ uint64_t lane_record_order(
     struct lane *lane, enum record_kind kind, const struct lane_session *session, uint64_t first,
     const wire_message *message);
 uint64_t lane_record_part(struct lane *lane, const struct lane_part *part);
+/* It is refused; or, staged as it is, it is voided here. */
 uint64_t
 lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
-/* Staged as it is, it is voided here. */
-uint64_t
-lane_record_voided(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
 /* position 0: it was passed over. */
-uint64_t lane_record_contributed(struct lane *lane, const struct lane_part *part);
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position);
 /* A step is over: made of these parts, linked by in_operation, at that position; of none (NULL) at
  * 0. */
 uint64_t lane_record_step(
     struct lane *lane, uint64_t step, const struct lane_part *first, uint64_t position);
+
+/* voided.c: the pushes of a session that some ps refused, and why */
+
+/* NULL: the push is not refused, or its client has said that it knows. Lent until an entry is added
+ * or forgotten. */
+struct voided *lane_voided_find(const struct lane_session *session, uint64_t sequence);
+/* Remember the push as refused. Takes the refusal (NULL: another ps refused it), unless it fails:
+ * OUT_OF_MEMORY, or TOO_MANY_REFUSED beyond voided_per_session_max. UNSPECIFIED: done. A full list
+ * is searched for entries of no use once for each commit: *looked says that it was. */
+enum sumac_reason lane_voided_add(
+    struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal,
+    bool *looked);
+/* Make room for `more` pushes, also beyond the bound. False: no memory. */
+bool lane_voided_reserve(struct lane *lane, struct lane_session *session, size_t more);
+/* There must be room. */
+struct voided *lane_voided_put(struct lane_session *session, uint64_t sequence);
+/* The client knows of every push up to `acked_through`. Pushes above the mark are kept: they have
+ * yet to take their turn. */
+void lane_voided_acked(struct lane *lane, struct lane_session *session, uint64_t acked_through);
+void lane_voided_forget(struct lane *lane, struct lane_session *session, uint64_t sequence);
+/* Keep which pushes were refused, without the reasons: no client is left to hear them. */
+void lane_voided_drop_reasons(struct lane *lane, struct lane_session *session);
+void lane_voided_drop(struct lane *lane, struct lane_session *session);
+
+/* step_contribution.c: a part of a synchronous push */
+
+/* Its header: is the step the member's next one, and may it be a contribution at all? Else it is
+ * refused. */
+bool lane_step_contribution_begin(
+    struct lane *lane, struct lane_part *part, const wire_part *header);
+/* Can contributions for this variable become one gradient? Else it is refused. */
+bool lane_step_contribution_check_variable(
+    struct lane *lane, struct lane_part *part, const struct variable *variable);
+/* It is whole: is it like those that are held for its step? Else it is refused. */
+bool lane_step_contribution_compare(struct lane *lane, struct lane_part *part);
+/* As its record says: it was refused, and was for this step (0: none of its member's). */
+void lane_step_contribution_replay_refused(struct lane_part *part, uint64_t step);
+/* Its turn has come, and it counts for nothing: it is voided here, for that reason, as on every ps.
+ * False: there is no memory, and nothing has changed. */
+bool lane_step_contribution_void(
+    struct lane *lane, const struct lane_part *part, const struct sumac_error *error);

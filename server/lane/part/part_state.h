@@ -3,8 +3,6 @@
 #pragma once
 
 #include "contribution.h"
-#include "step_contribution.h"
-#include "voided.h"
 
 #define STAGING_CHUNK_BYTES 1048576u
 #define RUN_ALIGNMENT_BYTES 16u /* no smaller than any element */
@@ -14,17 +12,20 @@ struct parts {
     LIST(struct contribution) put_aside; /* that wait no more, of rounds that are used */
     LIST(struct contribution) lent;      /* of no round any more: bytes of theirs are */
     struct chunk_owner pool_owner;       /* of the chunks that bytes are copied to: lane->bytes */
-    LIST(struct chunk) recorded; /* of parts that are over: records of this step lie in them */
-    uint64_t round_uses;         /* of all rounds */
-    uint64_t last;               /* number of a part */
-    uint64_t marking;            /* number of the part whose marks are on its shards (piece.c) */
-    uint64_t rows_left;          /* of those that a message may bring */
+    struct chunks recorded; /* of parts that are over: records of this step lie in them */
+    uint64_t round_uses;    /* of all rounds */
+    uint64_t last;          /* number of a part */
+    uint64_t marking;       /* number of the part whose marks are on its shards (piece.c) */
+    uint64_t rows_left;     /* of those that a message may bring */
 };
 
 static inline size_t row_piece_bytes(uint32_t count)
 {
     return sizeof(struct row_piece) + count * sizeof(uint64_t);
 }
+
+/* May a mean be divided by the sum of such weights? Else the part is refused. */
+bool lane_part_check_weight(struct lane *lane, struct lane_part *part);
 
 /* piece.c: what take_rows.c needs of it, too */
 /* What can be said of a piece without its shard. */

@@ -50,23 +50,15 @@ grown(struct lane *lane, void *array, uint32_t first, uint32_t *capacity, size_t
     return fresh;
 }
 
-static void mark_again(struct lane_part *part)
-{
-    for (uint32_t i = 0; i < part->entry_count; i++) {
-        lane_part_fetch_ahead(part, i);
-        assert(part->entries[i].shard->users > 0);
-        struct shard_touch *touch = touch_of(part->entries[i].shard);
-        touch->by = part->number;
-        touch->index = i;
-    }
-}
-
 void lane_piece_mark(struct lane *lane, struct lane_part *part)
 {
     assert(part->state < PART_STAGED);
     assert(part->number <= lane->parts->last);
-    if (lane->parts->marking != part->number && part->entry_count > 0)
-        mark_again(part);
+    for (uint32_t i = 0; lane->parts->marking != part->number && i < part->entry_count; i++) {
+        lane_part_fetch_ahead(part, i);
+        assert(part->entries[i].shard->users > 0);
+        *touch_of(part->entries[i].shard) = (struct shard_touch){.by = part->number, .index = i};
+    }
     lane->parts->marking = part->number;
 }
 
@@ -91,8 +83,7 @@ entry_of(struct lane *lane, struct lane_part *part, struct shard *shard, uint64_
     const uint32_t index = part->entry_count++;
     part->entries[index] = (struct entry){.shard = shard, .based_on = based_on};
     store_use(shard);
-    touch->by = part->number;
-    touch->index = index;
+    *touch = (struct shard_touch){.by = part->number, .index = index};
     return index;
 }
 
@@ -110,143 +101,103 @@ void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece
         lane_part_move(part, PART_DROPPED); /* its stream ends, and it is sent again */
 }
 
-/* The shard that a piece is for, or NULL and the part is refused. */
-static struct shard *find_shard(struct lane *lane, struct lane_part *part, const wire_piece *piece)
+/* Is the shard that a piece is for here (not NULL), and laid out as the client takes it to be? */
+static bool check_layout(
+    struct lane *lane, struct lane_part *part, const struct shard *shard, const wire_piece *piece)
 {
-    struct shard *shard = store_shard(&lane->store, piece->shard_id);
-
-    if (shard == NULL || !shard->variable->filled) {
-        lane_part_refuse(
+    if (shard == NULL || !shard->variable->filled)
+        return lane_part_refuse(
             lane, part, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
             "push %" PRIu64 ": ps %u has no shard %" PRIu64
-            ": the variable was deleted, or its layout is another",
-            part->sequence, lane->index, piece->shard_id);
-        lane_part_given(part, "%" PRIu64, piece->shard_id);
-        return NULL;
-    }
-    if (shard->layout_epoch != piece->layout_epoch) {
-        lane_part_refuse(
-            lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
-            "variable %s: a piece for layout %u of shard %" PRIu64
-            ", the present layout is %u: list it again",
-            shard->variable->name, piece->layout_epoch, shard->id, shard->layout_epoch);
-        lane_part_expected(part, "%u", shard->layout_epoch);
-        lane_part_given(part, "%u", piece->layout_epoch);
-        return NULL;
-    }
-    return shard;
+            ": the variable was deleted, or its layout is another\t\t%" PRIu64,
+            part->sequence, lane->index, piece->shard_id, piece->shard_id);
+    return shard->layout_epoch == piece->layout_epoch ||
+           lane_part_refuse(
+               lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
+               "variable %s: a piece for layout %u of shard %" PRIu64
+               ", the present layout is %u: list it again\t%u\t%u",
+               shard->variable->name, piece->layout_epoch, shard->id, shard->layout_epoch,
+               shard->layout_epoch, piece->layout_epoch);
 }
 
-/* Does the variable have the slots that its function needs with what the part says of it? */
-static enum sumac_status check_slots(
-    const struct lane_part *part, uint32_t function, const struct shard *shard,
-    struct sumac_error *error)
-{
-    const struct variable *variable = shard->variable;
-    const struct definition *own = &variable->definition;
-
-    assert(function > 0 && function <= part->function_count);
-    assert(own->function != NULL);
-    if (part->functions[function - 1].function != own->function || own->function->last_slot_if == 0)
-        return SUMAC_OK;
-    struct update_hyperparameters merged;
-    return update_check_slots(
-        own->function, &own->hyperparameters,
-        lane_part_hyperparameters(part, function, shard, &merged), variable->name, error);
-}
-
-/* One that the part names beside the variable's own, by its number in the part. */
+/* One that the part names beside the variable's own, by its number in the part. Of the variable's
+ * own function the slots are there that it needs with what the part says of it. */
 static bool check_function(
     struct lane *lane, struct lane_part *part, const struct shard *shard, uint32_t function)
 {
-    const struct variable *variable = shard->variable;
+    const struct definition *own = &shard->variable->definition;
+    const char *const name = shard->variable->name;
     struct sumac_error error;
 
     assert(function > 0);
-    assert(shard->variable->definition.function != NULL);
-    if (function > part->function_count) {
-        lane_part_refuse(
+    assert(own->function != NULL);
+    if (function > part->function_count)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
             "push %" PRIu64 ": a piece of variable %s names function %u of %u", part->sequence,
-            variable->name, function, part->function_count);
-        return false;
-    }
+            name, function, part->function_count);
     const struct part_function *named = &part->functions[function - 1];
-    const struct definition *own = &variable->definition;
-    if (update_check(named->function, own->function, own->dtype, variable->name, &error) ==
-            SUMAC_OK &&
-        update_hyperparameters_check(named->function, own->dtype, &named->given, &error) ==
-            SUMAC_OK &&
-        check_slots(part, function, shard, &error) == SUMAC_OK)
-        return true;
-    lane_part_refuse_as(lane, part, &error);
-    return false;
+    const bool has_slots = named->function == own->function && own->function->last_slot_if != 0;
+    struct update_hyperparameters merged;
+    return (update_check(named->function, own->function, own->dtype, name, &error) == SUMAC_OK &&
+            update_hyperparameters_check(named->function, own->dtype, &named->given, &error) ==
+                SUMAC_OK &&
+            (!has_slots || update_check_slots(
+                               own->function, &own->hyperparameters,
+                               lane_part_hyperparameters(part, function, shard, &merged), name,
+                               &error) == SUMAC_OK)) ||
+           lane_part_refuse_as(lane, part, &error);
 }
 
 static bool check_range(
     struct lane *lane, struct lane_part *part, const struct shard *shard, const wire_piece *piece)
 {
     const uint64_t widens = lane_part_widens(part, shard);
-    const uint64_t element = widens * dtype_bytes(shard->variable->definition.dtype);
+    const enum sumac_dtype dtype = shard->variable->definition.dtype;
+    const uint64_t element = widens * dtype_bytes(dtype);
     const uint64_t shard_bytes = widens * shard->bytes;
     const bool whole = piece->bytes % element == 0 && piece->offset_bytes % element == 0;
     const bool inside =
         piece->offset_bytes <= shard_bytes && piece->bytes <= shard_bytes - piece->offset_bytes;
 
     assert(element > 0);
-    if (whole && inside)
-        return true;
-    lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-        "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a shard of %" PRIu64 " bytes of %s%s",
-        shard->variable->name, piece->bytes, piece->offset_bytes, shard_bytes,
-        sumac_dtype_name(
-            part->step == 0 ? shard->variable->definition.dtype
-                            : update_contribution_dtype(shard->variable->definition.dtype)),
-        whole ? "" : " are not whole elements");
-    lane_part_expected(part, "within %" PRIu64 " bytes", shard_bytes);
-    lane_part_given(part, "%" PRIu64 " bytes at %" PRIu64, piece->bytes, piece->offset_bytes);
-    return false;
-}
-
-static bool is_pushed(Sumac__V1__Piece__Kind kind)
-{
-    return (int)kind == WIRE_PIECE_VALUES || (int)kind == WIRE_PIECE_ROW_INDICES ||
-           (int)kind == WIRE_PIECE_HYPERPARAMETERS;
+    return (whole && inside) ||
+           lane_part_refuse(
+               lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+               "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a shard of %" PRIu64
+               " bytes of %s%s\twithin %" PRIu64 " bytes\t%" PRIu64 " bytes at %" PRIu64,
+               shard->variable->name, piece->bytes, piece->offset_bytes, shard_bytes,
+               sumac_dtype_name(part->step == 0 ? dtype : update_contribution_dtype(dtype)),
+               whole ? "" : " are not whole elements", shard_bytes, piece->bytes,
+               piece->offset_bytes);
 }
 
 /* What can be said of a piece without its shard. */
 bool lane_piece_check(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
+    const int kind = (int)piece->kind;
+    const bool pushed = kind == WIRE_PIECE_VALUES || kind == WIRE_PIECE_ROW_INDICES ||
+                        kind == WIRE_PIECE_HYPERPARAMETERS;
+
     assert(part->received <= part->bytes);
-    if (part->piece_count == LANE_PIECES_PER_PART_MAX) {
-        lane_part_refuse(
+    if (part->piece_count == LANE_PIECES_PER_PART_MAX)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
-            "push %" PRIu64 " has more than %u pieces for ps %u", part->sequence,
-            LANE_PIECES_PER_PART_MAX, lane->index);
-        lane_part_expected(part, "%u", LANE_PIECES_PER_PART_MAX);
-        lane_part_given(part, "more");
-        return false;
-    }
+            "push %" PRIu64 " has more than %u pieces for ps %u\t%u\tmore", part->sequence,
+            LANE_PIECES_PER_PART_MAX, lane->index, LANE_PIECES_PER_PART_MAX);
     part->piece_count++;
-    if (piece->bytes > part->bytes - part->received) {
-        lane_part_refuse(
+    if (piece->bytes > part->bytes - part->received)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "push %" PRIu64 " declared %" PRIu64 " bytes for ps %u and sends more", part->sequence,
-            part->bytes, lane->index);
-        lane_part_expected(part, "%" PRIu64, part->bytes);
-        lane_part_given(part, "more");
-        return false;
-    }
-    if (is_pushed(piece->kind) && piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY)
-        return true;
-    lane_part_refuse(
-        lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-        "push %" PRIu64
-        ": a piece of kind %d, codec %d; ps %u takes values, row indices and hyperparameters as "
-        "they are",
-        part->sequence, (int)piece->kind, (int)piece->codec, lane->index);
-    return false;
+            "push %" PRIu64 " declared %" PRIu64 " bytes for ps %u and sends more\t%" PRIu64
+            "\tmore",
+            part->sequence, part->bytes, lane->index, part->bytes);
+    return (pushed && piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY) ||
+           lane_part_refuse(
+               lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+               "push %" PRIu64 ": a piece of kind %d, codec %d; ps %u takes values, row indices "
+               "and hyperparameters as they are",
+               part->sequence, kind, (int)piece->codec, lane->index);
 }
 
 /* What is scaled is of a float type. */
@@ -254,21 +205,18 @@ static bool check_scale(struct lane *lane, struct lane_part *part, const struct 
 {
     const enum sumac_dtype dtype = variable->definition.dtype;
 
-    if (part->scale == 1 || sumac_dtype_is_float(dtype))
-        return true;
-    lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-        "push %" PRIu64 " has scale %g, and variable %s is of type %s: what is scaled is of a "
-        "float type; push it apart, without a scale",
-        part->sequence, part->scale, variable->name, sumac_dtype_name(dtype));
-    lane_part_expected(part, "a float type");
-    lane_part_given(part, "%s", sumac_dtype_name(dtype));
-    return false;
+    return part->scale == 1 || sumac_dtype_is_float(dtype) ||
+           lane_part_refuse(
+               lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+               "push %" PRIu64 " has scale %g, and variable %s is of type %s: what is scaled is of "
+               "a float type; push it apart, without a scale\ta float type\t%s",
+               part->sequence, part->scale, variable->name, sumac_dtype_name(dtype),
+               sumac_dtype_name(dtype));
 }
 
 static struct run *no_memory(struct lane *lane, struct lane_part *part)
 {
-    lane_part_refuse_memory(lane, part);
+    (void)lane_part_refuse_memory(lane, part);
     return NULL;
 }
 
@@ -289,9 +237,9 @@ static struct run *continued(struct lane_part *part, uint32_t entry, const wire_
 struct shard *
 lane_piece_check_shard(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
-    struct shard *shard = find_shard(lane, part, piece);
+    struct shard *shard = store_shard(&lane->store, piece->shard_id);
 
-    if (shard == NULL ||
+    if (!check_layout(lane, part, shard, piece) ||
         (piece->function != 0 && !check_function(lane, part, shard, piece->function)) ||
         !check_scale(lane, part, shard->variable))
         return NULL;
@@ -316,10 +264,8 @@ struct run *lane_piece_add_run(
     const bool by_rows = (int)piece->kind == WIRE_PIECE_ROW_INDICES;
     const bool sets = (int)piece->kind == WIRE_PIECE_HYPERPARAMETERS;
 
-    if (!lane_part_take_room(lane, part, PIECE_ROOM_BYTES)) {
-        lane_part_refuse_room(lane, part, PIECE_ROOM_BYTES);
+    if (!lane_part_take_room(lane, part, PIECE_ROOM_BYTES))
         return NULL;
-    }
     const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
     if (entry == UINT32_MAX)
         return no_memory(lane, part);
@@ -362,25 +308,30 @@ static bool check_setting(
 
     assert(piece->function <= part->function_count);
     if (named == NULL || piece->bytes != 0 || piece->offset_bytes != 0)
-        lane_part_refuse(
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "push %" PRIu64 ": a piece that sets hyperparameters of variable %s names function %u "
             "and has %" PRIu64 " bytes: it names one of the part's functions, from 1 on, and has "
             "none",
             part->sequence, variable->name, piece->function, piece->bytes);
-    else if (named->function != own)
-        lane_part_refuse(
+    if (named->function != own)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
             "variable %s was created with %s, and a push sets hyperparameters of %s: those of its "
             "own function can be set",
             variable->name, own->name, named->function->name);
-    else if (is_over(own, named))
-        lane_part_refuse(
+    if (is_over(own, named))
+        return lane_part_refuse(
             lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_BAD_HYPERPARAMETER,
             "variable %s: the slots of %s have started from its initial_accumulator_value: it is "
             "given when the variable is created",
             variable->name, own->name);
-    return part->state == PART_RECEIVING;
+    return part->setting_count < SETTINGS_PER_PART_MAX ||
+           lane_part_refuse(
+               lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+               "push %" PRIu64 " sets hyperparameters of more than %u shards of ps %u: set those "
+               "of some variables with another push\t%u\tmore",
+               part->sequence, SETTINGS_PER_PART_MAX, lane->index, SETTINGS_PER_PART_MAX);
 }
 
 /* Of a piece that sets hyperparameters: a run of no bytes, in its place among the others. */
@@ -391,16 +342,6 @@ static void take_setting(struct lane *lane, struct lane_part *part, const wire_p
     if (shard == NULL || !check_setting(lane, part, shard, piece) ||
         (part->step != 0 && !lane_step_contribution_check_variable(lane, part, shard->variable)))
         return;
-    if (part->setting_count == SETTINGS_PER_PART_MAX) {
-        lane_part_refuse(
-            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
-            "push %" PRIu64 " sets hyperparameters of more than %u shards of ps %u: set those of "
-            "some variables with another push",
-            part->sequence, SETTINGS_PER_PART_MAX, lane->index);
-        lane_part_expected(part, "%u", SETTINGS_PER_PART_MAX);
-        lane_part_given(part, "more");
-        return;
-    }
     const struct run *run = lane_piece_add_run(lane, part, shard, piece);
     if (run == NULL)
         return;

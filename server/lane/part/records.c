@@ -209,6 +209,7 @@ add_run(const struct lane_part *part, const struct run *run, struct span *spans,
     return count;
 }
 
+/* Those of a contribution to a collective have no runs. */
 static bool list_bytes(struct lane *lane, const struct lane_part *part, struct record *record)
 {
     uint32_t most = part->run_count + 2 * part->row_piece_count, count = 0;
@@ -218,6 +219,8 @@ static bool list_bytes(struct lane *lane, const struct lane_part *part, struct r
     struct span *spans = arena_take(&lane->arena, most * sizeof *spans);
     if (spans == NULL)
         return false;
+    if (part->contribution != NULL)
+        count = add_bytes(part->chunks.first, 0, part->bytes, spans, 0);
     for (uint32_t i = 0; i < part->run_count; i++)
         count = add_run(part, &part->runs[i], spans, count);
     assert(count <= most);
@@ -228,27 +231,18 @@ static bool list_bytes(struct lane *lane, const struct lane_part *part, struct r
 }
 
 /* A contribution to a collective: its round, and its bytes as one piece. */
-static bool list_contribution(
-    struct lane *lane, const struct lane_part *part, wire_part *message, struct record *record)
+static bool list_contribution(struct lane *lane, const struct lane_part *part, wire_part *message)
 {
     wire_piece *piece = arena_take(&lane->arena, sizeof *piece);
-    wire_piece **pointer = arena_take(&lane->arena, sizeof *pointer);
-    uint32_t most = 0;
 
-    LIST_FOREACH(const struct chunk, chunk, &part->chunks, in_part)
-        most++;
-    struct span *spans = arena_take(&lane->arena, most * sizeof *spans);
+    message->pieces = arena_take(&lane->arena, sizeof *message->pieces);
     message->collective = collective_write(part->contribution->round->collective, &lane->arena);
-    if (piece == NULL || pointer == NULL || spans == NULL || message->collective == NULL)
+    if (piece == NULL || message->pieces == NULL || message->collective == NULL)
         return false;
     *piece = (wire_piece)WIRE_PIECE_INIT;
     piece->bytes = part->bytes;
-    *pointer = piece;
-    message->pieces = pointer;
+    *message->pieces = piece;
     message->n_pieces = part->bytes > 0;
-    record->payload = spans;
-    record->payload_spans = add_bytes(part->chunks.first, 0, part->bytes, spans, 0);
-    record->payload_bytes = part->bytes;
     return true;
 }
 
@@ -273,25 +267,22 @@ uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
     message.weight = part->weight;
     message.scale = part->scale == 1 ? 0 : part->scale;
     message.allow_non_finite = part->allow_non_finite;
-    if (part->contribution != NULL)
-        return list_contribution(lane, part, &message, &record) ? lane_record_write(lane, &record)
-                                                                : lose(lane);
-    if (!list_functions(lane, part, &message) || !list_pieces(lane, part, &message) ||
-        !list_bytes(lane, part, &record))
-        return lose(lane);
-    return lane_record_write(lane, &record);
+    const bool listed = part->contribution != NULL ? list_contribution(lane, part, &message)
+                                                   : list_functions(lane, part, &message) &&
+                                                         list_pieces(lane, part, &message);
+    return listed && list_bytes(lane, part, &record) ? lane_record_write(lane, &record)
+                                                     : lose(lane);
 }
 
 /* ---- what becomes of it ---- */
 
-static uint64_t record_refusal(
-    struct lane *lane, enum record_kind kind, const struct lane_part *part,
-    const struct refusal *refusal)
+uint64_t
+lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
 {
     wire_refused message = WIRE_REFUSED_INIT;
 
-    assert(kind == RECORD_REFUSED || kind == RECORD_VOIDED);
     assert(lane->records);
+    assert(part->state == PART_VOID || part->state == PART_STAGED);
     assert(refusal->error.status != SUMAC_OK);
     message.sequence = part->sequence;
     message.status = (uint32_t)refusal->error.status;
@@ -301,25 +292,11 @@ static uint64_t record_refusal(
     message.given = (char *)refusal->given;
     return lane_record_write(
         lane, &(struct record){
-                  .kind = kind,
+                  .kind = part->state == PART_VOID ? RECORD_REFUSED : RECORD_VOIDED,
                   .session_id = part->session->id,
                   .first = part->previous,
                   .second = part->step,
                   .message = &message.base});
-}
-
-uint64_t
-lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
-{
-    assert(part->state == PART_VOID);
-    return record_refusal(lane, RECORD_REFUSED, part, refusal);
-}
-
-uint64_t
-lane_record_voided(struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
-{
-    assert(part->state == PART_STAGED);
-    return record_refusal(lane, RECORD_VOIDED, part, refusal);
 }
 
 uint64_t
@@ -343,16 +320,6 @@ lane_record_step(struct lane *lane, uint64_t step, const struct lane_part *first
         lane,
         &(struct record){
             .kind = RECORD_STEP, .first = step, .second = position, .message = &message.base});
-}
-
-uint64_t lane_record_contributed(struct lane *lane, const struct lane_part *part)
-{
-    assert(lane->records);
-    assert(part->state == PART_APPLYING && part->contribution != NULL);
-    return lane_record_write(
-        lane,
-        &(struct record){
-            .kind = RECORD_CONTRIBUTED, .session_id = part->session->id, .first = part->sequence});
 }
 
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position)

@@ -130,8 +130,10 @@ bool lane_staging_copy(
     while (bytes > 0) {
         struct chunk *chunk = part->chunks.last;
         if (chunk == NULL || chunk->bytes - chunk->used < unit) {
-            if (!add_chunk(lane, part, bytes, unit))
-                return false;
+            if (!add_chunk(lane, part, bytes, unit)) {
+                lane_staging_skip(payload, bytes);
+                return lane_part_refuse_memory(lane, part);
+            }
             chunk = part->chunks.last;
         }
         const uint64_t room = chunk->bytes - chunk->used;

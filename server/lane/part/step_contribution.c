@@ -7,13 +7,6 @@
  */
 #include "part_state.h"
 
-#include <math.h>
-
-#include "error.h"
-
-#define WEIGHT_MIN 0x1p-60 /* by whose sum, of any number of members, float32 can divide */
-#define WEIGHT_MAX 0x1p60
-
 void lane_step_contribution_replay_refused(struct lane_part *part, uint64_t step)
 {
     assert(part->step == 0);
@@ -66,13 +59,6 @@ static struct around look_around(struct lane *lane, const struct lane_part *part
     return around;
 }
 
-static const char *what_is_wrong(uint64_t step, const struct around *around)
-{
-    if (step == around->before)
-        return ", which it has contributed to already";
-    return step < around->before ? ", which is an earlier one" : ", which is a later one";
-}
-
 /* Its steps have a number each, and no more of them are under way at a time. With a quorum steps
  * end without a member. */
 static bool is_far_ahead(const struct lane *lane, const struct lane_session *session, uint64_t step)
@@ -107,58 +93,43 @@ static bool take_step(struct lane *lane, struct lane_part *part, uint64_t step)
         return true;
     }
     if (session->first_step == 0)
-        lane_part_refuse(
+        return lane_part_refuse(
             lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_STEP,
             "push %" PRIu64 " of %s is for synchronous step %" PRIu64
             ", and its session takes part in none: join as a member, and begin with the step that "
-            "the join's answer says",
-            part->sequence, session->task, step);
-    else
-        lane_part_refuse(
-            lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_STEP,
-            "push %" PRIu64 " of %s is for synchronous step %" PRIu64 "%s; its next one is %" PRIu64
-            ": a member's steps are numbered one after the other",
-            part->sequence, session->task, step, what_is_wrong(step, &around), next);
-    lane_part_expected(part, "%" PRIu64, next);
-    lane_part_given(part, "%" PRIu64, step);
-    return false;
+            "the join's answer says\t%" PRIu64 "\t%" PRIu64,
+            part->sequence, session->task, step, next, step);
+    return lane_part_refuse(
+        lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_STEP,
+        "push %" PRIu64 " of %s is for synchronous step %" PRIu64 "%s; its next one is %" PRIu64
+        ": a member's steps are numbered one after the other\t%" PRIu64 "\t%" PRIu64,
+        part->sequence, session->task, step,
+        step == around.before  ? ", which it has contributed to already"
+        : step < around.before ? ", which is an earlier one"
+                               : ", which is a later one",
+        next, next, step);
 }
 
-static bool is_weight(double weight)
-{
-    return (weight >= 0 && weight <= 0) || (weight >= WEIGHT_MIN && weight <= WEIGHT_MAX);
-}
-
-void lane_step_contribution_begin(
+bool lane_step_contribution_begin(
     struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     assert(part->state == PART_RECEIVING);
     assert(!part->eager);
-    if (lane->step_members == 0) {
-        lane_part_refuse(
+    if (lane->step_members == 0)
+        return lane_part_refuse(
             lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
             "push %" PRIu64 " is synchronous, and ps %u does not know the number of members "
             "of a step: list them in the cluster configuration of ps 0, or start it with --members",
             part->sequence, lane->index);
-        return;
-    }
     if (!take_step(lane, part, header->step))
-        return;
-    if (header->eager) {
-        lane_part_refuse(
+        return false;
+    if (header->eager)
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "push %" PRIu64 " of %s is synchronous and carries its own commit: a contribution "
             "waits for those of the other members, and is committed when each ps has it",
             part->sequence, part->session->task);
-    } else if (!is_weight(header->weight)) {
-        lane_part_refuse(
-            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "push %" PRIu64 " of %s has weight %g: it is the number of examples or replicas "
-            "that the contribution stands for; a mean is divided by their sum",
-            part->sequence, part->session->task, header->weight);
-        lane_part_expected(part, "0, or 2^-60 to 2^60");
-        lane_part_given(part, "%g", header->weight);
-    }
+    return lane_part_check_weight(lane, part);
 }
 
 /* ---- its variables ---- */
@@ -167,26 +138,23 @@ bool lane_step_contribution_check_variable(
     struct lane *lane, struct lane_part *part, const struct variable *variable)
 {
     const uint32_t aggregation = variable->definition.aggregation;
+    const enum sumac_dtype dtype = variable->definition.dtype;
 
     assert(part->step != 0);
     if (aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_NONE && lane->step_members > 1)
-        lane_part_refuse(
+        return lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
             "variable %s was created with aggregation NONE, and a synchronous step of %u members "
             "has a contribution of each: create it with SUM, MEAN or ONLY_FIRST_REPLICA",
             variable->name, lane->step_members);
-    else if (
-        aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_SUM &&
-        !update_can_add(variable->definition.dtype))
-        lane_part_refuse(
-            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "variable %s of type %s was created with aggregation SUM, and contributions of that "
-            "type are not added up: create it with ONLY_FIRST_REPLICA",
-            variable->name, sumac_dtype_name(variable->definition.dtype));
     assert(/* as it was created */
-           aggregation != SUMAC__V1__AGGREGATION__AGGREGATION_MEAN ||
-           update_can_divide(variable->definition.dtype));
-    return part->state == PART_RECEIVING;
+           aggregation != SUMAC__V1__AGGREGATION__AGGREGATION_MEAN || update_can_divide(dtype));
+    return aggregation != SUMAC__V1__AGGREGATION__AGGREGATION_SUM || update_can_add(dtype) ||
+           lane_part_refuse(
+               lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+               "variable %s of type %s was created with aggregation SUM, and contributions of that "
+               "type are not added up: create it with ONLY_FIRST_REPLICA",
+               variable->name, sumac_dtype_name(dtype));
 }
 
 /* ---- is it like the others? ---- */
@@ -201,22 +169,19 @@ static const struct lane_part *find_held(const struct lane *lane, const struct l
     return held == NULL || held->step != part->step ? NULL : held;
 }
 
-/* Refuse a part that differs from the one that is held; both are said as texts. */
-static void differ(
+/* Refuse a part that differs from the one that is held; both are said as texts. Returns false. */
+static bool differ(
     struct lane *lane, struct lane_part *part, const struct lane_part *held, const char *given,
     const char *expected)
 {
-    const uint64_t sequence = part->sequence, step = part->step;
-
-    assert(held->step == step && held->session != part->session);
-    lane_part_refuse(
+    assert(held->step == part->step && held->session != part->session);
+    return lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
         "push %" PRIu64 " of %s, its contribution to synchronous step %" PRIu64
         ", has %s, where that of %s has %s: all members push the same variables and rows in the "
-        "same order, with the same functions and hyperparameters",
-        sequence, part->session->task, step, given, held->session->task, expected);
-    lane_part_expected(part, "%s", expected);
-    lane_part_given(part, "%s", given);
+        "same order, with the same functions and hyperparameters\t%s\t%s",
+        part->sequence, part->session->task, part->step, given, held->session->task, expected,
+        expected, given);
 }
 
 static const char *run_text(struct lane *lane, const struct lane_part *part, uint32_t run)
@@ -227,25 +192,14 @@ static const char *run_text(struct lane *lane, const struct lane_part *part, uin
             part->run_count == 1 ? "piece" : "pieces", lane->index);
     const struct run *at = &part->runs[run];
     const struct shard *shard = part->entries[at->entry].shard;
-    if (at->sets)
+    if (at->sets || at->by_rows)
         return out_text(
-            &lane->out, "hyperparameters of shard %" PRIu64 " of variable %.200s", shard->id,
-            shard->variable->name);
-    if (at->by_rows)
-        return out_text(
-            &lane->out, "rows by index of shard %" PRIu64 " of variable %.200s", shard->id,
-            shard->variable->name);
+            &lane->out, "%s of shard %" PRIu64 " of variable %.200s",
+            at->sets ? "hyperparameters" : "rows by index", shard->id, shard->variable->name);
     const uint64_t widens = lane_part_widens(part, shard); /* as they were sent */
     return out_text(
         &lane->out, "%" PRIu64 " bytes at %" PRIu64 " of shard %" PRIu64 " of variable %.200s",
         at->bytes * widens, at->offset * widens, shard->id, shard->variable->name);
-}
-
-static const char *
-hyperparameter_text(struct lane *lane, const char *name, double value, const char *variable)
-{
-    assert(name != NULL && variable != NULL);
-    return out_text(&lane->out, "%s %g for variable %.200s", name, value, variable);
 }
 
 static const char *
@@ -256,14 +210,6 @@ schedule_text(struct lane *lane, const struct update_schedule *schedule, const c
     return out_text(
         &lane->out, "schedule %s for variable %.200s",
         update_schedule_print(schedule, text, sizeof text), variable);
-}
-
-static const char *
-function_text(struct lane *lane, const struct lane_part *part, const struct run *run)
-{
-    return out_text(
-        &lane->out, "function %s for variable %.200s", lane_run_function(part, run)->name,
-        part->entries[run->entry].shard->variable->name);
 }
 
 /* True: they are the same. */
@@ -285,41 +231,37 @@ static bool compare_hyperparameters(
             memcmp(&given[i], &wanted[i], sizeof given[i]) == 0)
             continue;
         const char *const name = update_hyperparameter_of(function, i)->name;
-        differ(
-            lane, part, held, hyperparameter_text(lane, name, given[i], variable),
-            hyperparameter_text(lane, name, wanted[i], variable));
-        return false;
+        return differ(
+            lane, part, held,
+            out_text(&lane->out, "%s %g for variable %.200s", name, given[i], variable),
+            out_text(&lane->out, "%s %g for variable %.200s", name, wanted[i], variable));
     }
-    if (!update_schedule_same(&given_how->schedule, &wanted_how->schedule)) {
-        differ(
-            lane, part, held, schedule_text(lane, &given_how->schedule, variable),
-            schedule_text(lane, &wanted_how->schedule, variable));
-        return false;
-    }
-    return true;
+    return update_schedule_same(&given_how->schedule, &wanted_how->schedule) ||
+           differ(
+               lane, part, held, schedule_text(lane, &given_how->schedule, variable),
+               schedule_text(lane, &wanted_how->schedule, variable));
 }
 
 static bool
 compare_run(struct lane *lane, struct lane_part *part, const struct lane_part *held, uint32_t run)
 {
-    if (run >= part->run_count || run >= held->run_count) {
-        differ(lane, part, held, run_text(lane, part, run), run_text(lane, held, run));
-        return false;
-    }
+    if (run >= part->run_count || run >= held->run_count)
+        return differ(lane, part, held, run_text(lane, part, run), run_text(lane, held, run));
     const struct run *given = &part->runs[run], *wanted = &held->runs[run];
     const struct shard *shard = part->entries[given->entry].shard;
     const bool same_rows = /* which rows they name by index is each one's own affair */
         given->by_rows || (given->offset == wanted->offset && given->bytes == wanted->bytes);
     if (shard != held->entries[wanted->entry].shard || given->by_rows != wanted->by_rows ||
-        !same_rows) /* one that sets has no bytes, and another has */ {
-        differ(lane, part, held, run_text(lane, part, run), run_text(lane, held, run));
-        return false;
-    }
-    if (lane_run_function(part, given) != lane_run_function(held, wanted)) {
-        differ(
-            lane, part, held, function_text(lane, part, given), function_text(lane, held, wanted));
-        return false;
-    }
+        !same_rows) /* one that sets has no bytes, and another has */
+        return differ(lane, part, held, run_text(lane, part, run), run_text(lane, held, run));
+    const struct update_function *ours = lane_run_function(part, given);
+    const struct update_function *theirs = lane_run_function(held, wanted);
+    const char *const name = shard->variable->name;
+    if (ours != theirs)
+        return differ(
+            lane, part, held,
+            out_text(&lane->out, "function %s for variable %.200s", ours->name, name),
+            out_text(&lane->out, "function %s for variable %.200s", theirs->name, name));
     return compare_hyperparameters(lane, part, held, run);
 }
 
@@ -343,24 +285,23 @@ static bool compare_entries(struct lane *lane, struct lane_part *part, const str
                       &lane->out, "shard %" PRIu64 " of variable %.200s",
                       both[j]->entries[i].shard->id, both[j]->entries[i].shard->variable->name)
                 : out_text(&lane->out, "%u shards of ps %u", both[j]->entry_count, lane->index);
-    differ(lane, part, held, texts[0], texts[1]);
-    return false;
+    return differ(lane, part, held, texts[0], texts[1]);
 }
 
-void lane_step_contribution_compare(struct lane *lane, struct lane_part *part)
+bool lane_step_contribution_compare(struct lane *lane, struct lane_part *part)
 {
     const struct lane_part *held = find_held(lane, part);
-    bool same = true;
 
     assert(part->state == PART_RECEIVING);
     if (held == NULL || !rule_holds(lane->config.broken, RULE_contributions_are_compared))
-        return;
+        return true;
     const uint32_t runs = part->run_count > held->run_count ? part->run_count : held->run_count;
     lane->work += runs / PIECES_PER_WORK;
-    for (uint32_t i = 0; same && i < runs; i++)
-        same = compare_run(lane, part, held, i);
-    if (same)
-        (void)compare_entries(lane, part, held);
+    for (uint32_t i = 0; i < runs; i++) {
+        if (!compare_run(lane, part, held, i))
+            return false;
+    }
+    return compare_entries(lane, part, held);
 }
 
 /* ---- it counts for nothing ---- */
@@ -382,6 +323,6 @@ bool lane_step_contribution_void(
     session->counts.refused++;
     lane->counts.refused++;
     if (lane->records)
-        (void)lane_record_voided(lane, part, refusal);
+        (void)lane_record_refused(lane, part, refusal);
     return true;
 }

@@ -25,12 +25,11 @@ static uint32_t place_of(const struct lane_session *session, uint64_t sequence)
 
 struct voided *lane_voided_find(const struct lane_session *session, uint64_t sequence)
 {
-    if (session->voided_count == 0)
-        return NULL;
     const uint32_t place = place_of(session, sequence);
-    if (place == session->voided_count || session->voided[place].sequence != sequence)
-        return NULL;
-    return &session->voided[place];
+
+    return place < session->voided_count && session->voided[place].sequence == sequence
+               ? &session->voided[place]
+               : NULL;
 }
 
 bool lane_voided_reserve(struct lane *lane, struct lane_session *session, size_t more)
@@ -119,16 +118,16 @@ enum sumac_reason lane_voided_add(
     return SUMAC_REASON_UNSPECIFIED;
 }
 
-static void drop_first(struct lane *lane, struct lane_session *session, uint32_t count)
+static void drop(struct lane *lane, struct lane_session *session, uint32_t place, uint32_t count)
 {
-    assert(count <= session->voided_count);
+    assert(place + count <= session->voided_count);
+    if (count == 0)
+        return;
+    struct voided *at = &session->voided[place];
     for (uint32_t i = 0; i < count; i++)
-        pool_give(&lane->parts->refusals, session->voided[i].refusal);
+        pool_give(&lane->parts->refusals, at[i].refusal);
     session->voided_count -= count;
-    if (count > 0)
-        memmove(
-            session->voided, session->voided + count,
-            session->voided_count * sizeof *session->voided);
+    memmove(at, at + count, (session->voided_count - place) * sizeof *at);
 }
 
 void lane_voided_acked(struct lane *lane, struct lane_session *session, uint64_t acked_through)
@@ -141,7 +140,7 @@ void lane_voided_acked(struct lane *lane, struct lane_session *session, uint64_t
         return;
     session->acked_through = through;
     (void)lane_record_order(lane, RECORD_ACKED, session, through, NULL);
-    drop_first(lane, session, place_of(session, through + 1));
+    drop(lane, session, 0, place_of(session, through + 1));
     assert(session->acked_through <= session->mark);
 }
 
@@ -149,13 +148,8 @@ void lane_voided_forget(struct lane *lane, struct lane_session *session, uint64_
 {
     struct voided *voided = lane_voided_find(session, sequence);
 
-    if (voided == NULL)
-        return;
-    pool_give(&lane->parts->refusals, voided->refusal);
-    session->voided_count--;
-    memmove(
-        voided, voided + 1,
-        (session->voided_count - (size_t)(voided - session->voided)) * sizeof *voided);
+    if (voided != NULL)
+        drop(lane, session, (uint32_t)(voided - session->voided), 1);
 }
 
 void lane_voided_drop_reasons(struct lane *lane, struct lane_session *session)
@@ -169,7 +163,7 @@ void lane_voided_drop_reasons(struct lane *lane, struct lane_session *session)
 
 void lane_voided_drop(struct lane *lane, struct lane_session *session)
 {
-    drop_first(lane, session, session->voided_count);
+    drop(lane, session, 0, session->voided_count);
     assert(session->voided_count == 0);
     sized_pool_give(
         &lane->bytes, session->voided, session->voided_capacity * sizeof *session->voided);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answers.c -- what is to be said on a push stream. Answers that come while the stream is not
- * writable go out together.
+/* answers.c -- what a stream's hello is answered with, and what is to be said on a push stream.
+ * Answers that come while the stream is not writable go out together.
  *
  * A session without a stream is told nothing: its client opens one, sends again all that is not
  * done, and is answered then.
@@ -10,13 +10,50 @@
 #define ANSWER_BYTES_MAX                                                                           \
     1048576u /* of one message, about: a client takes at least four times as much */
 
+/* Who this ps is, and what it lets a client do. */
+wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream)
+{
+    wire_greeting *greeting = arena_take(&lane->arena, sizeof *greeting);
+    wire_limits *limits = arena_take(&lane->arena, sizeof *limits);
+
+    assert(stream->state == STREAM_GREETED || stream->state == STREAM_STALE);
+    assert(lane->config.sessions_max > 0);
+    if (greeting == NULL || limits == NULL)
+        return NULL;
+    *limits = (wire_limits)WIRE_LIMITS_INIT;
+    limits->parts_in_flight_max = lane->config.parts_per_session_max;
+    limits->voided_max = lane->config.voided_per_session_max;
+    limits->pieces_per_part_max = LANE_PIECES_PER_PART_MAX;
+    limits->functions_per_part_max = FUNCTIONS_PER_PART_MAX;
+    limits->pulls_per_stream_max = PULLS_PER_STREAM_MAX;
+    limits->pieces_per_pull_max = WIRE_PULL_PIECES_MAX;
+    limits->message_bytes_max = WIRE_MESSAGE_BYTES_MAX;
+    limits->header_bytes_max = WIRE_HEADER_BYTES_MAX;
+    limits->pull_request_bytes_max = WIRE_PULL_BYTES_MAX;
+    limits->streams_per_session_max = lane_place_share(lane);
+    limits->pieces_per_message_max = WIRE_PUSH_PIECES_MAX;
+    limits->rows_per_message_max = WIRE_PUSH_ROWS_MAX;
+    *greeting =
+        (wire_greeting)WIRE_GREETING_INIT; /* mark 0, nothing voided: the epoch began empty */
+    greeting->epoch = lane->epoch;
+    greeting->ps_incarnation = lane->config.incarnation;
+    greeting->membership_epoch = lane->membership_epoch;
+    greeting->cluster_id = lane->cluster_id;
+    if (stream->kind == LANE_STREAM_PUSH) {
+        greeting->staging_grant_bytes = lane->grant_bytes;
+        greeting->part_bytes_max = lane->claims.bytes_max;
+    }
+    greeting->limits = limits;
+    return greeting;
+}
+
 /* A client that has no more on its way than its grant never has more answers unread. */
-static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_t max)
+static bool fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_t max)
 {
     const struct lane_session *session = stream->session;
 
     assert(stream->session != NULL);
-    (void)lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
         "session %s has %" PRIu64 " bytes of answers on ps %u that it has not read, beside %" PRIu64
         " of parts: together at most %" PRIu64 " are kept; read the stream, and send no "
@@ -24,83 +61,69 @@ static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_
         session->task, session->answer_bytes, lane->index, session->staged_bytes, max);
 }
 
-static void end_for_memory(struct lane *lane, struct lane_stream *stream)
+static bool end_for_memory(struct lane *lane, struct lane_stream *stream)
 {
-    (void)lane_stream_fail(
+    return lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "ps %u has no memory for its answers to pushes", lane->index);
 }
 
-/* Add an answer with room for `versions`. `pooled`: its part had room in the pool. NULL: the
- * stream was closed; its client opens another, and sends again. */
-static struct answer *
-add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32_t versions,
-    bool pooled)
+/* Put an answer in line, with room for its versions. False: no stream is there to say it on, or the
+ * stream was closed; the client opens another, and sends again. */
+static bool add(struct lane *lane, struct lane_session *session, const struct answer *given)
 {
+    struct lane_stream *stream = session->push_stream;
+
+    if (stream == NULL)
+        return false;
     assert(stream->kind == LANE_STREAM_PUSH);
     assert(stream->state == STREAM_GREETED);
     const uint64_t bytes =
-        ANSWER_ROOM_BYTES + (versions <= 1 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
-    const struct lane_session *session = stream->session;
+        ANSWER_ROOM_BYTES +
+        (given->version_count <= 1 ? 0 : sized_pool_bytes(given->version_count * sizeof(uint64_t)));
     const uint64_t max = lane->grant_bytes + ANSWERS_BESIDE_BYTES_MAX;
-    if (!pooled && session->staged_bytes + session->answer_bytes + bytes > max) {
-        fail_for_room(lane, stream, max);
-        return NULL;
-    }
+    if (!given->pooled && session->staged_bytes + session->answer_bytes + bytes > max)
+        return fail_for_room(lane, stream, max);
     struct answer *answer = sized_pool_take_reserved(&lane->bytes, sizeof *answer);
-    if (answer == NULL) {
-        end_for_memory(lane, stream);
-        return NULL;
-    }
-    *answer = (struct answer){.kind = kind, .room_bytes = bytes, .pooled = pooled};
-    if (pooled) {
-        lane_claims_take_answer(lane, bytes);
+    if (answer == NULL)
+        return end_for_memory(lane, stream);
+    *answer = *given;
+    answer->room_bytes = bytes;
+    if (given->pooled) {
+        lane_claims_set_bytes(lane, lane->claims.bytes + bytes);
     } else {
-        stream->session->answer_bytes += bytes;
+        session->answer_bytes += bytes;
         lane_staging_count(lane, lane->staged_bytes + bytes);
     }
+    assert(!given->patient || given->kind != ANSWER_REFUSED);
+    if (given->patient && stream->patient_count++ == 0)
+        stream->patient_since_us = lane->now_us;
     LIST_APPEND(&stream->answers, answer, in_stream);
     stream->answer_count++;
     lane_stream_attend(lane, stream);
-    return answer;
-}
-
-/* What is said of a contribution is no hurry while its round waits (pull_time.c). */
-static void be_patient(const struct lane *lane, struct lane_stream *stream, struct answer *answer)
-{
-    assert(answer->kind != ANSWER_REFUSED);
-    answer->patient = true;
-    if (stream->patient_count++ == 0)
-        stream->patient_since_us = lane->now_us;
+    return true;
 }
 
 void lane_answer_staged(
     struct lane *lane, struct lane_session *session, const struct lane_part *part)
 {
-    struct lane_stream *stream = session->push_stream;
-    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED, 0, false);
+    struct answer answer = {.kind = ANSWER_STAGED, .sequence = part->sequence};
 
     assert(part->state >= PART_STAGED);
-    if (answer == NULL)
-        return;
-    answer->sequence = part->sequence;
-    answer->resend = part->claim == NULL ? 0 : part->claim->resend;
+    answer.resend = part->claim == NULL ? 0 : part->claim->resend;
     if (rule_holds(lane->config.broken, RULE_journal_before_staged))
-        answer->record = part->record;
-    if (part->is_collective && part->eager) /* or its client has a commit to say */
-        be_patient(lane, stream, answer);
+        answer.record = part->record;
+    answer.patient = part->is_collective && part->eager; /* or its client has a commit to say */
+    (void)add(lane, session, &answer);
 }
 
 void lane_answer_refused(struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
-    struct lane_stream *stream = session->push_stream;
-    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_REFUSED, 0, false);
+    const struct answer answer = {
+        .kind = ANSWER_REFUSED, .sequence = sequence, .record = lane->last_record};
 
     assert(sequence > 0);
-    if (answer == NULL)
-        return;
-    answer->sequence = sequence;
-    answer->record = lane->last_record;
+    (void)add(lane, session, &answer);
 }
 
 void lane_answers_refused_again(struct lane *lane, struct lane_session *session)
@@ -117,72 +140,58 @@ void lane_answers_refused_again(struct lane *lane, struct lane_session *session)
 void lane_answer_done(
     struct lane *lane, struct lane_session *session, const struct lane_part *part, bool voided)
 {
-    struct lane_stream *stream = session->push_stream;
     const uint32_t count = part->entry_count;
-    uint64_t *versions = NULL;
+    struct answer answer = {
+        .kind = ANSWER_DONE,
+        .sequence = part->sequence,
+        .record = lane->last_record,
+        .version_count = count,
+        .voided = voided && rule_holds(lane->config.broken, RULE_done_says_voided),
+        .contributes = part->step != 0 && lane->step_quorum != 0,
+        .patient = part->is_collective && !voided,
+        .pooled = part->claim != NULL};
+    uint64_t *versions = &answer.version;
 
     assert(part->sequence <= session->mark);
-    if (stream == NULL)
+    if (session->push_stream == NULL)
         return;
     if (count > 1) {
         versions = sized_pool_take_reserved(&lane->bytes, count * sizeof *versions);
-        if (versions == NULL) {
-            end_for_memory(lane, stream);
-            return;
-        }
+        answer.versions = versions;
     }
-    struct answer *answer = add(lane, stream, ANSWER_DONE, count, part->claim != NULL);
-    if (answer == NULL) {
-        if (count > 1)
-            sized_pool_give(&lane->bytes, versions, count * sizeof *versions);
+    if (versions == NULL) {
+        (void)end_for_memory(lane, session->push_stream);
         return;
     }
-    answer->sequence = part->sequence;
-    answer->record = lane->last_record;
-    answer->voided = voided && rule_holds(lane->config.broken, RULE_done_says_voided);
-    answer->version_count = count;
-    if (part->is_collective && !voided)
-        be_patient(lane, stream, answer);
-    answer->contributes = part->step != 0 && lane->step_quorum != 0;
-    if (count == 1) {
-        answer->version = lane_entry_version(part->entries);
-        return;
-    }
-    answer->versions = versions;
     for (uint32_t i = 0; i < count; i++)
         versions[i] = lane_entry_version(&part->entries[i]);
-}
-
-static struct answer *
-add_about(struct lane *lane, struct lane_session *session, uint64_t sequence, enum answer_kind kind)
-{
-    struct lane_stream *stream = session->push_stream;
-    struct answer *answer = stream == NULL ? NULL : add(lane, stream, kind, 0, false);
-
-    assert(sequence > 0);
-    if (answer != NULL)
-        answer->sequence = sequence;
-    return answer;
+    if (!add(lane, session, &answer) && count > 1)
+        sized_pool_give(&lane->bytes, versions, count * sizeof *versions);
 }
 
 void lane_answer_resend(struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
-    (void)add_about(lane, session, sequence, ANSWER_RESEND);
+    const struct answer answer = {.kind = ANSWER_RESEND, .sequence = sequence};
+
+    assert(sequence > 0);
+    (void)add(lane, session, &answer);
 }
 
 bool lane_answer_give_way(struct lane *lane, const struct claim *claim)
 {
+    const struct answer answer = {
+        .kind = ANSWER_GIVE_WAY, .sequence = claim->sequence, .resend = claim->resend};
+
     assert(claim->state == CLAIM_HELD);
-    struct answer *answer = add_about(lane, claim->session, claim->sequence, ANSWER_GIVE_WAY);
-    if (answer != NULL)
-        answer->resend = claim->resend;
-    return answer != NULL;
+    return add(lane, claim->session, &answer);
 }
 
 void lane_answer_room_wait(struct lane *lane, const struct claim *claim)
 {
+    const struct answer answer = {.kind = ANSWER_ROOM_WAIT, .sequence = claim->sequence};
+
     assert(claim->state == CLAIM_WAITS);
-    (void)add_about(lane, claim->session, claim->sequence, ANSWER_ROOM_WAIT);
+    (void)add(lane, claim->session, &answer);
 }
 
 void lane_answers_room_again(struct lane *lane, struct lane_session *session)
@@ -199,9 +208,8 @@ void lane_answers_room_again(struct lane *lane, struct lane_session *session)
 void lane_answer_closed(struct lane *lane, struct lane_session *session)
 {
     assert(session->closing);
-    if (session->push_stream == NULL)
-        return;
-    lane_stream_owe(lane, session->push_stream, DUE_CLOSED);
+    if (session->push_stream != NULL)
+        lane_stream_owe(lane, session->push_stream, DUE_CLOSED);
 }
 
 static wire_closed *make_closed(struct lane *lane, const struct lane_session *session)
@@ -228,35 +236,18 @@ static wire_closed *make_closed(struct lane *lane, const struct lane_session *se
     return closed;
 }
 
-/* False, of these: no memory. */
-static bool put_staged(struct lane *lane, const struct answer *answer, wire_push_answer *message)
-{
-    wire_staged *staged = arena_take(&lane->arena, sizeof *staged);
-
-    assert(answer->kind == ANSWER_STAGED);
-    if (staged == NULL)
-        return false;
-    *staged = (wire_staged)WIRE_STAGED_INIT;
-    staged->sequence = answer->sequence;
-    staged->resend = answer->resend;
-    message->staged[message->n_staged++] = staged;
-    return true;
-}
-
-static bool put_done(struct lane *lane, const struct answer *answer, wire_push_answer *message)
+static void put_done(
+    const struct lane *lane, const struct answer *answer, wire_done *done,
+    wire_push_answer *message)
 {
     const uint32_t count = answer->version_count;
-    wire_done *done = arena_take(&lane->arena, sizeof *done + count * sizeof(uint64_t));
+    uint64_t *versions = (uint64_t *)(void *)(done + 1);
 
     assert(answer->kind == ANSWER_DONE);
-    if (done == NULL)
-        return false;
+    if (count > 0)
+        memcpy(
+            versions, count == 1 ? &answer->version : answer->versions, count * sizeof *versions);
     *done = (wire_done)WIRE_DONE_INIT;
-    uint64_t *versions = (uint64_t *)(void *)(done + 1);
-    if (count == 1)
-        *versions = answer->version;
-    else if (count > 0)
-        memcpy(versions, answer->versions, count * sizeof *versions);
     done->sequence = answer->sequence;
     done->voided = answer->voided;
     done->version_epoch = lane->epoch;
@@ -264,65 +255,81 @@ static bool put_done(struct lane *lane, const struct answer *answer, wire_push_a
     done->versions = versions;
     done->n_versions = count;
     message->done[message->n_done++] = done;
-    return true;
 }
 
-static bool put_refused(
-    struct lane *lane, const struct lane_session *session, const struct answer *answer,
+static void put_refused(
+    struct lane *lane, const struct voided *voided, wire_refused *refused,
     wire_push_answer *message)
 {
-    const struct voided *voided = lane_voided_find(session, answer->sequence);
+    const struct refusal *refusal = voided == NULL ? NULL : voided->refusal;
 
-    assert(answer->kind == ANSWER_REFUSED);
-    if (voided == NULL || voided->refusal == NULL)
-        return true; /* its client has said that it knows */
-    const struct refusal *refusal = voided->refusal;
-    wire_refused *refused = arena_take(&lane->arena, sizeof *refused);
-    if (refused == NULL)
-        return false;
+    if (refusal == NULL)
+        return; /* its client has said that it knows */
     *refused = (wire_refused)WIRE_REFUSED_INIT;
-    refused->sequence = answer->sequence;
+    refused->sequence = voided->sequence;
     refused->reason = (Sumac__V1__Reason)refusal->error.reason;
     refused->status = (uint32_t)refusal->error.status;
     refused->message = out_text(&lane->out, "%s", refusal->error.text);
     refused->expected = out_text(&lane->out, "%s", refusal->expected);
     refused->given = out_text(&lane->out, "%s", refusal->given);
     message->refused[message->n_refused++] = refused;
-    return true;
-}
-
-static bool put_give_way(struct lane *lane, const struct answer *answer, wire_push_answer *message)
-{
-    wire_give_way *give_way = arena_take(&lane->arena, sizeof *give_way);
-
-    assert(answer->kind == ANSWER_GIVE_WAY);
-    if (give_way == NULL)
-        return false;
-    *give_way = (wire_give_way)WIRE_GIVE_WAY_INIT;
-    give_way->sequence = answer->sequence;
-    give_way->resend = answer->resend;
-    message->give_way[message->n_give_way++] = give_way;
-    return true;
 }
 
 /* By now it may wait no more. */
-static bool put_room_wait(
-    struct lane *lane, const struct lane_session *session, const struct answer *answer,
-    wire_push_answer *message)
+static void put_room_wait(
+    struct lane *lane, const struct claim *claim, wire_room_wait *wait, wire_push_answer *message)
 {
-    const struct claim *claim = lane_claim_find(lane, session, answer->sequence);
-    wire_room_wait *wait = arena_take(&lane->arena, sizeof *wait);
-
-    assert(answer->kind == ANSWER_ROOM_WAIT);
-    if (wait == NULL)
-        return false;
     if (claim == NULL || claim->state != CLAIM_WAITS)
-        return true;
+        return;
     *wait = (wire_room_wait)WIRE_ROOM_WAIT_INIT;
-    wait->sequence = answer->sequence;
+    wait->sequence = claim->sequence;
     wait->message = lane_claims_describe(lane, claim);
     message->room_waits[message->n_room_waits++] = wait;
-    return true;
+}
+
+/* Say one in the message. Returns about its bytes there; 0: no memory. */
+static size_t
+put(struct lane *lane, const struct lane_session *session, const struct answer *answer,
+    wire_push_answer *message)
+{
+    static const size_t bytes_of_kind[] = {
+        [ANSWER_STAGED] = sizeof(wire_staged),     [ANSWER_REFUSED] = sizeof(wire_refused),
+        [ANSWER_DONE] = sizeof(wire_done),         [ANSWER_RESEND] = 0,
+        [ANSWER_GIVE_WAY] = sizeof(wire_give_way), [ANSWER_ROOM_WAIT] = sizeof(wire_room_wait)};
+    const size_t versions_bytes = answer->version_count * sizeof(uint64_t);
+    void *const taken = arena_take(&lane->arena, bytes_of_kind[answer->kind] + versions_bytes);
+    wire_staged *const staged = taken;
+    wire_give_way *const give_way = taken;
+
+    if (taken == NULL)
+        return 0;
+    switch (answer->kind) {
+    case ANSWER_STAGED:
+        *staged = (wire_staged)WIRE_STAGED_INIT;
+        staged->sequence = answer->sequence;
+        staged->resend = answer->resend;
+        message->staged[message->n_staged++] = staged;
+        break;
+    case ANSWER_REFUSED:
+        put_refused(lane, lane_voided_find(session, answer->sequence), taken, message);
+        return 32 + sizeof(struct refusal);
+    case ANSWER_DONE:
+        put_done(lane, answer, taken, message);
+        break;
+    case ANSWER_RESEND:
+        message->resend[message->n_resend++] = answer->sequence;
+        break;
+    case ANSWER_GIVE_WAY:
+        *give_way = (wire_give_way)WIRE_GIVE_WAY_INIT;
+        give_way->sequence = answer->sequence;
+        give_way->resend = answer->resend;
+        message->give_way[message->n_give_way++] = give_way;
+        break;
+    case ANSWER_ROOM_WAIT:
+        put_room_wait(lane, lane_claim_find(lane, session, answer->sequence), taken, message);
+        return 32 + sizeof(struct refusal);
+    }
+    return 32 + answer->version_count * 10; /* a varint of 64 bits has ten */
 }
 
 /* Is the first one's record on disk? Those behind it wait with it. */
@@ -357,33 +364,10 @@ static void fill(struct lane *lane, struct lane_stream *stream, wire_push_answer
     message->resend = (uint64_t *)(void *)(of_each_kind + 5 * count);
     while (may_answer(lane, stream) && bytes < ANSWER_BYTES_MAX) {
         struct answer *answer = stream->answers.first;
-        bool is_put = false;
-        switch (answer->kind) {
-        case ANSWER_STAGED:
-            is_put = put_staged(lane, answer, message);
+        const size_t said = put(lane, stream->session, answer, message);
+        if (said == 0)
             break;
-        case ANSWER_REFUSED:
-            is_put = put_refused(lane, stream->session, answer, message);
-            bytes += sizeof(struct refusal);
-            break;
-        case ANSWER_DONE:
-            is_put = put_done(lane, answer, message);
-            break;
-        case ANSWER_RESEND:
-            message->resend[message->n_resend++] = answer->sequence;
-            is_put = true;
-            break;
-        case ANSWER_GIVE_WAY:
-            is_put = put_give_way(lane, answer, message);
-            break;
-        case ANSWER_ROOM_WAIT:
-            is_put = put_room_wait(lane, stream->session, answer, message);
-            bytes += sizeof(struct refusal);
-            break;
-        }
-        if (!is_put)
-            break;
-        bytes += 32 + answer->version_count * 10; /* a varint of 64 bits has ten */
+        bytes += said;
         lane_answer_remove(lane, stream, answer);
     }
     assert((stream->answers.first == NULL) == (stream->answer_count == 0));
@@ -431,7 +415,7 @@ void lane_answers_flush(
     if (message != NULL)
         *message = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
     if (message == NULL || !compose(lane, stream, message)) {
-        end_for_memory(lane, stream);
+        (void)end_for_memory(lane, stream);
         return;
     }
     message->pulled = pulled;

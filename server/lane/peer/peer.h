@@ -4,8 +4,6 @@
 #pragma once
 
 #include "contribution.h"
-#include "step_contribution.h"
-#include "voided.h"
 
 #define PULLS_PER_STREAM_MAX 4096u
 #define CLOSED_VOIDED_BYTES_MAX                                                                    \
@@ -94,9 +92,6 @@ void lane_stream_opened(struct lane *lane, const struct lane_event *event);
  * else. False: the stream was closed. */
 bool lane_stream_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello);
 
-/* greeting.c: what a hello is answered with; NULL: no memory */
-wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream);
-
 /* places.c: how many streams there may be of each sort */
 void lane_place_enter(struct lane *lane, struct lane_stream *stream);
 /* The most streams of one session, of both kinds. */
@@ -111,6 +106,8 @@ uint64_t lane_place_due_us(const struct lane *lane);
 void lane_place_excuse(struct lane *lane, uint64_t slept_us);
 
 /* answers.c: what is to be said on a push stream, coalesced */
+/* On any: what its hello is answered with. NULL: no memory. */
+wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream);
 void lane_answer_staged(
     struct lane *lane, struct lane_session *session, const struct lane_part *part);
 void lane_answer_refused(struct lane *lane, struct lane_session *session, uint64_t sequence);
@@ -170,8 +167,6 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
 void lane_report_refusal(
     struct lane *lane, struct lane_stream *stream, uint64_t number,
     const struct sumac_error *error);
-/* A sign of life, as ps 0 gave one. */
-void lane_report_alive(struct lane *lane, struct lane_stream *stream);
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock, uint64_t seen_step);
 /* With a quorum: the session has come to that synchronous step; of `voided` nothing counts. */
 void lane_report_come(struct lane *lane, struct lane_session *session, uint64_t step, bool voided);

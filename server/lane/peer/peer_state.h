@@ -34,17 +34,24 @@ struct answer {
 _Static_assert(4 * ANSWER_ROOM_BYTES + 64 <= ANSWERS_COST_BYTES, "a part pays for its answers");
 _Static_assert(sizeof(struct answer) <= ANSWER_ROOM_BYTES, "and for each of them");
 
+/* What ps 0 is told. The last three gather what is due, as much as a report takes. */
+enum report_kind {
+    REPORT_ANSWER,      /* to an order; or `assigned` */
+    REPORT_CLOSE,       /* to one that closes a session */
+    REPORT_AGAIN,       /* every variable that is assigned, from peers.again on */
+    REPORT_COME,        /* what has come of synchronous steps: peers.come, and what is over */
+    REPORT_COLLECTIVES, /* the proposed ends of peers.collectives */
+};
+#define REPORT_KINDS (REPORT_COLLECTIVES + 1)
+
 struct report {
     LINKS(struct report) in_stream;
     uint64_t answers;
     struct sumac_error error;
-    bool is_close;
+    enum report_kind kind;
     uint8_t session_id[16];
     uint64_t commit_through;
-    uint64_t assigned;   /* a variable's id; 0: none */
-    bool is_again;       /* of every variable that is assigned, from peers.again on */
-    bool is_collectives; /* it proposes the ends of peers.collectives */
-    bool is_come;        /* of what has come of synchronous steps: peers.come, and what is over */
+    uint64_t assigned; /* a variable's id; 0: none */
     uint64_t record;
     uint64_t clock, seen_step;
 };
@@ -59,11 +66,10 @@ struct peers {
     uint32_t slowest_count; /* … at it */
     uint64_t renew_due_us;
     const struct variable *again;   /* the next that ps 0 is told of after its hello, if assigned */
-    LIST(struct lane_session) come; /* which are due to ps 0, */
-    struct report *come_report;     /* in this report; NULL: nothing is due */
-    LIST(struct round) collectives; /* whose end is due to ps 0, */
-    struct report *collectives_report; /* in this report; NULL: nothing is due */
-    bool says_over;                    /* that report says the last step that is over */
+    LIST(struct lane_session) come; /* which are due to ps 0 */
+    bool says_over;                 /* and so is the last step that is over */
+    LIST(struct round) collectives; /* whose end is due to ps 0 */
+    struct report *gathering[REPORT_KINDS]; /* in line, of that kind; NULL: nothing is due */
 };
 
 /* stream.c: it is out, or dropped, and takes nothing of its session's grant */

@@ -10,23 +10,29 @@
 #define COME_MAX 64u       /* sessions of one report */
 #define COLLECTIVES_MAX 8u /* rounds of one report */
 
-/* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
-static struct report *try_make(struct lane *lane, uint64_t number)
+/* Put a report in line that ps 0 will get. NULL: nobody is there to be told, or there is no memory.
+ */
+static struct report *
+try_add(struct lane *lane, struct lane_stream *stream, enum report_kind kind, uint64_t number)
 {
-    struct report *report = lane->controller == NULL ? NULL : pool_take(&lane->peers->reports);
+    struct report *report = stream == NULL ? NULL : pool_take(&lane->peers->reports);
 
     if (report == NULL)
         return NULL;
+    assert(stream->state != STREAM_ENDED);
+    report->kind = kind;
     report->answers = number;
     report->record = lane->last_record;
+    LIST_APPEND(&stream->reports, report, in_stream);
+    lane_stream_attend(lane, stream);
     return report;
 }
 
 /* The same. What it would have said is lost: ps 0 asks again on the next stream, which is why this
  * one ends. */
-static struct report *make(struct lane *lane, uint64_t number)
+static struct report *add(struct lane *lane, enum report_kind kind, uint64_t number)
 {
-    struct report *report = try_make(lane, number);
+    struct report *report = try_add(lane, lane->controller, kind, number);
 
     if (report == NULL && lane->controller != NULL)
         (void)lane_stream_fail(
@@ -68,6 +74,21 @@ say_made(struct lane *lane, const struct lane_session *session, wire_close_repor
     close->made_sequence = part->sequence;
 }
 
+static bool pack_answer(struct lane *lane, const struct report *report, wire_peer_report *message)
+{
+    message->assigned = arena_take(&lane->arena, sizeof *message->assigned);
+    if (message->assigned == NULL)
+        return false;
+    *message->assigned = report->assigned;
+    message->n_assigned = report->assigned != 0;
+    message->status = (uint32_t)report->error.status;
+    message->reason = (Sumac__V1__Reason)report->error.reason;
+    message->message = out_text(&lane->out, "%s", report->error.text);
+    message->clock = report->clock;
+    message->seen_step = report->seen_step;
+    return true;
+}
+
 /* What it voided, its own refusals among them. A session that has been forgotten was decided:
  * nobody waits for it. */
 static bool pack_close(struct lane *lane, const struct report *report, wire_peer_report *message)
@@ -78,7 +99,6 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
     uint64_t *voided = arena_take(&lane->arena, count * sizeof *voided);
     uint8_t *id = arena_take(&lane->arena, sizeof report->session_id);
 
-    assert(report->is_close);
     if (close == NULL || voided == NULL || id == NULL)
         return false;
     *close = (wire_close_report)WIRE_CLOSE_REPORT_INIT;
@@ -98,29 +118,33 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
 }
 
 /* The next variables that are assigned, as many as a report takes and the step has time to find. */
-static void pack_again(struct lane *lane, wire_peer_report *message, uint64_t *assigned)
+static bool pack_again(struct lane *lane, const struct report *report, wire_peer_report *message)
 {
     const struct variable *variable = lane->peers->again;
 
-    message->assigned = assigned;
+    assert(report->answers == 0);
+    message->assigned = arena_take(&lane->arena, ASSIGNED_MAX * sizeof *message->assigned);
+    if (message->assigned == NULL)
+        return false;
     for (uint32_t i = 0;
          variable != NULL && message->n_assigned < ASSIGNED_MAX && (i == 0 || lane_has_time(lane));
          i++) {
         if (variable->assigned)
-            assigned[message->n_assigned++] = variable->id;
+            message->assigned[message->n_assigned++] = variable->id;
         variable = variable->in_store.next;
         lane->work++;
     }
     lane->peers->again = variable;
+    return true;
 }
 
-/* Who has come to which synchronous step, as many as a report takes. False: no memory. */
-static bool pack_come(struct lane *lane, wire_peer_report *message)
+/* Who has come to which synchronous step, as many as a report takes. */
+static bool pack_come(struct lane *lane, const struct report *report, wire_peer_report *message)
 {
     struct peers *peers = lane->peers;
     wire_contributed *contributed = arena_take(&lane->arena, COME_MAX * sizeof *contributed);
 
-    assert(message->n_contributed == 0);
+    assert(report->answers == 0);
     message->contributed = arena_take(&lane->arena, COME_MAX * sizeof *message->contributed);
     if (contributed == NULL || message->contributed == NULL)
         return false;
@@ -162,11 +186,13 @@ static wire_collective_end *pack_collective(struct lane *lane, const struct roun
     return end->collective == NULL ? NULL : end;
 }
 
-/* How rounds are to end, as many as a report takes. False: no memory. */
-static bool pack_collectives(struct lane *lane, wire_peer_report *message)
+/* How rounds are to end, as many as a report takes. */
+static bool
+pack_collectives(struct lane *lane, const struct report *report, wire_peer_report *message)
 {
     struct peers *peers = lane->peers;
 
+    assert(report->answers == 0);
     message->collectives = arena_take(&lane->arena, COLLECTIVES_MAX * sizeof *message->collectives);
     if (message->collectives == NULL)
         return false;
@@ -183,105 +209,64 @@ static bool pack_collectives(struct lane *lane, wire_peer_report *message)
 /* Outlives the report. NULL: no memory. */
 static wire_peer_report *pack(struct lane *lane, const struct report *report)
 {
+    static bool (*const packs[])(struct lane *, const struct report *, wire_peer_report *) = {
+        [REPORT_ANSWER] = pack_answer,
+        [REPORT_CLOSE] = pack_close,
+        [REPORT_AGAIN] = pack_again,
+        [REPORT_COME] = pack_come,
+        [REPORT_COLLECTIVES] = pack_collectives};
     wire_peer_report *message = new_message(lane, report->answers);
-    const uint32_t assigned_max = report->is_again ? ASSIGNED_MAX : 1;
-    uint64_t *assigned = arena_take(&lane->arena, assigned_max * sizeof *assigned);
 
-    if (message == NULL || assigned == NULL)
-        return NULL;
-    if (report->is_again) {
-        pack_again(lane, message, assigned);
-        return message;
-    }
-    if (report->is_come)
-        return pack_come(lane, message) ? message : NULL;
-    if (report->is_collectives)
-        return pack_collectives(lane, message) ? message : NULL;
-    message->status = (uint32_t)report->error.status;
-    message->reason = (Sumac__V1__Reason)report->error.reason;
-    message->message = out_text(&lane->out, "%s", report->error.text);
-    message->clock = report->clock;
-    message->seen_step = report->seen_step;
-    *assigned = report->assigned;
-    message->assigned = assigned;
-    message->n_assigned = report->assigned != 0;
-    if (report->is_close && !pack_close(lane, report, message))
-        return NULL;
-    return message;
-}
-
-static void put_in_line(struct lane *lane, struct lane_stream *stream, struct report *report)
-{
-    assert(stream->state != STREAM_ENDED);
-    LIST_APPEND(&stream->reports, report, in_stream);
-    lane_stream_attend(lane, stream);
+    return message != NULL && packs[report->kind](lane, report, message) ? message : NULL;
 }
 
 void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error)
 {
-    struct report *report = make(lane, number);
+    struct report *report = add(lane, REPORT_ANSWER, number);
 
-    if (report == NULL)
-        return;
-    if (error != NULL)
+    if (report != NULL && error != NULL)
         report->error = *error;
-    put_in_line(lane, lane->controller, report);
 }
 
 void lane_report_refusal(
     struct lane *lane, struct lane_stream *stream, uint64_t number, const struct sumac_error *error)
 {
-    struct report *report = stream->reports.first != NULL ? NULL : pool_take(&lane->peers->reports);
+    struct report *report =
+        stream->reports.first != NULL ? NULL : try_add(lane, stream, REPORT_ANSWER, number);
 
     assert(error->status != SUMAC_OK);
-    if (report == NULL) { /* a stream that has not taken the last refusal yet gets no other */
+    if (report != NULL)
+        report->error = *error;
+    else /* a stream that has not taken the last refusal yet gets no other */
         (void)lane_stream_fail(
             lane, stream, error->status, error->reason, "hello %" PRIu64 " of ps 0 again: %s",
             number, error->text);
-        return;
-    }
-    report->answers = number;
-    report->record = lane->last_record;
-    report->error = *error;
-    put_in_line(lane, stream, report);
-}
-
-void lane_report_alive(struct lane *lane, struct lane_stream *stream)
-{
-    assert(stream->kind == LANE_STREAM_PEER);
-    lane_stream_owe(lane, stream, DUE_ALIVE);
 }
 
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock, uint64_t seen_step)
 {
-    struct report *report = make(lane, number);
+    struct report *report = add(lane, REPORT_ANSWER, number);
 
     if (report == NULL)
         return;
     report->clock = clock;
     report->seen_step = seen_step;
-    put_in_line(lane, lane->controller, report);
 }
 
 void lane_report_close(struct lane *lane, struct lane_session *session)
 {
-    struct report *report = try_make(lane, session->close_number);
+    struct report *report = try_add(lane, lane->controller, REPORT_CLOSE, session->close_number);
 
     if (report == NULL) /* the next tick tries again */
         return;
-    report->is_close = true;
     memcpy(report->session_id, session->id, sizeof report->session_id);
     report->commit_through = session->commit_through;
-    put_in_line(lane, lane->controller, report);
     session->close_number = 0;
 }
 
 void lane_reports_close_again(struct lane *lane)
 {
-    struct lane_session *next = NULL;
-
-    for (struct lane_session *session = lane->sessions.first; session != NULL; session = next) {
-        next = session->in_lane.next;
+    LIST_FOREACH_SAFE(struct lane_session, session, &lane->sessions, in_lane) {
         if (session->close_number != 0)
             lane_report_close(lane, session);
     }
@@ -291,43 +276,31 @@ void lane_reports_close_again(struct lane *lane)
 
 void lane_report_assigned(struct lane *lane, const struct variable *variable)
 {
-    struct report *report = make(lane, 0);
+    struct report *report = add(lane, REPORT_ANSWER, 0);
 
     assert(variable->assigned);
-    if (report == NULL)
-        return;
-    report->assigned = variable->id;
-    put_in_line(lane, lane->controller, report);
+    if (report != NULL)
+        report->assigned = variable->id;
 }
 
 void lane_reports_assigned_again(struct lane *lane)
 {
-    struct report *report = make(lane, 0);
-
     lane->peers->again = lane->store.variables.first;
-    if (report == NULL)
-        return;
-    report->is_again = true;
-    put_in_line(lane, lane->controller, report);
+    (void)add(lane, REPORT_AGAIN, 0);
 }
 
-/* What is to be said of steps goes with the report that is in line, or with one that is put there;
- * when its record is on disk. */
-static void want_come(struct lane *lane)
+/* What is due of this kind goes with the report that is in line, or with one that is put there;
+ * when its record is on disk. Without memory for it, it is due again once ps 0 has said hello. */
+static void gather(struct lane *lane, enum report_kind kind)
 {
-    struct peers *peers = lane->peers;
+    struct report **report = &lane->peers->gathering[kind];
 
-    assert(peers->come_report == NULL || peers->come_report->is_come);
-    if (peers->come_report == NULL) {
-        peers->come_report = make(lane, 0);
-        if (peers->come_report == NULL)
-            return; /* ps 0 says hello again, and is told all of it */
-        peers->come_report->is_come = true;
-        put_in_line(lane, lane->controller, peers->come_report);
-    }
-    peers->come_report->record = lane->last_record;
+    assert(*report == NULL || (*report)->kind == kind);
+    if (*report == NULL)
+        *report = add(lane, kind, 0);
+    if (*report != NULL)
+        (*report)->record = lane->last_record;
 }
-
 static void say_come(struct lane *lane, struct lane_session *session)
 {
     assert(session->come_step > 0);
@@ -345,7 +318,7 @@ void lane_report_come(struct lane *lane, struct lane_session *session, uint64_t 
     session->come_step = step;
     session->come_voided = voided;
     say_come(lane, session);
-    want_come(lane);
+    gather(lane, REPORT_COME);
 }
 
 void lane_report_step_over(struct lane *lane)
@@ -353,7 +326,7 @@ void lane_report_step_over(struct lane *lane)
     if (lane->step_quorum == 0 || lane->step_over == 0)
         return;
     lane->peers->says_over = true;
-    want_come(lane);
+    gather(lane, REPORT_COME);
 }
 
 void lane_reports_come_again(struct lane *lane)
@@ -365,25 +338,16 @@ void lane_reports_come_again(struct lane *lane)
             say_come(lane, session);
     }
     if (lane->peers->come.first != NULL)
-        want_come(lane);
+        gather(lane, REPORT_COME);
 }
 
 void lane_report_collective(struct lane *lane, struct round *round)
 {
-    struct peers *peers = lane->peers;
-
     if (!round->is_proposed) {
         round->is_proposed = true;
-        LIST_APPEND(&peers->collectives, round, in_line);
+        LIST_APPEND(&lane->peers->collectives, round, in_line);
     }
-    if (peers->collectives_report == NULL) {
-        peers->collectives_report = make(lane, 0);
-        if (peers->collectives_report == NULL)
-            return; /* it is proposed again */
-        peers->collectives_report->is_collectives = true;
-        put_in_line(lane, lane->controller, peers->collectives_report);
-    }
-    peers->collectives_report->record = lane->last_record;
+    gather(lane, REPORT_COLLECTIVES);
 }
 
 void lane_reports_forget(struct lane *lane, const struct variable *variable)
@@ -415,36 +379,28 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
     return true;
 }
 
-/* The sessions of claims of some kind, into the message. */
-static bool add_claims(
-    struct lane *lane, bool (*is_one)(const struct lane *, const struct claim *), wire_bytes **ids,
-    size_t *id_count)
+/* The sessions of claims that are not answered, and of those that wait, likewise. */
+static bool add_claims(struct lane *lane, wire_peer_report *message)
 {
     size_t count = 0;
 
     LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane)
-        count += is_one(lane, claim);
-    if (count == 0 || (*ids = arena_take(&lane->arena, count * sizeof **ids)) == NULL)
+        count++;
+    message->stalled = arena_take(&lane->arena, count * sizeof *message->stalled);
+    message->waiting = arena_take(&lane->arena, count * sizeof *message->waiting);
+    if (count == 0 || message->stalled == NULL || message->waiting == NULL)
         return false;
     LIST_FOREACH(const struct claim, claim, &lane->claims.all, in_lane) {
-        if (is_one(lane, claim))
-            (*ids)[(*id_count)++] =
-                (wire_bytes){.len = sizeof claim->session->id, .data = claim->session->id};
+        const wire_bytes id = {.len = sizeof claim->session->id, .data = claim->session->id};
+        if (lane_claim_is_late(lane, claim, CLAIM_LEASES_MAX))
+            message->stalled[message->n_stalled++] = id;
+        if (claim->state == CLAIM_WAITS)
+            message->waiting[message->n_waiting++] = id;
     }
-    assert(*id_count == count);
-    return true;
+    return message->n_stalled > 0 || message->n_waiting > 0;
 }
 
-static bool add_periodic(struct lane *lane, wire_peer_report *message)
-{
-    const bool renewed = add_renewed(lane, message);
-    const bool stalled =
-        add_claims(lane, lane_claim_is_unanswered, &message->stalled, &message->n_stalled);
-    const bool waiting = add_claims(lane, lane_claim_waits, &message->waiting, &message->n_waiting);
-
-    return renewed || stalled || waiting;
-}
-
+/* Any report is a sign of life. */
 static void send(struct lane *lane, struct lane_stream *stream, const wire_peer_report *message)
 {
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_REPORT);
@@ -454,6 +410,7 @@ static void send(struct lane *lane, struct lane_stream *stream, const wire_peer_
     effect->stream = stream->id;
     effect->report = message;
     stream->writable = false;
+    stream->due = 0;
 }
 
 void lane_reports_renew(struct lane *lane)
@@ -464,51 +421,43 @@ void lane_reports_renew(struct lane *lane)
     if (stream == NULL || !stream->writable || lane->now_us < lane->peers->renew_due_us)
         return;
     wire_peer_report *message = new_message(lane, 0);
-    if (message == NULL || !add_periodic(lane, message))
-        return;
-    lane->peers->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
-    stream->due = 0;
-    send(lane, stream, message);
-}
-
-static void send_alive(struct lane *lane, struct lane_stream *stream)
-{
-    const wire_peer_report *message = new_message(lane, 0);
-
     if (message == NULL)
         return;
-    stream->due = 0;
+    const bool renewed = add_renewed(lane, message), claims = add_claims(lane, message);
+    if (!renewed && !claims)
+        return;
+    lane->peers->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
     send(lane, stream, message);
 }
 
 void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
 {
     struct report *report = stream->reports.first;
+    const struct peers *peers = lane->peers;
 
     assert(stream->writable);
     if (report == NULL || report->record > lane->recorded) {
         if (stream == lane->controller)
             lane_reports_renew(lane);
-        if (stream->due != 0)
-            send_alive(lane, stream);
+        const wire_peer_report *alive = stream->due != 0 ? new_message(lane, 0) : NULL;
+        if (alive != NULL)
+            send(lane, stream, alive);
         return;
     }
+    const enum report_kind kind = report->kind;
     const wire_peer_report *message = pack(lane, report);
     if (message == NULL)
         return;
-    const bool goes_on = (report->is_again && lane->peers->again != NULL) ||
-                         (report->is_come && lane->peers->come.first != NULL) ||
-                         (report->is_collectives && lane->peers->collectives.first != NULL);
-    const bool says_nothing =
-        !goes_on &&
-        ((report->is_again && message->n_assigned == 0) ||
-         (report->is_collectives && message->n_collectives == 0)); /* they have ended meanwhile */
-    if (!goes_on)
-        lane_report_remove(lane, stream, report);
-    if (says_nothing) {
-        lane_reports_flush(lane, stream);
+    if ((kind == REPORT_AGAIN && peers->again != NULL) ||
+        (kind == REPORT_COME && peers->come.first != NULL) ||
+        (kind == REPORT_COLLECTIVES && peers->collectives.first != NULL)) {
+        send(lane, stream, message); /* it goes on */
         return;
     }
-    send(lane, stream, message);
-    stream->due = 0; /* any report is a sign of life */
+    lane_report_remove(lane, stream, report);
+    if ((kind == REPORT_AGAIN && message->n_assigned == 0) ||
+        (kind == REPORT_COLLECTIVES && message->n_collectives == 0)) /* they have ended meanwhile */
+        lane_reports_flush(lane, stream);
+    else
+        send(lane, stream, message);
 }

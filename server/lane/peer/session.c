@@ -193,21 +193,14 @@ static void forget_beyond_bounds(struct lane *lane)
     }
 }
 
-/* The streams of a session that is closed give their places to others; what is left to be said on
- * them goes out first. */
-static void estrange_streams(struct lane *lane, const struct lane_session *session)
+/* Its streams give their places to others; what is left to be said on them goes out first. */
+void lane_session_end(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
     LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->session == session && stream->state != STREAM_ENDED)
             lane_place_estrange(lane, stream);
     }
-}
-
-void lane_session_end(struct lane *lane, struct lane_session *session)
-{
-    assert(session->closed);
-    estrange_streams(lane, session);
     LIST_REMOVE(&lane->sessions, session, in_lane);
     LIST_PREPEND(&lane->closed_sessions, session, in_lane);
     lane->peers->closed_count++;

@@ -74,7 +74,7 @@ void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct an
     stream->answer_count--;
     stream->patient_count -= answer->patient;
     if (answer->pooled) {
-        lane_claims_give_answer(lane, answer->room_bytes);
+        lane_claims_set_bytes(lane, lane->claims.bytes - answer->room_bytes);
     } else {
         stream->session->answer_bytes -= answer->room_bytes;
         lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
@@ -101,20 +101,10 @@ void lane_come_forget(struct lane *lane, struct lane_session *session)
 
 void lane_report_remove(struct lane *lane, struct lane_stream *stream, struct report *report)
 {
-    if (lane->peers->come_report == report)
-        lane->peers->come_report = NULL;
-    if (lane->peers->collectives_report == report)
-        lane->peers->collectives_report = NULL;
+    if (lane->peers->gathering[report->kind] == report)
+        lane->peers->gathering[report->kind] = NULL;
     LIST_REMOVE(&stream->reports, report, in_stream);
     pool_give(&lane->peers->reports, report);
-}
-
-static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
-{
-    assert(lane->peers->stranger_count > 0);
-    assert(stream->place == PLACE_STRANGER);
-    LIST_REMOVE(&lane->peers->strangers, stream, among_strangers);
-    lane->peers->stranger_count--;
 }
 
 void lane_place_leave(struct lane *lane, struct lane_stream *stream)
@@ -124,7 +114,9 @@ void lane_place_leave(struct lane *lane, struct lane_stream *stream)
     case PLACE_CONTROLLER:
         break;
     case PLACE_STRANGER:
-        unlink_stranger(lane, stream);
+        assert(lane->peers->stranger_count > 0);
+        LIST_REMOVE(&lane->peers->strangers, stream, among_strangers);
+        lane->peers->stranger_count--;
         break;
     case PLACE_READER:
         assert(lane->peers->reader_streams > 0);
