@@ -219,7 +219,7 @@ static void wake_passed_over(struct lane *lane)
         const struct lane_part *part = next_part(lane, session);
         next = session->in_line.next;
         assert(part->step != 0);
-        if (step_is_late(lane, part) || step_fails(lane, part->step))
+        if (step_is_late(lane, part) || lane_step_fails(lane, part->step))
             move(lane, session, TURN_READY);
     }
 }
@@ -237,7 +237,7 @@ static void end_step(struct lane *lane, uint64_t step)
 static bool take_step(struct lane *lane)
 {
     struct operation *operation = &lane->turns->step;
-    const uint64_t step = lane->turns->last_step + 1;
+    const uint64_t step = lane->step_over + 1;
     const struct lane_part *first = first_that_counts(lane, step);
 
     assert(operation->state == OPERATION_OVER);
@@ -284,7 +284,7 @@ take_contribution(struct lane *lane, struct lane_session *session, struct lane_p
     const bool late = step_is_late(lane, part);
 
     assert(session->applying == NULL);
-    if (!late && !step_fails(lane, part->step)) {
+    if (!late && !lane_step_fails(lane, part->step)) {
         step_come(lane, part, false);
         return TURN_CONTRIBUTED;
     }
@@ -510,7 +510,7 @@ bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint6
     struct operation *operation = &lane->turns->step;
 
     assert(operation->state == OPERATION_OVER);
-    if (taken->step != lane->turns->last_step + 1 || (position != 0) != (taken->n_session_ids > 0))
+    if (taken->step != lane->step_over + 1 || (position != 0) != (taken->n_session_ids > 0))
         return false;
     for (size_t i = 0; i < taken->n_session_ids; i++) {
         struct lane_part *part = contribution_of(lane, &taken->session_ids[i], taken->step);
@@ -539,7 +539,7 @@ static void finish_operation(struct lane *lane, struct operation *operation)
     wake(lane, TURN_BLOCKED);
     release(lane, operation);
     if (step)
-        end_step(lane, lane->turns->last_step + 1);
+        end_step(lane, lane->step_over + 1);
 }
 
 bool lane_turn_has_more(const struct lane *lane)

@@ -27,7 +27,7 @@ void lane_pull_wake(struct lane *lane, struct lane_stream *stream)
 
     const bool overtaken = stream->clock_awaited > 0 &&
                            stream->clock_awaited <= lane_session_slowest_clock(lane, UINT64_MAX);
-    const bool stepped = stream->step_awaited > 0 && stream->step_awaited <= lane_step_last(lane);
+    const bool stepped = stream->step_awaited > 0 && stream->step_awaited <= lane->step_over;
 
     if (stream->readable_seen != lane->readable || stream->mark_seen != mark || overtaken ||
         stepped)
@@ -667,7 +667,7 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
 
 void lane_pull_end_lost(struct lane *lane)
 {
-    if (!lane_step_is_lost(lane, UINT64_MAX))
+    if (!lane_step_fails(lane, UINT64_MAX))
         return;
     LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {

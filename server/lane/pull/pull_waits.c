@@ -60,14 +60,14 @@ static bool waits_for_clock(const struct lane *lane, const struct lane_pull *pul
 
 static bool is_late(const struct lane *lane, const struct lane_pull *pull)
 {
-    return pull->at_step != 0 && pull->at_step < lane_step_last(lane) &&
+    return pull->at_step != 0 && pull->at_step < lane->step_over &&
            rule_holds(lane->config.broken, RULE_at_step_is_exact);
 }
 
 /* For the end of a step. */
 static bool waits_for_step(const struct lane *lane, const struct lane_pull *pull)
 {
-    if (pull->at_step == 0 || pull->at_step < lane_step_last(lane))
+    if (pull->at_step == 0 || pull->at_step < lane->step_over)
         return false;
     return !lane_step_is_newest(lane, pull->at_step);
 }
@@ -82,7 +82,7 @@ bool lane_pull_is_late(
         error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_STEP_OVER,
         "pull %" PRIu64 " is at synchronous step %" PRIu64 ", and step %" PRIu64
         " is over on ps %u, which keeps no older state: pull at that one, or a later one",
-        pull->request, pull->at_step, lane_step_last(lane), lane->index);
+        pull->request, pull->at_step, lane->step_over, lane->index);
     return true;
 }
 
@@ -96,7 +96,7 @@ static void note_least(uint64_t *least, uint64_t awaited)
 void lane_pull_await(
     const struct lane *lane, struct lane_stream *stream, const struct lane_pull *pull)
 {
-    const uint64_t last = lane_step_last(lane);
+    const uint64_t last = lane->step_over;
 
     assert(pull->error.status == SUMAC_OK || pull->fixed); /* an end whose record is under way */
     if (waits_for_clock(lane, pull))
@@ -150,7 +150,7 @@ bool lane_pull_is_to_be_said(
 static void
 describe_step(const struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
 {
-    const uint64_t next = lane_step_last(lane) + 1;
+    const uint64_t next = lane->step_over + 1;
     char missing[384];
 
     assert(pull->at_step >= next - 1);

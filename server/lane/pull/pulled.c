@@ -416,7 +416,7 @@ static bool add_versions(struct lane *lane, wire_pull_answer *answer, const stru
 static void say_error(struct lane *lane, wire_pull_answer *answer, const struct lane_pull *pull)
 {
     assert(pull->error.status != SUMAC_OK);
-    answer->step = pull->at_step == 0 ? 0 : lane_step_last(lane);
+    answer->step = pull->at_step == 0 ? 0 : lane->step_over;
     answer->status = (uint32_t)pull->error.status;
     answer->reason = (Sumac__V1__Reason)pull->error.reason;
     answer->message = out_text(&lane->out, "%s", pull->error.text);
