@@ -10,7 +10,7 @@
 #define SESSIONS_SAID_MAX 1000u
 #define WORK_OF_A_SESSION 8u    /* three histograms */
 #define CONNECTION_BYTES 32768u /* about 18 KiB of gRPC's, and of the heap's, as measured */
-#define CALL_BYTES 40960u /* about 12 KiB likewise; 36 with 8 KiB of headers that are all short */
+#define CALL_BYTES 40960u /* about 12 KiB as measured; 36 with 8 KiB of headers that are all short */
 
 /* NULL: no memory. */
 static wire_identity *pack_identity(struct lane *lane)

@@ -226,8 +226,7 @@ void step_say_late(
 void step_sum(struct lane *lane);
 /* It is over. */
 void step_end(struct lane *lane, uint64_t step);
-
-/* missing_sessions.c: for whom a step or a round waits */
+/* For whom a step or a round waits: */
 /* A task with an open session. */
 void lane_missing_add(
     const struct lane *lane, const struct lane_session *session, bool own_pace,
