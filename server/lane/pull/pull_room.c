@@ -83,34 +83,32 @@ static bool is_reader(const struct lane_session *session)
     return session == NULL || session->closed;
 }
 
-static bool refuse_reader(
+static enum sumac_status refuse_reader(
     const struct lane *lane, const struct lane_pull *pull, uint64_t pieces, uint64_t bytes,
     struct sumac_error *error)
 {
     assert(pull->room_bytes == 0);
-    (void)fail(
+    return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes: ps %u keeps %" PRIu64
         " for pulls of readers without a session, and %" PRIu64
         " are taken: pull again later, or join",
         pull->request, pieces, bytes, lane->index, lane->pulls->bounds.readers_max,
         lane->pulls->reader_bytes);
-    return false;
 }
 
-static bool refuse_session(
+static enum sumac_status refuse_session(
     const struct lane *lane, const struct lane_session *session, const struct lane_pull *pull,
     uint64_t pieces, uint64_t bytes, struct sumac_error *error)
 {
     assert(!session->closed);
-    (void)fail(
+    return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes beside %" PRIu64
         " of session %s: ps %u keeps %" PRIu64 " for each session and %" PRIu64
         " for all, of which %" PRIu64 " are taken: wait for other pulls, or pull less at once",
         pull->request, pieces, bytes, session->pull_bytes, session->task, lane->index,
         lane->pulls->bounds.share_max, lane->pulls->bounds.common_max, lane->pulls->common_bytes);
-    return false;
 }
 
 /* Is there more between small pieces than pulls may have in all? What is in use is known as it is
@@ -126,11 +124,11 @@ static bool is_riddled(const struct lane *lane)
            in_use + lane->config.pulls_bytes_max + SIZED_POOL_EMPTY_BYTES_MAX;
 }
 
-static bool refuse_riddled(
+static enum sumac_status refuse_riddled(
     const struct lane *lane, const struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error)
 {
-    (void)fail(
+    return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces: ps %u holds %" PRIu64
         " bytes for pushes and pulls that take %" PRIu64
@@ -138,7 +136,6 @@ static bool refuse_riddled(
         "%" PRIu64 " may: pull again later, or less at once",
         pull->request, pieces, lane->index, (lane->bytes.held_bytes - lane->bytes.spare_bytes),
         (lane->staged_bytes + lane->pull_bytes), lane->config.pulls_bytes_max);
-    return false;
 }
 
 static void change_session(struct lane *lane, struct lane_session *session, uint64_t pull_bytes)
@@ -149,7 +146,7 @@ static void change_session(struct lane *lane, struct lane_session *session, uint
     session->pull_bytes = pull_bytes;
 }
 
-bool lane_pull_take_room(
+enum sumac_status lane_pull_take_room(
     struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error)
 {
@@ -172,7 +169,7 @@ bool lane_pull_take_room(
     }
     pull->room_bytes = bytes;
     lane->pull_bytes += bytes;
-    return true;
+    return SUMAC_OK;
 }
 
 bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull)

@@ -180,9 +180,9 @@ void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull);
 bool lane_pull_is_ready(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
 
-/* Take the room of a pull with so many pieces. False: there is none, and *error says how much there
- * is. */
-bool lane_pull_take_room(
+/* Take the room of a pull with that many pieces. Fails  RESOURCE_EXHAUSTED: *error says how much
+ * room there is. */
+enum sumac_status lane_pull_take_room(
     struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error);
 /* For one that is refused, until its answer is read. False: there is no room for that either. */
@@ -197,8 +197,7 @@ void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lan
 size_t lane_collective_pull_bytes(const wire_collective_round *asked);
 /* May it be asked for? Else *error says why not. */
 void lane_collective_pull_check(
-    struct lane *lane, const struct lane_stream *stream, const wire_pull_request *request,
-    struct sumac_error *error);
+    const struct lane_stream *stream, const wire_pull_request *request, struct sumac_error *error);
 void lane_collective_pull_begin(
     struct collective_pull *wanted, const struct lane_session *session,
     const wire_collective_round *asked);

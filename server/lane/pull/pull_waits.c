@@ -231,11 +231,6 @@ find_cause(struct lane *lane, const struct lane_stream *stream, struct lane_pull
         .shard = shard};
 }
 
-static bool is_same(const struct cause *a, const struct cause *b)
-{
-    return a->kind == b->kind && a->number == b->number && strcmp(a->name, b->name) == 0;
-}
-
 /* Only ps 0 knows who creates a variable. */
 static void
 describe_shard(const struct lane *lane, const struct shard *shard, char *text, size_t text_bytes)
@@ -432,7 +427,9 @@ add_wait(struct lane *lane, struct waits *waits, struct lane_stream *stream, str
     const uint64_t waited_us = lane->now_us - pull->started_us;
     struct wait *wait = waits->items;
 
-    while (wait < waits->items + waits->count && !is_same(&wait->cause, &cause))
+    while (wait < waits->items + waits->count &&
+           (wait->cause.kind != cause.kind || wait->cause.number != cause.number ||
+            strcmp(wait->cause.name, cause.name) != 0))
         wait++;
     if (wait == waits->items + PULL_WAITS_MAX)
         return false;
