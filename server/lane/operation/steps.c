@@ -123,6 +123,14 @@ bool lane_step_fails(const struct lane *lane, uint64_t step)
     return lane->turns->fails_from != 0 && step >= lane->turns->fails_from;
 }
 
+/* Committed, and all that was before it is over. */
+static bool has_turn(const struct lane_part *part)
+{
+    const struct lane_session *session = part->session;
+
+    return part->previous == session->mark && part->sequence <= session->commit_through;
+}
+
 /* ---- K of N: ps 0 says what a step is made of ---- */
 
 enum sumac_status
@@ -159,23 +167,16 @@ void step_come(struct lane *lane, const struct lane_part *part, bool voided)
 }
 
 /* What was made again of records was told to another ps 0, or to none. */
-static void say_again(struct lane *lane, struct lane_session *session)
-{
-    const struct lane_part *part = session->parts.first;
-
-    assert(lane->step_quorum != 0);
-    if (part != NULL && part->step != 0 && part->previous == session->mark &&
-        part->sequence <= session->commit_through)
-        step_come(lane, part, lane_voided_find(session, part->sequence) != NULL);
-}
-
 void lane_step_say_again(struct lane *lane)
 {
     if (lane->step_quorum == 0 || !rule_holds(lane->config.broken, RULE_quorum_says_again))
         return;
     for (struct lane_session *session = NULL;
-         (session = lane_session_after(lane, session)) != NULL;)
-        say_again(lane, session);
+         (session = lane_session_after(lane, session)) != NULL;) {
+        const struct lane_part *part = session->parts.first;
+        if (part != NULL && part->step != 0 && has_turn(part))
+            step_come(lane, part, lane_voided_find(session, part->sequence) != NULL);
+    }
     lane_report_step_over(lane);
     lane_reports_come_again(lane);
 }
@@ -202,14 +203,6 @@ struct lane_part *step_first(const struct lane *lane, uint64_t step)
 static bool is_member(const struct lane_session *session, uint64_t step)
 {
     return session->first_step != 0 && session->first_step <= step;
-}
-
-/* Committed, and all that was before it is over. */
-static bool has_turn(const struct lane_part *part)
-{
-    const struct lane_session *session = part->session;
-
-    return part->previous == session->mark && part->sequence <= session->commit_through;
 }
 
 /* Those who have settled bring theirs if it counts; what of it does not is dropped. */
