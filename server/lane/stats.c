@@ -10,18 +10,8 @@
 #define SESSIONS_SAID_MAX 1000u
 #define WORK_OF_A_SESSION 8u    /* three histograms */
 #define CONNECTION_BYTES 32768u /* about 18 KiB of gRPC's, and of the heap's, as measured */
-#define CALL_BYTES 40960u /* about 12 KiB as measured; 36 with 8 KiB of headers that are all short */
-
-/* NULL: no memory. */
-static wire_identity *pack_identity(struct lane *lane)
-{
-    wire_identity *identity = arena_take(&lane->arena, sizeof *identity);
-
-    assert(lane->config.identity.pid != 0 || lane->config.identity.run[0] == '\0');
-    if (identity != NULL)
-        wire_identity_fill(&lane->config.identity, identity);
-    return identity;
-}
+#define CALL_BYTES                                                                                 \
+    40960u /* about 12 KiB as measured; 36 with 8 KiB of headers that are all short */
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
 {
@@ -140,11 +130,6 @@ static wire_memory_stats *pack_memory(struct lane *lane, const struct lane_event
     return message;
 }
 
-static bool is_long_wait(const struct lane *lane, const struct lane_part *part)
-{
-    return part->state != PART_APPLYING && lane->now_us >= part->first_us + WAIT_SAID_US_MIN;
-}
-
 /* A session's first part that has had its place for a while, and not its turn. NULL: none. */
 static const struct lane_part *
 first_long_wait(struct lane *lane, const struct lane_session *session, uint32_t *behind)
@@ -155,7 +140,8 @@ first_long_wait(struct lane *lane, const struct lane_session *session, uint32_t 
     LIST_FOREACH(const struct lane_part, part, &session->parts, in_session) {
         lane->work++;
         *behind += first != NULL;
-        if (first == NULL && is_long_wait(lane, part))
+        if (first == NULL && part->state != PART_APPLYING &&
+            lane->now_us >= part->first_us + WAIT_SAID_US_MIN)
             first = part;
     }
     return first;
@@ -287,7 +273,10 @@ static bool pack_own(struct lane *lane, const struct lane_event *event, wire_sta
     reply->connections = event->connections;
     reply->connections_max = lane->config.connections_max;
     reply->connections_refused = event->connections_refused;
-    reply->identity = pack_identity(lane);
+    reply->identity = arena_take(&lane->arena, sizeof *reply->identity);
+    assert(lane->config.identity.pid != 0 || lane->config.identity.run[0] == '\0');
+    if (reply->identity != NULL)
+        wire_identity_fill(&lane->config.identity, reply->identity);
     reply->user = lane->config.user;
     reply->version =
         out_text(&lane->out, "%s", lane->config.version == NULL ? "" : lane->config.version);
