@@ -48,13 +48,6 @@ struct lane *ps_core_lane(const struct ps_core *core) { return core->lane; }
 
 struct controller *ps_core_controller(const struct ps_core *core) { return core->controller; }
 
-void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers)
-{
-    lane_numbers(core->lane, numbers);
-    if (core->controller != NULL)
-        numbers->sessions_bytes_max += controller_sessions_bytes_max(core->controller);
-}
-
 /* ---- the queue ---- */
 
 /* A message of that kind, at the end. */

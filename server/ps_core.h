@@ -21,7 +21,6 @@
 
 #include "controller.h"
 #include "lane.h"
-#include "metrics.h"
 
 struct ps_core;
 
@@ -34,8 +33,6 @@ void ps_core_destroy(struct ps_core *core);
 void ps_core_step(
     struct ps_core *core, const struct lane_event *event, struct lane_effects *effects);
 
-/* What this ps has counted, for metrics; between two steps. */
-void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers);
 /* To look at, between two steps. */
 struct lane *ps_core_lane(const struct ps_core *core);
 struct controller *ps_core_controller(const struct ps_core *core); /* NULL but on ps 0 */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collective.c -- what a contribution says of its round: a row for each operation says what it
- * takes, and one for each attribute how it is compared and printed.
- */
+ * takes. */
 #include "collective.h"
 
 #include <assert.h>
@@ -411,47 +410,6 @@ static void print_tasks(const struct collective *collective, char text[TEXT_BYTE
         collective_task_print(&collective->tasks[collective->task_count - 1], last, sizeof last));
 }
 
-static bool same_operation(const struct collective *a, const struct collective *b)
-{
-    return a->operation == b->operation;
-}
-
-static void print_operation(const struct collective *collective, char text[TEXT_BYTES])
-{
-    (void)text_print(text, TEXT_BYTES, "%s", collective_operation_name(collective->operation));
-}
-
-static bool same_dtype(const struct collective *a, const struct collective *b)
-{
-    return a->dtype == b->dtype;
-}
-
-static void print_dtype(const struct collective *collective, char text[TEXT_BYTES])
-{
-    (void)text_print(text, TEXT_BYTES, "%s", sumac_dtype_name(collective->dtype));
-}
-
-static bool same_axis(const struct collective *a, const struct collective *b)
-{
-    return a->axis == b->axis;
-}
-
-static void print_axis(const struct collective *collective, char text[TEXT_BYTES])
-{
-    (void)text_print(text, TEXT_BYTES, "axis %" PRIu32, collective->axis);
-}
-
-static bool same_root(const struct collective *a, const struct collective *b)
-{
-    return a->root == b->root;
-}
-
-static void print_root(const struct collective *collective, char text[TEXT_BYTES])
-{
-    assert(collective->root < collective->task_count);
-    (void)collective_task_print(&collective->tasks[collective->root], text, TEXT_BYTES);
-}
-
 /* But for the axis that they are joined along. */
 static bool same_shape(const struct collective *a, const struct collective *b)
 {
@@ -462,48 +420,6 @@ static bool same_shape(const struct collective *a, const struct collective *b)
         given.extent[a->axis] = a->shape.extent[a->axis];
     return sumac_shape_equal(&a->shape, &given);
 }
-
-static void print_shape(const struct collective *collective, char text[TEXT_BYTES])
-{
-    (void)sumac_shape_print(&collective->shape, text, TEXT_BYTES);
-}
-
-static bool same_split(const struct collective *a, const struct collective *b)
-{
-    return a->split == b->split;
-}
-
-static void print_split(const struct collective *collective, char text[TEXT_BYTES])
-{
-    (void)text_print(text, TEXT_BYTES, "%s", collective->split ? "over all ps" : "on one ps");
-}
-
-static bool same_of_attempts(const struct collective *a, const struct collective *b)
-{
-    return a->of_attempts == b->of_attempts;
-}
-
-static void print_of_attempts(const struct collective *collective, char text[TEXT_BYTES])
-{
-    (void)text_print(
-        text, TEXT_BYTES, "%s attempt of each task", collective->of_attempts ? "one" : "any");
-}
-
-/* In this order: an axis, a root and a shape mean something where the operations are the same. */
-static const struct attribute_row {
-    const char *name;
-    bool (*same)(const struct collective *a, const struct collective *b);
-    void (*print)(const struct collective *collective, char text[TEXT_BYTES]);
-} attributes[] = {
-    {"its participants are", same_tasks, print_tasks},
-    {"it is a", same_operation, print_operation},
-    {"it is of", same_dtype, print_dtype},
-    {"it goes along", same_axis, print_axis},
-    {"its root is", same_root, print_root},
-    {"its shape is", same_shape, print_shape},
-    {"it meets", same_split, print_split},
-    {"it is for", same_of_attempts, print_of_attempts},
-};
 
 /* The first task that differs in two lists which differ in the middle only: "3 tasks, worker 0 to
  * worker 4, worker 2 at place 1". */
@@ -524,32 +440,76 @@ static void print_middle(
         collective_task_print(&collective->tasks[place], task, sizeof task), place);
 }
 
+/* Prints the first attribute that differs, as each has it. Returns its name, or NULL: none does. An
+ * axis, a root and a shape mean something where the operations are the same. */
+static const char *find_difference(
+    const struct collective *a, const struct collective *b, char one[TEXT_BYTES],
+    char other[TEXT_BYTES])
+{
+    if (!same_tasks(a, b)) {
+        print_tasks(a, one);
+        print_tasks(b, other);
+        if (strcmp(one, other) == 0) {
+            print_middle(a, b, one);
+            print_middle(b, a, other);
+        }
+        return "its participants are";
+    }
+    if (a->operation != b->operation) {
+        (void)text_print(one, TEXT_BYTES, "%s", collective_operation_name(a->operation));
+        (void)text_print(other, TEXT_BYTES, "%s", collective_operation_name(b->operation));
+        return "it is a";
+    }
+    if (a->dtype != b->dtype) {
+        (void)text_print(one, TEXT_BYTES, "%s", sumac_dtype_name(a->dtype));
+        (void)text_print(other, TEXT_BYTES, "%s", sumac_dtype_name(b->dtype));
+        return "it is of";
+    }
+    if (a->axis != b->axis) {
+        (void)text_print(one, TEXT_BYTES, "axis %" PRIu32, a->axis);
+        (void)text_print(other, TEXT_BYTES, "axis %" PRIu32, b->axis);
+        return "it goes along";
+    }
+    if (a->root != b->root) {
+        assert(a->root < a->task_count && b->root < b->task_count);
+        (void)collective_task_print(&a->tasks[a->root], one, TEXT_BYTES);
+        (void)collective_task_print(&b->tasks[b->root], other, TEXT_BYTES);
+        return "its root is";
+    }
+    if (!same_shape(a, b)) {
+        (void)sumac_shape_print(&a->shape, one, TEXT_BYTES);
+        (void)sumac_shape_print(&b->shape, other, TEXT_BYTES);
+        return "its shape is";
+    }
+    if (a->split != b->split) {
+        (void)text_print(one, TEXT_BYTES, a->split ? "over all ps" : "on one ps");
+        (void)text_print(other, TEXT_BYTES, b->split ? "over all ps" : "on one ps");
+        return "it meets";
+    }
+    if (a->of_attempts == b->of_attempts)
+        return NULL;
+    (void)text_print(one, TEXT_BYTES, "%s attempt of each task", a->of_attempts ? "one" : "any");
+    (void)text_print(other, TEXT_BYTES, "%s attempt of each task", b->of_attempts ? "one" : "any");
+    return "it is for";
+}
+
 enum sumac_status collective_compare(
     const struct collective *first, const struct collective *given, struct sumac_error *error)
 {
     char one[TEXT_BYTES], other[TEXT_BYTES], who[TASK_BYTES], before[TASK_BYTES];
+    const char *const difference = find_difference(first, given, one, other);
 
     assert(strcmp(first->name, given->name) == 0);
     assert(first->round == given->round);
-    for (size_t i = 0; i < COUNT(attributes); i++) {
-        const struct attribute_row *row = &attributes[i];
-        if (row->same(first, given))
-            continue;
-        row->print(first, one);
-        row->print(given, other);
-        if (row->same == same_tasks && strcmp(one, other) == 0) {
-            print_middle(first, given, one);
-            print_middle(given, first, other);
-        }
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STEP_DIFFERS,
-            "round %" PRIu64 " of collective %.100s: %s says that %s %s, and %s said %s; all say "
-            "the same",
-            given->round, given->name,
-            collective_task_print(&given->tasks[given->own], who, sizeof who), row->name, other,
-            collective_task_print(&first->tasks[first->own], before, sizeof before), one);
-    }
-    return SUMAC_OK;
+    if (difference == NULL)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STEP_DIFFERS,
+        "round %" PRIu64 " of collective %.100s: %s says that %s %s, and %s said %s; all say "
+        "the same",
+        given->round, given->name,
+        collective_task_print(&given->tasks[given->own], who, sizeof who), difference, other,
+        collective_task_print(&first->tasks[first->own], before, sizeof before), one);
 }
 
 /* ---- where it meets ---- */

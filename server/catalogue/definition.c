@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* definition.c -- what a create asks for: a row for each attribute says how it is read from a
- * message, compared, printed, and written into one.
- */
+/* definition.c -- what a create asks for: how each attribute is read from a message, compared,
+ * printed, and written into one. */
 #include "definition.h"
 
 #include <assert.h>
@@ -60,13 +59,11 @@ enum sumac_status definition_name_check(const char *name, struct sumac_error *er
 
 /* ---- data type ---- */
 
-static enum sumac_status read_dtype(
-    const wire_variable *message, const struct functions *functions, struct definition *definition,
-    struct sumac_error *error)
+static enum sumac_status
+read_dtype(const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
     char known[64];
 
-    (void)functions;
     definition->dtype = (enum sumac_dtype)message->data_type;
     if (message->data_type == 0)
         return fail_invalid(
@@ -78,24 +75,6 @@ static enum sumac_status read_dtype(
             error, SUMAC_REASON_WRONG_DATA_TYPE, "%s: data type %u is not known; types are %s",
             message->name, (uint32_t)message->data_type, dtype_list_print(known, sizeof known));
     return SUMAC_OK;
-}
-
-static bool same_dtype(const struct definition *a, const struct definition *b)
-{
-    return a->dtype == b->dtype;
-}
-
-static void print_dtype(const struct definition *definition, char text[TEXT_BYTES])
-{
-    (void)text_print(text, TEXT_BYTES, "%s", sumac_dtype_name(definition->dtype));
-}
-
-static bool
-write_dtype(const struct definition *definition, struct arena *arena, wire_variable *message)
-{
-    (void)arena;
-    message->data_type = (Sumac__V1__DataType)definition->dtype;
-    return true;
 }
 
 /* ---- shape ---- */
@@ -113,16 +92,14 @@ static const char *print_extents(const wire_variable *message, char text[TEXT_BY
     return text;
 }
 
-static enum sumac_status read_shape(
-    const wire_variable *message, const struct functions *functions, struct definition *definition,
-    struct sumac_error *error)
+static enum sumac_status
+read_shape(const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
     struct sumac_shape *shape = &definition->shape;
     char text[TEXT_BYTES];
     uint64_t elements = 0;
     uint64_t bytes = 0;
 
-    (void)functions;
     assert(sumac_dtype_bytes(definition->dtype) > 0);
     if (message->n_shape > SUMAC_RANK_MAX)
         return fail_invalid(
@@ -144,151 +121,51 @@ static enum sumac_status read_shape(
     return SUMAC_OK;
 }
 
-static bool same_shape(const struct definition *a, const struct definition *b)
-{
-    return sumac_shape_equal(&a->shape, &b->shape);
-}
-
-static void print_shape(const struct definition *definition, char text[TEXT_BYTES])
-{
-    (void)sumac_shape_print(&definition->shape, text, TEXT_BYTES);
-}
-
-static bool
-write_shape(const struct definition *definition, struct arena *arena, wire_variable *message)
-{
-    const uint32_t rank = definition->shape.rank;
-
-    message->shape = arena_take(arena, rank * sizeof *message->shape);
-    if (message->shape == NULL)
-        return false;
-    memcpy(message->shape, definition->shape.extent, rank * sizeof *message->shape);
-    message->n_shape = rank;
-    return true;
-}
-
-/* "0 (NONE), 1 (SUM), …": what a number that is not known might have been. */
-static const char *list_names(const char *const *names, uint32_t count, char text[NAMES_BYTES])
-{
-    size_t at = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        at += text_print(text + at, NAMES_BYTES - at, "%s%u (%s)", i == 0 ? "" : ", ", i, names[i]);
-    return text;
-}
-
-/* ---- aggregation ---- */
+/* ---- what has a name by its number ---- */
 
 static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
+static const char *const synchronizations[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ"};
+static const char *const initializers[] = {"zeros",   "ones",   "constant",
+                                           "uniform", "normal", "assigned"};
 
-static enum sumac_status read_aggregation(
-    const wire_variable *message, const struct functions *functions, struct definition *definition,
-    struct sumac_error *error)
+/* One that is not known might have been "0 (NONE), 1 (SUM), …". */
+static enum sumac_status check_known(
+    const wire_variable *message, const char *what, uint32_t given, const char *const *names,
+    uint32_t count, struct sumac_error *error)
 {
     char known[NAMES_BYTES];
+    size_t at = 0;
 
-    (void)functions;
+    if (given < count)
+        return SUMAC_OK;
+    for (uint32_t i = 0; i < count; i++)
+        at +=
+            text_print(known + at, NAMES_BYTES - at, "%s%u (%s)", i == 0 ? "" : ", ", i, names[i]);
+    return fail_invalid(
+        error, SUMAC_REASON_UNSUPPORTED, "%s: %s %u is not known; %ss are %s", message->name, what,
+        given, what, known);
+}
+
+static enum sumac_status read_aggregation(
+    const wire_variable *message, struct definition *definition, struct sumac_error *error)
+{
     definition->aggregation = (uint32_t)message->aggregation;
-    if (definition->aggregation >= COUNT(aggregations))
-        return fail_invalid(
-            error, SUMAC_REASON_UNSUPPORTED, "%s: aggregation %u is not known; aggregations are %s",
-            message->name, definition->aggregation,
-            list_names(aggregations, COUNT(aggregations), known));
     if (definition->aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_MEAN &&
         !sumac_dtype_is_float(definition->dtype))
         return fail_invalid(
             error, SUMAC_REASON_WRONG_DATA_TYPE, "%s: aggregation MEAN needs a float type, not %s",
             message->name, sumac_dtype_name(definition->dtype));
-    return SUMAC_OK;
+    return check_known(
+        message, "aggregation", definition->aggregation, aggregations, COUNT(aggregations), error);
 }
-
-static bool same_aggregation(const struct definition *a, const struct definition *b)
-{
-    return a->aggregation == b->aggregation;
-}
-
-static void print_aggregation(const struct definition *definition, char text[TEXT_BYTES])
-{
-    assert(definition->aggregation < COUNT(aggregations));
-    (void)text_print(text, TEXT_BYTES, "%s", aggregations[definition->aggregation]);
-}
-
-static bool
-write_aggregation(const struct definition *definition, struct arena *arena, wire_variable *message)
-{
-    (void)arena;
-    message->aggregation = (Sumac__V1__Aggregation)definition->aggregation;
-    return true;
-}
-
-/* ---- synchronization ---- */
-
-static const char *const synchronizations[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ"};
 
 static enum sumac_status read_synchronization(
-    const wire_variable *message, const struct functions *functions, struct definition *definition,
-    struct sumac_error *error)
+    const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
-    char known[NAMES_BYTES];
-
-    (void)functions;
     definition->synchronization = (uint32_t)message->synchronization;
-    if (definition->synchronization >= COUNT(synchronizations))
-        return fail_invalid(
-            error, SUMAC_REASON_UNSUPPORTED,
-            "%s: synchronization %u is not known; synchronizations are %s", message->name,
-            definition->synchronization,
-            list_names(synchronizations, COUNT(synchronizations), known));
-    return SUMAC_OK;
-}
-
-static bool same_synchronization(const struct definition *a, const struct definition *b)
-{
-    return a->synchronization == b->synchronization;
-}
-
-static void print_synchronization(const struct definition *definition, char text[TEXT_BYTES])
-{
-    assert(definition->synchronization < COUNT(synchronizations));
-    (void)text_print(text, TEXT_BYTES, "%s", synchronizations[definition->synchronization]);
-}
-
-static bool write_synchronization(
-    const struct definition *definition, struct arena *arena, wire_variable *message)
-{
-    (void)arena;
-    message->synchronization = (Sumac__V1__Synchronization)definition->synchronization;
-    return true;
-}
-
-/* ---- trainable ---- */
-
-static enum sumac_status read_trainable(
-    const wire_variable *message, const struct functions *functions, struct definition *definition,
-    struct sumac_error *error)
-{
-    (void)functions;
-    (void)error;
-    definition->trainable = message->trainable != 0;
-    return SUMAC_OK;
-}
-
-static bool same_trainable(const struct definition *a, const struct definition *b)
-{
-    return a->trainable == b->trainable;
-}
-
-static void print_trainable(const struct definition *definition, char text[TEXT_BYTES])
-{
-    (void)text_print(text, TEXT_BYTES, "%s", definition->trainable ? "true" : "false");
-}
-
-static bool
-write_trainable(const struct definition *definition, struct arena *arena, wire_variable *message)
-{
-    (void)arena;
-    message->trainable = definition->trainable;
-    return true;
+    return check_known(
+        message, "synchronization", definition->synchronization, synchronizations,
+        COUNT(synchronizations), error);
 }
 
 /* ---- function, with its hyperparameters ---- */
@@ -315,16 +192,6 @@ static enum sumac_status read_function(
         status = update_hyperparameters_check(
             definition->function, definition->dtype, &definition->hyperparameters, error);
     return status;
-}
-
-static bool same_function(const struct definition *a, const struct definition *b)
-{
-    return a->function->number == b->function->number; /* of two tables, perhaps */
-}
-
-static void print_function(const struct definition *definition, char text[TEXT_BYTES])
-{
-    (void)text_print(text, TEXT_BYTES, "%s", definition->function->name);
 }
 
 wire_function *definition_write_function(
@@ -359,15 +226,6 @@ wire_function *definition_write_function(
     return message;
 }
 
-static bool
-write_function(const struct definition *definition, struct arena *arena, wire_variable *message)
-{
-    const struct update_hyperparameters *own = &definition->hyperparameters;
-
-    message->function = definition_write_current(definition->function, own, arena);
-    return message->function != NULL;
-}
-
 /* Bit by bit: a NaN is the same as itself. */
 static bool same_number(double a, double b)
 {
@@ -376,19 +234,6 @@ static bool same_number(double a, double b)
     memcpy(&a_bits, &a, sizeof a);
     memcpy(&b_bits, &b, sizeof b);
     return a_bits == b_bits;
-}
-
-/* The first hyperparameter of the same function in which two definitions differ; 0: none. */
-static uint32_t differing_hyperparameter(const struct definition *a, const struct definition *b)
-{
-    assert(a->function->number == b->function->number);
-    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
-        const double x = a->hyperparameters.value[i];
-        const double y = b->hyperparameters.value[i];
-        if ((a->function->hyperparameters >> i & 1u) != 0 && !same_number(x, y))
-            return i;
-    }
-    return 0;
 }
 
 bool definition_same_hyperparameters(
@@ -402,24 +247,17 @@ bool definition_same_hyperparameters(
 
 /* ---- initializer ---- */
 
-static const char *const initializers[] = {"zeros",   "ones",   "constant",
-                                           "uniform", "normal", "assigned"};
-
 static enum sumac_status read_initializer(
-    const wire_variable *message, const struct functions *functions, struct definition *definition,
-    struct sumac_error *error)
+    const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
     const wire_initializer zeros = WIRE_INITIALIZER_INIT;
     const wire_initializer *given = message->initializer == NULL ? &zeros : message->initializer;
     const uint32_t kind = (uint32_t)given->kind;
-    char known[NAMES_BYTES];
+    enum sumac_status status =
+        check_known(message, "initializer", kind, initializers, COUNT(initializers), error);
 
-    (void)functions;
-    if (kind >= COUNT(initializers))
-        return fail_invalid(
-            error, SUMAC_REASON_UNSUPPORTED, "%s: initializer %u is not known; initializers are %s",
-            message->name, kind, list_names(initializers, COUNT(initializers), known));
-    const enum sumac_status status = initializer_check(given, definition->dtype, error);
+    if (status == SUMAC_OK)
+        status = initializer_check(given, definition->dtype, error);
     if (status != SUMAC_OK)
         return status;
     const bool random = kind == WIRE_INITIALIZER_UNIFORM || kind == WIRE_INITIALIZER_NORMAL;
@@ -447,52 +285,29 @@ static void print_initializer(const struct definition *definition, char text[TEX
         text_double(definition->initializer.b).text, definition->initializer.seed);
 }
 
-static bool
-write_initializer(const struct definition *definition, struct arena *arena, wire_variable *message)
-{
-    wire_initializer *initializer = arena_take(arena, sizeof *initializer);
-
-    if (initializer == NULL)
-        return false;
-    *initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
-    initializer->kind = (Sumac__V1__Initializer__Kind)definition->initializer.kind;
-    initializer->a = definition->initializer.a;
-    initializer->b = definition->initializer.b;
-    initializer->seed = definition->initializer.seed;
-    message->initializer = initializer;
-    return true;
-}
-
 /* ---- partitioner ---- */
 
 static enum sumac_status read_partitioner(
-    const wire_variable *message, const struct functions *functions, struct definition *definition,
-    struct sumac_error *error)
+    const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
     struct sumac_error cause = {0};
     const enum sumac_status status =
         placement_rule_read(message->partitioner, &definition->partitioner, &cause);
 
-    (void)functions;
     if (status == SUMAC_OK)
         return SUMAC_OK;
     return fail(error, status, cause.reason, "%s: %s", message->name, cause.text);
 }
 
-static bool same_partitioner(const struct definition *a, const struct definition *b)
+static bool same_partitioner(const struct placement_rule *a, const struct placement_rule *b)
 {
-    const struct placement_rule *x = &a->partitioner;
-    const struct placement_rule *y = &b->partitioner;
-
-    return x->kind == y->kind && x->num_shards == y->num_shards &&
-           x->min_shard_bytes == y->min_shard_bytes && x->max_shard_bytes == y->max_shard_bytes &&
-           x->max_shards == y->max_shards;
+    return a->kind == b->kind && a->num_shards == b->num_shards &&
+           a->min_shard_bytes == b->min_shard_bytes && a->max_shard_bytes == b->max_shard_bytes &&
+           a->max_shards == b->max_shards;
 }
 
-static void print_partitioner(const struct definition *definition, char text[TEXT_BYTES])
+static void print_partitioner(const struct placement_rule *rule, char text[TEXT_BYTES])
 {
-    const struct placement_rule *rule = &definition->partitioner;
-
     if (rule->kind == WIRE_PARTITIONER_FIXED_SHARDS)
         (void)text_print(text, TEXT_BYTES, "fixed_shards(%" PRIu64 ")", (uint64_t)rule->num_shards);
     else if (rule->kind == WIRE_PARTITIONER_MIN_SIZE)
@@ -510,110 +325,165 @@ static void print_partitioner(const struct definition *definition, char text[TEX
         (void)text_print(text, TEXT_BYTES, "none");
 }
 
-static bool
-write_partitioner(const struct definition *definition, struct arena *arena, wire_variable *message)
-{
-    const struct placement_rule *rule = &definition->partitioner;
-    wire_partitioner *partitioner = arena_take(arena, sizeof *partitioner);
-
-    if (partitioner == NULL)
-        return false;
-    *partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
-    partitioner->kind = (Sumac__V1__Partitioner__Kind)rule->kind;
-    partitioner->num_shards = (uint64_t)rule->num_shards;
-    partitioner->min_shard_bytes = (uint64_t)rule->min_shard_bytes;
-    partitioner->max_shard_bytes = (uint64_t)rule->max_shard_bytes;
-    partitioner->max_shards = rule->max_shards == PLACEMENT_NO_CAP ? 0 : (uint64_t)rule->max_shards;
-    message->partitioner = partitioner;
-    return true;
-}
-
 /* ---- all of them ---- */
 
-struct attribute {
-    const char *field; /* of the message, for an error */
-    /* May rely on the rows above it. */
-    enum sumac_status (*read)(
-        const wire_variable *message, const struct functions *functions,
-        struct definition *definition, struct sumac_error *error);
-    bool (*same)(const struct definition *a, const struct definition *b);
-    void (*print)(const struct definition *definition, char text[TEXT_BYTES]);
-    bool (*write)(const struct definition *definition, struct arena *arena, wire_variable *message);
+/* One may rely on those before it. */
+static enum sumac_status (*const readers[])(
+    const wire_variable *message, struct definition *definition, struct sumac_error *error) = {
+    read_dtype,           read_shape,       read_aggregation,
+    read_synchronization, read_initializer, read_partitioner,
 };
-
-static const struct attribute attributes[] = {
-    {"data_type", read_dtype, same_dtype, print_dtype, write_dtype},
-    {"shape", read_shape, same_shape, print_shape, write_shape},
-    {"aggregation", read_aggregation, same_aggregation, print_aggregation, write_aggregation},
-    {"synchronization", read_synchronization, same_synchronization, print_synchronization,
-     write_synchronization},
-    {"trainable", read_trainable, same_trainable, print_trainable, write_trainable},
-    {"initializer", read_initializer, same_initializer, print_initializer, write_initializer},
-    {"partitioner", read_partitioner, same_partitioner, print_partitioner, write_partitioner},
-    {"function", read_function, same_function, print_function, write_function},
-};
-
-#define ATTRIBUTES (sizeof attributes / sizeof *attributes)
 
 enum sumac_status definition_read(
     const wire_variable *message, const struct functions *functions, struct definition *definition,
     struct sumac_error *error)
 {
-    struct definition read = {0};
+    struct definition read = {.trainable = message->trainable != 0};
     enum sumac_status status = definition_name_check(message->name, error);
 
-    for (size_t i = 0; status == SUMAC_OK && i < ATTRIBUTES; i++)
-        status = attributes[i].read(message, functions, &read, error);
+    for (size_t i = 0; status == SUMAC_OK && i < COUNT(readers); i++)
+        status = readers[i](message, &read, error);
+    if (status == SUMAC_OK)
+        status = read_function(message, functions, &read, error);
     if (status == SUMAC_OK)
         *definition = read;
     return status;
+}
+
+/* The first attribute in which two definitions differ, and what each says. */
+struct contrast {
+    const char *field; /* of the message; NULL: none differs */
+    char there[TEXT_BYTES], here[TEXT_BYTES];
+};
+
+static void
+differ(struct contrast *contrast, const char *field, const char *there, const char *here)
+{
+    contrast->field = field;
+    (void)text_print(contrast->there, TEXT_BYTES, "%s", there);
+    (void)text_print(contrast->here, TEXT_BYTES, "%s", here);
+}
+
+static void compare_hyperparameters(
+    const struct definition *a, const struct definition *b, struct contrast *contrast)
+{
+    const struct update_hyperparameters *const x = &a->hyperparameters, *const y =
+                                                                            &b->hyperparameters;
+
+    assert(a->function->number == b->function->number);
+    for (uint32_t i = 1; contrast->field == NULL && i <= UPDATE_HYPERPARAMETERS_MAX; i++)
+        if ((a->function->hyperparameters >> i & 1u) != 0 && !same_number(x->value[i], y->value[i]))
+            differ(
+                contrast, update_hyperparameter_of(a->function, i)->name,
+                text_double(x->value[i]).text, text_double(y->value[i]).text);
+    if (contrast->field != NULL || update_schedule_same(&x->schedule, &y->schedule))
+        return;
+    contrast->field = "schedule";
+    (void)update_schedule_print(&x->schedule, contrast->there, TEXT_BYTES);
+    (void)update_schedule_print(&y->schedule, contrast->here, TEXT_BYTES);
+}
+
+static void
+compare(const struct definition *a, const struct definition *b, struct contrast *contrast)
+{
+    char *const there = contrast->there, *const here = contrast->here;
+
+    if (a->dtype != b->dtype) {
+        differ(contrast, "data_type", sumac_dtype_name(a->dtype), sumac_dtype_name(b->dtype));
+    } else if (!sumac_shape_equal(&a->shape, &b->shape)) {
+        contrast->field = "shape";
+        (void)sumac_shape_print(&a->shape, there, TEXT_BYTES);
+        (void)sumac_shape_print(&b->shape, here, TEXT_BYTES);
+    } else if (a->aggregation != b->aggregation) {
+        differ(contrast, "aggregation", aggregations[a->aggregation], aggregations[b->aggregation]);
+    } else if (a->synchronization != b->synchronization) {
+        differ(
+            contrast, "synchronization", synchronizations[a->synchronization],
+            synchronizations[b->synchronization]);
+    } else if (a->trainable != b->trainable) {
+        differ(
+            contrast, "trainable", a->trainable ? "true" : "false",
+            b->trainable ? "true" : "false");
+    } else if (!same_initializer(a, b)) {
+        contrast->field = "initializer";
+        print_initializer(a, there);
+        print_initializer(b, here);
+    } else if (!same_partitioner(&a->partitioner, &b->partitioner)) {
+        contrast->field = "partitioner";
+        print_partitioner(&a->partitioner, there);
+        print_partitioner(&b->partitioner, here);
+    } else if (a->function->number != b->function->number) { /* of two tables, perhaps */
+        differ(contrast, "function", a->function->name, b->function->name);
+    } else {
+        compare_hyperparameters(a, b, contrast);
+    }
 }
 
 enum sumac_status definition_compare(
     const char *name, const struct definition *existing, const struct definition *given,
     struct sumac_error *error)
 {
-    char there[TEXT_BYTES];
-    char here[TEXT_BYTES];
-    const char *field = NULL;
+    struct contrast contrast = {.field = NULL};
 
-    for (size_t i = 0; field == NULL && i < ATTRIBUTES; i++) {
-        if (attributes[i].same(existing, given))
-            continue;
-        field = attributes[i].field;
-        attributes[i].print(existing, there);
-        attributes[i].print(given, here);
-    }
-    const uint32_t number = field == NULL ? differing_hyperparameter(existing, given) : 0;
-    if (number != 0) {
-        field = update_hyperparameter_of(existing->function, number)->name;
-        (void)text_print(
-            there, TEXT_BYTES, "%s", text_double(existing->hyperparameters.value[number]).text);
-        (void)text_print(
-            here, TEXT_BYTES, "%s", text_double(given->hyperparameters.value[number]).text);
-    }
-    if (field == NULL &&
-        !update_schedule_same(
-            &existing->hyperparameters.schedule, &given->hyperparameters.schedule)) {
-        field = "schedule";
-        (void)update_schedule_print(&existing->hyperparameters.schedule, there, TEXT_BYTES);
-        (void)update_schedule_print(&given->hyperparameters.schedule, here, TEXT_BYTES);
-    }
-    if (field == NULL)
+    compare(existing, given, &contrast);
+    if (contrast.field == NULL)
         return SUMAC_OK;
     return fail(
         error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
-        "%s exists with %s %s, this create says %s", name, field, there, here);
+        "%s exists with %s %s, this create says %s", name, contrast.field, contrast.there,
+        contrast.here);
+}
+
+static wire_initializer *write_initializer(const struct definition *definition, struct arena *arena)
+{
+    wire_initializer *initializer = arena_take(arena, sizeof *initializer);
+
+    if (initializer == NULL)
+        return NULL;
+    *initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
+    initializer->kind = (Sumac__V1__Initializer__Kind)definition->initializer.kind;
+    initializer->a = definition->initializer.a;
+    initializer->b = definition->initializer.b;
+    initializer->seed = definition->initializer.seed;
+    return initializer;
+}
+
+static wire_partitioner *write_partitioner(const struct placement_rule *rule, struct arena *arena)
+{
+    wire_partitioner *partitioner = arena_take(arena, sizeof *partitioner);
+
+    if (partitioner == NULL)
+        return NULL;
+    *partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
+    partitioner->kind = (Sumac__V1__Partitioner__Kind)rule->kind;
+    partitioner->num_shards = (uint64_t)rule->num_shards;
+    partitioner->min_shard_bytes = (uint64_t)rule->min_shard_bytes;
+    partitioner->max_shard_bytes = (uint64_t)rule->max_shard_bytes;
+    partitioner->max_shards = rule->max_shards == PLACEMENT_NO_CAP ? 0 : (uint64_t)rule->max_shards;
+    return partitioner;
 }
 
 bool definition_write(
     const struct definition *definition, struct arena *arena, wire_variable *message)
 {
+    const struct update_hyperparameters *const own = &definition->hyperparameters;
+    const uint32_t rank = definition->shape.rank;
+
     assert(definition->function != NULL);
-    bool whole = true;
-    for (size_t i = 0; whole && i < ATTRIBUTES; i++)
-        whole = attributes[i].write(definition, arena, message);
-    message->every_shard |= definition->function->counts_steps ||
-                            update_schedule_is_any(&definition->hyperparameters.schedule);
-    return whole;
+    message->data_type = (Sumac__V1__DataType)definition->dtype;
+    message->shape = arena_take(arena, rank * sizeof *message->shape);
+    message->aggregation = (Sumac__V1__Aggregation)definition->aggregation;
+    message->synchronization = (Sumac__V1__Synchronization)definition->synchronization;
+    message->trainable = definition->trainable;
+    message->initializer = write_initializer(definition, arena);
+    message->partitioner = write_partitioner(&definition->partitioner, arena);
+    message->function = definition_write_current(definition->function, own, arena);
+    message->every_shard |=
+        definition->function->counts_steps || update_schedule_is_any(&own->schedule);
+    if (message->shape == NULL || message->initializer == NULL || message->partitioner == NULL ||
+        message->function == NULL)
+        return false;
+    memcpy(message->shape, definition->shape.extent, rank * sizeof *message->shape);
+    message->n_shape = rank;
+    return true;
 }

@@ -25,7 +25,7 @@
 #define DEFINITION_CURRENT_BYTES_MAX 176u  /* … its function as it is by now */
 #define DEFINITION_SHARD_BYTES_MAX 70u     /* without the name of a task */
 
-/* An attribute is a member here, a row of definition.c, and a field of the message. */
+/* An attribute is a member here, and a field of the message. */
 struct definition {
     enum sumac_dtype dtype;
     struct sumac_shape shape;

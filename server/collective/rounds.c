@@ -58,15 +58,6 @@ struct round *rounds_find(const struct rounds *rounds, const struct collective *
     return found;
 }
 
-/* May it be that attempt's, as long as no round names the attempt? It may come to an open one. */
-static bool may_be_for(const struct round *round, uint32_t place)
-{
-    if (!round->collective->of_attempts || place == UINT32_MAX)
-        return true;
-    return round->collective->tasks[place].attempt == 0 &&
-           (!round->over || round->places[place].came);
-}
-
 struct round *rounds_find_for(
     const struct rounds *rounds, const char *name, uint64_t number,
     const struct collective_task *task)
@@ -78,10 +69,12 @@ struct round *rounds_find_for(
         if (round->collective->round != number)
             continue;
         const uint32_t place = collective_place(round->collective, task);
-        if (place != UINT32_MAX && round->collective->of_attempts &&
-            round->collective->tasks[place].attempt == task->attempt)
+        const bool of_attempts = place != UINT32_MAX && round->collective->of_attempts;
+        const uint64_t attempt = of_attempts ? round->collective->tasks[place].attempt : 0;
+        if (of_attempts && attempt == task->attempt)
             return round;
-        if (may_be_for(round, place))
+        /* any attempt may come to an open one that names none */
+        if (!of_attempts || (attempt == 0 && (!round->over || round->places[place].came)))
             found = round;
     }
     return found;
@@ -304,12 +297,6 @@ static enum sumac_status fail_for_room(
         rounds->room_bytes_max);
 }
 
-/* UINT64_MAX: more than there is. */
-static uint64_t room_of(size_t block_bytes, uint64_t bytes)
-{
-    return bytes > INT64_MAX / 4 ? UINT64_MAX : block_bytes + bytes;
-}
-
 static bool take_room(struct rounds *rounds, uint64_t bytes)
 {
     if (bytes > rounds->room_bytes_max)
@@ -358,7 +345,9 @@ struct round *rounds_reserve(
     struct rounds *rounds, const struct collective *collective, uint64_t bytes,
     struct sumac_error *error)
 {
-    const uint64_t room_bytes = room_of(sized_pool_bytes(block_bytes_of(collective)), bytes);
+    const size_t block_bytes = sized_pool_bytes(block_bytes_of(collective));
+    /* else more than there is */
+    const uint64_t room_bytes = bytes <= INT64_MAX / 4 ? block_bytes + bytes : UINT64_MAX;
     struct round *const known = rounds_find(rounds, collective);
 
     if (known != NULL) /* it does not give way to its own participant */
@@ -505,18 +494,6 @@ static void come_late(struct rounds *rounds, struct round *round)
     LIST_APPEND(&rounds->over, round, in_list);
 }
 
-static void end_for_all(struct rounds *rounds, struct round *round, const struct sumac_error *end)
-{
-    assert(!round->over);
-    assert(end->status != SUMAC_OK || (round_is_whole(round) && !round->torn));
-    set_unwanted(rounds, round, false);
-    leave_list(rounds, round);
-    round->over = true;
-    round->end = *end;
-    LIST_APPEND(&rounds->over, round, in_list);
-    settle(rounds, round);
-}
-
 /* The earlier attempt's contribution stays. The later one waits for the round in its place, once
  * the earlier one does no more. */
 static enum rounds_came
@@ -593,9 +570,15 @@ void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_e
 {
     if (round->over)
         return;
+    assert(end->status != SUMAC_OK || (round_is_whole(round) && !round->torn));
     if (end->status != SUMAC_OK)
         give_contributions(rounds, round);
-    end_for_all(rounds, round, end);
+    set_unwanted(rounds, round, false);
+    leave_list(rounds, round);
+    round->over = true;
+    round->end = *end;
+    LIST_APPEND(&rounds->over, round, in_list);
+    settle(rounds, round);
 }
 
 struct round *

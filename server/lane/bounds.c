@@ -38,12 +38,6 @@ static uint64_t session_bytes_max(const struct lane *lane)
     return sizeof(struct lane_session) + records + growing_bytes_max() + reserved_bytes_max(lane);
 }
 
-/* As many sessions again may be open without a grant (grants.c): nothing of theirs is staged. */
-static uint64_t grantless_bytes_max(const struct lane *lane)
-{
-    return sizeof(struct lane_session) + voided_bytes_max(lane);
-}
-
 void lane_session_bound_pool(struct lane *lane)
 {
     const uint64_t sessions_max = lane->config.sessions_max, most = UINT64_MAX / 8;
@@ -58,18 +52,17 @@ void lane_session_bound_pool(struct lane *lane)
                                 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 }
 
-/* Small lists that are given back are kept for others of their size: as much again. */
-static uint64_t closed_bytes_max(const struct lane *lane)
-{
-    return lane->config.closed_sessions_max * sizeof(struct lane_session) +
-           2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
-}
-
 uint64_t lane_sessions_bytes_max(const struct lane *lane)
 {
     const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
+    /* As many sessions again may be open without a grant (grants.c): nothing of theirs is staged.
+     */
+    const uint64_t grantless = sizeof(struct lane_session) + voided_bytes_max(lane);
+    /* Small lists that are given back are kept for others of their size: as much again. */
+    const uint64_t closed = lane->config.closed_sessions_max * sizeof(struct lane_session) +
+                            2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 
     assert(lane->ps_count <= LANE_PS_MAX);
-    return lane->config.sessions_max * (session_bytes_max(lane) + grantless_bytes_max(lane)) +
-           closed_bytes_max(lane) + empty + FUNCTIONS_BYTES;
+    return lane->config.sessions_max * (session_bytes_max(lane) + grantless) + closed + empty +
+           FUNCTIONS_BYTES;
 }

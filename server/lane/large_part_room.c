@@ -67,12 +67,6 @@ bool lane_room_is_asked(
 
 /* ---- who comes first ---- */
 
-/* Chiefs, then workers, by their index. */
-static uint64_t member_order(const struct lane_session *session)
-{
-    return ((uint64_t)(strcmp(session->job, "chief") != 0) << 32) | session->index;
-}
-
 /* The step of the last contribution before it that is not over, or 0. */
 static uint64_t find_step_before(struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
@@ -89,6 +83,8 @@ static uint64_t find_step_before(struct lane *lane, struct lane_session *session
 static struct claim_rank rank_of(struct lane *lane, const struct claim *claim)
 {
     struct lane_session *session = claim->session;
+    /* Chiefs, then workers, by their index. */
+    const uint64_t member = ((uint64_t)(strcmp(session->job, "chief") != 0) << 32) | session->index;
     const bool steps = rule_holds(lane->config.broken, RULE_steps_come_first);
     uint64_t before = steps ? find_step_before(lane, session, claim->sequence) : 0;
     bool due = claim->step != 0;
@@ -109,7 +105,7 @@ static struct claim_rank rank_of(struct lane *lane, const struct claim *claim)
     }
     return (struct claim_rank){
         .line = due ? CLAIM_LINE_DUE : CLAIM_LINE_LATER,
-        .keys = {claim->step != 0 ? claim->step : before, member_order(session), claim->sequence}};
+        .keys = {claim->step != 0 ? claim->step : before, member, claim->sequence}};
 }
 
 static bool comes_before(const struct claim *one, const struct claim *other)
@@ -367,12 +363,6 @@ static void refuse_beside_steps(struct lane *lane, struct claim *claim)
         lane_part_take_place(lane, session, part);
 }
 
-static void rank_all(struct lane *lane)
-{
-    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane)
-        claim->rank = rank_of(lane, claim);
-}
-
 /* The first that waits in each line; of the last only where none waits in the others. */
 static void find_first(const struct lane *lane, struct claim *first[3])
 {
@@ -403,7 +393,8 @@ static bool share_once(struct lane *lane)
 {
     struct claim *first[3];
 
-    rank_all(lane);
+    LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane)
+        claim->rank = rank_of(lane, claim);
     struct claim *const refused = find_refused(lane);
     if (refused != NULL) {
         const struct lane_session *session = refused->session;

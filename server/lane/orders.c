@@ -90,38 +90,30 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
     return false;
 }
 
-static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
+static enum sumac_status
+check_hello(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
 {
-    if (hello->protocol_version != WIRE_PROTOCOL_VERSION) {
-        (void)fail(
+    if (hello->protocol_version != WIRE_PROTOCOL_VERSION)
+        return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION,
             "ps 0 speaks protocol version %u, ps %u version %u", hello->protocol_version,
             lane->index, WIRE_PROTOCOL_VERSION);
-        return true;
-    }
-    if (lane->any_hello && hello->index != lane->index) {
-        (void)fail(
+    if (lane->any_hello && hello->index != lane->index)
+        return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps 0 takes this for ps %u, it was configured as ps %u", hello->index, lane->index);
-        return true;
-    }
-    if (hello->cluster_id == 0 || hello->epoch == 0 || hello->controller_incarnation == 0) {
-        (void)fail_invalid(
+    if (hello->cluster_id == 0 || hello->epoch == 0 || hello->controller_incarnation == 0)
+        return fail_invalid(
             error, SUMAC_REASON_MALFORMED,
             "ps 0 says cluster %016" PRIx64 ", epoch %" PRIu64 ", incarnation %016" PRIx64
             " in its hello; none of them may be 0",
             hello->cluster_id, hello->epoch, hello->controller_incarnation);
-        return true;
-    }
-    if (hello->expected_incarnation != 0 &&
-        hello->expected_incarnation != lane->config.incarnation) {
-        (void)fail(
+    if (hello->expected_incarnation != 0 && hello->expected_incarnation != lane->config.incarnation)
+        return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STATE_LOST,
             "ps %u came back without its state; start the whole run again, ps and workers",
             lane->index);
-        return true;
-    }
-    return false;
+    return SUMAC_OK;
 }
 
 /* " (process 12 on node3)"; "": it is not known. */
@@ -193,7 +185,7 @@ take_controller(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     assert(stream->kind == LANE_STREAM_PEER);
     if (!check_controller(lane, stream, order))
         return false;
-    if (refuse_hello(lane, order->hello, &error)) {
+    if (check_hello(lane, order->hello, &error) != SUMAC_OK) {
         if (stream->state == STREAM_GREETED)
             lane_stream_move(stream, STREAM_SILENT);
         if (lane->controller == stream)
@@ -245,14 +237,17 @@ static bool obey_hello(struct lane *lane, struct lane_stream *stream, const wire
     return true;
 }
 
-static bool
-check_id(struct lane *lane, uint64_t number, const wire_bytes *id, struct sumac_error *error)
+static enum sumac_status answer(struct lane *lane, const wire_peer_order *order)
+{
+    lane_report_answer(lane, order->number, NULL);
+    return SUMAC_OK;
+}
+
+static enum sumac_status check_id(const wire_bytes *id, struct sumac_error *error)
 {
     if (id->len == 16)
-        return true;
-    (void)fail_invalid(error, SUMAC_REASON_MALFORMED, "a session id of %zu bytes", id->len);
-    lane_report_answer(lane, number, error);
-    return false;
+        return SUMAC_OK;
+    return fail_invalid(error, SUMAC_REASON_MALFORMED, "a session id of %zu bytes", id->len);
 }
 
 static enum sumac_status check_places(const struct lane *lane, struct sumac_error *error)
@@ -280,69 +275,60 @@ static void learn_membership(struct lane *lane, uint64_t membership_epoch, uint3
         &(struct record){.kind = RECORD_MEMBERSHIP, .first = membership_epoch, .second = initial});
 }
 
-/* With the clock that it starts at. */
-static void
-record_opened(struct lane *lane, const struct lane_session *session, const wire_open_session *open)
+/* The record has the clock that it starts at. */
+static enum sumac_status open_session(
+    struct lane *lane, const wire_open_session *open, uint64_t slowest, struct sumac_error *error)
 {
     wire_open_session opened = *open;
 
+    if (check_places(lane, error) != SUMAC_OK)
+        return error->status;
+    struct lane_session *session = lane_session_open(lane, open);
+    if (session == NULL)
+        return fail_for_memory(error, "ps %u has no memory for another session", lane->index);
+    if (session->clock < slowest &&
+        rule_holds(lane->config.broken, RULE_joiner_starts_at_the_slowest)) {
+        session->clock_said = slowest;
+        lane_session_set_clock(lane, session, slowest);
+    }
+    if (!lane->joined_once && lane->index != 0)
+        out_log(&lane->out, "ps %u opens its first session, of %s", lane->index, session->task);
+    lane->joined_once = true;
+    lane_step_opened(lane, session, open);
     assert(session->clock >= open->clock);
     opened.clock = session->clock;
     (void)lane_record_order(lane, RECORD_OPEN, NULL, 0, &opened.base);
+    return SUMAC_OK;
 }
 
-static void obey_open(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_open(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
     const uint64_t slowest = lane_session_slowest_clock(lane, 0);
-    struct sumac_error error;
-    (void)stream;
+    const wire_open_session *open = order->open;
 
-    if (!check_id(lane, order->number, &order->open->session_id, &error))
-        return;
-    if (lane_session_find(lane, order->open->session_id.data) == NULL) {
-        if (check_places(lane, &error) != SUMAC_OK) {
-            lane_report_answer(lane, order->number, &error);
-            return;
-        }
-        struct lane_session *session = lane_session_open(lane, order->open);
-        if (session == NULL) {
-            (void)fail_for_memory(&error, "ps %u has no memory for another session", lane->index);
-            lane_report_answer(lane, order->number, &error);
-            return;
-        }
-        if (session->clock < slowest &&
-            rule_holds(lane->config.broken, RULE_joiner_starts_at_the_slowest)) {
-            session->clock_said = slowest;
-            lane_session_set_clock(lane, session, slowest);
-        }
-        if (!lane->joined_once && lane->index != 0)
-            out_log(&lane->out, "ps %u opens its first session, of %s", lane->index, session->task);
-        lane->joined_once = true;
-        lane_step_opened(lane, session, order->open);
-        record_opened(lane, session, order->open);
-    }
-    if (order->open->membership_epoch > lane->membership_epoch)
-        learn_membership(lane, order->open->membership_epoch, 0);
-    const struct lane_session *opened = lane_session_find(lane, order->open->session_id.data);
+    if (check_id(&open->session_id, error) != SUMAC_OK ||
+        (lane_session_find(lane, open->session_id.data) == NULL &&
+         open_session(lane, open, slowest, error) != SUMAC_OK))
+        return error->status;
+    if (open->membership_epoch > lane->membership_epoch)
+        learn_membership(lane, open->membership_epoch, 0);
+    const struct lane_session *opened = lane_session_find(lane, open->session_id.data);
     lane_report_opened(lane, order->number, slowest, opened->seen_step);
     lane_turn_take_steps(lane);
+    return SUMAC_OK;
 }
 
 /* From which synchronous step on it counts. */
-static void
-obey_first_step(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_first_step(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
     const wire_first_step *first = order->first_step;
-    struct sumac_error error;
 
-    assert(stream == lane->controller);
-    if (!check_id(lane, order->number, &first->session_id, &error))
-        return;
-    if (first->step == 0) {
-        (void)fail_invalid(&error, SUMAC_REASON_MALFORMED, "a first step of 0: steps count from 1");
-        lane_report_answer(lane, order->number, &error);
-        return;
-    }
+    if (check_id(&first->session_id, error) != SUMAC_OK)
+        return error->status;
+    if (first->step == 0)
+        return fail_invalid(error, SUMAC_REASON_MALFORMED, "a first step of 0: steps count from 1");
     struct lane_session *session = lane_session_find(lane, first->session_id.data);
     if (session != NULL && session->first_step == 0 && !session->closed) {
         lane_step_begins(lane, session, first->step);
@@ -350,55 +336,52 @@ obey_first_step(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     }
     lane_report_answer(lane, order->number, NULL);
     lane_turn_take_steps(lane);
+    return SUMAC_OK;
 }
 
 /* What a synchronous step is made of, where there is a quorum. */
-static void obey_take(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_take(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
-    const wire_take_step *taken = order->take;
-    struct sumac_error error;
-
-    assert(stream == lane->controller);
-    for (size_t i = 0; i < taken->n_session_ids; i++) {
-        if (!check_id(lane, order->number, &taken->session_ids[i], &error))
-            return;
+    for (size_t i = 0; i < order->take->n_session_ids; i++) {
+        if (check_id(&order->take->session_ids[i], error) != SUMAC_OK)
+            return error->status;
     }
-    if (lane_step_take(lane, taken, &error) != SUMAC_OK) {
-        lane_report_answer(lane, order->number, &error);
-        return;
-    }
+    if (lane_step_take(lane, order->take, error) != SUMAC_OK)
+        return error->status;
     lane_report_answer(lane, order->number, NULL);
     lane_turn_take_steps(lane);
+    return SUMAC_OK;
 }
 
-static void obey_define(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_define(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
     const wire_define_function *given = order->define;
     const uint32_t before = lane->functions.count;
-    struct sumac_error error;
 
-    assert(stream == lane->controller);
-    const enum sumac_status status = functions_add(
-        &lane->functions, given->number, given->name, given->text, strlen(given->text), &error);
+    if (functions_add(
+            &lane->functions, given->number, given->name, given->text, strlen(given->text),
+            error) != SUMAC_OK) {
+        assert(lane->functions.count == before);
+        return error->status;
+    }
     if (lane->functions.count > before)
         (void)lane_record_order(lane, RECORD_DEFINE, NULL, 0, &given->base);
-    assert(status == SUMAC_OK || lane->functions.count == before);
-    lane_report_answer(lane, order->number, status == SUMAC_OK ? NULL : &error);
+    return answer(lane, order);
 }
 
-/* How a split round ends. Without memory, the order fails and ps 0 gives it again. */
-static void
-obey_collective(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+/* How a split round ends. Without memory, the stream ends and ps 0 gives the order again. */
+static enum sumac_status
+obey_collective(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
-    struct sumac_error error;
-
-    assert(stream == lane->controller);
     const enum sumac_status status =
-        lane_collective_obey(lane, order->number, order->collective, &error);
-    if (status == SUMAC_RESOURCE_EXHAUSTED)
-        (void)lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
-    else
-        lane_report_answer(lane, order->number, status == SUMAC_OK ? NULL : &error);
+        lane_collective_obey(lane, order->number, order->collective, error);
+
+    if (status != SUMAC_RESOURCE_EXHAUSTED)
+        return status == SUMAC_OK ? answer(lane, order) : status;
+    (void)lane_stream_fail(lane, lane->controller, status, error->reason, "%s", error->text);
+    return SUMAC_OK;
 }
 
 static void give_up_adding(struct lane *lane, struct variable *variable, struct sumac_error *error)
@@ -444,62 +427,50 @@ void lane_orders_fill(struct lane *lane)
     lane_report_answer(lane, number, NULL);
 }
 
-static void
-obey_add_shards(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_add_shards(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
     const wire_variable *given = order->add_shards->variable;
-    struct variable *variable = given == NULL ? NULL : store_find(&lane->store, given->variable_id);
-    struct sumac_error error;
-    (void)stream;
 
-    if (given == NULL) {
-        (void)fail_invalid(&error, SUMAC_REASON_MALFORMED, "add_shards names no variable");
-        lane_report_answer(lane, order->number, &error);
-        return;
-    }
+    if (given == NULL)
+        return fail_invalid(error, SUMAC_REASON_MALFORMED, "add_shards names no variable");
+    struct variable *variable = store_find(&lane->store, given->variable_id);
     if (variable == NULL) {
-        if (store_add(&lane->store, given, lane->index, &variable, &error) != SUMAC_OK) {
-            lane_report_answer(lane, order->number, &error);
-            return;
-        }
+        if (store_add(&lane->store, given, lane->index, &variable, error) != SUMAC_OK)
+            return error->status;
         (void)lane_record_order(lane, RECORD_ADD, NULL, 0, &given->base);
         lane->work += given->n_shards * WORK_OF_A_PLACEMENT;
     }
-    if (variable->filled) {
-        lane_report_answer(lane, order->number, NULL);
-        return;
-    }
+    if (variable->filled)
+        return answer(lane, order);
     assert(lane->store.unfilled.first != NULL);
     variable->add_number = order->number;
     if (lane_has_time(lane)) /* else with the next step, which comes at once */
         lane_orders_fill(lane);
+    return SUMAC_OK;
 }
 
-static void
-obey_publish(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_publish(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
     const uint64_t id = order->publish->variable_id;
     struct variable *variable = store_find(&lane->store, id);
-    struct sumac_error error;
-    (void)stream;
 
-    if (variable != NULL) {
-        store_publish(&lane->store, variable);
-        (void)lane_record_order(lane, RECORD_PUBLISH, NULL, id, NULL);
-        lane_report_answer(lane, order->number, NULL);
-        return;
-    }
-    (void)fail(
-        &error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE, "ps %u has no variable %" PRIu64,
-        lane->index, id);
-    lane_report_answer(lane, order->number, &error);
+    if (variable == NULL)
+        return fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE, "ps %u has no variable %" PRIu64,
+            lane->index, id);
+    store_publish(&lane->store, variable);
+    (void)lane_record_order(lane, RECORD_PUBLISH, NULL, id, NULL);
+    return answer(lane, order);
 }
 
-static void obey_delete(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_delete(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
     const uint64_t id = order->delete_->variable_id;
     struct variable *variable = store_find(&lane->store, id);
-    (void)stream;
+    (void)error;
 
     if (variable != NULL) {
         lane_pull_end_variable(lane, variable);
@@ -507,32 +478,30 @@ static void obey_delete(struct lane *lane, struct lane_stream *stream, const wir
         store_delete(&lane->store, variable);
         (void)lane_record_order(lane, RECORD_DELETE, NULL, id, NULL);
     }
-    lane_report_answer(lane, order->number, NULL);
+    return answer(lane, order);
 }
 
 /* From now on it takes nothing from the session. */
-static void obey_close(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_close(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
-    struct sumac_error error;
-    (void)stream;
+    const wire_close_session *close = order->close;
 
-    if (!check_id(lane, order->number, &order->close->session_id, &error))
-        return;
-    struct lane_session *session = lane_session_find(lane, order->close->session_id.data);
-    if (session == NULL) {
-        (void)fail(
-            &error, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
+    if (check_id(&close->session_id, error) != SUMAC_OK)
+        return error->status;
+    struct lane_session *session = lane_session_find(lane, close->session_id.data);
+    if (session == NULL)
+        return fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
             "ps %u does not know the session to be closed", lane->index);
-        lane_report_answer(lane, order->number, &error);
-        return;
-    }
-    session->cause = wire_close_cause_of(order->close->cause);
-    lane_step_closing(lane, session, order->close->lost);
+    session->cause = wire_close_cause_of(close->cause);
+    lane_step_closing(lane, session, close->lost);
     if (rule_holds(lane->config.broken, RULE_close_before_settling))
         lane_session_close(lane, session);
-    session->closed_record = lane_record_order(lane, RECORD_CLOSE, session, 0, &order->close->base);
+    session->closed_record = lane_record_order(lane, RECORD_CLOSE, session, 0, &close->base);
     session->close_number = order->number;
     lane_report_close(lane, session);
+    return SUMAC_OK;
 }
 
 static void
@@ -553,94 +522,75 @@ decide(struct lane *lane, struct lane_session *session, const wire_decide_sessio
         lane_voided_drop_reasons(lane, session);
 }
 
-/* No more than all ps together may remember of one session. */
-static bool check_voided(
-    struct lane *lane, uint64_t number, const wire_decide_session *decided,
-    struct sumac_error *error)
+static enum sumac_status
+obey_decide(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
-    const uint64_t max = (uint64_t)lane->ps_count * lane->config.voided_per_session_max;
+    /* No more than all ps together may remember of one session. */
+    const uint64_t voided_max = (uint64_t)lane->ps_count * lane->config.voided_per_session_max;
+    const wire_decide_session *decided = order->decide;
 
-    if (decided->n_voided <= max)
-        return true;
-    (void)fail_invalid(
-        error, SUMAC_REASON_MALFORMED,
-        "decide names %zu voided pushes: %u ps together remember %" PRIu64 " of a session at most",
-        decided->n_voided, lane->ps_count, max);
-    lane_report_answer(lane, number, error);
-    return false;
-}
-
-static void obey_decide(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
-{
-    struct sumac_error error;
-    (void)stream;
-
-    if (!check_id(lane, order->number, &order->decide->session_id, &error) ||
-        !check_voided(lane, order->number, order->decide, &error))
-        return;
-    struct lane_session *session = lane_session_find(lane, order->decide->session_id.data);
+    if (check_id(&decided->session_id, error) != SUMAC_OK)
+        return error->status;
+    if (decided->n_voided > voided_max)
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
+            "decide names %zu voided pushes: %u ps together remember %" PRIu64
+            " of a session at most",
+            decided->n_voided, lane->ps_count, voided_max);
+    struct lane_session *session = lane_session_find(lane, decided->session_id.data);
     if (session == NULL) { /* decided and forgotten, or it was never opened here */
-        if (lane_step_begin_with(lane, order->decide->initial))
-            learn_membership(lane, lane->membership_epoch, order->decide->initial);
-        lane_report_answer(lane, order->number, NULL);
-        return;
+        if (lane_step_begin_with(lane, decided->initial))
+            learn_membership(lane, lane->membership_epoch, decided->initial);
+        return answer(lane, order);
     }
-    if (!session->closed && !lane_voided_reserve(lane, session, order->decide->n_voided)) {
-        (void)fail_for_memory(
-            &error, "ps %u has no memory for the %zu voided pushes of %s", lane->index,
-            order->decide->n_voided, session->task);
-        lane_report_answer(lane, order->number, &error);
-        return;
-    }
+    if (!session->closed && !lane_voided_reserve(lane, session, decided->n_voided))
+        return fail_for_memory(
+            error, "ps %u has no memory for the %zu voided pushes of %s", lane->index,
+            decided->n_voided, session->task);
     assert(session->final == 0 || session->closed);
     session->decide_number = order->number;
     if (!session->closed)
-        decide(lane, session, order->decide);
+        decide(lane, session, decided);
     else
         lane_turn_take(lane, session);
+    return SUMAC_OK;
 }
 
-static void
-obey_membership(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_membership(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
-    (void)stream;
+    (void)error;
     learn_membership(lane, order->membership->membership_epoch, 0);
-    lane_report_answer(lane, order->number, NULL);
+    return answer(lane, order);
 }
 
-static void obey_end(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_end(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
-    struct sumac_error error;
-    (void)stream;
-
-    if (order->end->exit_code <= EXIT_CODE_MAX) {
-        lane_shutdown_end(lane, order->number, order->end);
-        return;
-    }
-    (void)fail_invalid(
-        &error, SUMAC_REASON_MALFORMED,
-        "order %" PRIu64 ": an end with exit code %u, and a process has one of 0 to %u",
-        order->number, order->end->exit_code, EXIT_CODE_MAX);
-    lane_report_answer(lane, order->number, &error);
+    if (order->end->exit_code > EXIT_CODE_MAX)
+        return fail_invalid(
+            error, SUMAC_REASON_MALFORMED,
+            "order %" PRIu64 ": an end with exit code %u, and a process has one of 0 to %u",
+            order->number, order->end->exit_code, EXIT_CODE_MAX);
+    lane_shutdown_end(lane, order->number, order->end);
+    return SUMAC_OK;
 }
 
-static void
-obey_unsupported(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+static enum sumac_status
+obey_unsupported(struct lane *lane, const wire_peer_order *order, struct sumac_error *error)
 {
-    struct sumac_error error;
-    (void)stream;
-
-    (void)fail(
-        &error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+    return fail(
+        error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
         "order %" PRIu64 ": ps %u makes no views", order->number, lane->index);
-    lane_report_answer(lane, order->number, &error);
 }
 
+/* An order that is refused is answered here with the reason. The function of one that is obeyed
+ * answers by itself: at once, or when all of it is done. */
 static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const struct {
         const void *given;
-        void (*obey)(struct lane *, struct lane_stream *, const wire_peer_order *);
+        enum sumac_status (*obey)(struct lane *, const wire_peer_order *, struct sumac_error *);
     } table[] = {
         {order->open, obey_open},
         {order->define, obey_define},
@@ -658,12 +608,14 @@ static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_
         {order->cut, obey_unsupported},
         {order->rollback, obey_unsupported},
     };
+    struct sumac_error error;
 
     if (order->hello != NULL && !obey_hello(lane, stream, order))
         return;
+    assert(stream == lane->controller || stream->state == STREAM_ENDED);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (table[i].given != NULL)
-            table[i].obey(lane, stream, order);
+        if (table[i].given != NULL && table[i].obey(lane, order, &error) != SUMAC_OK)
+            lane_report_answer(lane, order->number, &error);
     }
     if (order->alive)
         lane_stream_owe(lane, stream, DUE_ALIVE);

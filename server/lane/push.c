@@ -103,14 +103,6 @@ static bool can_follow(
         header->previous == UINT64_MAX ? " (2^64 - 1)" : "", lane->index, trouble, other);
 }
 
-static void refuse_cancelled(struct lane *lane, struct lane_part *part)
-{
-    assert(part->state == PART_RECEIVING);
-    (void)lane_part_refuse(
-        lane, part, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
-        "push %" PRIu64 " of %s was cancelled by its client", part->sequence, part->session->task);
-}
-
 /* Free what is here of a push that is not committed: its client cancels it. */
 static void let_go(
     struct lane *lane, struct lane_stream *stream, struct lane_session *session, uint64_t sequence)
@@ -144,7 +136,10 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
     else if (header->synchronous)
         (void)lane_step_contribution_begin(lane, part, header);
     if (header->cancelled && part->state == PART_RECEIVING)
-        refuse_cancelled(lane, part);
+        (void)lane_part_refuse(
+            lane, part, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
+            "push %" PRIu64 " of %s was cancelled by its client", part->sequence,
+            part->session->task);
     if (part->state == PART_RECEIVING && large)
         lane_room_claim(lane, part, header);
     if (part->state == PART_RECEIVING)
@@ -414,12 +409,22 @@ static bool receive(
     return stream->state != STREAM_ENDED;
 }
 
-/* A step takes all pieces of a message, whose bytes are lent until it is over. */
+/* A step takes all of a message, whose bytes are lent until it is over. */
 static bool
-check_pieces(struct lane *lane, struct lane_stream *stream, const wire_push_request *request)
+check_counts(struct lane *lane, struct lane_stream *stream, const wire_push_request *request)
 {
     uint64_t pieces = 0;
 
+    if (request->n_parts > LANE_PARTS_PER_SESSION_MAX)
+        return lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
+            "a message with %zu parts: a session has %u on ps %u that are not done, at most",
+            request->n_parts, LANE_PARTS_PER_SESSION_MAX, lane->index);
+    if (request->n_pulls > WIRE_PUSH_PULLS_MAX)
+        return lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            "a message with %zu pulls, at most %u are taken: send them in several messages",
+            request->n_pulls, WIRE_PUSH_PULLS_MAX);
     for (size_t i = 0; i < request->n_parts; i++)
         pieces += request->parts[i]->n_pieces;
     if (pieces <= WIRE_PUSH_PIECES_MAX)
@@ -517,16 +522,11 @@ static void commit(struct lane *lane, struct lane_stream *stream, const wire_com
 
 void lane_push_request(struct lane *lane, const struct lane_event *event)
 {
-    struct lane_stream *stream = lane_stream_find(lane, event->stream);
     const wire_push_request *request = event->push_request;
+    struct lane_stream *stream = lane_stream_taken(lane, event->stream, request->hello);
     struct payload payload = {.spans = event->payload, .count = event->payload_spans};
 
-    if (stream == NULL || stream->state == STREAM_ENDED)
-        return;
-    const bool greets = request->hello != NULL || stream->state == STREAM_SILENT;
-    if (greets && !lane_stream_hello(lane, stream, request->hello))
-        return;
-    if (stream->state == STREAM_STALE)
+    if (stream == NULL)
         return;
     struct lane_session *session = stream->session;
     if (session == NULL || session->closing) {
@@ -538,21 +538,7 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
     if (!rule_holds(lane->config.broken, RULE_pulls_hold_up_nothing) &&
         lane_pull_waits(lane, session))
         return;
-    if (request->n_parts > LANE_PARTS_PER_SESSION_MAX) {
-        (void)lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
-            "a message with %zu parts: a session has %u on ps %u that are not done, at most",
-            request->n_parts, LANE_PARTS_PER_SESSION_MAX, lane->index);
-        return;
-    }
-    if (request->n_pulls > WIRE_PUSH_PULLS_MAX) {
-        (void)lane_stream_fail(
-            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
-            "a message with %zu pulls, at most %u are taken: send them in several messages",
-            request->n_pulls, WIRE_PUSH_PULLS_MAX);
-        return;
-    }
-    if (!check_pieces(lane, stream, request) || !check_payload(lane, stream, request, &payload))
+    if (!check_counts(lane, stream, request) || !check_payload(lane, stream, request, &payload))
         return;
     if (request->commit != NULL) /* it makes room for what the parts may add */
         lane_voided_acked(lane, session, request->commit->acked_through);

@@ -99,20 +99,13 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
 }
 
 /* A contribution that has its turn waits for those of other members. Their contributions that are
- * here are in flight themselves, and no other comes. */
-static bool waits_for_members(const struct lane *lane, const struct lane_session *session)
-{
-    assert(session->parts.first != NULL);
-    return session->turn == TURN_CONTRIBUTED && !lane_turn_has_more(lane);
-}
-
-/* An end tells the clients to stop: what has no stream left to be committed on will not be
- * committed. */
+ * here are in flight themselves, and no other comes. An end tells the clients to stop: no commit
+ * comes where the session has no stream. */
 static bool may_be_applied(const struct lane *lane, const struct lane_session *session)
 {
     const struct lane_part *first = session->parts.first;
 
-    if (first == NULL || waits_for_members(lane, session))
+    if (first == NULL || (session->turn == TURN_CONTRIBUTED && !lane_turn_has_more(lane)))
         return false;
     return !lane->ended || session->push_stream != NULL ||
            first->sequence <= session->commit_through;
@@ -142,12 +135,6 @@ static bool takes_part(const struct lane_stream *stream)
     return part != NULL && (part->state == PART_RECEIVING || part->state == PART_REFUSED);
 }
 
-static bool stream_in_flight(const struct lane_stream *stream)
-{
-    return takes_part(stream) || stream->answers.first != NULL || stream->due != 0 ||
-           !stream->writable || lane_pull_under_way(stream) != NULL;
-}
-
 /* Does its client wait for what will not come? */
 static bool is_unserved(const struct lane *lane, const struct lane_stream *stream)
 {
@@ -165,7 +152,8 @@ static bool end_unserved(struct lane *lane)
     if (lane->exit_reason == SUMAC_REASON_UNSPECIFIED) /* the order to end gave none */
         return false;
     LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
-        if (!is_unserved(lane, stream) || stream_in_flight(stream) ||
+        if (!is_unserved(lane, stream) || takes_part(stream) || stream->answers.first != NULL ||
+            stream->due != 0 || !stream->writable || lane_pull_under_way(stream) != NULL ||
             session_in_flight(lane, stream->session))
             continue;
         (void)lane_stream_fail(
@@ -196,14 +184,6 @@ static bool in_flight(const struct lane *lane)
     return false;
 }
 
-/* On ps 0 the controller ends the other ps first, and then this lane. It does so no later than the
- * tick at which time is up, and the controller gets that tick before the lane. A controller without
- * a cluster has no ps to end, so then this lane ends at that tick by itself. */
-static bool controller_ends_it(const struct lane *lane, bool late)
-{
-    return lane->index == 0 && !lane->ended && (!late || lane->event->kind != LANE_EVENT_TICK);
-}
-
 bool lane_shutdown_goes_on(struct lane *lane)
 {
     assert(lane->terminating || lane->ended);
@@ -211,7 +191,12 @@ bool lane_shutdown_goes_on(struct lane *lane)
         return false;
     const bool late = lane->now_us >= lane->exit_by_us;
     const bool ends_streams = end_unserved(lane);
-    if ((in_flight(lane) && !late) || controller_ends_it(lane, late))
+    /* On ps 0 the controller ends the other ps first, and then this lane. It does so no later than
+     * the tick at which time is up, and the controller gets that tick before the lane. A controller
+     * without a cluster has no ps to end, so then this lane ends at that tick by itself. */
+    const bool controller_ends_it =
+        lane->index == 0 && !lane->ended && (!late || lane->event->kind != LANE_EVENT_TICK);
+    if ((in_flight(lane) && !late) || controller_ends_it)
         return ends_streams;
     const bool answers = lane->ended && !lane->end_answered;
     if (answers) {
@@ -363,26 +348,41 @@ static const char *found_text(struct lane *lane)
         lane->controller_found, silent_remedy(lane, MOVE_PS0));
 }
 
-/* Before that no sign of life of ps 0 is late enough to speak of. */
-static uint64_t quiet_ms(const struct lane *lane)
+static uint64_t silent_for_ms(const struct lane *lane)
+{
+    return (lane->now_us - lane->controller_heard_us) / 1000;
+}
+
+/* Has ps 0, if it has called, been silent for so long that one should speak of it? */
+static bool is_silent(const struct lane *lane)
 {
     const uint32_t half_ms = lane->config.ps_lost_ms / 2;
     const uint32_t late_ms = half_ms < LANE_QUIET_MS ? half_ms : LANE_QUIET_MS;
+    const uint32_t report_ms = lane->config.report_ms;
 
-    return lane->config.report_ms > late_ms ? lane->config.report_ms : late_ms;
+    return silent_for_ms(lane) >= (report_ms > late_ms ? report_ms : late_ms);
 }
 
 /* One that was never there has lost no state. Another start does not mend configurations that
  * differ. Until now the answer may have come from a ps that was about to end. */
-static void never_called(struct lane *lane, uint64_t silent_ms)
+static void give_up(struct lane *lane)
 {
+    const struct text_time silent = text_time_ms(silent_for_ms(lane));
     struct sumac_error error;
 
-    assert(!lane->any_hello);
+    assert(has_limit(lane));
+    if (lane->any_hello) {
+        lane_shutdown_lost(
+            lane, SUMAC_REASON_STATE_LOST,
+            "ps 0 at %s is lost with its state: ps %u heard nothing from ps 0 for %s; start the "
+            "whole run again, ps and workers",
+            controller_address(lane), lane->index, silent.text);
+        return;
+    }
     (void)fail(
         &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
         "ps 0 at %s has never called ps %u, which has waited %s%s", controller_address(lane),
-        lane->index, text_time_ms(silent_ms).text,
+        lane->index, silent.text,
         lane->controller_found[0] == '\0' ? "; start it, or correct its address"
                                           : found_text(lane));
     if (lane->controller_differs)
@@ -391,47 +391,18 @@ static void never_called(struct lane *lane, uint64_t silent_ms)
         lane_shutdown_lost(lane, SUMAC_REASON_PS_MISSING, "%s", error.text);
 }
 
-static void give_up(struct lane *lane, uint64_t silent_ms)
-{
-    assert(has_limit(lane));
-    if (lane->any_hello)
-        lane_shutdown_lost(
-            lane, SUMAC_REASON_STATE_LOST,
-            "ps 0 at %s is lost with its state: ps %u heard nothing from ps 0 for %s; start the "
-            "whole run again, ps and workers",
-            controller_address(lane), lane->index, text_time_ms(silent_ms).text);
-    else
-        never_called(lane, silent_ms);
-}
-
-/* Has ps 0, if it has called, been silent for so long that one should speak of it? */
-static bool is_silent(const struct lane *lane, uint64_t silent_ms)
-{
-    return silent_ms >= quiet_ms(lane);
-}
-
-static uint64_t silent_for_ms(const struct lane *lane)
-{
-    return (lane->now_us - lane->controller_heard_us) / 1000;
-}
-
-/* Its listed address does not lead to this ps 0. The controller says for whom it waits. */
-static char *ps0_wait(struct lane *lane)
-{
-    if (lane->ended || lane->joined_once || lane->controller_found[0] == '\0')
-        return NULL;
-    return out_text(
-        &lane->out, "the listed address of ps 0, %s, %s%s", controller_address(lane),
-        lane->controller_found, silent_remedy(lane, MOVE_PS0));
-}
-
 char *lane_shutdown_wait(struct lane *lane)
 {
     const uint64_t silent_ms = silent_for_ms(lane);
-    const bool silent = is_silent(lane, silent_ms);
+    const bool silent = is_silent(lane), found = lane->controller_found[0] != '\0';
 
+    /* Its listed address does not lead to this ps 0. The controller says for whom it waits. */
+    if (lane->index == 0 && (lane->ended || lane->joined_once || !found))
+        return NULL;
     if (lane->index == 0)
-        return ps0_wait(lane);
+        return out_text(
+            &lane->out, "the listed address of ps 0, %s, %s%s", controller_address(lane),
+            lane->controller_found, silent_remedy(lane, MOVE_PS0));
     if (lane->ended || (lane->joined_once && !silent))
         return NULL;
     if (!lane->any_hello && has_limit(lane))
@@ -456,18 +427,16 @@ char *lane_shutdown_wait(struct lane *lane)
 
 void lane_shutdown_watch(struct lane *lane)
 {
-    const uint64_t silent_ms = silent_for_ms(lane);
-
     assert(lane->now_us >= lane->controller_heard_us);
     if (lane->exited || lane->ended)
         return;
     if (lane->index != 0 && has_limit(lane) && lane->now_us >= gives_up_us(lane)) {
-        give_up(lane, silent_ms);
+        give_up(lane);
         return;
     }
     const char *wait = lane->now_us < lane->report_due_us ? NULL : lane_shutdown_wait(lane);
     if (wait == NULL)
         return;
-    plan_next_report(lane, lane->index != 0 && is_silent(lane, silent_ms));
+    plan_next_report(lane, lane->index != 0 && is_silent(lane));
     out_log(&lane->out, "%s", wait);
 }

@@ -4,23 +4,14 @@
 #include "handlers.h"
 
 #include "identity.h"
-#include "metrics.h"
 
 #define PART_WAITS_MAX 64u
 #define ROOM_WAITS_MAX 8u
 #define SESSIONS_SAID_MAX 1000u
-#define WORK_OF_A_SESSION 8u /* three histograms */
-
-/* NULL: no memory. */
-static wire_identity *pack_identity(struct lane *lane)
-{
-    wire_identity *identity = arena_take(&lane->arena, sizeof *identity);
-
-    assert(lane->config.identity.pid != 0 || lane->config.identity.run[0] == '\0');
-    if (identity != NULL)
-        wire_identity_fill(&lane->config.identity, identity);
-    return identity;
-}
+#define WORK_OF_A_SESSION 8u    /* three histograms */
+#define CONNECTION_BYTES 32768u /* about 18 KiB of gRPC's, and of the heap's, as measured */
+#define CALL_BYTES                                                                                 \
+    40960u /* about 12 KiB as measured; 36 with 8 KiB of headers that are all short */
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
 {
@@ -106,40 +97,37 @@ static bool pack_sessions(struct lane *lane, wire_stats_reply *reply)
     return true;
 }
 
-static wire_memory_stats *
-pack_memory(struct lane *lane, const struct lane_event *event, const struct lane_numbers *numbers)
+static wire_memory_stats *pack_memory(struct lane *lane, const struct lane_event *event)
 {
     wire_memory_stats *message = arena_take(&lane->arena, sizeof *message);
+    const struct lane_config *config = &lane->config;
+    const struct store *store = &lane->store;
 
+    assert(config->sessions_max > 0);
     if (message == NULL)
         return NULL;
     *message = (wire_memory_stats)WIRE_MEMORY_STATS_INIT;
     message->resident_bytes = event->resident_bytes;
-    message->base_bytes = numbers->base_bytes;
-    message->state_bytes = numbers->state_bytes;
-    message->view_bytes = numbers->view_bytes;
-    message->view_bytes_max = numbers->view_bytes_max;
-    message->staged_bytes = numbers->staged_bytes;
-    message->staging_bytes_max = numbers->staging_bytes_max;
-    message->grpc_memory_bytes_max = numbers->grpc_memory_bytes_max;
-    message->unread_answers_bytes_max = numbers->unread_answers_bytes_max;
-    message->pull_bytes = numbers->pull_bytes;
-    message->pulls_bytes_max = numbers->pulls_bytes_max;
-    message->collective_bytes = numbers->collective_bytes;
-    message->collective_bytes_max = numbers->collective_bytes_max;
-    message->sessions_bytes_max = numbers->sessions_bytes_max;
+    message->base_bytes = config->base_bytes;
+    message->state_bytes = store_state_bytes(store);
+    message->state_bytes_max = store->state_bytes_max;
+    message->view_bytes = store->view_bytes;
+    message->view_bytes_max = store_view_bytes_max(store);
+    message->staged_bytes = lane->staged_bytes;
+    message->staging_bytes_max = config->staging_bytes_max;
+    message->pull_bytes = lane->pull_bytes;
+    message->pulls_bytes_max = config->pulls_bytes_max;
+    message->collective_bytes = lane->rounds.room_bytes + lane->rounds.beside_bytes;
+    message->collective_bytes_max = config->collective_bytes_max;
+    message->sessions_bytes_max = lane_sessions_bytes_max(lane);
     if (event->told != NULL)
         message->sessions_bytes_max += event->told->sessions_bytes_max;
-    message->state_bytes_max = numbers->state_bytes_max;
-    message->step_bytes_max = numbers->step_bytes_max;
-    message->connections_bytes_max = numbers->connections_bytes_max;
-    message->calls_bytes_max = numbers->calls_bytes_max;
+    message->connections_bytes_max = (uint64_t)config->connections_max * CONNECTION_BYTES;
+    message->calls_bytes_max = (uint64_t)config->calls_max * CALL_BYTES;
+    message->unread_answers_bytes_max = config->unread_answers_bytes_max;
+    message->step_bytes_max = WIRE_ARENA_BYTES_MAX + STEP_MEMORY_BYTES_MAX;
+    message->grpc_memory_bytes_max = config->grpc_memory_bytes_max;
     return message;
-}
-
-static bool is_long_wait(const struct lane *lane, const struct lane_part *part)
-{
-    return part->state != PART_APPLYING && lane->now_us >= part->first_us + WAIT_SAID_US_MIN;
 }
 
 /* A session's first part that has had its place for a while, and not its turn. NULL: none. */
@@ -152,7 +140,8 @@ first_long_wait(struct lane *lane, const struct lane_session *session, uint32_t 
     LIST_FOREACH(const struct lane_part, part, &session->parts, in_session) {
         lane->work++;
         *behind += first != NULL;
-        if (first == NULL && is_long_wait(lane, part))
+        if (first == NULL && part->state != PART_APPLYING &&
+            lane->now_us >= part->first_us + WAIT_SAID_US_MIN)
             first = part;
     }
     return first;
@@ -254,36 +243,40 @@ static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_sta
 static bool pack_own(struct lane *lane, const struct lane_event *event, wire_stats_reply *reply)
 {
     const char *address = lane->ps_addresses[lane->index];
-    struct lane_numbers numbers;
+    const struct session_counts *counts = &lane->counts; /* of all sessions */
 
     assert(lane->index < LANE_PS_MAX);
-    lane_numbers(lane, &numbers);
+    assert(lane->recorded <= lane->last_record);
+    assert(lane->now_us >= lane->config.started_us);
     *reply = (wire_stats_reply)WIRE_STATS_REPLY_INIT;
-    reply->cluster_id = numbers.cluster_id;
-    reply->epoch = numbers.epoch;
-    reply->ps = numbers.ps;
-    reply->ps_incarnation = numbers.incarnation;
+    reply->cluster_id = lane->cluster_id;
+    reply->epoch = lane->epoch;
+    reply->ps = lane->index;
+    reply->ps_incarnation = lane->config.incarnation;
     reply->address = out_text(&lane->out, "%s", address == NULL ? "" : address);
-    reply->uptime_ms = numbers.uptime_ms;
-    reply->position = numbers.position;
-    reply->pushes = numbers.counts.pushes;
-    reply->push_bytes = numbers.counts.push_bytes;
-    reply->pulls = numbers.counts.pulls;
-    reply->pull_bytes = numbers.counts.pull_bytes;
-    reply->refused = numbers.counts.refused;
-    reply->non_finite = numbers.counts.non_finite;
-    reply->late = numbers.counts.late;
-    reply->duplicates = numbers.counts.duplicates;
-    reply->variables = numbers.variables;
-    reply->shards = numbers.shards;
-    reply->staleness = pack_histogram(lane, &numbers.counts.staleness);
-    reply->push_us = pack_histogram(lane, &numbers.counts.push_us);
-    reply->pull_us = pack_histogram(lane, &numbers.counts.pull_us);
-    reply->memory = pack_memory(lane, event, &numbers);
+    reply->uptime_ms = (lane->now_us - lane->config.started_us) / 1000;
+    reply->position = lane->store.position;
+    reply->pushes = counts->pushes;
+    reply->push_bytes = counts->push_bytes;
+    reply->pulls = counts->pulls;
+    reply->pull_bytes = counts->pull_bytes;
+    reply->refused = counts->refused;
+    reply->non_finite = counts->non_finite;
+    reply->late = counts->late;
+    reply->duplicates = counts->duplicates;
+    reply->variables = lane->store.variable_count;
+    reply->shards = lane->store.shard_count;
+    reply->staleness = pack_histogram(lane, &counts->staleness);
+    reply->push_us = pack_histogram(lane, &counts->push_us);
+    reply->pull_us = pack_histogram(lane, &counts->pull_us);
+    reply->memory = pack_memory(lane, event);
     reply->connections = event->connections;
-    reply->connections_max = numbers.connections_max;
+    reply->connections_max = lane->config.connections_max;
     reply->connections_refused = event->connections_refused;
-    reply->identity = pack_identity(lane);
+    reply->identity = arena_take(&lane->arena, sizeof *reply->identity);
+    assert(lane->config.identity.pid != 0 || lane->config.identity.run[0] == '\0');
+    if (reply->identity != NULL)
+        wire_identity_fill(&lane->config.identity, reply->identity);
     reply->user = lane->config.user;
     reply->version =
         out_text(&lane->out, "%s", lane->config.version == NULL ? "" : lane->config.version);

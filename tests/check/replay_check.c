@@ -14,12 +14,15 @@
 /* ---- the cluster ---- */
 
 /* A step that ends is over by the records. */
-static void same_steps(const struct pair *pair, const struct turns *a, const struct turns *b)
+static void same_steps(const struct pair *pair)
 {
+    const struct turns *const a = pair->lane->turns, *const b = pair->lane_again->turns;
     const enum operation_state state = a->step.state;
     const bool over = state == OPERATION_RAISING || state == OPERATION_FREEING;
 
-    same(pair, a->last_step + over, b->last_step, "the last step", "the lane");
+    same(
+        pair, pair->lane->step_over + over, pair->lane_again->step_over, "the last step",
+        "the lane");
     same(pair, a->taken_step, b->taken_step, "the last step that ps 0 took", "the lane");
     same(pair, a->step_begun, b->step_begun, "members that begin with step 1", "the lane");
     same(pair, a->fails_from, b->fails_from, "the first step that fails", "the lane");
@@ -45,7 +48,7 @@ static void same_cluster(const struct pair *pair)
     same(pair, a->controller_hello, b->controller_hello, "the last hello", whom);
     same(pair, a->joined_once, b->joined_once, "the first session", whom);
     same(pair, a->ps_count, b->ps_count, "how many ps", whom);
-    same_steps(pair, a->turns, b->turns);
+    same_steps(pair);
     same(pair, a->step_members, b->step_members, "how many members a step has", whom);
     same(pair, a->step_quorum, b->step_quorum, "how many a step needs", whom);
     for (uint32_t i = 0; i < a->ps_count && check_is_good(pair->check); i++) {

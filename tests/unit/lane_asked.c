@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_asked.c -- what a ps tells whoever asks: whom to ask, lists, numbers. */
 #include "assert_number.h"
+#include "handlers.h"
 #include "lane_opened.h"
-#include "step.h"
 
 TALK_TEST(a_ps_that_is_not_ps_0_says_whom_to_ask)
 {
@@ -66,34 +66,32 @@ TALK_TEST(lists_and_stats_need_no_session)
         "duplicates 0 staleness 0 of 0 staged 890\n");
 }
 
-/* Whoever exports metrics reads what Stats says, without a message. */
 TALK_TEST(the_numbers_of_a_ps_are_those_of_stats)
 {
     const uint64_t stream = begin(talk);
-    struct lane_numbers numbers;
+    const struct lane *const lane = talk->lane;
 
     send(talk, stream, 1, 0);
     talk_commit(talk, stream, 1, 0, 0);
     send(talk, stream, 2, 1); /* given: one that is applied, and one that is staged */
 
-    ps_core_numbers(talk->core, &numbers); /* when */
+    const wire_stats_reply *said = talk_stats(talk); /* when */
 
-    const wire_stats_reply *said = talk_stats(talk); /* then */
-    assert_int_equal(numbers.counts.pushes, 1);
-    assert_true(numbers.staged_bytes > 0);
-    assert_true(numbers.state_bytes > 0);
-    assert_int_equal(numbers.cluster_id, said->cluster_id);
-    assert_int_equal(numbers.ps, said->ps);
-    assert_int_equal(numbers.position, said->position);
-    assert_int_equal(numbers.counts.pushes, said->pushes);
-    assert_int_equal(numbers.counts.push_bytes, said->push_bytes);
-    assert_int_equal(numbers.counts.push_us.count, said->push_us->count);
-    assert_int_equal(numbers.variables, said->variables);
-    assert_int_equal(numbers.shards, said->shards);
-    assert_int_equal(numbers.staged_bytes, said->memory->staged_bytes);
-    assert_int_equal(numbers.state_bytes, said->memory->state_bytes);
-    assert_int_equal(numbers.view_bytes_max, said->memory->view_bytes_max);
-    assert_int_equal(numbers.sessions_bytes_max, said->memory->sessions_bytes_max);
+    assert_int_equal(said->pushes, 1); /* then */
+    assert_true(lane->staged_bytes > 0);
+    assert_true(store_state_bytes(&lane->store) > 0);
+    assert_int_equal(lane->cluster_id, said->cluster_id);
+    assert_int_equal(lane->index, said->ps);
+    assert_int_equal(lane->store.position, said->position);
+    assert_int_equal(lane->counts.pushes, said->pushes);
+    assert_int_equal(lane->counts.push_bytes, said->push_bytes);
+    assert_int_equal(lane->counts.push_us.count, said->push_us->count);
+    assert_int_equal(lane->store.variable_count, said->variables);
+    assert_int_equal(lane->store.shard_count, said->shards);
+    assert_int_equal(lane->staged_bytes, said->memory->staged_bytes);
+    assert_int_equal(store_state_bytes(&lane->store), said->memory->state_bytes);
+    assert_int_equal(store_view_bytes_max(&lane->store), said->memory->view_bytes_max);
+    assert_int_equal(lane_sessions_bytes_max(lane), said->memory->sessions_bytes_max);
 }
 
 /* A job's name of 62 bytes, two for each character. */
@@ -136,7 +134,6 @@ TALK_TEST(times_are_in_ms_and_pushes_weigh_what_their_workers_said)
     struct lane_event call = {
         .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_STATS, .request = &request.base};
     struct lane_effects effects;
-    struct lane_numbers numbers;
 
     talk->now_us += 3000;
     heavy.weight = 2.5;
@@ -147,11 +144,10 @@ TALK_TEST(times_are_in_ms_and_pushes_weigh_what_their_workers_said)
 
     ps_core_step(talk->core, &call, &effects); /* when */
 
-    ps_core_numbers(talk->core, &numbers); /* then */
-    assert_int_equal(numbers.uptime_ms, 8);
+    const wire_stats_reply *said = (const wire_stats_reply *)effects.items[0].reply; /* then */
+    assert_int_equal(said->uptime_ms, 8);
     /* as much as the variables take */
-    assert_in_range(numbers.view_bytes_max, 4 * sizeof(float) + 1, numbers.state_bytes);
-    const wire_stats_reply *said = (const wire_stats_reply *)effects.items[0].reply;
+    assert_in_range(said->memory->view_bytes_max, 4 * sizeof(float) + 1, said->memory->state_bytes);
     assert_int_equal(said->n_sessions, 1);
     assert_int_equal(said->sessions[0]->last_heard_ms, 5);
     assert_int_equal(said->sessions[0]->duplicates, 1);

@@ -11,7 +11,7 @@
 #define LATER_MS 700u
 #define PULL_MS 120000u /* as `ask` says */
 #define AGAIN_MS 1000u  /* a proposal */
-#define ANSWER_MS 20u   /* as PATIENT_US of pull_time.c */
+#define ANSWER_MS 20u   /* as PATIENT_US of pull_waits.c */
 
 /* ps 0 is silent all the time, and is not given up. */
 static void begin_patiently(struct world *world, struct talk *talk)

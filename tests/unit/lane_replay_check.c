@@ -127,7 +127,7 @@ TALK_TEST(a_difference_of_the_cluster_is_found)
     wrong(again->controller_hello, 99, "the last hello of the cluster");
     differs(again->joined_once, "the first session of the cluster");
     differs(again->ps_count, "ps of the cluster");
-    wrong(again->turns->last_step, 99, "the last step of the lane");
+    wrong(again->step_over, 99, "the last step of the lane");
     wrong(again->turns->taken_step, 99, "the last step that ps 0 took of the lane");
     wrong(again->turns->step_begun, 99, "members that begin with step 1 of the lane");
     wrong(again->turns->fails_from, 99, "the first step that fails of the lane");

@@ -63,7 +63,7 @@ TALK_TEST(a_step_is_taken_when_its_shard_is_free)
     while (lane_operation_is_any(talk->lane))
         talk_tick(talk, 0);
     talk_forget(talk);
-    assert_int_equal(lane_step_last(talk->lane), 1); /* then */
+    assert_int_equal(talk->lane->step_over, 1); /* then */
     assert_value_is(talk, &members, 3);
 }
 

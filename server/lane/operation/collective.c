@@ -176,6 +176,12 @@ static bool is_decided_here(const struct lane *lane, const struct round *round)
     return !is_split(lane, round) && !round->for_ps_0;
 }
 
+static void note_due(struct lane *lane, uint64_t due_us)
+{
+    if (due_us < lane->turns->collective_due_us)
+        lane->turns->collective_due_us = due_us;
+}
+
 /* That it passes (SUMAC_OK), or why it fails: the first counts, and is said again until ps 0 has
  * ordered an end. */
 static void propose(struct lane *lane, struct round *round, const struct sumac_error *end)
@@ -194,9 +200,7 @@ static void propose(struct lane *lane, struct round *round, const struct sumac_e
         return;
     round->proposed_us = lane->now_us;
     lane_report_collective(lane, round);
-    const uint64_t again_us = lane->now_us + PROPOSED_APART_US;
-    if (again_us < lane->turns->collective_due_us)
-        lane->turns->collective_due_us = again_us;
+    note_due(lane, lane->now_us + PROPOSED_APART_US);
 }
 
 /* One that passes, and cannot here, is one whose client has said other things to ps 0. */
@@ -208,21 +212,35 @@ static void end_or_propose(struct lane *lane, struct round *round, const struct 
         propose(lane, round, end);
 }
 
+/* With that reason, behind "round 3 of collective loss ". */
+static void __attribute__((format(printf, 5, 6))) end_for(
+    struct lane *lane, struct round *round, enum sumac_status status, enum sumac_reason reason,
+    const char *format, ...)
+{
+    char why[SUMAC_ERROR_TEXT_BYTES];
+    struct sumac_error end;
+    va_list values;
+
+    va_start(values, format);
+    (void)text_print_line_values(why, sizeof why, format, values);
+    va_end(values);
+    (void)fail(
+        &end, status, reason, "round %" PRIu64 " of collective %.100s %s", round->collective->round,
+        round->collective->name, why);
+    end_or_propose(lane, round, &end);
+}
+
 static void time_out(struct lane *lane, struct round *round)
 {
+    const bool apart = lacks_one_at_its_own_pace(lane, round);
     char missing[384];
-    struct sumac_error end;
 
     assert(lane->now_us >= round->until_us);
-    const bool apart = lacks_one_at_its_own_pace(lane, round);
     lane_collective_missing(lane, round, missing, sizeof missing);
-    (void)fail(
-        &end, apart ? SUMAC_FAILED_PRECONDITION : SUMAC_DEADLINE_EXCEEDED,
+    end_for(
+        lane, round, apart ? SUMAC_FAILED_PRECONDITION : SUMAC_DEADLINE_EXCEEDED,
         apart ? SUMAC_REASON_STEP_DIFFERS : SUMAC_REASON_ROUND_TIMED_OUT,
-        "round %" PRIu64 " of collective %.100s has waited %s on ps %u for %s",
-        round->collective->round, round->collective->name, text_time_ms(round->until_ms).text,
-        lane->index, missing);
-    end_or_propose(lane, round, &end);
+        "has waited %s on ps %u for %s", text_time_ms(round->until_ms).text, lane->index, missing);
 }
 
 /* One whose time is over, or that is to be proposed again. When it is looked at again. */
@@ -247,44 +265,34 @@ static void end_without(
     struct lane *lane, struct round *round, uint32_t place, const struct lane_session *session)
 {
     char cause[CLOSE_CAUSE_TEXT_BYTES];
-    struct sumac_error end;
 
     assert(session->closed);
-    if (is_at_its_own_pace(round, place, session) && !is_lost(round, session)) {
-        (void)fail(
-            &end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STEP_DIFFERS,
-            "round %" PRIu64 " of collective %.100s has failed: %s has left without it; its pushes "
-            "were asynchronous" MISSING_SAME_PACE,
-            round->collective->round, round->collective->name, session->task);
-        end_or_propose(lane, round, &end);
-        return;
-    }
-    (void)fail(
-        &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64
-        " of collective %.100s has failed: %s did not contribute, and its session is over%s%s%s",
-        round->collective->round, round->collective->name, session->task,
-        wire_close_cause_print(&session->cause, cause),
-        is_lost(round, session) ? COLLECTIVE_START_ALL_AGAIN : "",
-        (int)session->cause.kind == WIRE_CLOSE_LEFT ? "; see its log"
-                                                    : wire_close_cause_hint(&session->cause));
-    end_or_propose(lane, round, &end);
+    if (is_at_its_own_pace(round, place, session) && !is_lost(round, session))
+        end_for(
+            lane, round, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STEP_DIFFERS,
+            "has failed: %s has left without it; its pushes were asynchronous" MISSING_SAME_PACE,
+            session->task);
+    else
+        end_for(
+            lane, round, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+            "has failed: %s did not contribute, and its session is over%s%s%s", session->task,
+            wire_close_cause_print(&session->cause, cause),
+            is_lost(round, session) ? COLLECTIVE_START_ALL_AGAIN : "",
+            (int)session->cause.kind == WIRE_CLOSE_LEFT ? "; see its log"
+                                                        : wire_close_cause_hint(&session->cause));
 }
 
 /* The sessions of all who have contributed are settled: no process waits for its result. */
 static void end_deserted(struct lane *lane, struct round *round, const struct lane_session *session)
 {
     char cause[CLOSE_CAUSE_TEXT_BYTES];
-    struct sumac_error end;
 
     assert(session->closed);
-    (void)fail(
-        &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64 " of collective %.100s has failed: no participant that contributed to it "
-        "is left; the session of %s is over%s%s",
-        round->collective->round, round->collective->name, session->task,
-        wire_close_cause_print(&session->cause, cause), wire_close_cause_hint(&session->cause));
-    end_or_propose(lane, round, &end);
+    end_for(
+        lane, round, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "has failed: no participant that contributed to it is left; the session of %s is over%s%s",
+        session->task, wire_close_cause_print(&session->cause, cause),
+        wire_close_cause_hint(&session->cause));
 }
 
 /* A record of the end comes before that of the contribution which needs the room; so nothing is
@@ -292,7 +300,6 @@ static void end_deserted(struct lane *lane, struct round *round, const struct la
 void lane_collective_end_unwanted(void *context, struct round *round)
 {
     struct lane *const lane = context;
-    struct sumac_error end;
     uint32_t place = 0;
     char name[32];
 
@@ -301,14 +308,11 @@ void lane_collective_end_unwanted(void *context, struct round *round)
         return;
     while (!round->places[place].came)
         place++;
-    (void)collective_task_print(&round->collective->tasks[place], name, sizeof name);
-    (void)fail(
-        &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64 " of collective %.100s has failed: no session that contributed to it, of "
-        "%s first, waits for its result, and another contribution needs its room "
-        "(--collectives-max)",
-        round->collective->round, round->collective->name, name);
-    end_or_propose(lane, round, &end);
+    end_for(
+        lane, round, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "has failed: no session that contributed to it, of %s first, waits for its result, and "
+        "another contribution needs its room (--collectives-max)",
+        collective_task_print(&round->collective->tasks[place], name, sizeof name));
 }
 
 /* Two attempts of a task have come to rounds of this name, or are named there. Where one of these
@@ -422,23 +426,14 @@ static void look_for_gone(struct lane *lane, struct round *round)
     }
 }
 
-static bool was_forgotten(const struct lane *lane, const struct round *round)
-{
-    return rounds_are_over(&lane->rounds, round->collective);
-}
-
-/* Its participants were told how it ended, and do not come again. */
+/* It was over, and its participants were told how. They do not come again. */
 static void end_again(struct lane *lane, struct round *round)
 {
-    struct sumac_error end;
-
     assert(round->came_count == 1);
-    (void)fail(
-        &end, SUMAC_ABORTED, SUMAC_REASON_ROUND_OVER,
-        "round %" PRIu64 " of collective %.100s is over, and how it ended is not known any more: "
-        "go on with the round that the other participants are at",
-        round->collective->round, round->collective->name);
-    end_or_propose(lane, round, &end);
+    end_for(
+        lane, round, SUMAC_ABORTED, SUMAC_REASON_ROUND_OVER,
+        "is over, and how it ended is not known any more: go on with the round that the other "
+        "participants are at");
 }
 
 /* Where one of them is split and another is not, the home alone has both. */
@@ -472,11 +467,12 @@ void lane_collective_contribution(struct lane *lane, struct lane_part *part)
         end_restarted(lane, round, &restarted);
         return;
     }
-    if (round->until_us < lane->turns->collective_due_us)
-        lane->turns->collective_due_us = round->until_us;
+    note_due(lane, round->until_us);
     if (round_is_whole(round))
         pass(lane, round);
-    else if (round->came_count == 1 && !round->passes && was_forgotten(lane, round))
+    else if (
+        round->came_count == 1 && !round->passes &&
+        rounds_are_over(&lane->rounds, round->collective))
         end_again(lane, round);
     else
         look_for_gone(lane, round);
@@ -580,9 +576,7 @@ void lane_collective_tick(struct lane *lane)
     turns->collective_due_us = UINT64_MAX;
     LIST_FOREACH_SAFE(struct round, round, &lane->rounds.open, in_list) {
         lane->work++;
-        const uint64_t due_us = look_at(lane, round); /* it may be gone with that */
-        if (due_us < turns->collective_due_us)
-            turns->collective_due_us = due_us;
+        note_due(lane, look_at(lane, round)); /* it may be gone with that */
     }
 }
 

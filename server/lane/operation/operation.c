@@ -100,18 +100,6 @@ count_staleness(struct lane *lane, struct lane_session *session, const struct en
     }
 }
 
-/* `counts`: whether the version does yet. NULL: it does at once. */
-static void
-raise_version(const struct lane_session *session, const struct entry *entry, const bool *counts)
-{
-    struct shard *shard = entry->shard;
-
-    shard->version++;
-    shard->counts = counts;
-    shard->step_count += entry->counted;
-    memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
-}
-
 /* All of its shards have their versions. */
 void operation_count_part(struct lane *lane, const struct lane_part *part)
 {
@@ -188,7 +176,7 @@ note_run(struct lane *lane, struct operation *operation, const struct run *run, 
     return true;
 }
 
-/* True: all shards have their versions. */
+/* `counts`: whether the versions do yet. NULL: they do at once. True: all shards have theirs. */
 static bool
 raise_on(struct lane *lane, struct operation *operation, const bool *counts, uint64_t *left)
 {
@@ -202,8 +190,12 @@ raise_on(struct lane *lane, struct operation *operation, const bool *counts, uin
             count_staleness(lane, part->session, entry);
             if (!is_for_all(operation, part))
                 continue;
-            raise_version(part->session, entry, counts);
-            operation->assigns |= entry->shard->unassigned != NULL;
+            struct shard *const shard = entry->shard;
+            shard->version++;
+            shard->counts = counts;
+            shard->step_count += entry->counted;
+            memcpy(shard->last_worker, part->session->task, sizeof shard->last_worker);
+            operation->assigns |= shard->unassigned != NULL;
         }
         for (; operation->assigns && operation->run < part->run_count; operation->run++) {
             const struct run *run = &part->runs[operation->run];
@@ -358,25 +350,23 @@ static void give_arrays_back(struct lane *lane, struct operation *operation)
     sized_pool_give(
         &lane->bytes, operation->compute.slices,
         operation->capacity * sizeof *operation->compute.slices);
+    operation->compute.slices = NULL;
+    operation->held = NULL;
+    operation->capacity = 0;
 }
 
 static void take_arrays(struct lane *lane, struct operation *operation)
 {
     const uint32_t capacity = slices_wanted(operation);
-    struct update_slice *slices = sized_pool_take_reserved(&lane->bytes, capacity * sizeof *slices);
-    struct block **held = sized_pool_take_reserved(&lane->bytes, capacity * sizeof *held);
 
     assert(capacity >= SLICES_PER_BLOCK_MAX);
-    operation->compute.slices = slices;
-    operation->held = held;
+    operation->compute.slices =
+        sized_pool_take_reserved(&lane->bytes, capacity * sizeof *operation->compute.slices);
+    operation->held = sized_pool_take_reserved(&lane->bytes, capacity * sizeof *operation->held);
     operation->capacity = capacity;
     operation->held_count = 0;
-    if (slices != NULL && held != NULL)
-        return;
-    give_arrays_back(lane, operation);
-    operation->compute.slices = NULL;
-    operation->held = NULL;
-    operation->capacity = 0;
+    if (operation->compute.slices == NULL || operation->held == NULL)
+        give_arrays_back(lane, operation);
 }
 
 /* What others find of an operation that lasts longer than a step. Its shards become busy at once,
@@ -395,21 +385,11 @@ static void enlist(struct lane *lane, struct operation *operation)
     }
 }
 
-/* Nobody finds it any more. */
-static void strike_off(struct lane *lane, struct operation *operation)
-{
-    assert(lane->turns->operations.first != NULL);
-    LIST_REMOVE(&lane->turns->operations, operation, in_lane);
-}
-
 /* Nothing of it is out. */
 static void leave_slices(struct lane *lane, struct operation *operation)
 {
     release_held(lane, operation->held, &operation->held_count);
     give_arrays_back(lane, operation);
-    operation->compute.slices = NULL;
-    operation->held = NULL;
-    operation->capacity = 0;
 }
 
 /* Its end goes on, as far as the step has time. True: it is over. */
@@ -431,7 +411,7 @@ static bool end_on(struct lane *lane, struct operation *operation)
         return false;
     assert(lane->turns->ending > 0);
     lane->turns->ending--;
-    strike_off(lane, operation);
+    LIST_REMOVE(&lane->turns->operations, operation, in_lane);
     lane_operation_move(operation, OPERATION_OVER);
     return true;
 }
@@ -570,7 +550,7 @@ struct operation *lane_operation_end_on(struct lane *lane)
 /* Whatever it was at: its shards are not busy any more. */
 static void drop(struct lane *lane, struct operation *operation)
 {
-    strike_off(lane, operation);
+    LIST_REMOVE(&lane->turns->operations, operation, in_lane);
     leave_slices(lane, operation);
     for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
         for (uint32_t i = 0; i < part->entry_count; i++) {

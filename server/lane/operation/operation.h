@@ -125,12 +125,11 @@ const char *lane_step_remedy(const struct lane *lane);
 /* "synchronous step 3 has waited 2 s for worker 2 (…); 3 of 4 have come" */
 void lane_step_describe_wait(const struct lane *lane, char *text, size_t text_bytes);
 
-/* The last step that is over here. */
-uint64_t lane_step_last(const struct lane *lane);
 /* Is the state after that step here, whole, and nothing of the one after it? */
 bool lane_step_is_newest(const struct lane *lane, uint64_t step);
-/* Does it lack a member that was lost, as those after it do? Then it is never over. */
-bool lane_step_is_lost(const struct lane *lane, uint64_t step);
+/* Does it lack the contribution of a member that was lost, as those after it do? Then it is never
+ * over. */
+bool lane_step_fails(const struct lane *lane, uint64_t step);
 /* SUMAC_OK, or why no step comes after which something could be read. */
 enum sumac_status lane_step_check_readable(
     const struct lane *lane, uint64_t request, uint64_t step, struct sumac_error *error);

@@ -84,7 +84,6 @@ struct turns {
     uint64_t last_job, last_batch;
     struct operation step; /* of the synchronous step that is being applied */
     struct contributions contributions;
-    uint64_t last_step;              /* the last one that is over */
     uint64_t taken_step;             /* with a quorum: the last one that ps 0 has taken */
     uint32_t step_begun;             /* number of members that have come and begin with step 1 */
     bool steps_due;                  /* the next step may be whole with what has come */
@@ -208,12 +207,10 @@ static inline struct lane_part *step_next(const struct lane_part *part)
 bool step_counts(const struct lane *lane, const struct lane_part *part);
 /* What weighs together of those that count. */
 double step_weight(const struct lane *lane, uint64_t step);
-/* A member was lost, and this step lacks its contribution. */
-bool step_fails(const struct lane *lane, uint64_t step);
 /* Is the step over without the contribution? */
 static inline bool step_is_late(const struct lane *lane, const struct lane_part *part)
 {
-    return part->step <= lane->turns->last_step;
+    return part->step <= lane->step_over;
 }
 /* Is it one that the step is made of? */
 bool step_takes(const struct lane *lane, const struct lane_session *session, uint64_t step);
@@ -229,8 +226,7 @@ void step_say_late(
 void step_sum(struct lane *lane);
 /* It is over. */
 void step_end(struct lane *lane, uint64_t step);
-
-/* missing_sessions.c: for whom a step or a round waits */
+/* For whom a step or a round waits: */
 /* A task with an open session. */
 void lane_missing_add(
     const struct lane *lane, const struct lane_session *session, bool own_pace,

@@ -35,7 +35,7 @@ uint32_t lane_step_yet_to_join(const struct lane *lane)
 /* The largest step that anything here is, or was, for. */
 static uint64_t seen_step(const struct lane *lane)
 {
-    uint64_t seen = lane->turns->last_step;
+    uint64_t seen = lane->step_over;
 
     for (const struct lane_session *session = NULL;
          (session = lane_session_after(lane, session)) != NULL;) {
@@ -69,7 +69,7 @@ void lane_step_begins(struct lane *lane, struct lane_session *session, uint64_t 
         return;
     session->first_step = rule_holds(lane->config.broken, RULE_first_step_is_the_controllers)
                               ? step
-                              : lane->turns->last_step + 1;
+                              : lane->step_over + 1;
     session->asks_step = false;
 }
 
@@ -118,9 +118,17 @@ void lane_step_decided(
         lose(lane, session);
 }
 
-bool step_fails(const struct lane *lane, uint64_t step)
+bool lane_step_fails(const struct lane *lane, uint64_t step)
 {
     return lane->turns->fails_from != 0 && step >= lane->turns->fails_from;
+}
+
+/* Committed, and all that was before it is over. */
+static bool has_turn(const struct lane_part *part)
+{
+    const struct lane_session *session = part->session;
+
+    return part->previous == session->mark && part->sequence <= session->commit_through;
 }
 
 /* ---- K of N: ps 0 says what a step is made of ---- */
@@ -130,15 +138,15 @@ lane_step_take(struct lane *lane, const wire_take_step *taken, struct sumac_erro
 {
     struct turns *turns = lane->turns;
 
-    assert(turns->taken_step <= turns->last_step + 1);
-    if (taken->step <= turns->last_step || taken->step == turns->taken_step)
+    assert(turns->taken_step <= lane->step_over + 1);
+    if (taken->step <= lane->step_over || taken->step == turns->taken_step)
         return SUMAC_OK;
-    if (lane->step_quorum == 0 || taken->step != turns->last_step + 1)
+    if (lane->step_quorum == 0 || taken->step != lane->step_over + 1)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_STEP,
             "ps 0 takes synchronous step %" PRIu64 " of a quorum of %u, and ps %u has ended step "
             "%" PRIu64,
-            taken->step, lane->step_quorum, lane->index, turns->last_step);
+            taken->step, lane->step_quorum, lane->index, lane->step_over);
     for (size_t i = 0; i < taken->n_session_ids; i++) {
         struct lane_session *session = lane_session_find(lane, taken->session_ids[i].data);
         if (session != NULL)
@@ -159,39 +167,28 @@ void step_come(struct lane *lane, const struct lane_part *part, bool voided)
 }
 
 /* What was made again of records was told to another ps 0, or to none. */
-static void say_again(struct lane *lane, struct lane_session *session)
-{
-    const struct lane_part *part = session->parts.first;
-
-    assert(lane->step_quorum != 0);
-    if (part != NULL && part->step != 0 && part->previous == session->mark &&
-        part->sequence <= session->commit_through)
-        step_come(lane, part, lane_voided_find(session, part->sequence) != NULL);
-}
-
 void lane_step_say_again(struct lane *lane)
 {
     if (lane->step_quorum == 0 || !rule_holds(lane->config.broken, RULE_quorum_says_again))
         return;
     for (struct lane_session *session = NULL;
-         (session = lane_session_after(lane, session)) != NULL;)
-        say_again(lane, session);
+         (session = lane_session_after(lane, session)) != NULL;) {
+        const struct lane_part *part = session->parts.first;
+        if (part != NULL && part->step != 0 && has_turn(part))
+            step_come(lane, part, lane_voided_find(session, part->sequence) != NULL);
+    }
     lane_report_step_over(lane);
     lane_reports_come_again(lane);
 }
 
 /* ---- is it whole? ---- */
 
-uint64_t lane_step_last(const struct lane *lane) { return lane->turns->last_step; }
-
 /* While one is applied, its shards are let go one after the other. */
 bool lane_step_is_newest(const struct lane *lane, uint64_t step)
 {
     assert(step > 0);
-    return step == lane->turns->last_step && lane->turns->step.state == OPERATION_OVER;
+    return step == lane->step_over && lane->turns->step.state == OPERATION_OVER;
 }
-
-bool lane_step_is_lost(const struct lane *lane, uint64_t step) { return step_fails(lane, step); }
 
 struct lane_part *step_first(const struct lane *lane, uint64_t step)
 {
@@ -206,14 +203,6 @@ struct lane_part *step_first(const struct lane *lane, uint64_t step)
 static bool is_member(const struct lane_session *session, uint64_t step)
 {
     return session->first_step != 0 && session->first_step <= step;
-}
-
-/* Committed, and all that was before it is over. */
-static bool has_turn(const struct lane_part *part)
-{
-    const struct lane_session *session = part->session;
-
-    return part->previous == session->mark && part->sequence <= session->commit_through;
 }
 
 /* Those who have settled bring theirs if it counts; what of it does not is dropped. */
@@ -280,12 +269,12 @@ static bool are_enough(const struct lane *lane, uint64_t step)
 
 bool step_is_whole(const struct lane *lane)
 {
-    const uint64_t step = lane->turns->last_step + 1;
+    const uint64_t step = lane->step_over + 1;
     bool any = false, later = false;
 
     assert(lane->turns->fails_from == 0 || lane->turns->lost_task[0] != '\0');
     if (lane->step_members == 0 || lane->turns->step_begun < lane->step_members ||
-        lane->turns->step.state != OPERATION_OVER || step_fails(lane, step) ||
+        lane->turns->step.state != OPERATION_OVER || lane_step_fails(lane, step) ||
         may_get_a_member(lane, step))
         return false;
     if (lane->step_quorum != 0)
@@ -362,11 +351,10 @@ void step_sum(struct lane *lane)
 
 void step_end(struct lane *lane, uint64_t step)
 {
-    assert(step == lane->turns->last_step + 1);
+    assert(step == lane->step_over + 1);
     assert(lane->turns->step.parts.first == NULL);
-    lane->turns->last_step = step;
-    lane->turns_taken = true; /* for pulls at it, though nothing is written */
     lane->step_over = step;
+    lane->turns_taken = true; /* for pulls at it, though nothing is written */
     lane_report_step_over(lane);
 }
 
@@ -391,7 +379,7 @@ void step_say_late(const struct lane *lane, const struct lane_part *part, struct
         " was taken without it (ps 0 was started with --quorum), and step %" PRIu64
         " is the last that is over; go on with the next one, or start ps 0 with a longer "
         "--step-deadline",
-        part->sequence, part->session->task, part->step, lane->turns->last_step);
+        part->sequence, part->session->task, part->step, lane->step_over);
 }
 
 void step_say_zero_weight(const struct lane_part *part, struct sumac_error *error)
@@ -414,7 +402,7 @@ enum sumac_status lane_step_check_readable(
             ", and ps %u does not know how many members a step has: list them in the cluster "
             "configuration of ps 0, or start it with --members",
             request, step, lane->index);
-    if (step_fails(lane, step))
+    if (lane_step_fails(lane, step))
         return fail(
             error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST,
             "pull %" PRIu64 " is at synchronous step %" PRIu64
@@ -422,6 +410,55 @@ enum sumac_status lane_step_check_readable(
             "again, or start ps 0 with --on-loss continue",
             request, step, lane->turns->lost_task);
     return SUMAC_OK;
+}
+
+/* ---- for whom a step, or a round, waits ---- */
+
+void lane_missing_add(
+    const struct lane *lane, const struct lane_session *session, bool own_pace,
+    struct missing_tasks *missing)
+{
+    const struct session_silence silence = lane_session_silence(lane, session);
+
+    assert(!session->closed);
+    missing_tasks_add(
+        missing, &(struct missing_task){
+                     .name = session->task, .silence = silence.text, .own_pace = own_pace});
+}
+
+/* Where the configuration of this ps expects the task. */
+static const char *find_address(const struct lane_config *config, const char *job, uint32_t index)
+{
+    for (uint32_t i = 0; i < config->member_count; i++)
+        if (config->members_indices[i] == index && strcmp(config->members_jobs[i], job) == 0)
+            return config->members_addresses[i];
+    return NULL;
+}
+
+/* The newest session says so. Another session follows one that a newer attempt has replaced. */
+static enum missing_state find_state(const struct lane *lane, const char *name)
+{
+    const struct lane_session *session = lane->closed_sessions.first;
+
+    while (session != NULL && strcmp(session->task, name) != 0)
+        session = session->in_lane.next;
+    if (session == NULL || session->cause.kind == WIRE_CLOSE_NEWER_ATTEMPT)
+        return MISSING_ABSENT;
+    return session->cause.kind == WIRE_CLOSE_LEFT ? MISSING_LEFT : MISSING_LOST;
+}
+
+void lane_missing_add_absent(
+    const struct lane *lane, const char *job, uint32_t index, struct missing_tasks *missing)
+{
+    const bool has_joined = lane_session_has_joined(lane, job, index);
+    char name[32];
+
+    (void)text_print(name, sizeof name, "%s %u", job, index);
+    missing_tasks_add(
+        missing, &(struct missing_task){
+                     .name = name,
+                     .state = has_joined ? find_state(lane, name) : MISSING_NEVER_JOINED,
+                     .address = has_joined ? NULL : find_address(&lane->config, job, index)});
 }
 
 /* The tasks that the step waits for. The first step also waits for tasks yet to join, which
@@ -450,7 +487,7 @@ find_missing(const struct lane *lane, uint64_t step, bool to_take, struct missin
 
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes)
 {
-    const uint64_t step = lane->turns->last_step + 1;
+    const uint64_t step = lane->step_over + 1;
     const bool to_take = lane->step_quorum != 0 && lane->turns->taken_step < step;
     struct missing_tasks missing = {.never_joined = false};
 
@@ -474,7 +511,7 @@ const char *lane_step_remedy(const struct lane *lane)
 {
     struct missing_tasks missing = {.never_joined = false};
 
-    find_missing(lane, lane->turns->last_step + 1, true, &missing);
+    find_missing(lane, lane->step_over + 1, true, &missing);
     return missing_tasks_remedy(&missing, "; see the log of each missing task");
 }
 
@@ -486,7 +523,7 @@ struct gathered {
 
 static struct gathered gather(const struct lane *lane)
 {
-    const uint64_t step = lane->turns->last_step + 1;
+    const uint64_t step = lane->step_over + 1;
     struct gathered gathered = {.members = lane_step_yet_to_join(lane), .since_us = lane->now_us};
 
     LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane) {
@@ -510,7 +547,7 @@ void lane_step_describe_wait(const struct lane *lane, char *text, size_t text_by
     (void)lane_step_missing(lane, missing, sizeof missing);
     (void)text_print_line(
         text, text_bytes, "synchronous step %" PRIu64 " has waited %s for %s; %u of %u have come",
-        lane->turns->last_step + 1, text_time_us(lane->now_us - gathered.since_us).text,
+        lane->step_over + 1, text_time_us(lane->now_us - gathered.since_us).text,
         *missing == 0 ? "what was pushed before it" : missing, gathered.come, gathered.members);
 }
 
@@ -518,7 +555,7 @@ void lane_step_describe_wait(const struct lane *lane, char *text, size_t text_by
  * gone. */
 static const struct lane_part *find_waiting(const struct lane *lane)
 {
-    const struct lane_part *part = step_first(lane, lane->turns->last_step + 1);
+    const struct lane_part *part = step_first(lane, lane->step_over + 1);
 
     assert(part == NULL || part->session != NULL);
     while (part != NULL && (part->state != PART_STAGED || part->session->closed || !has_turn(part)))
@@ -533,7 +570,7 @@ void lane_step_watch(struct lane *lane)
     const uint64_t apart_us = (uint64_t)lane->config.report_ms * 1000;
     char wait[SUMAC_ERROR_TEXT_BYTES];
 
-    assert(part == NULL || part->step == turns->last_step + 1);
+    assert(part == NULL || part->step == lane->step_over + 1);
     if (part == NULL || turns->told_step != part->step) {
         turns->told_step = part == NULL ? 0 : part->step;
         turns->tell_us = lane->now_us + apart_us;

@@ -128,16 +128,6 @@ static void finish(struct lane *lane, struct lane_part *part)
     lane_turn_take_clock(lane, session);
 }
 
-/* A part that carries its own commit: a settle may be told of that before the part is applied. */
-static void record_own_commit(struct lane *lane, const struct lane_session *session)
-{
-    wire_commit commit = WIRE_COMMIT_INIT;
-
-    assert(session->applying != NULL && session->applying->eager);
-    commit.commit_through = session->commit_through;
-    (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &commit.base);
-}
-
 /* ---- synchronous steps: their contributions wait for each other ---- */
 
 /* It counts for nothing, here as on every ps. False: there is no memory to remember that yet. */
@@ -164,17 +154,6 @@ static void release(struct lane *lane, struct operation *operation)
         if (session->turn == TURN_RUNNING) /* and not taken again from its record */
             move(lane, session, TURN_READY);
     }
-}
-
-/* The first contribution that the step is made of. NULL: there is none. */
-static struct lane_part *first_that_counts(const struct lane *lane, uint64_t step)
-{
-    struct lane_part *part = step_first(lane, step);
-
-    assert(part == NULL || part->step == step);
-    while (part != NULL && !step_counts(lane, part))
-        part = step_next(part);
-    return part;
 }
 
 static void add_contributions(struct lane *lane, uint64_t step)
@@ -219,7 +198,7 @@ static void wake_passed_over(struct lane *lane)
         const struct lane_part *part = next_part(lane, session);
         next = session->in_line.next;
         assert(part->step != 0);
-        if (step_is_late(lane, part) || step_fails(lane, part->step))
+        if (step_is_late(lane, part) || lane_step_fails(lane, part->step))
             move(lane, session, TURN_READY);
     }
 }
@@ -237,10 +216,12 @@ static void end_step(struct lane *lane, uint64_t step)
 static bool take_step(struct lane *lane)
 {
     struct operation *operation = &lane->turns->step;
-    const uint64_t step = lane->turns->last_step + 1;
-    const struct lane_part *first = first_that_counts(lane, step);
+    const uint64_t step = lane->step_over + 1;
+    const struct lane_part *first = step_first(lane, step); /* that it is made of */
 
     assert(operation->state == OPERATION_OVER);
+    while (first != NULL && !step_counts(lane, first))
+        first = step_next(first);
     if (first != NULL && lane_operation_blocking(lane, first) != NULL) { /* all touch the same */
         move(lane, first->session, TURN_BLOCKED);
         return false;
@@ -284,7 +265,7 @@ take_contribution(struct lane *lane, struct lane_session *session, struct lane_p
     const bool late = step_is_late(lane, part);
 
     assert(session->applying == NULL);
-    if (!late && !step_fails(lane, part->step)) {
+    if (!late && !lane_step_fails(lane, part->step)) {
         step_come(lane, part, false);
         return TURN_CONTRIBUTED;
     }
@@ -333,8 +314,10 @@ static enum lane_turn take(struct lane *lane, struct lane_session *session, stru
     if (!voided) {
         begin(operation_of(session), part);
         if (!lane_operation_begin(lane, operation_of(session))) {
-            if (own_commit)
-                record_own_commit(lane, session);
+            wire_commit commit = WIRE_COMMIT_INIT;
+            commit.commit_through = session->commit_through;
+            if (own_commit) /* its session may be settled before it is applied */
+                (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &commit.base);
             return TURN_RUNNING;
         }
         lane_operation_remove(operation_of(session), part);
@@ -354,20 +337,16 @@ void lane_turn_take_clock(struct lane *lane, struct lane_session *session)
         lane_session_set_clock(lane, session, session->clock_said);
 }
 
-/* Beyond its final; or after one that never came: but a contribution waits for others. */
-static uint64_t keeps_through(const struct lane *lane, const struct lane_session *session)
-{
-    const struct lane_part *part = next_part(lane, session);
-
-    assert(session->final <= session->commit_through);
-    return part != NULL && part->step != 0 && is_committed(session, part) ? session->final : 0;
-}
-
 /* False: the step has no time to drop what does not count. */
 static bool answer_decided(struct lane *lane, struct lane_session *session)
 {
+    const struct lane_part *part = next_part(lane, session);
+    /* Beyond its final; or after one that never came: but a contribution waits for others. */
+    const bool contributes = part != NULL && part->step != 0 && is_committed(session, part);
+    const uint64_t through = contributes ? session->final : 0;
+
     assert(session->closed);
-    const uint64_t through = keeps_through(lane, session);
+    assert(session->final <= session->commit_through);
     const bool any = session->parts.last != NULL && session->parts.last->sequence > through;
     if (!lane_session_drop_some(lane, session, through))
         return false;
@@ -509,7 +488,7 @@ bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint6
     struct operation *operation = &lane->turns->step;
 
     assert(operation->state == OPERATION_OVER);
-    if (taken->step != lane->turns->last_step + 1 || (position != 0) != (taken->n_session_ids > 0))
+    if (taken->step != lane->step_over + 1 || (position != 0) != (taken->n_session_ids > 0))
         return false;
     for (size_t i = 0; i < taken->n_session_ids; i++) {
         struct lane_part *part = contribution_of(lane, &taken->session_ids[i], taken->step);
@@ -538,7 +517,7 @@ static void finish_operation(struct lane *lane, struct operation *operation)
     wake(lane, TURN_BLOCKED);
     release(lane, operation);
     if (step)
-        end_step(lane, lane->turns->last_step + 1);
+        end_step(lane, lane->step_over + 1);
 }
 
 bool lane_turn_has_more(const struct lane *lane)

@@ -114,13 +114,19 @@ static bool take_hello(struct lane *lane, struct lane_stream *stream, const wire
     return stream->state != STREAM_ENDED;
 }
 
-bool lane_stream_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello)
+struct lane_stream *lane_stream_taken(struct lane *lane, uint64_t id, const wire_hello *hello)
 {
-    assert(stream->state != STREAM_ENDED);
-    if (hello != NULL && stream->state == STREAM_SILENT)
-        return take_hello(lane, stream, hello);
-    assert(hello != NULL || stream->state == STREAM_SILENT);
-    return lane_stream_fail(
-        lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        hello != NULL ? "a second hello on one stream" : "the first message says no hello");
+    struct lane_stream *stream = lane_stream_find(lane, id);
+
+    if (stream == NULL || stream->state == STREAM_ENDED)
+        return NULL;
+    if ((hello != NULL) != (stream->state == STREAM_SILENT)) {
+        (void)lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            hello != NULL ? "a second hello on one stream" : "the first message says no hello");
+        return NULL;
+    }
+    if (hello != NULL && !take_hello(lane, stream, hello))
+        return NULL;
+    return stream->state == STREAM_STALE ? NULL : stream;
 }

@@ -88,9 +88,9 @@ void lane_place_leave(struct lane *lane, struct lane_stream *stream);
 
 /* hello.c: whose a stream is */
 void lane_stream_opened(struct lane *lane, const struct lane_event *event);
-/* Of a message that says hello, or is the stream's first: it is to say hello there, and nowhere
- * else. False: the stream was closed. */
-bool lane_stream_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello);
+/* The stream of a message, with the hello that it says (NULL: none): the first one says hello, and
+ * no other. NULL: the stream takes nothing, or was closed. */
+struct lane_stream *lane_stream_taken(struct lane *lane, uint64_t id, const wire_hello *hello);
 
 /* places.c: how many streams there may be of each sort */
 void lane_place_enter(struct lane *lane, struct lane_stream *stream);

@@ -18,8 +18,7 @@ size_t lane_collective_pull_bytes(const wire_collective_round *asked)
 }
 
 void lane_collective_pull_check(
-    struct lane *lane, const struct lane_stream *stream, const wire_pull_request *request,
-    struct sumac_error *error)
+    const struct lane_stream *stream, const wire_pull_request *request, struct sumac_error *error)
 {
     const wire_collective_round *asked = request->collective;
     const struct lane_session *session = stream->session;
@@ -45,7 +44,6 @@ void lane_collective_pull_check(
             session == NULL    ? "not known"
             : session->closing ? "closed"
                                : "no chief's or worker's");
-    (void)lane;
 }
 
 void lane_collective_pull_begin(

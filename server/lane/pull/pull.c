@@ -27,7 +27,7 @@ void lane_pull_wake(struct lane *lane, struct lane_stream *stream)
 
     const bool overtaken = stream->clock_awaited > 0 &&
                            stream->clock_awaited <= lane_session_slowest_clock(lane, UINT64_MAX);
-    const bool stepped = stream->step_awaited > 0 && stream->step_awaited <= lane_step_last(lane);
+    const bool stepped = stream->step_awaited > 0 && stream->step_awaited <= lane->step_over;
 
     if (stream->readable_seen != lane->readable || stream->mark_seen != mark || overtaken ||
         stepped)
@@ -159,7 +159,7 @@ static uint32_t list_of(const wire_piece *given)
 }
 
 /* The rows that a piece names, the next indices of the pull. *bytes: of their values. */
-static bool read_rows(
+static enum sumac_status read_rows(
     struct lane_pull *pull, const struct shard *shard, const wire_piece *given, uint64_t *bytes,
     struct sumac_error *error)
 {
@@ -170,31 +170,27 @@ static bool read_rows(
 
     assert(first <= pull->index_count);
     if (given->bytes % sizeof *pull->indices != 0 || given->offset_bytes != 0 ||
-        count > pull->index_count - first) {
-        (void)fail_invalid(
+        count > pull->index_count - first)
+        return fail_invalid(
             error, SUMAC_REASON_WRONG_SHAPE,
             "variable %s: %" PRIu64 " bytes of row indices at %" PRIu64
             ", where %u int64 of 8 bytes are left in the payload: a list comes whole, from 0 on",
             variable->name, given->bytes, given->offset_bytes, pull->index_count - first);
-        return false;
-    }
     for (uint32_t i = first; i < first + count; i++) {
-        if ((uint64_t)pull->indices[i] < rows) /* nor below 0 */
-            continue;
-        (void)fail_invalid(
-            error, SUMAC_REASON_WRONG_SHAPE,
-            "pull of row %" PRId64 " of shard %" PRIu64 " of variable %s, which has %" PRIu64
-            " rows: 0 to %" PRIu64,
-            pull->indices[i], shard->id, variable->name, rows, rows == 0 ? 0 : rows - 1);
-        return false;
+        if ((uint64_t)pull->indices[i] >= rows) /* or below 0 */
+            return fail_invalid(
+                error, SUMAC_REASON_WRONG_SHAPE,
+                "pull of row %" PRId64 " of shard %" PRIu64 " of variable %s, which has %" PRIu64
+                " rows: 0 to %" PRIu64,
+                pull->indices[i], shard->id, variable->name, rows, rows == 0 ? 0 : rows - 1);
     }
     pull->indices_read += (uint32_t)count;
     *bytes = count * shard->row_bytes;
-    return true;
+    return SUMAC_OK;
 }
 
 /* `list`: the value, or a slot. */
-static bool read_range(
+static enum sumac_status read_range(
     const struct shard *shard, uint32_t list, const wire_piece *given, uint64_t *bytes,
     struct sumac_error *error)
 {
@@ -208,67 +204,61 @@ static bool read_range(
     *bytes = given->bytes == 0 ? left : given->bytes;
     if (given->offset_bytes <= all && *bytes <= left && given->offset_bytes % element == 0 &&
         *bytes % element == 0)
-        return true;
-    (void)fail_invalid(
+        return SUMAC_OK;
+    return fail_invalid(
         error, SUMAC_REASON_WRONG_SHAPE,
         "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a %s of %" PRIu64 " bytes of %s",
         variable->name, given->bytes, given->offset_bytes, list == STORE_VALUE ? "shard" : "slot",
         all, sumac_dtype_name(dtype));
-    return false;
 }
 
-static bool check_list(
+static enum sumac_status check_list(
     const struct shard *shard, uint32_t list, const wire_piece *given, struct sumac_error *error)
 {
     const struct variable *variable = shard->variable;
 
     assert(shard->list_count == 1 + variable->slot_count);
     if (list < shard->list_count)
-        return true;
-    (void)fail_invalid(
+        return SUMAC_OK;
+    return fail_invalid(
         error, SUMAC_REASON_MISSING_SLOTS,
         "pull of slot %u of variable %s, which has %u: its function is %s", given->slot,
         variable->name, variable->slot_count, variable->definition.function->name);
-    return false;
 }
 
-static bool read_piece(
+static enum sumac_status read_piece(
     struct lane *lane, struct lane_pull *pull, const wire_piece *given, struct sumac_error *error)
 {
     struct shard *shard = store_shard(&lane->store, given->shard_id);
 
     assert(pull->piece_count < pull->piece_capacity);
-    if (shard == NULL || !shard->variable->filled) {
-        (void)fail(
+    if (shard == NULL || !shard->variable->filled)
+        return fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
             "ps %u has no shard %" PRIu64 ": the variable was deleted, or its layout is another",
             lane->index, given->shard_id);
-        return false;
-    }
     const struct variable *variable = shard->variable;
-    if (shard->layout_epoch != given->layout_epoch) {
-        (void)fail(
+    if (shard->layout_epoch != given->layout_epoch)
+        return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
             "variable %s: a piece for layout %u of shard %" PRIu64
             ", the present layout is %u: list it again",
             variable->name, given->layout_epoch, shard->id, shard->layout_epoch);
-        return false;
-    }
-    if (!is_plain(given)) {
-        (void)fail(
+    if (!is_plain(given))
+        return fail(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "variable %s: a piece of kind %d, codec %d; ps %u gives values as they are",
             variable->name, (int)given->kind, (int)given->codec, lane->index);
-        return false;
-    }
     const bool by_rows = (int)given->kind == WIRE_PIECE_ROW_INDICES;
     uint64_t offset = by_rows ? PULL_BY_ROWS | pull->indices_read : given->offset_bytes;
     uint64_t bytes = 0;
     const uint32_t list = list_of(given);
-    if (!check_list(shard, list, given, error) ||
-        (by_rows ? !read_rows(pull, shard, given, &bytes, error)
-                 : !read_range(shard, list, given, &bytes, error)))
-        return false;
+    enum sumac_status status = check_list(shard, list, given, error);
+    if (status == SUMAC_OK)
+        status = by_rows ? read_rows(pull, shard, given, &bytes, error)
+                         : read_range(shard, list, given, &bytes, error);
+    if (status != SUMAC_OK)
+        return status;
     assert(offset >> PULL_LIST_SHIFT == 0 || by_rows);
     assert(!by_rows || list == STORE_VALUE);
     offset |= (uint64_t)list << PULL_LIST_SHIFT;
@@ -277,7 +267,7 @@ static bool read_piece(
     pull->pieces[pull->piece_count++] =
         (struct pull_piece){.shard = shard, .offset = offset, .bytes = bytes};
     pull->bytes += bytes;
-    return true;
+    return SUMAC_OK;
 }
 
 /* To be looked at later, in their order: behind one that is of no kind that there is, none is. */
@@ -435,7 +425,7 @@ static void check_request(
             wire_close_cause_print(&session->cause, cause),
             wire_close_cause_remedy(&session->cause));
     else if (request->collective != NULL)
-        lane_collective_pull_check(lane, stream, request, error);
+        lane_collective_pull_check(stream, request, error);
     else if (request->at_step > 0)
         (void)lane_step_check_readable(lane, request->request, request->at_step, error);
 }
@@ -452,7 +442,8 @@ static bool read_request(
         pull->result_bytes = (uint32_t)lane_collective_pull_bytes(request->collective);
     }
     if (pull->error.status != SUMAC_OK ||
-        !lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error))
+        lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error) !=
+            SUMAC_OK)
         return lane_pull_take_last_room(lane, pull); /* it keeps nothing but its error */
     pull->piece_capacity = (uint32_t)request->n_pieces;
     pull->pieces = sized_pool_take(&lane->bytes, pull->piece_capacity * sizeof *pull->pieces);
@@ -480,7 +471,7 @@ static bool read_request(
     }
     lane->work += WORK_OF_A_PIECE * request->n_pieces;
     for (size_t i = 0; i < request->n_pieces; i++) {
-        if (!read_piece(lane, pull, request->pieces[i], &pull->error))
+        if (read_piece(lane, pull, request->pieces[i], &pull->error) != SUMAC_OK)
             break;
     }
     return true;
@@ -549,15 +540,10 @@ void lane_pull_take(struct lane *lane, struct lane_stream *stream, const wire_pu
 
 void lane_pull_request(struct lane *lane, const struct lane_event *event)
 {
-    struct lane_stream *stream = lane_stream_find(lane, event->stream);
     const wire_pull_request *request = event->pull_request;
+    struct lane_stream *stream = lane_stream_taken(lane, event->stream, request->hello);
 
-    if (stream == NULL || stream->state == STREAM_ENDED)
-        return;
-    const bool greets = request->hello != NULL || stream->state == STREAM_SILENT;
-    if (greets && !lane_stream_hello(lane, stream, request->hello))
-        return;
-    if (stream->state == STREAM_STALE)
+    if (stream == NULL)
         return;
     if (stream->session != NULL)
         lane_session_heard(lane, stream->session);
@@ -667,7 +653,7 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
 
 void lane_pull_end_lost(struct lane *lane)
 {
-    if (!lane_step_is_lost(lane, UINT64_MAX))
+    if (!lane_step_fails(lane, UINT64_MAX))
         return;
     LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {

@@ -19,6 +19,8 @@
 
 #include "error.h"
 
+#define PIECES_AT_ONCE 1024u /* that are let go of */
+
 static struct pull_bounds share_out(const struct lane_config *config)
 {
     const uint64_t refused = config->pulls_bytes_max / 8;
@@ -81,34 +83,32 @@ static bool is_reader(const struct lane_session *session)
     return session == NULL || session->closed;
 }
 
-static bool refuse_reader(
+static enum sumac_status refuse_reader(
     const struct lane *lane, const struct lane_pull *pull, uint64_t pieces, uint64_t bytes,
     struct sumac_error *error)
 {
     assert(pull->room_bytes == 0);
-    (void)fail(
+    return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes: ps %u keeps %" PRIu64
         " for pulls of readers without a session, and %" PRIu64
         " are taken: pull again later, or join",
         pull->request, pieces, bytes, lane->index, lane->pulls->bounds.readers_max,
         lane->pulls->reader_bytes);
-    return false;
 }
 
-static bool refuse_session(
+static enum sumac_status refuse_session(
     const struct lane *lane, const struct lane_session *session, const struct lane_pull *pull,
     uint64_t pieces, uint64_t bytes, struct sumac_error *error)
 {
     assert(!session->closed);
-    (void)fail(
+    return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes beside %" PRIu64
         " of session %s: ps %u keeps %" PRIu64 " for each session and %" PRIu64
         " for all, of which %" PRIu64 " are taken: wait for other pulls, or pull less at once",
         pull->request, pieces, bytes, session->pull_bytes, session->task, lane->index,
         lane->pulls->bounds.share_max, lane->pulls->bounds.common_max, lane->pulls->common_bytes);
-    return false;
 }
 
 /* Is there more between small pieces than pulls may have in all? What is in use is known as it is
@@ -124,11 +124,11 @@ static bool is_riddled(const struct lane *lane)
            in_use + lane->config.pulls_bytes_max + SIZED_POOL_EMPTY_BYTES_MAX;
 }
 
-static bool refuse_riddled(
+static enum sumac_status refuse_riddled(
     const struct lane *lane, const struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error)
 {
-    (void)fail(
+    return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces: ps %u holds %" PRIu64
         " bytes for pushes and pulls that take %" PRIu64
@@ -136,7 +136,6 @@ static bool refuse_riddled(
         "%" PRIu64 " may: pull again later, or less at once",
         pull->request, pieces, lane->index, (lane->bytes.held_bytes - lane->bytes.spare_bytes),
         (lane->staged_bytes + lane->pull_bytes), lane->config.pulls_bytes_max);
-    return false;
 }
 
 static void change_session(struct lane *lane, struct lane_session *session, uint64_t pull_bytes)
@@ -147,7 +146,7 @@ static void change_session(struct lane *lane, struct lane_session *session, uint
     session->pull_bytes = pull_bytes;
 }
 
-bool lane_pull_take_room(
+enum sumac_status lane_pull_take_room(
     struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error)
 {
@@ -170,7 +169,7 @@ bool lane_pull_take_room(
     }
     pull->room_bytes = bytes;
     lane->pull_bytes += bytes;
-    return true;
+    return SUMAC_OK;
 }
 
 bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull)
@@ -185,7 +184,7 @@ bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull)
     return true;
 }
 
-void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
+static void give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
 {
     assert(lane->pull_bytes >= pull->room_bytes);
     assert(
@@ -202,7 +201,7 @@ void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct
     assert(lane->pulls->refused_bytes + lane->pulls->reader_bytes <= lane->pull_bytes);
 }
 
-void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
+static void disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
 {
     if (pull->refused_room || is_reader(session))
         return;
@@ -216,4 +215,69 @@ void lane_pull_disown_session(struct lane *lane, struct lane_session *session)
     assert(session->closed);
     lane->pulls->reader_bytes += session->pull_bytes;
     change_session(lane, session, 0);
+}
+
+/* ---- it is over. A stream may end with thousands of pulls, and all of them together have a
+ * million pieces. A short one goes at once; the others wait in a list of the lane, and what they
+ * take is a reader's until they are gone. */
+
+/* Let go of the last of its pieces. False: some are left. */
+static bool let_go(struct lane *lane, struct lane_pull *pull)
+{
+    const uint32_t left =
+        pull->piece_count > PIECES_AT_ONCE ? pull->piece_count - PIECES_AT_ONCE : 0;
+
+    lane->work += (pull->piece_count - left) / PIECES_PER_WORK;
+    while (pull->piece_count > left)
+        store_let_go(&lane->store, pull->pieces[--pull->piece_count].shard);
+    return left == 0;
+}
+
+static void free_pull(struct lane *lane, struct lane_pull *pull)
+{
+    assert(pull->piece_count == 0);
+    sized_pool_give(&lane->bytes, pull->pieces, pull->piece_capacity * sizeof *pull->pieces);
+    sized_pool_give(&lane->bytes, pull->indices, pull->index_count * sizeof *pull->indices);
+    sized_pool_give(&lane->bytes, pull->collective, pull->result_bytes);
+    sized_pool_give(&lane->bytes, pull, sizeof *pull);
+}
+
+void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
+{
+    assert(!pull->active);
+    assert(pull->piece_count <= pull->piece_capacity);
+    if (lane_has_time(lane) && let_go(lane, pull)) {
+        give_room(lane, session, pull);
+        free_pull(lane, pull);
+        return;
+    }
+    disown_room(lane, session, pull);
+    pull->next_piece = pull->kept_count = 0; /* no more of it is said, or looked up */
+    LIST_APPEND(&lane->pulls_leaving, pull, in_stream);
+}
+
+/* The oldest goes on. */
+static void reclaim_some(struct lane *lane)
+{
+    struct lane_pull *pull = lane->pulls_leaving.first;
+
+    lane->work++;
+    if (!let_go(lane, pull))
+        return;
+    LIST_REMOVE(&lane->pulls_leaving, pull, in_stream);
+    give_room(lane, NULL, pull);
+    free_pull(lane, pull);
+}
+
+void lane_pull_reclaim(struct lane *lane)
+{
+    while (lane->pulls_leaving.first != NULL && lane_has_time(lane))
+        reclaim_some(lane);
+}
+
+void lane_pull_reclaim_all(struct lane *lane)
+{
+    while (lane->pulls_leaving.first != NULL)
+        reclaim_some(lane);
+    assert(lane->pull_bytes == 0);
 }

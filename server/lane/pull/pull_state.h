@@ -179,31 +179,25 @@ void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct la
 void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull);
 bool lane_pull_is_ready(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
-/* For what, and for whom, it waits, or waited. */
-void lane_pull_describe_wait(
-    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
-    size_t text_bytes);
 
-/* Take the room of a pull with so many pieces. False: there is none, and *error says how much there
- * is. */
-bool lane_pull_take_room(
+/* Take the room of a pull with that many pieces. Fails  RESOURCE_EXHAUSTED: *error says how much
+ * room there is. */
+enum sumac_status lane_pull_take_room(
     struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error);
 /* For one that is refused, until its answer is read. False: there is no room for that either. */
 bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull);
-void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
 /* The session is closed: its pulls take the room of readers, maybe more than there is. */
 void lane_pull_disown_session(struct lane *lane, struct lane_session *session);
-/* From here on a reader's, whosever it was. */
-void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
+/* It is over, and in no stream any more. */
+void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
 
 /* collective_pull.c: of rounds of collectives */
 /* What the pull keeps for it; 0: it asks for none. */
 size_t lane_collective_pull_bytes(const wire_collective_round *asked);
 /* May it be asked for? Else *error says why not. */
 void lane_collective_pull_check(
-    struct lane *lane, const struct lane_stream *stream, const wire_pull_request *request,
-    struct sumac_error *error);
+    const struct lane_stream *stream, const wire_pull_request *request, struct sumac_error *error);
 void lane_collective_pull_begin(
     struct collective_pull *wanted, const struct lane_session *session,
     const wire_collective_round *asked);
@@ -219,6 +213,3 @@ wire_collective_result *
 lane_collective_pull_header(struct lane *lane, const struct lane_pull *pull);
 void lane_collective_pull_describe(
     const struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes);
-
-/* pull_leaving.c: it is over, and in no stream any more */
-void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lane_pull *pull);

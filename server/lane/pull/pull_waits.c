@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pull_waits.c -- what a pull waits for, and whom.
+/* pull_waits.c -- what a pull waits for, whom, and how long.
  *
- * A pull is answered when the session's mark has reached its after_sequence, no member is more
- * steps behind than its lag_max, the synchronous step that it is at is the newest, and no shard of
- * it is busy, or has yet to be assigned by its creator.
+ * A pull waits for the session's mark to reach its after_sequence, for members more steps behind
+ * than its lag_max, and for its synchronous step. It also waits for shards that are busy, or have
+ * yet to be assigned by their creator.
  */
 #include "pull_state.h"
 
 #include "error.h"
 
-#define SLOW_NAMED_MAX 3u /* members that a wait is for */
+#define SLOW_NAMED_MAX 3u       /* members that a wait is for */
+#define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
+/* The answer to a contribution waits so long for its round: both go out together. Its client may
+ * need the room that it has taken, so it waits no longer. */
+#define PATIENT_US 20000u
 
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
 {
@@ -60,14 +64,14 @@ static bool waits_for_clock(const struct lane *lane, const struct lane_pull *pul
 
 static bool is_late(const struct lane *lane, const struct lane_pull *pull)
 {
-    return pull->at_step != 0 && pull->at_step < lane_step_last(lane) &&
+    return pull->at_step != 0 && pull->at_step < lane->step_over &&
            rule_holds(lane->config.broken, RULE_at_step_is_exact);
 }
 
 /* For the end of a step. */
 static bool waits_for_step(const struct lane *lane, const struct lane_pull *pull)
 {
-    if (pull->at_step == 0 || pull->at_step < lane_step_last(lane))
+    if (pull->at_step == 0 || pull->at_step < lane->step_over)
         return false;
     return !lane_step_is_newest(lane, pull->at_step);
 }
@@ -82,7 +86,7 @@ bool lane_pull_is_late(
         error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_STEP_OVER,
         "pull %" PRIu64 " is at synchronous step %" PRIu64 ", and step %" PRIu64
         " is over on ps %u, which keeps no older state: pull at that one, or a later one",
-        pull->request, pull->at_step, lane_step_last(lane), lane->index);
+        pull->request, pull->at_step, lane->step_over, lane->index);
     return true;
 }
 
@@ -96,7 +100,7 @@ static void note_least(uint64_t *least, uint64_t awaited)
 void lane_pull_await(
     const struct lane *lane, struct lane_stream *stream, const struct lane_pull *pull)
 {
-    const uint64_t last = lane_step_last(lane);
+    const uint64_t last = lane->step_over;
 
     assert(pull->error.status == SUMAC_OK || pull->fixed); /* an end whose record is under way */
     if (waits_for_clock(lane, pull))
@@ -150,7 +154,7 @@ bool lane_pull_is_to_be_said(
 static void
 describe_step(const struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
 {
-    const uint64_t next = lane_step_last(lane) + 1;
+    const uint64_t next = lane->step_over + 1;
     char missing[384];
 
     assert(pull->at_step >= next - 1);
@@ -227,11 +231,6 @@ find_cause(struct lane *lane, const struct lane_stream *stream, struct lane_pull
         .shard = shard};
 }
 
-static bool is_same(const struct cause *a, const struct cause *b)
-{
-    return a->kind == b->kind && a->number == b->number && strcmp(a->name, b->name) == 0;
-}
-
 /* Only ps 0 knows who creates a variable. */
 static void
 describe_shard(const struct lane *lane, const struct shard *shard, char *text, size_t text_bytes)
@@ -283,13 +282,126 @@ static void describe(
     }
 }
 
-void lane_pull_describe_wait(
-    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
-    size_t text_bytes)
+/* ---- how long: pulls wait, and for their readers; answers to pushes wait for pulls */
+
+static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     const struct cause cause = find_cause(lane, stream, pull);
+    char wait[SUMAC_ERROR_TEXT_BYTES];
 
-    describe(lane, stream, pull, &cause, text, text_bytes);
+    assert(pull->error.status == SUMAC_OK);
+    assert(!pull->active);
+    describe(lane, stream, pull, &cause, wait, sizeof wait);
+    if (pull->bytes == 0) /* it reads nothing: it asks who is missing */
+        (void)fail(
+            &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "it waits for %s%s",
+            wait, pull->at_step != 0 ? lane_step_remedy(lane) : "");
+    else
+        (void)fail(
+            &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "pull %" PRIu64 " has waited %s for %s", pull->request,
+            text_time_ms(pull->timeout_ms).text, wait);
+    lane_pull_note_failed(lane, stream, pull);
+}
+
+void lane_pull_said(struct lane *lane, struct lane_stream *stream)
+{
+    const uint64_t due_us = lane->now_us + UNREAD_US_MAX;
+
+    assert(stream->kind == LANE_STREAM_PULL);
+    stream->said_us = lane->now_us;
+    lane_pull_note_due(lane, due_us);
+}
+
+void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
+{
+    LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
+        if (stream->said_us != 0)
+            stream->said_us += slept_us;
+    }
+}
+
+/* A reader that takes nothing keeps blocks, also those of variables that were deleted. When its
+ * time is over its stream ends, and with it what gRPC has of them. */
+static void give_up_unread(struct lane *lane, struct lane_stream *stream)
+{
+    if (stream->kind != LANE_STREAM_PULL || stream->state == STREAM_ENDED || stream->writable ||
+        stream->said_us == 0)
+        return;
+    const uint64_t due_us = stream->said_us + UNREAD_US_MAX;
+    if (lane->now_us < due_us) {
+        lane_pull_note_due(lane, due_us);
+        return;
+    }
+    lane->work += WORK_OF_AN_ERROR;
+    (void)lane_stream_fail(
+        lane, stream, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
+        "the stream's reader has taken nothing for %s, and ps %u keeps values for it at most "
+        "%s: pull again, and read on without a stop",
+        text_time_us(lane->now_us - stream->said_us).text, lane->index,
+        text_time_us(UNREAD_US_MAX).text);
+}
+
+/* End the pulls whose time is over, and note when that of the others is. False: the step is long
+ * enough, and some have not been looked at. */
+static bool look_at(struct lane *lane, struct lane_stream *stream)
+{
+    if (stream->state == STREAM_ENDED)
+        return true;
+    if (lane_pull_holds_answers(lane, stream))
+        lane_pull_hold_answers(lane, stream);
+    else if (stream->patient_count > 0)
+        lane_stream_attend(lane, stream);
+    LIST_FOREACH_SAFE(struct lane_pull, pull, &stream->pulls, in_stream) {
+        lane->work++;
+        if (lane_pull_is_ready(lane, stream, pull))
+            continue;
+        if (lane->now_us < pull->deadline_us) {
+            lane_pull_note_due(lane, pull->deadline_us);
+            continue;
+        }
+        lane->work += WORK_OF_AN_ERROR;
+        expire(lane, stream, pull);
+        if (!lane_has_time(lane))
+            return false;
+    }
+    return true;
+}
+
+/* A look at all of them may take several steps: it goes on at the stream where it was left, or, if
+ * that is gone, from the first. */
+void lane_pull_tick(struct lane *lane)
+{
+    if (lane->now_us < lane->pulls_due_us)
+        return;
+    struct lane_stream *stream =
+        lane->pulls->look == 0 ? NULL : lane_stream_find(lane, lane->pulls->look);
+    if (stream == NULL) {
+        lane->pulls->due_next_us = UINT64_MAX;
+        stream = lane->streams.first;
+    }
+    while (stream != NULL && lane_has_time(lane)) {
+        give_up_unread(lane, stream);
+        if (!look_at(lane, stream))
+            break;
+        stream = stream->in_lane.next;
+    }
+    lane->pulls->look = stream == NULL ? 0 : stream->id;
+    lane->pulls_due_us = stream == NULL ? lane->pulls->due_next_us : lane->now_us;
+}
+
+bool lane_pull_holds_answers(const struct lane *lane, const struct lane_stream *stream)
+{
+    assert(stream->patient_count <= stream->answer_count);
+    return stream->patient_count > 0 && stream->patient_count == stream->answer_count &&
+           stream->due == 0 && stream->pulls.first != NULL &&
+           lane->now_us < stream->patient_since_us + PATIENT_US;
+}
+
+void lane_pull_hold_answers(struct lane *lane, const struct lane_stream *stream)
+{
+    assert(lane_pull_holds_answers(lane, stream));
+    lane_pull_note_due(lane, stream->patient_since_us + PATIENT_US);
 }
 
 /* ---- in the statistics: pulls by what they wait for */
@@ -315,7 +427,9 @@ add_wait(struct lane *lane, struct waits *waits, struct lane_stream *stream, str
     const uint64_t waited_us = lane->now_us - pull->started_us;
     struct wait *wait = waits->items;
 
-    while (wait < waits->items + waits->count && !is_same(&wait->cause, &cause))
+    while (wait < waits->items + waits->count &&
+           (wait->cause.kind != cause.kind || wait->cause.number != cause.number ||
+            strcmp(wait->cause.name, cause.name) != 0))
         wait++;
     if (wait == waits->items + PULL_WAITS_MAX)
         return false;

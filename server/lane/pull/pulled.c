@@ -126,34 +126,50 @@ static void add_gathered(struct message *message, const uint8_t *data, size_t by
         (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
 }
 
+static bool add_copy(struct lane *lane, struct message *message, const uint8_t *data, size_t bytes)
+{
+    uint8_t *const out = gather(lane, message, bytes);
+
+    if (out == NULL)
+        return false;
+    memcpy(out, data, bytes);
+    add_gathered(message, out, bytes);
+    return true;
+}
+
+/* They stay where they are until they are RELEASED. What holds them, or NULL: no memory. */
+static struct hold *
+add_lent(struct lane *lane, struct message *message, const uint8_t *data, size_t bytes)
+{
+    struct hold *const hold = pool_take(&lane->pulls->holds);
+
+    assert(message->payload_count < message->payload_capacity);
+    if (hold != NULL)
+        message->payload[message->payload_count++] = (struct lane_bytes){
+            .bytes = {.data = data, .bytes = bytes}, .hold = (uint64_t)(uintptr_t)hold};
+    return hold;
+}
+
 static bool add_bytes(
     struct lane *lane, struct message *message, struct block *block, const uint8_t *data,
     size_t bytes)
 {
     assert(block != NULL);
-    if (bytes <= lane->config.gathered_bytes_max) {
-        uint8_t *const out = gather(lane, message, bytes);
-        if (out == NULL)
-            return false;
-        memcpy(out, data, bytes);
-        add_gathered(message, out, bytes);
-        return true;
-    }
-    assert(message->payload_count < message->payload_capacity);
-    struct lane_bytes *added = &message->payload[message->payload_count];
-    *added = (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
+    if (bytes <= lane->config.gathered_bytes_max)
+        return add_copy(lane, message, data, bytes);
     if (message->lends) {
-        struct hold *hold = pool_take(&lane->pulls->holds);
+        struct hold *const hold = add_lent(lane, message, data, bytes);
         if (hold == NULL)
             return false;
         hold->block = block;
         store_block_lend(block);
-        added->hold = (uint64_t)(uintptr_t)hold;
-    } else {
-        message->copied_bytes += bytes;
-        lane->shows_blocks = true;
+        return true;
     }
-    message->payload_count++;
+    assert(message->payload_count < message->payload_capacity);
+    message->payload[message->payload_count++] =
+        (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
+    message->copied_bytes += bytes;
+    lane->shows_blocks = true;
     return true;
 }
 
@@ -170,22 +186,15 @@ static bool add_result(
         lane->work++;
         bytes -= run.bytes;
         if (!message->lends || run.bytes <= lane->config.gathered_bytes_max) {
-            uint8_t *const out = gather(lane, message, (size_t)run.bytes);
-            if (out == NULL)
+            if (!add_copy(lane, message, run.data, (size_t)run.bytes))
                 return false;
-            memcpy(out, run.data, (size_t)run.bytes);
-            add_gathered(message, out, (size_t)run.bytes);
             continue;
         }
-        struct hold *hold = pool_take(&lane->pulls->holds);
+        struct hold *const hold = add_lent(lane, message, run.data, (size_t)run.bytes);
         if (hold == NULL)
             return false;
         hold->contribution = run.contribution;
         lane_contribution_hold(run.contribution);
-        assert(message->payload_count < message->payload_capacity);
-        message->payload[message->payload_count++] = (struct lane_bytes){
-            .bytes = {.data = run.data, .bytes = (size_t)run.bytes},
-            .hold = (uint64_t)(uintptr_t)hold};
     }
     message->answer->last = wanted->at == wanted->bytes;
     return true;
@@ -416,7 +425,7 @@ static bool add_versions(struct lane *lane, wire_pull_answer *answer, const stru
 static void say_error(struct lane *lane, wire_pull_answer *answer, const struct lane_pull *pull)
 {
     assert(pull->error.status != SUMAC_OK);
-    answer->step = pull->at_step == 0 ? 0 : lane_step_last(lane);
+    answer->step = pull->at_step == 0 ? 0 : lane->step_over;
     answer->status = (uint32_t)pull->error.status;
     answer->reason = (Sumac__V1__Reason)pull->error.reason;
     answer->message = out_text(&lane->out, "%s", pull->error.text);
