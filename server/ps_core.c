@@ -146,50 +146,19 @@ static void dial_own(struct ps_core *core)
     (void)put(core, PS_OWN_UP);
 }
 
-/* As the driver has it. */
-static void say_for_driver(struct ps_core *core, const struct controller_effect *effect)
-{
-    static const enum lane_effect_kind kinds[] = {[CONTROLLER_EFFECT_REPLY] = LANE_EFFECT_REPLY,
-                                                  [CONTROLLER_EFFECT_FAIL] = LANE_EFFECT_FAIL,
-                                                  [CONTROLLER_EFFECT_DIAL] = LANE_EFFECT_DIAL,
-                                                  [CONTROLLER_EFFECT_ORDER] = LANE_EFFECT_ORDER,
-                                                  [CONTROLLER_EFFECT_LOG] = LANE_EFFECT_LOG,
-                                                  [CONTROLLER_EFFECT_EXIT] = LANE_EFFECT_EXIT,
-                                                  [CONTROLLER_EFFECT_WAKE] = LANE_EFFECT_WAKE,
-                                                  [CONTROLLER_EFFECT_RECORD] = LANE_EFFECT_RECORD};
-
-    assert(effect->kind != CONTROLLER_EFFECT_RUN_OVER);
-    struct lane_effect *said = add(core, kinds[effect->kind]);
-    said->call = effect->call;
-    said->reply = effect->reply;
-    said->error = effect->error;
-    said->ps = effect->ps;
-    said->text = effect->text;
-    said->order = effect->order;
-    said->at_us = effect->at_us;
-    said->journal = LANE_JOURNAL_CONTROLLER; /* of a record */
-    said->record = effect->record;
-    said->body = effect->body;
-    said->body_count = effect->body_count;
-    if (effect->kind == CONTROLLER_EFFECT_EXIT) {
-        said->exit_code = LANE_EXIT_NO_MEMORY;
-        said->text = said->error.text;
-    }
-}
-
-static void say_controller(struct ps_core *core, const struct controller_effects *effects)
+static void say_controller(struct ps_core *core, const struct lane_effects *effects)
 {
     for (uint32_t i = 0; i < effects->count; i++) {
-        const struct controller_effect *effect = &effects->items[i];
+        const struct lane_effect *effect = &effects->items[i];
         const bool to_own = effect->ps == core->index;
-        if (effect->kind == CONTROLLER_EFFECT_RUN_OVER)
+        if (effect->kind == LANE_EFFECT_RUN_OVER)
             (void)put(core, PS_RUN_OVER);
-        else if (effect->kind == CONTROLLER_EFFECT_DIAL && to_own)
+        else if (effect->kind == LANE_EFFECT_DIAL && to_own)
             dial_own(core);
-        else if (effect->kind == CONTROLLER_EFFECT_ORDER && to_own)
+        else if (effect->kind == LANE_EFFECT_ORDER && to_own)
             put(core, PS_ORDER)->order = effect->order;
         else
-            say_for_driver(core, effect);
+            *add(core, effect->kind) = *effect;
     }
 }
 
@@ -212,10 +181,10 @@ static void give_lane(struct ps_core *core, const struct lane_event *given)
     say_lane(core, &effects);
 }
 
-static void give_controller(struct ps_core *core, const struct controller_event *given)
+static void give_controller(struct ps_core *core, const struct lane_event *given)
 {
-    struct controller_event event = *given;
-    struct controller_effects effects;
+    struct lane_event event = *given;
+    struct lane_effects effects;
 
     if (core->exited)
         return;
@@ -233,10 +202,10 @@ static void give_lane_stream(struct ps_core *core, enum lane_event_kind kind)
                   .kind = kind, .stream = LANE_STREAM_OWN, .stream_kind = LANE_STREAM_PEER});
 }
 
-static void give_controller_peer(struct ps_core *core, enum controller_event_kind kind)
+static void give_controller_peer(struct ps_core *core, enum lane_event_kind kind)
 {
     give_controller(
-        core, &(struct controller_event){
+        core, &(struct lane_event){
                   .kind = kind,
                   .ps = core->index,
                   .text = core->own_error.text,
@@ -257,9 +226,8 @@ static void deliver(struct ps_core *core, const struct ps_message *message)
         break;
     case PS_REPORT:
         give_controller(
-            core,
-            &(struct controller_event){
-                .kind = CONTROLLER_EVENT_REPORT, .ps = core->index, .report = message->report});
+            core, &(struct lane_event){
+                      .kind = LANE_EVENT_REPORT, .ps = core->index, .report = message->report});
         (void)put(core, PS_OWN_WRITABLE);
         break;
     case PS_OWN_OPENED:
@@ -273,10 +241,10 @@ static void deliver(struct ps_core *core, const struct ps_message *message)
         break;
     case PS_OWN_UP:
         if (!core->own_lost)
-            give_controller_peer(core, CONTROLLER_EVENT_PEER_UP);
+            give_controller_peer(core, LANE_EVENT_PEER_UP);
         break;
     case PS_OWN_DOWN:
-        give_controller_peer(core, CONTROLLER_EVENT_PEER_DOWN);
+        give_controller_peer(core, LANE_EVENT_PEER_DOWN);
         break;
     case PS_RUN_OVER:
         give_lane(core, &(struct lane_event){.kind = LANE_EVENT_RUN_OVER});
@@ -320,13 +288,7 @@ static void give_call(struct ps_core *core, const struct lane_event *event)
     else if (!rpc_is_the_controllers(event->call_kind))
         give_lane(core, event);
     else
-        give_controller(
-            core, &(struct controller_event){
-                      .kind = CONTROLLER_EVENT_CALL,
-                      .random = {event->random[0], event->random[1]},
-                      .call = event->call,
-                      .call_kind = event->call_kind,
-                      .request = event->request});
+        give_controller(core, event);
 }
 
 /* The controller mints the cluster before its lane begins, … */
@@ -334,9 +296,7 @@ static void start(struct ps_core *core, const struct lane_event *event)
 {
     struct lane_event started = *event;
 
-    give_controller(
-        core, &(struct controller_event){
-                  .kind = CONTROLLER_EVENT_START, .random = {event->random[0], event->random[1]}});
+    give_controller(core, event);
     started.cluster_id = controller_cluster_id(core->controller);
     give_lane(core, &started);
 }
@@ -346,34 +306,9 @@ static void tick(struct ps_core *core, const struct lane_event *event)
 {
     if (core->own_lost && core->queued == 0)
         dial_own(core);
-    give_controller(
-        core, &(struct controller_event){.kind = CONTROLLER_EVENT_TICK, .cpu_us = event->cpu_us});
+    give_controller(core, event);
     drain(core);
     give_lane(core, event);
-}
-
-static void
-give_peer(struct ps_core *core, const struct lane_event *event, enum controller_event_kind kind)
-{
-    if (event->ps == core->index) /* its own stream is no driver's */
-        return;
-    give_controller(
-        core, &(struct controller_event){
-                  .kind = kind,
-                  .ps = event->ps,
-                  .text = event->text,
-                  .reason = event->reason,
-                  .report = event->report});
-}
-
-static void give_recorded(struct ps_core *core, const struct lane_event *event)
-{
-    if (event->journal == LANE_JOURNAL_OWN)
-        give_lane(core, event);
-    else
-        give_controller(
-            core,
-            &(struct controller_event){.kind = CONTROLLER_EVENT_RECORDED, .record = event->record});
 }
 
 static void give(struct ps_core *core, const struct lane_event *event)
@@ -386,30 +321,26 @@ static void give(struct ps_core *core, const struct lane_event *event)
         give_call(core, event);
         break;
     case LANE_EVENT_CALL_CANCELLED:
-        give_controller(
-            core, &(struct controller_event){
-                      .kind = CONTROLLER_EVENT_CALL_CANCELLED, .call = event->call});
+        give_controller(core, event);
         break;
     case LANE_EVENT_REPORT:
-        give_peer(core, event, CONTROLLER_EVENT_REPORT);
-        break;
     case LANE_EVENT_PEER_UP:
-        give_peer(core, event, CONTROLLER_EVENT_PEER_UP);
-        break;
     case LANE_EVENT_PEER_DOWN:
-        give_peer(core, event, CONTROLLER_EVENT_PEER_DOWN);
+        if (event->ps != core->index) /* its own stream is no driver's */
+            give_controller(core, event);
         break;
     case LANE_EVENT_TICK:
         tick(core, event);
         break;
     case LANE_EVENT_TERMINATE:
         give_lane(core, event);
-        give_controller(
-            core, &(struct controller_event){
-                      .kind = CONTROLLER_EVENT_TERMINATE, .signal = event->signal});
+        give_controller(core, event);
         break;
     case LANE_EVENT_RECORDED:
-        give_recorded(core, event);
+        if (event->journal == LANE_JOURNAL_OWN)
+            give_lane(core, event);
+        else
+            give_controller(core, event);
         break;
     case LANE_EVENT_STREAM_OPENED:
     case LANE_EVENT_STREAM_WRITABLE:
@@ -424,18 +355,6 @@ static void give(struct ps_core *core, const struct lane_event *event)
         give_lane(core, event);
         break;
     }
-}
-
-/* What there was no place for is lost, and whoever waits for it learns it from this ps's end. */
-static void end_overflowed(struct ps_core *core)
-{
-    struct lane_effect *const effect = add(core, LANE_EFFECT_EXIT);
-
-    effect->exit_code = LANE_EXIT_NO_MEMORY;
-    (void)fail(
-        &effect->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
-        "ps %u ends, and its state with it: no memory for what it has to say", core->index);
-    effect->text = effect->error.text;
 }
 
 /* Events for the controller only. */
@@ -464,7 +383,9 @@ void ps_core_step(
     drain(core);
     if (core->queued > 0 && !core->exited)
         add(core, LANE_EFFECT_WAKE)->at_us = core->now_us;
-    if (core->out.effects.lost && !core->exited)
-        end_overflowed(core);
+    if (core->out.effects.lost && !core->exited) {
+        core->exited = true;
+        out_end_lost(&core->out, core->index);
+    }
     *effects = core->said.count > 0 ? core->said : out_effects(&core->out);
 }

@@ -513,7 +513,7 @@ count_on_from(struct controller *controller, struct controller_barrier *barrier,
 
 /* False: the call was answered, or failed. */
 static bool may_come(
-    struct controller *controller, const struct controller_event *event,
+    struct controller *controller, const struct lane_event *event,
     const struct controller_session *session, struct controller_barrier *barrier)
 {
     const wire_barrier_request *request = (const wire_barrier_request *)event->request;
@@ -548,7 +548,7 @@ static bool may_come(
     return round == barrier->round + 1;
 }
 
-void controller_barrier_call(struct controller *controller, const struct controller_event *event)
+void controller_barrier_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_barrier_request *request = (const wire_barrier_request *)event->request;
     struct controller_session *session =

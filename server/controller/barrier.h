@@ -136,7 +136,7 @@ const char *controller_barrier_wait(
     const struct controller *controller, const struct controller_barrier *barrier);
 
 /* ---- for the other files of the controller */
-void controller_barrier_call(struct controller *controller, const struct controller_event *event);
+void controller_barrier_call(struct controller *controller, const struct lane_event *event);
 /* The session is closing: its calls fail, and its arrivals still count. */
 void controller_barriers_of_session_fail(
     struct controller *controller, const struct controller_session *session);

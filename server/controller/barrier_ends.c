@@ -20,7 +20,7 @@
 const wire_message *controller_barrier_reply(
     struct controller *controller, uint64_t round, const struct sumac_error *end)
 {
-    wire_barrier_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+    wire_barrier_reply *reply = arena_take(controller->out->arena, sizeof *reply);
 
     if (reply == NULL)
         return NULL;
@@ -29,7 +29,7 @@ const wire_message *controller_barrier_reply(
     reply->status = (uint32_t)end->status;
     reply->reason = (Sumac__V1__Reason)end->reason;
     if (end->status != SUMAC_OK)
-        reply->message = controller_text(controller, "%s", end->text);
+        reply->message = out_text(controller->out, "%s", end->text);
     return &reply->base;
 }
 
@@ -54,11 +54,11 @@ static void log_end(struct controller *controller, const struct sumac_error *end
         return;
     }
     if (controller->ends_unlogged > 0)
-        controller_log(
-            controller, "%s (and %" PRIu64 " rounds of barriers since the last such line)",
+        out_log(
+            controller->out, "%s (and %" PRIu64 " rounds of barriers since the last such line)",
             end->text, controller->ends_unlogged);
     else
-        controller_log(controller, "%s", end->text);
+        out_log(controller->out, "%s", end->text);
     controller->end_logged_us = controller->now_us;
     controller->ends_unlogged = 0;
 }

@@ -55,14 +55,14 @@ static void add_missing(
     const struct controller_task *task = controller_barrier_task(controller, place);
     const struct controller_session *last = task == NULL ? NULL : last_session(controller, task);
     struct missing_task said = {
-        .name = controller_text(controller, "%s %u", controller_barrier_job(place), place->index),
+        .name = out_text(controller->out, "%s %u", controller_barrier_job(place), place->index),
         .state = find_state(task, last)};
 
     if (said.state == MISSING_NEVER_JOINED && task != NULL)
         said.address = task->address;
     if (last != NULL)
-        said.silence = controller_text(
-            controller, "last heard from %s", controller_ago(controller, last->heard_us));
+        said.silence = out_text(
+            controller->out, "last heard from %s", controller_ago(controller, last->heard_us));
     const struct controller_barrier *other =
         said.state == MISSING_PRESENT ? find_arrival(controller, place) : NULL;
     if (other != NULL)
@@ -76,7 +76,7 @@ const char *controller_barrier_place_text(
     struct missing_tasks missing = {.never_joined = false};
 
     add_missing(controller, place, &missing);
-    return controller_text(controller, "%s", missing_tasks_end(&missing));
+    return out_text(controller->out, "%s", missing_tasks_end(&missing));
 }
 
 const char *controller_barrier_missing_text(
@@ -92,7 +92,7 @@ const char *controller_barrier_missing_text(
             missing_tasks_count(&missing);
         else
             add_missing(controller, &barrier->places[i], &missing);
-    return controller_text(controller, "%s", missing_tasks_end(&missing));
+    return out_text(controller->out, "%s", missing_tasks_end(&missing));
 }
 
 const char *controller_barrier_wait(
@@ -102,8 +102,8 @@ const char *controller_barrier_wait(
         barrier->until_us > controller->now_us ? barrier->until_us - controller->now_us : 0;
 
     assert(barrier->open);
-    return controller_text(
-        controller,
+    return out_text(
+        controller->out,
         "round %" PRIu64
         " of barrier \"%s\" waits for %s; %u of %u tasks have come, it gives up in %s",
         barrier->round + 1, barrier->name, controller_barrier_missing_text(controller, barrier),
@@ -120,7 +120,7 @@ const char *controller_barrier_tasks_text(
     for (uint32_t i = 0; i < barrier->place_count; i++)
         listing_add_task(
             &listing, controller_barrier_job(&barrier->places[i]), barrier->places[i].index);
-    return controller_text(controller, "%s", listing_end(&listing));
+    return out_text(controller->out, "%s", listing_end(&listing));
 }
 
 const char *controller_barrier_wanted_text(
@@ -132,5 +132,5 @@ const char *controller_barrier_wanted_text(
         return "all members";
     for (size_t i = 0; i < request->n_tasks; i++)
         listing_add_task(&listing, request->tasks[i]->job, request->tasks[i]->index);
-    return controller_text(controller, "%s", listing_end(&listing));
+    return out_text(controller->out, "%s", listing_end(&listing));
 }

@@ -16,11 +16,11 @@ call_text(const struct controller *controller, const struct controller_call *cal
 {
     assert((call->function != NULL) == (call->kind == CONTROLLER_CALL_DEFINE));
     if (call->kind == CONTROLLER_CALL_DEFINE)
-        return controller_text(
-            controller, "define of %s",
+        return out_text(
+            controller->out, "define of %s",
             controller_function_known(controller, call->function)->row.name);
-    return controller_text(
-        controller, "%s of %s", call->kind == CONTROLLER_CALL_CREATE ? "create" : "delete",
+    return out_text(
+        controller->out, "%s of %s", call->kind == CONTROLLER_CALL_CREATE ? "create" : "delete",
         call->variable->name);
 }
 
@@ -135,16 +135,16 @@ controller_call_wait(const struct controller *controller, const struct controlle
     const bool published = variable != NULL && variable->state == CONTROLLER_VARIABLE_PUBLISHED;
 
     if (slow < controller->ps_count)
-        return controller_text(
-            controller, "%s waits for %s", what, controller_peer_text(controller, slow));
+        return out_text(
+            controller->out, "%s waits for %s", what, controller_peer_text(controller, slow));
     if (!ordered && !published)
-        return controller_text(
-            controller, "%s waits: ps 0 has no memory for its order to the ps", what);
+        return out_text(
+            controller->out, "%s waits: ps 0 has no memory for its order to the ps", what);
     if (variable != NULL && variable->creator != NULL)
-        return controller_text(
-            controller, "%s waits for %s to assign it, last heard from %s", what,
+        return out_text(
+            controller->out, "%s waits for %s to assign it, last heard from %s", what,
             variable->creator->label, controller_ago(controller, variable->creator->heard_us));
-    return controller_text(controller, "%s waits", what);
+    return out_text(controller->out, "%s waits", what);
 }
 
 /* A ps that is slow is still there. */

@@ -290,9 +290,9 @@ static wire_shard **
 shard_messages(struct controller *controller, const struct controller_variable *variable)
 {
     wire_shard *messages =
-        arena_take(&controller->said->arena, variable->shard_count * sizeof *messages);
+        arena_take(controller->out->arena, variable->shard_count * sizeof *messages);
     wire_shard **pointers =
-        arena_take(&controller->said->arena, variable->shard_count * sizeof *pointers);
+        arena_take(controller->out->arena, variable->shard_count * sizeof *pointers);
 
     if (messages == NULL || pointers == NULL)
         return NULL;
@@ -314,26 +314,26 @@ shard_messages(struct controller *controller, const struct controller_variable *
 const wire_variable *controller_variable_definition(
     struct controller *controller, const struct controller_variable *variable)
 {
-    wire_variable *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_variable *message = arena_take(controller->out->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;
     *message = (wire_variable)WIRE_VARIABLE_INIT;
     message->name = (char *)variable->name;
-    return definition_write(&variable->definition, &controller->said->arena, message) ? message
-                                                                                      : NULL;
+    return definition_write(&variable->definition, controller->out->arena, message) ? message
+                                                                                    : NULL;
 }
 
 wire_variable *controller_variable_message(
     struct controller *controller, const struct controller_variable *variable)
 {
-    wire_variable *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_variable *message = arena_take(controller->out->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;
     *message = (wire_variable)WIRE_VARIABLE_INIT;
     const size_t name_bytes = strlen(variable->name) + 1;
-    message->name = arena_take(&controller->said->arena, name_bytes);
+    message->name = arena_take(controller->out->arena, name_bytes);
     if (message->name == NULL)
         return NULL;
     memcpy(message->name, variable->name, name_bytes);
@@ -341,6 +341,6 @@ wire_variable *controller_variable_message(
     message->shards = shard_messages(controller, variable);
     message->n_shards = message->shards == NULL ? 0 : variable->shard_count;
     message->published = variable->state == CONTROLLER_VARIABLE_PUBLISHED;
-    const bool whole = definition_write(&variable->definition, &controller->said->arena, message);
+    const bool whole = definition_write(&variable->definition, controller->out->arena, message);
     return whole && message->shards != NULL ? message : NULL;
 }

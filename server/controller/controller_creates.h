@@ -28,7 +28,7 @@ controller_call_wait(const struct controller *controller, const struct controlle
 
 /* create_many.c */
 void controller_create_many(
-    struct controller *controller, const struct controller_event *event,
+    struct controller *controller, const struct lane_event *event,
     struct controller_session *session);
 /* Continue a call with a list after its awaited variable was published. True: the call was answered
  * or failed. */
@@ -37,8 +37,8 @@ bool controller_list_go_on(struct controller *controller, struct controller_call
 bool controller_list_has(const struct controller_list *list, uint64_t id);
 
 /* create.c */
-void controller_create_call(struct controller *controller, const struct controller_event *event);
-void controller_delete_call(struct controller *controller, const struct controller_event *event);
+void controller_create_call(struct controller *controller, const struct lane_event *event);
+void controller_delete_call(struct controller *controller, const struct lane_event *event);
 bool controller_add_answered(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);

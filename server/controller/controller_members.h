@@ -105,7 +105,7 @@ enum sumac_status controller_join_admit(
     struct controller *controller, const wire_join_request *request, struct sumac_error *error);
 
 /* join.c */
-void controller_join_call(struct controller *controller, const struct controller_event *event);
+void controller_join_call(struct controller *controller, const struct lane_event *event);
 /* Go on with every join that waited for what has happened now. */
 void controller_joins_go_on(struct controller *controller);
 void controller_joins_fail(
@@ -145,8 +145,8 @@ void controller_leaves_fail(
     const char *text);
 
 /* leave.c */
-void controller_renew_call(struct controller *controller, const struct controller_event *event);
-void controller_leave_call(struct controller *controller, const struct controller_event *event);
+void controller_renew_call(struct controller *controller, const struct lane_event *event);
+void controller_leave_call(struct controller *controller, const struct lane_event *event);
 
 /* run_end.c */
 /* Called at the end of a step. Reports the run's end once, when its record is on disk. */

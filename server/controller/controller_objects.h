@@ -13,12 +13,12 @@
 #include "controller_rows.h"
 #include "lane.h"
 #include "memory.h"
+#include "out.h"
 #include "definition.h"
 #include "functions.h"
 #include "id_map.h"
 #include "key_map.h"
 #include "list.h"
-#include "log_limit.h"
 #include "refused_joins.h"
 #include "replaced.h"
 #include "reserved_array.h"
@@ -322,11 +322,4 @@ enum controller_phase {
     CONTROLLER_RUNNING,
     CONTROLLER_ENDING, /* the other ps get the order to end */
     CONTROLLER_ENDED,  /* ps 0 itself gets the order to end */
-};
-
-/* The output of one step. */
-struct controller_said {
-    struct arena arena; /* texts and messages, also of the steps that this step follows */
-    struct reserved_array effects;
-    bool texts_short; /* the arena had no room for a text */
 };

@@ -32,14 +32,14 @@ const char *controller_peer_limit(const struct controller *controller, uint32_t 
 /* Give every writable stream what is due. */
 void controller_streams_give(struct controller *controller);
 void controller_streams_tick(struct controller *controller);
-/* A stream is there and its last order is out; a first one after it was down (or ever) is a new
+/* These take the events of a stream: PEER_UP, PEER_DOWN and REPORT. Each ignores a ps that the
+ * cluster does not have.
+ *
+ * A stream is there and its last order is out; a first one after it was down (or ever) is a new
  * stream. */
-void controller_stream_up(struct controller *controller, uint32_t ps);
-/* `reason` of the exit that ended it; UNSPECIFIED: it broke. */
-void controller_stream_down(
-    struct controller *controller, uint32_t ps, const char *text, enum sumac_reason reason);
-void controller_hear_report(
-    struct controller *controller, uint32_t ps, const wire_peer_report *report);
+void controller_stream_up(struct controller *controller, const struct lane_event *event);
+void controller_stream_down(struct controller *controller, const struct lane_event *event);
+void controller_hear_report(struct controller *controller, const struct lane_event *event);
 
 /* orders.c: the one list. */
 struct controller_mask controller_every_ps(const struct controller *controller);

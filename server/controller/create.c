@@ -40,7 +40,7 @@ static void answer_create(
     bool assign)
 {
     assert(variable->state == CONTROLLER_VARIABLE_PUBLISHED);
-    wire_create_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+    wire_create_reply *reply = arena_take(controller->out->arena, sizeof *reply);
     wire_variable *message = controller_variable_message(controller, variable);
     if (reply == NULL || message == NULL) {
         controller_reply_or_fail(controller, call, NULL);
@@ -137,7 +137,7 @@ bool controller_add_answered(
         &variable->failure, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         "ps %u at %s cannot make its part of %s: %s", ps, controller->peers[ps].address,
         variable->name, report->message);
-    controller_log(controller, "%s", variable->failure.text);
+    out_log(controller->out, "%s", variable->failure.text);
     return true;
 }
 
@@ -191,7 +191,7 @@ void controller_delete_complete(struct controller *controller, const struct cont
     assert(variable->state == CONTROLLER_VARIABLE_DELETING);
     for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
         next = call->of_variable.next;
-        wire_delete_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+        wire_delete_reply *reply = arena_take(controller->out->arena, sizeof *reply);
         if (reply != NULL)
             *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
         controller_reply_or_fail(controller, call->call, reply == NULL ? NULL : &reply->base);
@@ -203,7 +203,7 @@ void controller_delete_complete(struct controller *controller, const struct cont
 
 /* ---- the requests ---- */
 
-void controller_create_call(struct controller *controller, const struct controller_event *event)
+void controller_create_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_create_request *request = (const wire_create_request *)event->request;
     struct controller_session *session =
@@ -238,7 +238,7 @@ void controller_create_call(struct controller *controller, const struct controll
     controller_wait_call(controller, call, request->timeout_ms);
 }
 
-void controller_delete_call(struct controller *controller, const struct controller_event *event)
+void controller_delete_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_delete_request *request = (const wire_delete_request *)event->request;
     struct controller_session *session =
@@ -264,7 +264,7 @@ void controller_delete_call(struct controller *controller, const struct controll
         &deleted, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
         "%s was deleted by %s before it was assigned", request->name, session->label);
     fail_calls_of(controller, variable, &deleted);
-    controller_log(controller, "%s deletes %s", session->label, request->name);
+    out_log(controller->out, "%s deletes %s", session->label, request->name);
     delete_everywhere(controller, variable);
     const struct controller_call call = {
         .kind = CONTROLLER_CALL_DELETE,

@@ -48,7 +48,7 @@ static enum sumac_status check_names(
 {
     struct key_map names;
     struct key_entry *entries =
-        arena_take(&controller->said->arena, request->n_variables * sizeof *entries);
+        arena_take(controller->out->arena, request->n_variables * sizeof *entries);
     const char *twice = NULL;
     bool whole = entries != NULL;
 
@@ -109,8 +109,8 @@ static size_t bytes_of(const struct controller_variable *variable)
 /* As many as fit, one at least; NULL: no memory. All are published. */
 static wire_create_reply *pack(struct controller *controller, const struct controller_list *list)
 {
-    wire_create_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    wire_variable **messages = arena_take(&controller->said->arena, list->count * sizeof *messages);
+    wire_create_reply *reply = arena_take(controller->out->arena, sizeof *reply);
+    wire_variable **messages = arena_take(controller->out->arena, list->count * sizeof *messages);
     size_t bytes = 0;
 
     assert(list->at == list->count);
@@ -236,7 +236,7 @@ make_all(struct controller *controller, uint64_t call, const wire_create_request
 }
 
 void controller_create_many(
-    struct controller *controller, const struct controller_event *event,
+    struct controller *controller, const struct lane_event *event,
     struct controller_session *session)
 {
     const wire_create_request *request = (const wire_create_request *)event->request;

@@ -28,7 +28,7 @@
 /* With the NUL that a message's texts end with; NULL: the arena is full. */
 static char *copy(struct controller *controller, const char *text, size_t bytes)
 {
-    char *made = arena_take(&controller->said->arena, bytes + 1);
+    char *made = arena_take(controller->out->arena, bytes + 1);
 
     if (made == NULL)
         return NULL;
@@ -41,7 +41,7 @@ wire_define_function *controller_function_message(
     struct controller *controller, const struct controller_function *function)
 {
     const struct defined_function *known = controller_function_known(controller, function);
-    wire_define_function *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_define_function *message = arena_take(controller->out->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;
@@ -57,7 +57,7 @@ static wire_known_function *
 name_one(struct controller *controller, const struct controller_function *function)
 {
     const struct defined_function *known = controller_function_known(controller, function);
-    wire_known_function *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_known_function *message = arena_take(controller->out->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;
@@ -71,7 +71,7 @@ name_one(struct controller *controller, const struct controller_function *functi
 static wire_known_function *
 list_one(struct controller *controller, const struct update_function *function)
 {
-    wire_known_function *message = update_describe(function, &controller->said->arena);
+    wire_known_function *message = update_describe(function, controller->out->arena);
 
     if (message == NULL || function->expression == NULL)
         return message;
@@ -98,7 +98,7 @@ try_answer(struct controller *controller, uint64_t call, const struct controller
             controller_function_known(controller, function)->row.name);
         return true;
     }
-    wire_define_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+    wire_define_reply *reply = arena_take(controller->out->arena, sizeof *reply);
     wire_known_function *made = name_one(controller, function);
     if (reply != NULL && made != NULL) {
         *reply = (wire_define_reply)WIRE_DEFINE_REPLY_INIT;
@@ -117,8 +117,8 @@ bool controller_define_answered(
     assert(ps < controller->ps_count);
     if (report->status == 0)
         return true;
-    controller_log(
-        controller, "ps %u at %s does not take the function %s: %s", ps,
+    out_log(
+        controller->out, "ps %u at %s does not take the function %s: %s", ps,
         controller->peers[ps].address, controller_function_known(controller, function)->row.name,
         report->message);
     function->state = CONTROLLER_FUNCTION_REFUSED;
@@ -193,7 +193,7 @@ static enum sumac_status find_or_make(
     return SUMAC_OK;
 }
 
-void controller_define_call(struct controller *controller, const struct controller_event *event)
+void controller_define_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_define_request *request = (const wire_define_request *)event->request;
     struct controller_session *session =
@@ -209,7 +209,7 @@ void controller_define_call(struct controller *controller, const struct controll
         return;
     }
     if (controller->functions.count > before)
-        controller_log(controller, "%s defines the function %s", session->label, request->name);
+        out_log(controller->out, "%s defines the function %s", session->label, request->name);
     if (try_answer(controller, event->call, function))
         return;
     const struct controller_call call = {
@@ -228,7 +228,7 @@ static bool is_listed(const struct controller *controller, const struct update_f
                CONTROLLER_FUNCTION_DEFINED;
 }
 
-void controller_functions_call(struct controller *controller, const struct controller_event *event)
+void controller_functions_call(struct controller *controller, const struct lane_event *event)
 {
     const struct update_function *function = NULL;
     uint32_t count = 0;
@@ -236,8 +236,8 @@ void controller_functions_call(struct controller *controller, const struct contr
     while (functions_at(&controller->functions, count) != NULL)
         count++;
     assert(count <= UPDATE_FUNCTIONS_MAX + UPDATE_DEFINED_MAX + SUMAC_PLUGIN_FUNCTIONS_MAX);
-    wire_functions_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    wire_known_function **listed = arena_take(&controller->said->arena, count * sizeof *listed);
+    wire_functions_reply *reply = arena_take(controller->out->arena, sizeof *reply);
+    wire_known_function **listed = arena_take(controller->out->arena, count * sizeof *listed);
     bool whole = reply != NULL && listed != NULL;
 
     if (whole) {

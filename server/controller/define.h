@@ -16,8 +16,8 @@ static inline const struct defined_function *controller_function_known(
     return &controller->functions.known[index];
 }
 
-void controller_define_call(struct controller *controller, const struct controller_event *event);
-void controller_functions_call(struct controller *controller, const struct controller_event *event);
+void controller_define_call(struct controller *controller, const struct lane_event *event);
+void controller_functions_call(struct controller *controller, const struct lane_event *event);
 /* As an order says it, in the step's arena. */
 wire_define_function *controller_function_message(
     struct controller *controller, const struct controller_function *function);

@@ -25,10 +25,9 @@
 static bool list_ps(struct controller *controller, wire_join_reply *reply)
 {
     assert(controller->ps_count > 0);
-    char **addresses =
-        arena_take(&controller->said->arena, controller->ps_count * sizeof *addresses);
+    char **addresses = arena_take(controller->out->arena, controller->ps_count * sizeof *addresses);
     uint64_t *incarnations =
-        arena_take(&controller->said->arena, controller->ps_count * sizeof *incarnations);
+        arena_take(controller->out->arena, controller->ps_count * sizeof *incarnations);
     if (addresses == NULL || incarnations == NULL)
         return false;
     for (uint32_t ps = 0; ps < controller->ps_count; ps++) {
@@ -53,7 +52,7 @@ static bool list_previous(
     if (task->voided == NULL)
         return true;
     const size_t bytes = task->voided->count * sizeof(uint64_t);
-    reply->previous_voided = arena_take(&controller->said->arena, bytes);
+    reply->previous_voided = arena_take(controller->out->arena, bytes);
     if (reply->previous_voided == NULL)
         return false;
     memcpy(reply->previous_voided, task->voided->sequence, bytes);
@@ -67,7 +66,7 @@ static bool name_replaced(
 {
     if (replaced->attempt == 0)
         return true;
-    reply->replaced = arena_take(&controller->said->arena, sizeof *reply->replaced);
+    reply->replaced = arena_take(controller->out->arena, sizeof *reply->replaced);
     if (reply->replaced == NULL)
         return false;
     wire_replaced_fill(replaced, reply->replaced);
@@ -79,8 +78,8 @@ static const wire_message *
 make_reply(struct controller *controller, const struct controller_session *session)
 {
     assert(session->state == CONTROLLER_SESSION_OPEN);
-    wire_join_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    uint8_t *id = arena_take(&controller->said->arena, CONTROLLER_ID_BYTES);
+    wire_join_reply *reply = arena_take(controller->out->arena, sizeof *reply);
+    uint8_t *id = arena_take(controller->out->arena, CONTROLLER_ID_BYTES);
     if (reply == NULL || id == NULL)
         return NULL;
     memcpy(id, session->id, CONTROLLER_ID_BYTES);
@@ -187,7 +186,7 @@ bool controller_join_opened(
         return true;
     refuse(
         controller, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
-        controller_text(controller, "ps %u cannot open the session: %s", ps, report->message));
+        out_text(controller->out, "ps %u cannot open the session: %s", ps, report->message));
     controller_settle(
         controller, session, &(struct close_cause){0}); /* its client has no session to close */
     return true;
@@ -220,8 +219,8 @@ void controller_join_complete(struct controller *controller, const struct contro
     controller_session_changed(controller, session);
     session->heard_us = controller->now_us;
     if (!controller_run_is_over(controller))
-        controller_log(
-            controller, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
+        out_log(
+            controller->out, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
             session->attempt);
     answer(controller, session);
     controller_steps_consider(controller);
@@ -244,8 +243,8 @@ static enum sumac_status check_phase(const struct controller *controller, struct
 
 /* Whoever runs the cluster reads of it in the log. */
 static void refuse_request(
-    struct controller *controller, const struct controller_event *event,
-    const wire_join_request *request, const struct sumac_error *error)
+    struct controller *controller, const struct lane_event *event, const wire_join_request *request,
+    const struct sumac_error *error)
 {
     controller_fail(
         controller, event->call, error->status, error->reason, "join of %s: %s",
@@ -254,7 +253,7 @@ static void refuse_request(
     if (refused_joins_line(
             &controller->refused_joins, controller->now_us, controller->config->index, request,
             error->text, &line))
-        controller_log(controller, "%s", line.text);
+        out_log(controller->out, "%s", line.text);
 }
 
 /* ---- a retry ---- */
@@ -270,7 +269,7 @@ static bool is_same_task(const struct controller_session *session, const wire_jo
 
 /* Two clients with one session would each lose what the other pushes. */
 static void refuse_nonce(
-    struct controller *controller, const struct controller_event *event,
+    struct controller *controller, const struct lane_event *event,
     const struct controller_session *session, const wire_join_request *request)
 {
     struct sumac_error error = {0};
@@ -285,8 +284,7 @@ static void refuse_nonce(
 
 /* Answer a retry; false: the nonce is new. */
 static bool answer_retry(
-    struct controller *controller, const struct controller_event *event,
-    const wire_join_request *request)
+    struct controller *controller, const struct lane_event *event, const wire_join_request *request)
 {
     if (!rule_holds(controller->config->broken, RULE_join_nonce))
         return false;
@@ -374,13 +372,13 @@ static void end_earlier(struct controller *controller, struct controller_session
         (void)wire_close_cause_print(&cause, text);
         refuse(
             controller, other, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_REPLACED,
-            controller_text(
-                controller, "the join of %s is over%s; %s", other->label, text,
+            out_text(
+                controller->out, "the join of %s is over%s; %s", other->label, text,
                 wire_close_cause_remedy(&cause)));
         if (other->state == CONTROLLER_SESSION_WAITING) {
             controller_session_forget(controller, other);
         } else if (other->state < CONTROLLER_SESSION_CLOSING) {
-            controller_log(controller, "ps 0 closes the session of %s%s", other->label, text);
+            out_log(controller->out, "ps 0 closes the session of %s%s", other->label, text);
             controller_settle(controller, other, &cause);
         }
     }
@@ -405,8 +403,8 @@ static void name_session(struct controller_session *session, const wire_join_req
 }
 
 static void start_join(
-    struct controller *controller, const struct controller_event *event,
-    const wire_join_request *request, struct controller_task *task)
+    struct controller *controller, const struct lane_event *event, const wire_join_request *request,
+    struct controller_task *task)
 {
     assert((task != NULL) == (request->role == SUMAC__V1__ROLE__ROLE_MEMBER));
     struct controller_session *session =
@@ -435,7 +433,7 @@ static void start_join(
     controller_joins_go_on(controller);
 }
 
-void controller_join_call(struct controller *controller, const struct controller_event *event)
+void controller_join_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_join_request *request = (const wire_join_request *)event->request;
     struct sumac_error error = {0};
@@ -498,8 +496,8 @@ void controller_joins_tick(struct controller *controller)
             continue;
         refuse(
             controller, session, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            controller_text(
-                controller, "the join of %s has waited %s for %s%s", session->label,
+            out_text(
+                controller->out, "the join of %s has waited %s for %s%s", session->label,
                 text_time_ms(controller->config->ps_lost_ms).text,
                 controller_peer_text(controller, missing),
                 controller_peer_remedy(controller, missing)));

@@ -18,16 +18,16 @@
 static const char *
 first_step_text(const struct controller *controller, const struct controller_order *order)
 {
-    return controller_text(
-        controller, "to count %s in synchronous steps from %" PRIu64 " on", order->session->label,
-        order->session->first_step);
+    return out_text(
+        controller->out, "to count %s in synchronous steps from %" PRIu64 " on",
+        order->session->label, order->session->first_step);
 }
 
 static const char *
 decide_text(const struct controller *controller, const struct controller_order *order)
 {
-    return controller_text(
-        controller, "to settle the session of %s at push %" PRIu64, order->session->label,
+    return out_text(
+        controller->out, "to settle the session of %s at push %" PRIu64, order->session->label,
         order->session->final);
 }
 
@@ -35,7 +35,7 @@ static const char *
 take_text(const struct controller *controller, const struct controller_order *order)
 {
     (void)order;
-    return controller_text(controller, "to take synchronous step %" PRIu64, controller->step_taken);
+    return out_text(controller->out, "to take synchronous step %" PRIu64, controller->step_taken);
 }
 
 static const char *
@@ -43,9 +43,9 @@ collective_text(const struct controller *controller, const struct controller_ord
 {
     const struct collective *collective = order->collective->collective;
 
-    return controller_text(
-        controller, "to hear how round %" PRIu64 " of collective %.100s ended", collective->round,
-        collective->name);
+    return out_text(
+        controller->out, "to hear how round %" PRIu64 " of collective %.100s ended",
+        collective->round, collective->name);
 }
 
 /* ---- messages ---- */
@@ -55,13 +55,13 @@ static bool pack_open(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     const struct controller_session *session = order->session;
-    wire_open_session *open = arena_take(&controller->said->arena, sizeof *open);
-    wire_task_name *task = arena_take(&controller->said->arena, sizeof *task);
+    wire_open_session *open = arena_take(controller->out->arena, sizeof *open);
+    wire_task_name *task = arena_take(controller->out->arena, sizeof *task);
 
     if (open == NULL || task == NULL)
         return false;
     *task = (wire_task_name)WIRE_TASK_NAME_INIT;
-    task->job = controller_text(controller, "%s", session->job);
+    task->job = out_text(controller->out, "%s", session->job);
     task->index = session->index;
     *open = (wire_open_session)WIRE_OPEN_SESSION_INIT;
     open->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
@@ -78,7 +78,7 @@ static bool pack_first_step(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     const struct controller_session *session = order->session;
-    wire_first_step *first = arena_take(&controller->said->arena, sizeof *first);
+    wire_first_step *first = arena_take(controller->out->arena, sizeof *first);
 
     assert(session->first_step != 0);
     if (first == NULL)
@@ -104,8 +104,8 @@ static bool pack_close(
     const struct controller_session *session = order->session;
 
     assert(session->state >= CONTROLLER_SESSION_CLOSING);
-    wire_close_session *close = arena_take(&controller->said->arena, sizeof *close);
-    wire_close_cause *cause = arena_take(&controller->said->arena, sizeof *cause);
+    wire_close_session *close = arena_take(controller->out->arena, sizeof *close);
+    wire_close_cause *cause = arena_take(controller->out->arena, sizeof *cause);
     if (close == NULL || cause == NULL)
         return false;
     wire_close_cause_fill(&session->cause, cause);
@@ -123,7 +123,7 @@ static bool pack_decide(
     const struct controller_session *session = order->session;
 
     assert(session->state >= CONTROLLER_SESSION_DECIDING);
-    wire_decide_session *decide = arena_take(&controller->said->arena, sizeof *decide);
+    wire_decide_session *decide = arena_take(controller->out->arena, sizeof *decide);
     if (decide == NULL)
         return false;
     *decide = (wire_decide_session)WIRE_DECIDE_SESSION_INIT;
@@ -150,9 +150,9 @@ static bool pack_membership(
     for (const struct controller_task *task = controller->tasks.first; task != NULL;
          task = task->in_controller.next)
         count += task->member;
-    wire_membership *membership = arena_take(&controller->said->arena, sizeof *membership);
-    wire_task_name *names = arena_take(&controller->said->arena, count * sizeof *names + 1);
-    wire_task_name **pointers = arena_take(&controller->said->arena, count * sizeof *pointers + 1);
+    wire_membership *membership = arena_take(controller->out->arena, sizeof *membership);
+    wire_task_name *names = arena_take(controller->out->arena, count * sizeof *names + 1);
+    wire_task_name **pointers = arena_take(controller->out->arena, count * sizeof *pointers + 1);
     if (membership == NULL || names == NULL || pointers == NULL)
         return false;
     *membership = (wire_membership)WIRE_MEMBERSHIP_INIT;
@@ -181,8 +181,8 @@ static bool pack_take(
     for (const struct controller_session *session = controller->sessions.first; session != NULL;
          session = session->in_controller.next)
         count += session->taken_step == controller->step_taken;
-    wire_take_step *take = arena_take(&controller->said->arena, sizeof *take);
-    wire_bytes *ids = arena_take(&controller->said->arena, count * sizeof *ids + 1);
+    wire_take_step *take = arena_take(controller->out->arena, sizeof *take);
+    wire_bytes *ids = arena_take(controller->out->arena, count * sizeof *ids + 1);
     if (take == NULL || ids == NULL)
         return false;
     *take = (wire_take_step)WIRE_TAKE_STEP_INIT;
@@ -213,7 +213,7 @@ static bool pack_collective(
 static bool pack_add_shards(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
-    wire_add_shards *add = arena_take(&controller->said->arena, sizeof *add);
+    wire_add_shards *add = arena_take(controller->out->arena, sizeof *add);
     wire_variable *whole = controller_variable_message(controller, order->variable);
 
     assert(order->variable->state == CONTROLLER_VARIABLE_ADDING);
@@ -228,7 +228,7 @@ static bool pack_add_shards(
 static bool pack_publish(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
-    wire_publish *publish = arena_take(&controller->said->arena, sizeof *publish);
+    wire_publish *publish = arena_take(controller->out->arena, sizeof *publish);
 
     assert(order->variable->state == CONTROLLER_VARIABLE_PUBLISHING);
     if (publish == NULL)
@@ -242,7 +242,7 @@ static bool pack_publish(
 static bool pack_delete(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
-    wire_delete_variable *deleted = arena_take(&controller->said->arena, sizeof *deleted);
+    wire_delete_variable *deleted = arena_take(controller->out->arena, sizeof *deleted);
 
     assert(order->variable->state == CONTROLLER_VARIABLE_DELETING);
     if (deleted == NULL)
@@ -258,7 +258,7 @@ static bool pack_end(
 {
     (void)order;
     assert(controller->phase != CONTROLLER_RUNNING);
-    wire_end *end = arena_take(&controller->said->arena, sizeof *end);
+    wire_end *end = arena_take(controller->out->arena, sizeof *end);
     if (end == NULL)
         return false;
     *end = (wire_end)WIRE_END_INIT;
@@ -276,8 +276,8 @@ static bool log_refusal(
     const wire_peer_report *report)
 {
     if (report->status != 0)
-        controller_log(
-            controller, "ps %u did not obey the order %s: %s", ps,
+        out_log(
+            controller->out, "ps %u did not obey the order %s: %s", ps,
             controller_order_text(controller, order), report->message);
     return true;
 }
@@ -382,7 +382,7 @@ controller_order_text(const struct controller *controller, const struct controll
                              : order->function != NULL
                                  ? controller_function_known(controller, order->function)->row.name
                                  : "";
-    return controller_text(controller, "%s%.200s", kinds[order->kind].what, name);
+    return out_text(controller->out, "%s%.200s", kinds[order->kind].what, name);
 }
 
 const wire_peer_order *
@@ -391,12 +391,12 @@ controller_order_pack(struct controller *controller, const struct controller_ord
     assert(!controller_mask_empty(&order->pending));
     if (controller->packed_order == order)
         return controller->packed;
-    wire_peer_order *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_peer_order *message = arena_take(controller->out->arena, sizeof *message);
     if (message == NULL)
         return NULL;
     *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
     message->number = order->number;
-    if (!kinds[order->kind].pack(controller, order, message) || controller->said->texts_short)
+    if (!kinds[order->kind].pack(controller, order, message) || controller->out->texts_short)
         return NULL;
     controller->packed_order = order;
     controller->packed = message;
@@ -409,8 +409,8 @@ static void put_off(struct controller *controller, struct controller_order *orde
     assert(order->session != NULL);
     assert(controller_mask_has(&order->pending, ps));
     if (order->again_us == 0)
-        controller_log(
-            controller,
+        out_log(
+            controller->out,
             "settle of %s waits for memory: %s of ps %u cannot be kept, and is asked for again "
             "until it can",
             order->session->label, kinds[order->kind].settles, ps);

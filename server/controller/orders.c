@@ -46,7 +46,7 @@ static struct controller_order *add(struct controller *controller, enum controll
     struct controller_order *order = pool_take(&controller->orders_pool);
 
     if (order == NULL)
-        controller_log(controller, "ps 0 has no memory for another order to the ps");
+        out_log(controller->out, "ps 0 has no memory for another order to the ps");
     else
         give(controller, order, kind, &all);
     return order;

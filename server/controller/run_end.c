@@ -78,7 +78,7 @@ void controller_run_over_say(struct controller *controller)
         return;
     assert(controller->end_reason != SUMAC_REASON_UNSPECIFIED);
     controller->run_over_said = true;
-    (void)controller_effect_add(controller, CONTROLLER_EFFECT_RUN_OVER);
+    (void)out_add(controller->out, LANE_EFFECT_RUN_OVER);
 }
 
 void controller_run_end_again(struct controller *controller)
@@ -113,7 +113,7 @@ end_run(struct controller *controller, int exit_code, enum sumac_reason reason, 
         controller->now_us +
         controller_ms(lost ? controller->config->terminate_ms : controller->config->ps_lost_ms);
     (void)text_print_line(controller->end_text, sizeof controller->end_text, "%s", text);
-    controller_log(controller, "run ends with code %d: %s", exit_code, text);
+    out_log(controller->out, "run ends with code %d: %s", exit_code, text);
     if (controller_mask_empty(&others))
         tell_self(controller);
     else
@@ -182,8 +182,8 @@ static const struct controller_session *find_settling(const struct controller *c
 
 static void terminated(struct controller *controller)
 {
-    const char *text = controller_text(
-        controller,
+    const char *text = out_text(
+        controller->out,
         "ps 0 was %s before the run ended, and its state goes with it; to go on, start the "
         "whole run again, ps and workers",
         stops[controller->signal].how);
@@ -206,8 +206,8 @@ void controller_ps_ended(
         terminated(controller);
         return;
     }
-    const char *why = controller_text(
-        controller, "ps %u at %s has ended and its state with it: %s", ps,
+    const char *why = out_text(
+        controller->out, "ps %u at %s has ended and its state with it: %s", ps,
         controller->peers[ps].address,
         text == NULL ? "it did not say why; start the whole run again, ps and workers" : text);
     const bool by_signal = reason == SUMAC_REASON_TERMINATED;
@@ -263,8 +263,8 @@ static const char *what_it_waits_for(const struct controller *controller)
     if (!controller_tasks_any(controller, which))
         return "another worker joins";
     const char *const tasks = controller_tasks_text(controller, which);
-    return controller_text(
-        controller, "%s%s joins%s", strchr(tasks, ',') != NULL ? "one of " : "", tasks,
+    return out_text(
+        controller->out, "%s%s joins%s", strchr(tasks, ',') != NULL ? "one of " : "", tasks,
         missed ? "" : " again");
 }
 
@@ -277,9 +277,9 @@ const char *controller_run_wait(const struct controller *controller)
     const uint64_t waited_us = controller->now_us - controller->memberless_since_us;
     const uint64_t patience_us = controller_ms(patience_ms(controller));
     const uint64_t left_us = patience_us > waited_us ? patience_us - waited_us : 0;
-    return controller_text(
-        controller, "no worker is left; the run ends in %s unless %s", text_time_left(left_us).text,
-        what_it_waits_for(controller));
+    return out_text(
+        controller->out, "no worker is left; the run ends in %s unless %s",
+        text_time_left(left_us).text, what_it_waits_for(controller));
 }
 
 /* "2 have". A member that left as done may have joined again since. */
@@ -288,7 +288,7 @@ static const char *how_many_left_done(const struct controller *controller)
     const uint32_t count = controller_tasks_count(controller, CONTROLLER_TASKS_DONE);
 
     if (count > 1)
-        return controller_text(controller, "%u have", count);
+        return out_text(controller->out, "%u have", count);
     return controller->some_left_done ? "one has" : "none has";
 }
 
@@ -297,16 +297,16 @@ static const char *
 with_names(const struct controller *controller, const char *heading, enum controller_tasks which)
 {
     return controller_tasks_any(controller, which)
-               ? controller_text(
-                     controller, "; %s: %s", heading, controller_tasks_text(controller, which))
+               ? out_text(
+                     controller->out, "; %s: %s", heading, controller_tasks_text(controller, which))
                : "";
 }
 
 /* The last line names the expected workers that are missing, even if the others left as done. */
 static const char *end_of_patience(const struct controller *controller)
 {
-    return controller_text(
-        controller, "no worker has been in the run for %s, %s left as done%s%s",
+    return out_text(
+        controller->out, "no worker has been in the run for %s, %s left as done%s%s",
         text_time_ms(patience_ms(controller)).text, how_many_left_done(controller),
         with_names(controller, "lost", CONTROLLER_TASKS_LOST),
         with_names(controller, "never joined", CONTROLLER_TASKS_NEVER_JOINED));
@@ -395,8 +395,9 @@ static void say_unanswered(struct controller *controller, uint64_t waited_us)
             count++;
         }
     if (count > 0)
-        controller_log(
-            controller, "ps 0 ends: it has waited %s for %u ps to finish what is in flight: %s%s",
+        out_log(
+            controller->out,
+            "ps 0 ends: it has waited %s for %u ps to finish what is in flight: %s%s",
             text_time_us(waited_us).text, count, controller_peer_text(controller, first),
             count > 1 ? ", and others" : "");
 }
@@ -409,8 +410,8 @@ void controller_run_end_now(struct controller *controller)
     if (controller->phase == CONTROLLER_RUNNING) {
         const struct controller_session *settling = find_settling(controller);
         if (settling != NULL)
-            controller_log(
-                controller, "ps 0 ends: it has waited %s for the settle of %s",
+            out_log(
+                controller->out, "ps 0 ends: it has waited %s for the settle of %s",
                 text_time_us(waited_us).text, settling->label);
         terminated(controller);
     } else {

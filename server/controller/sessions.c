@@ -189,7 +189,7 @@ const char *controller_tasks_text(const struct controller *controller, enum cont
          task = task->in_controller.next)
         if (is_one_of(task, which))
             listing_add_task(&listing, task->job, task->index);
-    return controller_text(controller, "%s", listing_end(&listing));
+    return out_text(controller->out, "%s", listing_end(&listing));
 }
 
 /* ---- sessions ---- */

@@ -123,7 +123,7 @@ static void answer_leave(struct controller *controller, struct controller_sessio
         session->leave_call = 0;
         return;
     }
-    wire_leave_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+    wire_leave_reply *reply = arena_take(controller->out->arena, sizeof *reply);
     if (reply != NULL) {
         *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
         reply->final = session->final;
@@ -178,8 +178,8 @@ void controller_decide_complete(struct controller *controller, struct controller
     assert(task == NULL || session->attempt <= task->attempts);
     session->state = CONTROLLER_SESSION_SETTLED;
     controller_session_changed(controller, session);
-    controller_log(
-        controller, "ps 0 settled the session of %s at push %" PRIu64, session->label,
+    out_log(
+        controller->out, "ps 0 settled the session of %s at push %" PRIu64, session->label,
         session->final);
     if (task != NULL) {
         controller_voided_drop(controller, &task->voided);
@@ -231,8 +231,8 @@ void controller_leases_tick(struct controller *controller)
         }
         if (session->state != CONTROLLER_SESSION_OPEN)
             continue;
-        controller_log(
-            controller, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
+        out_log(
+            controller->out, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
             session->label, controller_ago(controller, session->heard_us),
             text_time_ms(controller->config->lease_ms).text);
         const uint64_t silent_ms = (controller->now_us - session->heard_us) / 1000u;
@@ -279,8 +279,8 @@ void controller_room_reported(
         if (session == NULL || session->state != CONTROLLER_SESSION_OPEN ||
             !others_wait(controller, session))
             continue;
-        controller_log(
-            controller,
+        out_log(
+            controller->out,
             "ps 0 closes the session of %s: pushes of others wait for room, and for two leases of "
             "%s each it neither sent the elements that ps %u asked for nor gave way",
             session->label, text_time_ms(controller->config->lease_ms).text, ps);

@@ -37,7 +37,7 @@ static bool send_order(struct controller *controller, uint32_t ps, const wire_pe
     assert(peer->writable);
     if (message == NULL)
         return false;
-    struct controller_effect *effect = controller_effect_add(controller, CONTROLLER_EFFECT_ORDER);
+    struct lane_effect *effect = out_add(controller->out, LANE_EFFECT_ORDER);
     effect->ps = ps;
     effect->order = message;
     peer->writable = false;
@@ -50,7 +50,7 @@ static bool send_order(struct controller *controller, uint32_t ps, const wire_pe
 
 static wire_peer_order *new_order(struct controller *controller)
 {
-    wire_peer_order *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_peer_order *message = arena_take(controller->out->arena, sizeof *message);
 
     if (message != NULL)
         *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
@@ -62,10 +62,10 @@ static bool list_members(struct controller *controller, wire_peer_hello *hello)
 {
     const struct lane_config *config = controller->config;
     wire_task_name *names =
-        arena_take(&controller->said->arena, config->member_count * sizeof *names + 1);
+        arena_take(controller->out->arena, config->member_count * sizeof *names + 1);
 
     hello->members =
-        arena_take(&controller->said->arena, config->member_count * sizeof *hello->members + 1);
+        arena_take(controller->out->arena, config->member_count * sizeof *hello->members + 1);
     if (names == NULL || hello->members == NULL)
         return false;
     for (uint32_t i = 0; i < config->member_count; i++) {
@@ -84,11 +84,11 @@ static bool list_plugins(struct controller *controller, wire_peer_hello *hello)
 {
     const struct plugins *const plugins = controller->config->plugins;
     const uint32_t count = plugins_count(plugins);
-    wire_plugin_function *said = arena_take(&controller->said->arena, (count + 1) * sizeof *said);
+    wire_plugin_function *said = arena_take(controller->out->arena, (count + 1) * sizeof *said);
 
     assert(count <= SUMAC_PLUGIN_FUNCTIONS_MAX);
     hello->plugin_functions =
-        arena_take(&controller->said->arena, (count + 1) * sizeof *hello->plugin_functions);
+        arena_take(controller->out->arena, (count + 1) * sizeof *hello->plugin_functions);
     if (said == NULL || hello->plugin_functions == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++) {
@@ -107,12 +107,11 @@ static const wire_peer_order *pack_hello(struct controller *controller, uint32_t
 {
     assert(ps < controller->ps_count);
     wire_peer_order *message = new_order(controller);
-    wire_peer_hello *hello = arena_take(&controller->said->arena, sizeof *hello);
-    char **addresses =
-        arena_take(&controller->said->arena, controller->ps_count * sizeof *addresses);
+    wire_peer_hello *hello = arena_take(controller->out->arena, sizeof *hello);
+    char **addresses = arena_take(controller->out->arena, controller->ps_count * sizeof *addresses);
     uint64_t *incarnations =
-        arena_take(&controller->said->arena, controller->ps_count * sizeof *incarnations);
-    wire_identity *identity = arena_take(&controller->said->arena, sizeof *identity);
+        arena_take(controller->out->arena, controller->ps_count * sizeof *incarnations);
+    wire_identity *identity = arena_take(controller->out->arena, sizeof *identity);
     if (message == NULL || hello == NULL || addresses == NULL || incarnations == NULL ||
         identity == NULL)
         return NULL;
@@ -216,21 +215,21 @@ void controller_streams_tick(struct controller *controller)
         if (controller_peer_is_lost(controller, ps))
             controller_state_lost(
                 controller,
-                controller_text(
-                    controller,
+                out_text(
+                    controller->out,
                     "%s, is lost with its state: not reached for %s; start the whole run "
                     "again, ps and workers",
                     controller_peer_text(controller, ps),
                     text_time_ms(controller->config->ps_lost_ms).text));
         else if (is_refused_long_enough(controller, ps))
             controller_ps_misconfigured(
-                controller, controller_text(
-                                controller, "ps %u at %s refuses ps 0: %s", ps,
+                controller, out_text(
+                                controller->out, "ps %u at %s refuses ps 0: %s", ps,
                                 controller->peers[ps].address, controller->peers[ps].trouble));
         else if (is_missing_too_long(controller, ps))
             controller_ps_missing(
-                controller, controller_text(
-                                controller, "%s, did not appear within %s%s",
+                controller, out_text(
+                                controller->out, "%s, did not appear within %s%s",
                                 controller_peer_text(controller, ps),
                                 text_time_ms(controller->config->ps_lost_ms).text,
                                 controller_peer_remedy(controller, ps)));
@@ -241,10 +240,13 @@ void controller_streams_tick(struct controller *controller)
 
 /* ---- streams come and go; their events carry a ps that was dialled ---- */
 
-void controller_stream_up(struct controller *controller, uint32_t ps)
+void controller_stream_up(struct controller *controller, const struct lane_event *event)
 {
-    assert(ps < controller->ps_count);
+    const uint32_t ps = event->ps;
     struct controller_peer *peer = &controller->peers[ps];
+
+    if (ps >= controller->ps_count)
+        return;
     assert(peer->dialled);
     if (!peer->up) {
         peer->up = true;
@@ -276,20 +278,24 @@ note_trouble(struct controller *controller, uint32_t ps, const char *text, enum 
     if (peer->met || !refused || peer->refused_us != 0)
         return;
     peer->refused_us = controller->now_us;
-    controller_log(
-        controller, "ps %u at %s refuses ps 0, which ends the run in %s: %s", ps, peer->address,
-        text_time_ms(CONTROLLER_REFUSED_MS).text, peer->trouble);
+    out_log(
+        controller->out, "ps %u at %s refuses ps 0, which ends the run in %s: %s", ps,
+        peer->address, text_time_ms(CONTROLLER_REFUSED_MS).text, peer->trouble);
 }
 
-void controller_stream_down(
-    struct controller *controller, uint32_t ps, const char *text, enum sumac_reason reason)
+void controller_stream_down(struct controller *controller, const struct lane_event *event)
 {
-    assert(ps < controller->ps_count);
+    const uint32_t ps = event->ps;
+    const char *const text = event->text;
+    const enum sumac_reason reason = event->reason; /* of an exit; UNSPECIFIED: the stream broke */
     struct controller_peer *peer = &controller->peers[ps];
     const bool greeted = peer->greeted;
+
+    if (ps >= controller->ps_count)
+        return;
     if (peer->greeted && controller->phase == CONTROLLER_RUNNING)
-        controller_log(
-            controller, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
+        out_log(
+            controller->out, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
             text == NULL ? "closed" : text);
     /* It may have been silent for a while before the stream broke, or an order went out. */
     if (peer->heard_us != 0)
@@ -320,8 +326,8 @@ static bool take_incarnation(struct controller *controller, uint32_t ps, uint64_
         return true;
     controller_state_lost(
         controller,
-        controller_text(
-            controller,
+        out_text(
+            controller->out,
             "ps %u at %s came back without its state; start the whole run again, ps and "
             "workers",
             ps, peer->address));
@@ -333,7 +339,7 @@ static void greeted(struct controller *controller, uint32_t ps)
     struct controller_peer *peer = &controller->peers[ps];
 
     if (!peer->met && !controller_peer_is_self(controller, ps))
-        controller_log(controller, "ps 0 met ps %u at %s", ps, peer->address);
+        out_log(controller->out, "ps 0 met ps %u at %s", ps, peer->address);
     peer->greeted = peer->met = true;
     peer->trouble[0] = '\0';
     peer->refused_us = 0;
@@ -348,7 +354,7 @@ refused(struct controller *controller, uint32_t ps, enum sumac_reason reason, co
 
     note_trouble(controller, ps, text, reason);
     if (new && peer->refused_us == 0)
-        controller_log(controller, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
+        out_log(controller->out, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
 }
 
 static void hear(struct controller *controller, struct controller_peer *peer, bool answers)
@@ -372,13 +378,15 @@ static void hear_hello(struct controller *controller, uint32_t ps, const wire_pe
     controller_joins_go_on(controller);
 }
 
-void controller_hear_report(
-    struct controller *controller, uint32_t ps, const wire_peer_report *report)
+void controller_hear_report(struct controller *controller, const struct lane_event *event)
 {
-    assert(ps < controller->ps_count);
+    const uint32_t ps = event->ps;
+    const wire_peer_report *const report = event->report;
     struct controller_peer *peer = &controller->peers[ps];
     const bool stale = report->epoch != 0 && report->epoch != CONTROLLER_EPOCH;
-    if (stale || !take_incarnation(controller, ps, report->ps_incarnation))
+
+    if (ps >= controller->ps_count || stale ||
+        !take_incarnation(controller, ps, report->ps_incarnation))
         return;
     peer->heard_us = controller->now_us;
     for (size_t i = 0; i < report->n_renewed; i++)

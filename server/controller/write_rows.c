@@ -422,7 +422,7 @@ static void take_variable(struct controller *controller, struct row_reader *read
     const uint64_t id = row_take_number(reader), shards_before = row_take_number(reader);
     const uint64_t turns = row_take_number(reader);
     const wire_variable *message = (const wire_variable *)row_take_message(
-        reader, &sumac__v1__variable__descriptor, &controller->said->arena);
+        reader, &sumac__v1__variable__descriptor, controller->out->arena);
     struct shard_places places = {.count = row_take_number(reader)};
 
     places.ps = row_take_bytes(reader, places.count);
@@ -571,7 +571,7 @@ static void take_collective(struct controller *controller, struct row_reader *re
 {
     const uint64_t number = row_take_number(reader);
     const wire_message *message =
-        row_take_message(reader, &sumac__v1__collective_end__descriptor, &controller->said->arena);
+        row_take_message(reader, &sumac__v1__collective_end__descriptor, controller->out->arena);
     struct controller_collective *collective =
         message == NULL ? NULL
                         : controller_collective_replay(
@@ -669,7 +669,7 @@ enum sumac_status controller_replay(
 
     assert(!controller->records); /* it has yet to begin */
     assert(controller->orders.first == NULL);
-    controller_effects_begin(controller, false);
+    controller_begin(controller, false);
     while (follows && reader.left > 0)
         follows = take_row(controller, &reader);
     if (!follows)

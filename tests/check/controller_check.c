@@ -426,7 +426,7 @@ static void check_records(const struct sums *sums)
     for (const struct controller_held *held = controller->held.first;
          held != NULL && count <= controller->held_pool.used;
          held = held->in_controller.next, count++) {
-        if (!controller->said->effects.lost && /* it ends with them */
+        if (!controller->out->effects.lost && /* it ends with them */
             (held->record <= controller->recorded || held->record < record ||
              held->record > controller->last_record))
             check_object(
@@ -440,7 +440,7 @@ static void check_records(const struct sums *sums)
         sums->check, controller->held_pool.used, count, "answers that wait", "the controller");
     check_same(
         sums->check, controller->held_bytes, bytes, "bytes of answers that wait", "the controller");
-    if (controller->row_count != 0 && !controller->said->effects.lost)
+    if (controller->row_count != 0 && !controller->out->effects.lost)
         check_object(
             sums->check, "%u rows have changed, and no record says so", controller->row_count);
 }

@@ -114,4 +114,17 @@ void out_exit(
     effect->text = out->exit_line;
 }
 
+/* Somebody would wait in vain for what was lost: they learn it from this ps's end. */
+void out_end_lost(struct out *out, uint32_t ps)
+{
+    struct lane_effect *const effect = out_add(out, LANE_EFFECT_EXIT);
+
+    assert(out->effects.lost);
+    effect->exit_code = LANE_EXIT_NO_MEMORY;
+    (void)fail(
+        &effect->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+        "ps %u ends, and its state with it: no memory for what it has to say", ps);
+    effect->text = effect->error.text;
+}
+
 void out_wake(struct out *out, uint64_t at_us) { out_add(out, LANE_EFFECT_WAKE)->at_us = at_us; }

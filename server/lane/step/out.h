@@ -47,6 +47,8 @@ void out_fail(
  * are copied. */
 void out_exit(
     struct out *out, int exit_code, enum sumac_reason reason, const char *why, const char *line);
+/* The end of a step that has lost something: EXIT of this ps. */
+void out_end_lost(struct out *out, uint32_t ps);
 void out_wake(struct out *out, uint64_t at_us);
 /* Formatted text in the arena; never NULL. */
 char *out_text(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
