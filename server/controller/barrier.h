@@ -105,7 +105,7 @@ void controller_barriers_deinit(struct controller *controller);
 uint64_t controller_barriers_bytes_max(const struct controller *controller);
 /* barrier_ends.c */
 
-/* In the step's arena; NULL: no memory. */
+/* In the step's arena. */
 const wire_message *controller_barrier_reply(
     struct controller *controller, uint64_t round, const struct sumac_error *end);
 void controller_barrier_drop_waiting(

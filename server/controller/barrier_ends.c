@@ -16,15 +16,11 @@
 
 #define END_LOG_US_MIN 1000000u
 
-/* In the step's arena; NULL: no memory. */
 const wire_message *controller_barrier_reply(
     struct controller *controller, uint64_t round, const struct sumac_error *end)
 {
-    wire_barrier_reply *reply = arena_take(controller->out->arena, sizeof *reply);
+    wire_barrier_reply *reply = OUT_MESSAGE(controller->out, barrier_reply);
 
-    if (reply == NULL)
-        return NULL;
-    *reply = (wire_barrier_reply)WIRE_BARRIER_REPLY_INIT;
     reply->round = round;
     reply->status = (uint32_t)end->status;
     reply->reason = (Sumac__V1__Reason)end->reason;

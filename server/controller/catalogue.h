@@ -36,6 +36,6 @@ void controller_variable_free(struct controller *controller, struct controller_v
 /* In the step's arena. */
 wire_variable *controller_variable_message(
     struct controller *controller, const struct controller_variable *variable);
-/* Its name and how it is defined alone. */
+/* Its name and how it is defined alone. NULL: no memory. */
 const wire_variable *controller_variable_definition(
     struct controller *controller, const struct controller_variable *variable);

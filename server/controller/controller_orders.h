@@ -13,6 +13,10 @@ static inline bool controller_peer_is_self(const struct controller *controller, 
 void controller_peers_start(struct controller *controller);
 /* Learn addresses that were checked; dials those that are new. */
 void controller_peers_learn(struct controller *controller, const wire_join_request *request);
+/* The addresses and incarnations of all ps, in the step's arena. Returns their count; 0: no memory.
+ */
+size_t
+controller_list_ps(struct controller *controller, char ***addresses, uint64_t **incarnations);
 bool controller_peers_all_met(const struct controller *controller);
 /* It was met, and neither a sign of life nor an answer that was due has come for ps_lost_ms. */
 bool controller_peer_is_lost(const struct controller *controller, uint32_t ps);

@@ -40,14 +40,8 @@ static void answer_create(
     bool assign)
 {
     assert(variable->state == CONTROLLER_VARIABLE_PUBLISHED);
-    wire_create_reply *reply = arena_take(controller->out->arena, sizeof *reply);
-    wire_variable *message = controller_variable_message(controller, variable);
-    if (reply == NULL || message == NULL) {
-        controller_reply_or_fail(controller, call, NULL);
-        return;
-    }
-    *reply = (wire_create_reply)WIRE_CREATE_REPLY_INIT;
-    reply->variable = message;
+    wire_create_reply *reply = OUT_MESSAGE(controller->out, create_reply);
+    reply->variable = controller_variable_message(controller, variable);
     reply->assign = assign;
     controller_reply_or_fail(controller, call, &reply->base);
 }
@@ -191,10 +185,8 @@ void controller_delete_complete(struct controller *controller, const struct cont
     assert(variable->state == CONTROLLER_VARIABLE_DELETING);
     for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
         next = call->of_variable.next;
-        wire_delete_reply *reply = arena_take(controller->out->arena, sizeof *reply);
-        if (reply != NULL)
-            *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
-        controller_reply_or_fail(controller, call->call, reply == NULL ? NULL : &reply->base);
+        controller_reply_or_fail(
+            controller, call->call, &OUT_MESSAGE(controller->out, delete_reply)->base);
         (void)controller_call_drop(controller, call);
     }
     assert(variable->orders == 0);

@@ -106,27 +106,26 @@ static size_t bytes_of(const struct controller_variable *variable)
            (size_t)variable->shard_count * DEFINITION_SHARD_BYTES_MAX;
 }
 
-/* As many as fit, one at least; NULL: no memory. All are published. */
+/* As many as fit, one at least. All are published. */
 static wire_create_reply *pack(struct controller *controller, const struct controller_list *list)
 {
-    wire_create_reply *reply = arena_take(controller->out->arena, sizeof *reply);
-    wire_variable **messages = arena_take(controller->out->arena, list->count * sizeof *messages);
+    wire_create_reply *reply = OUT_MESSAGE(controller->out, create_reply);
+    wire_variable **messages = out_take(controller->out, list->count * sizeof *messages);
     size_t bytes = 0;
 
     assert(list->at == list->count);
-    if (reply == NULL || messages == NULL)
-        return NULL;
-    *reply = (wire_create_reply)WIRE_CREATE_REPLY_INIT;
     reply->variables = messages;
-    for (uint32_t i = 0; i < list->count; i++) {
+    for (uint32_t i = 0; i < list->count && !controller->out->is_short; i++) {
         const struct controller_variable *variable =
             controller_variable_by_id(controller, list->ids[i]);
         bytes += bytes_of(variable);
         if (i > 0 && bytes > ANSWER_BYTES_MAX)
             break;
         wire_variable *message = controller_variable_message(controller, variable);
-        if (message == NULL)
-            return i > 0 ? reply : NULL;
+        if (i > 0 && controller->out->is_short) {
+            controller->out->is_short = false; /* the answer has those before it */
+            break;
+        }
         messages[reply->n_variables++] = message;
     }
     return reply;
@@ -177,8 +176,7 @@ static void answer(struct controller *controller, uint64_t call, const struct co
             gone + 1, list->count);
         return;
     }
-    const wire_create_reply *reply = pack(controller, list);
-    controller_reply_or_fail(controller, call, reply == NULL ? NULL : &reply->base);
+    controller_reply_or_fail(controller, call, &pack(controller, list)->base);
 }
 
 bool controller_list_go_on(struct controller *controller, struct controller_call *call)

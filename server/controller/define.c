@@ -25,60 +25,46 @@
 
 /* ---- its messages ---- */
 
-/* With the NUL that a message's texts end with; NULL: the arena is full. */
-static char *copy(struct controller *controller, const char *text, size_t bytes)
+/* A message ends it with a NUL. */
+static char *copy_text(struct controller *controller, const struct defined_function *known)
 {
-    char *made = arena_take(controller->out->arena, bytes + 1);
+    char *text = out_take(controller->out, known->text_bytes + 1);
 
-    if (made == NULL)
-        return NULL;
-    memcpy(made, text, bytes);
-    made[bytes] = '\0';
-    return made;
+    if (text != NULL) {
+        memcpy(text, known->text, known->text_bytes);
+        text[known->text_bytes] = '\0';
+    }
+    return text;
+}
+
+static char *copy_name(struct controller *controller, const struct defined_function *known)
+{
+    return out_copy(controller->out, known->row.name, strlen(known->row.name) + 1);
 }
 
 wire_define_function *controller_function_message(
     struct controller *controller, const struct controller_function *function)
 {
     const struct defined_function *known = controller_function_known(controller, function);
-    wire_define_function *message = arena_take(controller->out->arena, sizeof *message);
+    wire_define_function *message = OUT_MESSAGE(controller->out, define_function);
 
-    if (message == NULL)
-        return NULL;
-    *message = (wire_define_function)WIRE_DEFINE_FUNCTION_INIT;
     message->number = known->row.function.number;
-    message->name = copy(controller, known->row.name, strlen(known->row.name));
-    message->text = copy(controller, known->text, known->text_bytes);
-    return message->name == NULL || message->text == NULL ? NULL : message;
+    message->name = copy_name(controller, known);
+    message->text = copy_text(controller, known);
+    return message;
 }
 
-/* By its number and name alone. */
-static wire_known_function *
-name_one(struct controller *controller, const struct controller_function *function)
-{
-    const struct defined_function *known = controller_function_known(controller, function);
-    wire_known_function *message = arena_take(controller->out->arena, sizeof *message);
-
-    if (message == NULL)
-        return NULL;
-    *message = (wire_known_function)WIRE_KNOWN_FUNCTION_INIT;
-    message->number = known->row.function.number;
-    message->name = copy(controller, known->row.name, strlen(known->row.name));
-    return message->name == NULL ? NULL : message;
-}
-
-/* The complete description of the function. */
+/* The complete description of the function. NULL: no memory. */
 static wire_known_function *
 list_one(struct controller *controller, const struct update_function *function)
 {
     wire_known_function *message = update_describe(function, controller->out->arena);
 
-    if (message == NULL || function->expression == NULL)
-        return message;
-    const struct defined_function *known =
-        &controller->functions.known[function->number - UPDATE_DEFINED_FIRST];
-    message->text = copy(controller, known->text, known->text_bytes);
-    return message->text == NULL ? NULL : message;
+    controller->out->is_short |= message == NULL;
+    if (message != NULL && function->expression != NULL)
+        message->text = copy_text(
+            controller, &controller->functions.known[function->number - UPDATE_DEFINED_FIRST]);
+    return message;
 }
 
 /* ---- answers ---- */
@@ -98,13 +84,13 @@ try_answer(struct controller *controller, uint64_t call, const struct controller
             controller_function_known(controller, function)->row.name);
         return true;
     }
-    wire_define_reply *reply = arena_take(controller->out->arena, sizeof *reply);
-    wire_known_function *made = name_one(controller, function);
-    if (reply != NULL && made != NULL) {
-        *reply = (wire_define_reply)WIRE_DEFINE_REPLY_INIT;
-        reply->function = made;
-    }
-    controller_reply_or_fail(controller, call, reply == NULL || made == NULL ? NULL : &reply->base);
+    const struct defined_function *known = controller_function_known(controller, function);
+    wire_define_reply *reply = OUT_MESSAGE(controller->out, define_reply);
+    wire_known_function *made = OUT_MESSAGE(controller->out, known_function);
+    made->number = known->row.function.number;
+    made->name = copy_name(controller, known);
+    reply->function = made;
+    controller_reply_or_fail(controller, call, &reply->base);
     return true;
 }
 
@@ -236,20 +222,12 @@ void controller_functions_call(struct controller *controller, const struct lane_
     while (functions_at(&controller->functions, count) != NULL)
         count++;
     assert(count <= UPDATE_FUNCTIONS_MAX + UPDATE_DEFINED_MAX + SUMAC_PLUGIN_FUNCTIONS_MAX);
-    wire_functions_reply *reply = arena_take(controller->out->arena, sizeof *reply);
-    wire_known_function **listed = arena_take(controller->out->arena, count * sizeof *listed);
-    bool whole = reply != NULL && listed != NULL;
-
-    if (whole) {
-        *reply = (wire_functions_reply)WIRE_FUNCTIONS_REPLY_INIT;
-        reply->functions = listed;
-    }
-    for (uint32_t i = 0; whole && i < count; i++) {
+    wire_functions_reply *reply = OUT_MESSAGE(controller->out, functions_reply);
+    reply->functions = out_take(controller->out, count * sizeof *reply->functions);
+    for (uint32_t i = 0; i < count && !controller->out->is_short; i++) {
         function = functions_at(&controller->functions, i);
-        if (!is_listed(controller, function))
-            continue;
-        listed[reply->n_functions] = list_one(controller, function);
-        whole = listed[reply->n_functions++] != NULL;
+        if (is_listed(controller, function))
+            reply->functions[reply->n_functions++] = list_one(controller, function);
     }
-    controller_reply_or_fail(controller, event->call, whole ? &reply->base : NULL);
+    controller_reply_or_fail(controller, event->call, &reply->base);
 }

@@ -158,7 +158,7 @@ static void answer_or_hold(
 void controller_reply_or_fail(
     struct controller *controller, uint64_t call, const wire_message *reply)
 {
-    const bool whole = reply != NULL && !controller->out->texts_short;
+    const bool whole = reply != NULL && !controller->out->is_short;
     struct sumac_error error = {0};
 
     if (!whole)

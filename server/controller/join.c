@@ -21,72 +21,28 @@
 
 /* ---- answering ---- */
 
-/* False: no memory. */
-static bool list_ps(struct controller *controller, wire_join_reply *reply)
-{
-    assert(controller->ps_count > 0);
-    char **addresses = arena_take(controller->out->arena, controller->ps_count * sizeof *addresses);
-    uint64_t *incarnations =
-        arena_take(controller->out->arena, controller->ps_count * sizeof *incarnations);
-    if (addresses == NULL || incarnations == NULL)
-        return false;
-    for (uint32_t ps = 0; ps < controller->ps_count; ps++) {
-        addresses[ps] = controller->peers[ps].address;
-        incarnations[ps] = controller->peers[ps].incarnation;
-    }
-    reply->n_ps_addresses = reply->n_ps_incarnations = controller->ps_count;
-    reply->ps_addresses = addresses;
-    reply->ps_incarnations = incarnations;
-    return true;
-}
-
-/* False: no memory. */
-static bool list_previous(
+static void list_previous(
     struct controller *controller, const struct controller_task *task, wire_join_reply *reply)
 {
-    if (task == NULL)
-        return true;
     reply->previous_final = task->final;
     if (rule_holds(controller->config->broken, RULE_tell_acked_through))
         reply->previous_acked_through = task->acked_through;
     if (task->voided == NULL)
-        return true;
-    const size_t bytes = task->voided->count * sizeof(uint64_t);
-    reply->previous_voided = arena_take(controller->out->arena, bytes);
-    if (reply->previous_voided == NULL)
-        return false;
-    memcpy(reply->previous_voided, task->voided->sequence, bytes);
+        return;
     reply->n_previous_voided = task->voided->count;
-    return true;
+    reply->previous_voided =
+        out_copy(controller->out, task->voided->sequence, task->voided->count * sizeof(uint64_t));
 }
 
-/* False: no memory. */
-static bool name_replaced(
-    struct controller *controller, const struct replaced *replaced, wire_join_reply *reply)
-{
-    if (replaced->attempt == 0)
-        return true;
-    reply->replaced = arena_take(controller->out->arena, sizeof *reply->replaced);
-    if (reply->replaced == NULL)
-        return false;
-    wire_replaced_fill(replaced, reply->replaced);
-    return true;
-}
-
-/* NULL: no memory. */
 static const wire_message *
 make_reply(struct controller *controller, const struct controller_session *session)
 {
     assert(session->state == CONTROLLER_SESSION_OPEN);
-    wire_join_reply *reply = arena_take(controller->out->arena, sizeof *reply);
-    uint8_t *id = arena_take(controller->out->arena, CONTROLLER_ID_BYTES);
-    if (reply == NULL || id == NULL)
-        return NULL;
-    memcpy(id, session->id, CONTROLLER_ID_BYTES);
-    *reply = (wire_join_reply)WIRE_JOIN_REPLY_INIT;
+    wire_join_reply *reply = OUT_MESSAGE(controller->out, join_reply);
     reply->cluster_id = controller->cluster_id;
     reply->epoch = CONTROLLER_EPOCH;
-    reply->session_id = (wire_bytes){CONTROLLER_ID_BYTES, id};
+    reply->session_id = (wire_bytes){
+        CONTROLLER_ID_BYTES, out_copy(controller->out, session->id, CONTROLLER_ID_BYTES)};
     reply->attempt = session->attempt;
     reply->lease_ms = controller->config->lease_ms;
     reply->clock = session->start_clock;
@@ -97,10 +53,15 @@ make_reply(struct controller *controller, const struct controller_session *sessi
     reply->step_deadline_ms = controller->config->step_deadline_ms;
     reply->membership_epoch = controller->membership_epoch;
     reply->ps_lost_ms = controller->config->ps_lost_ms;
-    const bool whole = list_ps(controller, reply) &&
-                       list_previous(controller, session->task, reply) &&
-                       name_replaced(controller, &session->replaced, reply);
-    return whole ? &reply->base : NULL;
+    reply->n_ps_addresses = reply->n_ps_incarnations =
+        controller_list_ps(controller, &reply->ps_addresses, &reply->ps_incarnations);
+    if (session->task != NULL)
+        list_previous(controller, session->task, reply);
+    if (session->replaced.attempt != 0) {
+        reply->replaced = OUT_MESSAGE(controller->out, replaced);
+        wire_replaced_fill(&session->replaced, reply->replaced);
+    }
+    return &reply->base;
 }
 
 static void answer(struct controller *controller, struct controller_session *session)

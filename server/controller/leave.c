@@ -15,13 +15,10 @@ void controller_renew_call(struct controller *controller, const struct lane_even
 
     if (session == NULL)
         return;
-    wire_renew_reply *reply = arena_take(controller->out->arena, sizeof *reply);
-    if (reply != NULL) {
-        *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
-        reply->epoch = CONTROLLER_EPOCH;
-        reply->membership_epoch = controller->membership_epoch;
-    }
-    controller_reply_or_fail(controller, event->call, reply == NULL ? NULL : &reply->base);
+    wire_renew_reply *reply = OUT_MESSAGE(controller->out, renew_reply);
+    reply->epoch = CONTROLLER_EPOCH;
+    reply->membership_epoch = controller->membership_epoch;
+    controller_reply_or_fail(controller, event->call, &reply->base);
 }
 
 /* A replaced process says that it lives. After a few of them within a minute the present

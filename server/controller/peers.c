@@ -85,6 +85,22 @@ void controller_peers_learn(struct controller *controller, const wire_join_reque
         greet_self(controller);
 }
 
+size_t controller_list_ps(struct controller *controller, char ***addresses, uint64_t **incarnations)
+{
+    const uint32_t count = controller->ps_count;
+
+    assert(count > 0);
+    *addresses = out_take(controller->out, count * sizeof **addresses);
+    *incarnations = out_take(controller->out, count * sizeof **incarnations);
+    if (*addresses == NULL || *incarnations == NULL)
+        return 0;
+    for (uint32_t ps = 0; ps < count; ps++) {
+        (*addresses)[ps] = controller->peers[ps].address;
+        (*incarnations)[ps] = controller->peers[ps].incarnation;
+    }
+    return count;
+}
+
 /* ---- who is there ---- */
 
 bool controller_peers_all_met(const struct controller *controller)

@@ -123,12 +123,9 @@ static void answer_leave(struct controller *controller, struct controller_sessio
         session->leave_call = 0;
         return;
     }
-    wire_leave_reply *reply = arena_take(controller->out->arena, sizeof *reply);
-    if (reply != NULL) {
-        *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
-        reply->final = session->final;
-    }
-    controller_reply_or_fail(controller, session->leave_call, reply == NULL ? NULL : &reply->base);
+    wire_leave_reply *reply = OUT_MESSAGE(controller->out, leave_reply);
+    reply->final = session->final;
+    controller_reply_or_fail(controller, session->leave_call, &reply->base);
     session->leave_call = 0;
 }
 

@@ -48,79 +48,61 @@ static bool send_order(struct controller *controller, uint32_t ps, const wire_pe
     return true;
 }
 
-static wire_peer_order *new_order(struct controller *controller)
-{
-    wire_peer_order *message = arena_take(controller->out->arena, sizeof *message);
-
-    if (message != NULL)
-        *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
-    return message;
-}
-
-/* Those of ps 0's own configuration. False: no memory. */
-static bool list_members(struct controller *controller, wire_peer_hello *hello)
+/* Those of ps 0's own configuration. */
+static void list_members(struct controller *controller, wire_peer_hello *hello)
 {
     const struct lane_config *config = controller->config;
-    wire_task_name *names =
-        arena_take(controller->out->arena, config->member_count * sizeof *names + 1);
+    wire_task_name *names = out_take(controller->out, config->member_count * sizeof *names + 1);
+    wire_task_name **pointers =
+        out_take(controller->out, config->member_count * sizeof *pointers + 1);
 
-    hello->members =
-        arena_take(controller->out->arena, config->member_count * sizeof *hello->members + 1);
-    if (names == NULL || hello->members == NULL)
-        return false;
+    if (names == NULL || pointers == NULL)
+        return;
     for (uint32_t i = 0; i < config->member_count; i++) {
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
         names[i].job = (char *)config->members_jobs[i];
         names[i].index = config->members_indices[i];
-        hello->members[i] = &names[i];
+        pointers[i] = &names[i];
     }
+    hello->members = pointers;
     hello->n_members = config->member_count;
     hello->members_partial = config->members_partial;
-    return true;
 }
 
-/* Which plug-ins' functions this ps has. False: no memory. */
-static bool list_plugins(struct controller *controller, wire_peer_hello *hello)
+/* Which plug-ins' functions this ps has. */
+static void list_plugins(struct controller *controller, wire_peer_hello *hello)
 {
     const struct plugins *const plugins = controller->config->plugins;
     const uint32_t count = plugins_count(plugins);
-    wire_plugin_function *said = arena_take(controller->out->arena, (count + 1) * sizeof *said);
+    wire_plugin_function *said = out_take(controller->out, (count + 1) * sizeof *said);
+    wire_plugin_function **pointers = out_take(controller->out, (count + 1) * sizeof *pointers);
 
     assert(count <= SUMAC_PLUGIN_FUNCTIONS_MAX);
-    hello->plugin_functions =
-        arena_take(controller->out->arena, (count + 1) * sizeof *hello->plugin_functions);
-    if (said == NULL || hello->plugin_functions == NULL)
-        return false;
+    if (said == NULL || pointers == NULL)
+        return;
     for (uint32_t i = 0; i < count; i++) {
         const struct plugin_function *const function = plugins->functions[i];
         said[i] = (wire_plugin_function)WIRE_PLUGIN_FUNCTION_INIT;
         said[i].name = (char *)(uintptr_t)function->row.name;
         said[i].plugin = (char *)(uintptr_t)function->row.plugin;
         said[i].digest = function->digest;
-        hello->plugin_functions[i] = &said[i];
+        pointers[i] = &said[i];
     }
+    hello->plugin_functions = pointers;
     hello->n_plugin_functions = count;
-    return true;
 }
 
 static const wire_peer_order *pack_hello(struct controller *controller, uint32_t ps)
 {
     assert(ps < controller->ps_count);
-    wire_peer_order *message = new_order(controller);
-    wire_peer_hello *hello = arena_take(controller->out->arena, sizeof *hello);
-    char **addresses = arena_take(controller->out->arena, controller->ps_count * sizeof *addresses);
-    uint64_t *incarnations =
-        arena_take(controller->out->arena, controller->ps_count * sizeof *incarnations);
-    wire_identity *identity = arena_take(controller->out->arena, sizeof *identity);
-    if (message == NULL || hello == NULL || addresses == NULL || incarnations == NULL ||
-        identity == NULL)
-        return NULL;
-    for (uint32_t i = 0; i < controller->ps_count; i++) {
-        addresses[i] = controller->peers[i].address;
-        incarnations[i] = controller->peers[i].incarnation;
-    }
-    *hello = (wire_peer_hello)WIRE_PEER_HELLO_INIT;
-    if (!list_members(controller, hello) || !list_plugins(controller, hello))
+    wire_peer_order *message = OUT_MESSAGE(controller->out, peer_order);
+    wire_peer_hello *hello = OUT_MESSAGE(controller->out, peer_hello);
+    wire_identity *identity = OUT_MESSAGE(controller->out, identity);
+    list_members(controller, hello);
+    list_plugins(controller, hello);
+    hello->n_ps_addresses = hello->n_ps_incarnations =
+        controller_list_ps(controller, &hello->ps_addresses, &hello->ps_incarnations);
+    if (controller->out->is_short)
         return NULL;
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
     hello->cluster_id = controller->cluster_id;
@@ -132,9 +114,6 @@ static const wire_peer_order *pack_hello(struct controller *controller, uint32_t
     wire_identity_fill(&controller->config->identity, identity);
     hello->identity = identity;
     hello->index = ps;
-    hello->n_ps_addresses = hello->n_ps_incarnations = controller->ps_count;
-    hello->ps_addresses = addresses;
-    hello->ps_incarnations = incarnations;
     hello->expected_incarnation = controller->peers[ps].incarnation;
     message->number = ++controller->orders_given;
     message->hello = hello;
@@ -183,11 +162,9 @@ static void give_alive(struct controller *controller, uint32_t ps)
     const bool due = controller->now_us - peer->alive_us >= controller_ms(alive_ms);
     if (!peer->up || !peer->writable || !peer->greeted || !due)
         return;
-    wire_peer_order *message = new_order(controller);
-    if (message == NULL)
-        return;
+    wire_peer_order *message = OUT_MESSAGE(controller->out, peer_order);
     message->alive = true;
-    if (send_order(controller, ps, message))
+    if (send_order(controller, ps, controller->out->is_short ? NULL : message))
         controller->peers[ps].alive_us = controller->now_us;
 }
 
