@@ -304,8 +304,7 @@ static enum sumac_status check_members(
         else if (!controller->config->members_partial)
             return refuse_members(controller, request, error);
     }
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         if (task->listed && task->named != look && !request->members_partial)
             return refuse_members(controller, request, error);
     return SUMAC_OK;
@@ -353,8 +352,7 @@ static enum sumac_status check_member_addresses(
         if (own == NULL || own->address == NULL || strcmp(own->address, address) == 0)
             continue;
         looked_at++;
-        for (const struct controller_task *task = controller->tasks.first; task != NULL;
-             task = task->in_controller.next)
+        LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
             if (task->address != NULL && strcmp(task->address, address) == 0)
                 return fail(
                     error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
@@ -430,8 +428,7 @@ static uint32_t count_listed(const struct controller *controller)
 {
     uint32_t count = 0;
 
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         count += task->listed;
     assert(count <= controller->tasks_pool.used);
     return count;
@@ -477,8 +474,7 @@ static enum sumac_status check_names(
 static void count_others(
     const struct controller *controller, const struct controller_task *task, struct places *places)
 {
-    for (const struct controller_session *other = controller->sessions.first; other != NULL;
-         other = other->in_controller.next) {
+    LIST_FOREACH(const struct controller_session, other, &controller->sessions, in_controller) {
         if (other->state == CONTROLLER_SESSION_SETTLED || (task != NULL && other->task == task))
             continue;
         places->taken++;

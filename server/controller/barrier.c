@@ -26,9 +26,7 @@
 void controller_barriers_of_session_fail(
     struct controller *controller, const struct controller_session *session)
 {
-    for (struct controller_waiting *waiting = controller->waiting.first, *next; waiting != NULL;
-         waiting = next) {
-        next = waiting->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_waiting, waiting, &controller->waiting, in_controller) {
         if (waiting->session != session)
             continue;
         controller_fail_closed(controller, waiting->call, session);
@@ -49,12 +47,9 @@ void controller_barriers_fail(
 
 void controller_barrier_call_forget(struct controller *controller, uint64_t call)
 {
-    struct controller_waiting *waiting = controller->waiting.first;
-
-    while (waiting != NULL && waiting->call != call)
-        waiting = waiting->in_controller.next;
-    if (waiting != NULL)
-        controller_barrier_drop_waiting(controller, waiting);
+    LIST_FOREACH_SAFE(struct controller_waiting, waiting, &controller->waiting, in_controller)
+        if (waiting->call == call)
+            controller_barrier_drop_waiting(controller, waiting);
 }
 
 /* ---- the request */
@@ -169,8 +164,7 @@ static uint32_t count_members(const struct controller *controller)
 
     if (!controller->members_listed && !controller->members_whole)
         return 0;
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         count += task->listed;
     return count;
 }
@@ -213,8 +207,7 @@ static void fill_with_members(
     uint32_t count = 0;
 
     assert(places != NULL);
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next) {
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller) {
         if (!task->listed)
             continue;
         const struct controller_place *place =
@@ -262,14 +255,14 @@ static bool is_same(const struct controller_barrier *barrier, const wire_barrier
  * a round of each is open. */
 static bool forget_one(struct controller *controller)
 {
-    struct controller_barrier *barrier = controller->barriers.first;
-
-    while (barrier != NULL && barrier->open)
-        barrier = barrier->in_controller.next;
-    if (barrier != NULL)
+    LIST_FOREACH(struct controller_barrier, barrier, &controller->barriers, in_controller) {
+        if (barrier->open)
+            continue;
         controller_barrier_forget(controller, barrier);
-    assert(barrier == NULL || controller->barriers_by_name.count < CONTROLLER_BARRIERS_MAX);
-    return barrier != NULL;
+        assert(controller->barriers_by_name.count < CONTROLLER_BARRIERS_MAX);
+        return true;
+    }
+    return false;
 }
 
 static enum sumac_status check_arrivals(
@@ -278,8 +271,7 @@ static enum sumac_status check_arrivals(
 {
     uint32_t count = 0;
 
-    for (const struct controller_barrier *barrier = controller->barriers.first; barrier != NULL;
-         barrier = barrier->in_controller.next) {
+    LIST_FOREACH(const struct controller_barrier, barrier, &controller->barriers, in_controller) {
         const struct controller_place *place =
             controller_barrier_place(barrier, session->job, session->index);
         count += place != NULL && controller_barrier_has(barrier, place);
@@ -410,16 +402,14 @@ static void take_place_of(
     struct controller *controller, struct controller_barrier *barrier,
     const struct controller_session *session)
 {
-    struct controller_waiting *waiting = barrier->waiting.first;
-
-    while (waiting != NULL && waiting->session != session)
-        waiting = waiting->of_barrier.next;
-    if (waiting == NULL)
-        return;
-    controller_fail(
-        controller, waiting->call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
-        "a retry of this call took its place");
-    controller_barrier_drop_waiting(controller, waiting);
+    LIST_FOREACH_SAFE(struct controller_waiting, waiting, &barrier->waiting, of_barrier) {
+        if (waiting->session != session)
+            continue;
+        controller_fail(
+            controller, waiting->call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+            "a retry of this call took its place");
+        controller_barrier_drop_waiting(controller, waiting);
+    }
 }
 
 static void note_deadline(

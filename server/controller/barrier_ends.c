@@ -103,8 +103,7 @@ static uint64_t mark_live(struct controller *controller)
 {
     const uint64_t look = ++controller->lists_looked_at;
 
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         if (session->task != NULL && session->state != CONTROLLER_SESSION_SETTLED)
             session->task->named = look;
     return look;
@@ -151,9 +150,7 @@ void controller_barriers_settled(struct controller *controller, const struct con
     const uint64_t live = mark_live(controller);
     if (task->named == live) /* another session of the task is live */
         return;
-    for (struct controller_barrier *barrier = controller->barriers.first, *next; barrier != NULL;
-         barrier = next) {
-        next = barrier->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_barrier, barrier, &controller->barriers, in_controller) {
         const struct controller_place *place =
             barrier->open ? controller_barrier_place(barrier, task->job, task->index) : NULL;
         if (place == NULL)
@@ -212,9 +209,7 @@ static void end_late(struct controller *controller, struct controller_barrier *b
 
 void controller_barriers_tick(struct controller *controller)
 {
-    for (struct controller_barrier *barrier = controller->barriers.first, *next; barrier != NULL;
-         barrier = next) {
-        next = barrier->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_barrier, barrier, &controller->barriers, in_controller) {
         if (barrier->open && controller->now_us >= barrier->until_us)
             end_late(controller, barrier);
     }
@@ -222,8 +217,7 @@ void controller_barriers_tick(struct controller *controller)
 
 void controller_barriers_begin_again(struct controller *controller)
 {
-    for (struct controller_barrier *barrier = controller->barriers.first; barrier != NULL;
-         barrier = barrier->in_controller.next) {
+    LIST_FOREACH(struct controller_barrier, barrier, &controller->barriers, in_controller) {
         assert(barrier->waiting.first == NULL);
         barrier->until_us = controller->now_us + controller_ms(barrier->timeout_ms);
         if (barrier->open)

@@ -62,18 +62,15 @@ void controller_wait_call(
     controller_wake(controller, call->until_us);
 }
 
-struct controller_call *
-controller_call_drop(struct controller *controller, struct controller_call *call)
+void controller_call_drop(struct controller *controller, struct controller_call *call)
 {
     assert(controller->calls_pool.used > 0);
     assert(controller->calls.first != NULL);
-    struct controller_call *next = call->in_controller.next;
     LIST_REMOVE(&controller->calls, call, in_controller);
     if (call->variable != NULL)
         LIST_REMOVE(&call->variable->waiting, call, of_variable);
     controller_list_give(controller, call->list);
     pool_give(&controller->calls_pool, call);
-    return next;
 }
 
 void controller_calls_fail(
@@ -81,33 +78,28 @@ void controller_calls_fail(
     const char *text)
 {
     assert(status != SUMAC_OK);
-    struct controller_call *call = controller->calls.first;
-    while (call != NULL) {
-        controller_fail(controller, call->call, status, reason, "%s", text);
-        call = controller_call_drop(controller, call);
+    while (controller->calls.first != NULL) {
+        controller_fail(controller, controller->calls.first->call, status, reason, "%s", text);
+        controller_call_drop(controller, controller->calls.first);
     }
 }
 
 void controller_call_forget(struct controller *controller, uint64_t number)
 {
-    struct controller_call *call = controller->calls.first;
-
-    while (call != NULL)
-        call = call->call == number ? controller_call_drop(controller, call)
-                                    : call->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller)
+        if (call->call == number)
+            controller_call_drop(controller, call);
 }
 
 void controller_calls_of_session_fail(
     struct controller *controller, const struct controller_session *session)
 {
     assert(session->state == CONTROLLER_SESSION_CLOSING);
-    for (struct controller_call *call = controller->calls.first; call != NULL;) {
-        if (call->session != session) {
-            call = call->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller) {
+        if (call->session != session)
             continue;
-        }
         controller_fail_closed(controller, call->call, session);
-        call = controller_call_drop(controller, call);
+        controller_call_drop(controller, call);
     }
 }
 
@@ -115,8 +107,7 @@ void controller_calls_of_session_fail(
 static uint32_t
 find_slow_ps(const struct controller *controller, const struct controller_call *call)
 {
-    for (const struct controller_order *order = controller->orders.first; order != NULL;
-         order = order->in_controller.next)
+    LIST_FOREACH(const struct controller_order, order, &controller->orders, in_controller)
         for (uint32_t ps = 0; order->variable == call->variable &&
                               order->function == call->function && ps < controller->ps_count;
              ps++)
@@ -160,16 +151,14 @@ static const char *remedy(const struct controller *controller, const struct cont
 
 void controller_calls_tick(struct controller *controller)
 {
-    for (struct controller_call *call = controller->calls.first; call != NULL;) {
-        if (controller->now_us < call->until_us) {
-            call = call->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller) {
+        if (controller->now_us < call->until_us)
             continue;
-        }
         controller_fail(
             controller, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "after %s %s%s", text_time_ms(call->timeout_ms).text,
             controller_call_wait(controller, call), remedy(controller, call));
-        call = controller_call_drop(controller, call);
+        controller_call_drop(controller, call);
     }
 }
 

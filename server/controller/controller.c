@@ -102,17 +102,14 @@ void controller_destroy(struct controller *controller)
         LIST_REMOVE(&controller->variables, variable, in_controller);
         memory_give(controller->memory, variable, variable->bytes);
     }
-    for (struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(struct controller_task, task, &controller->tasks, in_controller)
         controller_voided_drop(controller, &task->voided);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         controller_voided_drop(controller, &session->voided);
     pool_deinit(&controller->tasks_pool);
     pool_deinit(&controller->sessions_pool);
     pool_deinit(&controller->orders_pool);
-    for (struct controller_call *call = controller->calls.first; call != NULL;
-         call = call->in_controller.next)
+    LIST_FOREACH(struct controller_call, call, &controller->calls, in_controller)
         controller_list_give(controller, call->list);
     pool_deinit(&controller->calls_pool);
     controller_barriers_deinit(controller);
@@ -164,8 +161,7 @@ static void begin_again(struct controller *controller)
     controller->orders_given = controller->beginnings << CONTROLLER_ORDERS_OF_BEGINNING_BITS;
     controller->first_join_us = controller->memberless_since_us =
         controller->member_joined ? controller->now_us : 0;
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         session->heard_us = controller->now_us;
         session->joined_us = session->settling_us = controller->now_us;
     }
@@ -219,8 +215,7 @@ static void call_cancelled(struct controller *controller, const struct lane_even
 {
     const uint64_t call = event->call;
 
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         if (session->join_call == call)
             session->join_call = 0;
         if (session->leave_call == call)

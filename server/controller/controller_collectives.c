@@ -27,24 +27,22 @@
 static struct controller_collective *
 find(const struct controller *controller, const struct collective *collective)
 {
-    struct controller_collective *known = controller->collectives.first;
-
     assert(collective->round > 0);
-    while (known != NULL && (known->collective->round != collective->round ||
-                             strcmp(known->collective->name, collective->name) != 0 ||
-                             collective_other_attempt(known->collective, collective) != UINT32_MAX))
-        known = known->in_controller.next;
-    return known;
+    LIST_FOREACH(struct controller_collective, known, &controller->collectives, in_controller)
+        if (known->collective->round == collective->round &&
+            strcmp(known->collective->name, collective->name) == 0 &&
+            collective_other_attempt(known->collective, collective) == UINT32_MAX)
+            return known;
+    return NULL;
 }
 
 struct controller_collective *
 controller_collective_by_number(const struct controller *controller, uint64_t number)
 {
-    struct controller_collective *known = controller->collectives.first;
-
-    while (known != NULL && known->order.number != number)
-        known = known->in_controller.next;
-    return known;
+    LIST_FOREACH(struct controller_collective, known, &controller->collectives, in_controller)
+        if (known->order.number == number)
+            return known;
+    return NULL;
 }
 
 void controller_collective_forget(
@@ -148,8 +146,7 @@ struct controller_collective *controller_collective_replay(
 void controller_collectives_begin_again(struct controller *controller)
 {
     assert(controller->orders.first == NULL); /* theirs are the smallest numbers */
-    for (struct controller_collective *collective = controller->collectives.first;
-         collective != NULL; collective = collective->in_controller.next)
+    LIST_FOREACH(struct controller_collective, collective, &controller->collectives, in_controller)
         controller_order_collective(controller, collective);
 }
 

@@ -12,9 +12,8 @@ void controller_wait_call(
     struct controller *controller, struct controller_call wanted, uint32_t timeout_ms);
 /* May an order be added? False: the call was failed. */
 bool controller_may_change_catalogue(struct controller *controller, uint64_t call);
-/* The call was answered, or failed. Returns the one after it. */
-struct controller_call *
-controller_call_drop(struct controller *controller, struct controller_call *call);
+/* The call was answered, or failed. */
+void controller_call_drop(struct controller *controller, struct controller_call *call);
 /* A session takes nothing more: its creates, deletes and defines fail. */
 void controller_calls_of_session_fail(
     struct controller *controller, const struct controller_session *session);

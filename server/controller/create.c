@@ -25,11 +25,10 @@ static void fail_calls_of(
     const struct sumac_error *error)
 {
     assert(error->status != SUMAC_OK);
-    for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
-        next = call->of_variable.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &variable->waiting, of_variable) {
         assert(call->kind == CONTROLLER_CALL_CREATE); /* a delete makes it DELETING first */
         controller_fail(controller, call->call, error->status, error->reason, "%s", error->text);
-        (void)controller_call_drop(controller, call);
+        controller_call_drop(controller, call);
     }
 }
 
@@ -70,12 +69,11 @@ static bool try_answer(
 
 static void answer_waiting(struct controller *controller, struct controller_variable *variable)
 {
-    for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
-        next = call->of_variable.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &variable->waiting, of_variable) {
         assert(call->kind == CONTROLLER_CALL_CREATE);
         if (call->list != NULL ? controller_list_go_on(controller, call)
                                : try_answer(controller, call->call, call->session, variable))
-            (void)controller_call_drop(controller, call);
+            controller_call_drop(controller, call);
     }
 }
 
@@ -98,8 +96,7 @@ void controller_creator_settled(
     struct controller *controller, const struct controller_session *session)
 {
     assert(session->state == CONTROLLER_SESSION_SETTLED);
-    for (struct controller_variable *variable = controller->variables.first; variable != NULL;
-         variable = variable->in_controller.next) {
+    LIST_FOREACH(struct controller_variable, variable, &controller->variables, in_controller) {
         if (variable->creator != session)
             continue;
         variable->creator = NULL;
@@ -139,15 +136,13 @@ bool controller_add_answered(
  * CONTROLLER_CALLS_MAX lists are looked through, and each that has it is gone then. */
 static void fail_lists_of(struct controller *controller, const struct controller_variable *variable)
 {
-    for (struct controller_call *call = controller->calls.first; call != NULL;) {
-        if (call->list == NULL || !controller_list_has(call->list, variable->id)) {
-            call = call->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller) {
+        if (call->list == NULL || !controller_list_has(call->list, variable->id))
             continue;
-        }
         controller_fail(
             controller, call->call, variable->failure.status, variable->failure.reason, "%s",
             variable->failure.text);
-        call = controller_call_drop(controller, call);
+        controller_call_drop(controller, call);
     }
 }
 
@@ -183,11 +178,10 @@ void controller_delete_complete(struct controller *controller, const struct cont
     struct controller_variable *variable = order->variable;
 
     assert(variable->state == CONTROLLER_VARIABLE_DELETING);
-    for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
-        next = call->of_variable.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &variable->waiting, of_variable) {
         controller_reply_or_fail(
             controller, call->call, &OUT_MESSAGE(controller->out, delete_reply)->base);
-        (void)controller_call_drop(controller, call);
+        controller_call_drop(controller, call);
     }
     assert(variable->orders == 0);
     controller_variable_free(controller, variable);

@@ -120,11 +120,9 @@ void controller_define_complete(struct controller *controller, const struct cont
     if (function->state == CONTROLLER_FUNCTION_DEFINING)
         function->state = CONTROLLER_FUNCTION_DEFINED;
     controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
-    for (struct controller_call *call = controller->calls.first; call != NULL;) {
-        const bool answered =
-            call->function == function && try_answer(controller, call->call, function);
-        call = answered ? controller_call_drop(controller, call) : call->in_controller.next;
-    }
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller)
+        if (call->function == function && try_answer(controller, call->call, function))
+            controller_call_drop(controller, call);
 }
 
 void controller_defines_order(struct controller *controller)

@@ -116,11 +116,8 @@ void controller_held_say(struct controller *controller)
 
 void controller_held_forget(struct controller *controller, uint64_t call)
 {
-    struct controller_held *held = controller->held.first, *next;
-
-    for (; held != NULL; held = next) { /* none has number 0 */
-        next = held->in_controller.next;
-        assert(held->call != 0);
+    LIST_FOREACH_SAFE(struct controller_held, held, &controller->held, in_controller) {
+        assert(held->call != 0); /* none has number 0 */
         if (held->call == call)
             give(controller, held);
     }

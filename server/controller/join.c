@@ -126,8 +126,7 @@ void controller_joins_go_on(struct controller *controller)
 {
     if (controller->phase != CONTROLLER_RUNNING || !controller_peers_all_met(controller))
         return;
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         if (session->state == CONTROLLER_SESSION_WAITING &&
             controller_session_find_earlier(controller, session) == NULL)
             open_session(controller, session);
@@ -319,10 +318,7 @@ static void end_earlier(struct controller *controller, struct controller_session
 {
     assert(session->task != NULL);
     assert(session->state == CONTROLLER_SESSION_WAITING);
-    struct controller_session *next = NULL;
-    for (struct controller_session *other = controller->sessions.first; other != NULL;
-         other = next) {
-        next = other->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_session, other, &controller->sessions, in_controller) {
         if (!controller_session_is_earlier(other, session))
             continue;
         struct close_cause cause = {
@@ -433,10 +429,7 @@ void controller_joins_fail(
     const char *text)
 {
     assert(status != SUMAC_OK);
-    struct controller_session *next = NULL;
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = next) {
-        next = session->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
         refuse(controller, session, status, reason, text);
         if (session->state == CONTROLLER_SESSION_WAITING)
             controller_session_forget(controller, session);
@@ -447,11 +440,10 @@ void controller_joins_tick(struct controller *controller)
 {
     const uint64_t patience_us = controller_ms(controller->config->ps_lost_ms);
     const uint32_t missing = controller_peers_missing(controller);
-    struct controller_session *next = NULL;
 
-    for (struct controller_session *session = controller->sessions.first;
-         session != NULL && missing < controller->ps_count; session = next) {
-        next = session->in_controller.next;
+    if (missing == controller->ps_count)
+        return;
+    LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
         if (session->state != CONTROLLER_SESSION_WAITING || session->task != NULL ||
             controller->now_us - session->heard_us < patience_us)
             continue;

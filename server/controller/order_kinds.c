@@ -131,8 +131,7 @@ static void pack_membership(
     (void)order;
     size_t count = 0;
 
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         count += task->member;
     wire_membership *membership = OUT_MESSAGE(controller->out, membership);
     wire_task_name *names = out_take(controller->out, count * sizeof *names + 1);
@@ -141,8 +140,7 @@ static void pack_membership(
         return;
     membership->membership_epoch = controller->membership_epoch;
     membership->members = pointers;
-    for (struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next) {
+    LIST_FOREACH(struct controller_task, task, &controller->tasks, in_controller) {
         if (!task->member)
             continue;
         const size_t i = membership->n_members++;
@@ -160,8 +158,7 @@ static void pack_take(
     (void)order;
     size_t count = 0;
 
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         count += session->taken_step == controller->step_taken;
     wire_take_step *take = OUT_MESSAGE(controller->out, take_step);
     wire_bytes *ids = out_take(controller->out, count * sizeof *ids + 1);
@@ -169,8 +166,7 @@ static void pack_take(
         return;
     take->step = controller->step_taken;
     take->session_ids = ids;
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         if (session->taken_step == controller->step_taken)
             ids[take->n_session_ids++] = (wire_bytes){CONTROLLER_ID_BYTES, session->id};
     message->take = take;

@@ -143,11 +143,10 @@ void controller_order_end(struct controller *controller, const struct controller
 
 struct controller_order *controller_order_find(const struct controller *controller, uint64_t number)
 {
-    struct controller_order *order = controller->orders.first;
-
-    while (order != NULL && order->number != number)
-        order = order->in_controller.next;
-    return order;
+    LIST_FOREACH(struct controller_order, order, &controller->orders, in_controller)
+        if (order->number == number)
+            return order;
+    return NULL;
 }
 
 struct controller_order *controller_order_next(struct controller_order *order, uint32_t ps)
@@ -160,8 +159,7 @@ struct controller_order *controller_order_next(struct controller_order *order, u
 uint32_t controller_order_short(
     const struct controller *controller, const struct controller_session *session)
 {
-    for (const struct controller_order *order = controller->orders.first; order != NULL;
-         order = order->in_controller.next)
+    LIST_FOREACH(const struct controller_order, order, &controller->orders, in_controller)
         for (uint32_t ps = 0; order->session == session && ps < controller->ps_count; ps++)
             if (controller_mask_has(&order->again, ps))
                 return ps;
@@ -234,12 +232,10 @@ void controller_orders_tick(struct controller *controller)
 {
     if (controller->member_joined) /* a first membership goes out with the first session */
         (void)tell_membership(controller);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         order_missing(controller, session);
     variables_orders_missing(controller);
-    for (struct controller_order *order = controller->orders.first; order != NULL;
-         order = order->in_controller.next)
+    LIST_FOREACH(struct controller_order, order, &controller->orders, in_controller)
         if (order->again_us != 0 && controller->now_us >= order->again_us)
             give_again(controller, order);
 }

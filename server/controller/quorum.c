@@ -49,8 +49,7 @@ static struct attendance look_at(const struct controller *controller, uint64_t s
     struct attendance attendance = {0};
 
     assert(step == controller->step_taken + 1);
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller) {
         const uint64_t come = came_to(controller, session);
         attendance.later |= session->first_step > step;
         if (!is_member(session, step) ||
@@ -126,8 +125,7 @@ static bool is_over(const struct controller *controller, uint64_t step)
 static void take(struct controller *controller, uint64_t step)
 {
     assert(step == controller->step_taken + 1);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         if (is_member(session, step) && came_to(controller, session) >= step)
             session->taken_step = step;
     controller->step_taken = step;

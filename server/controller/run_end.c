@@ -172,12 +172,11 @@ void controller_ps_misconfigured(struct controller *controller, const char *text
  * of the last member. */
 static const struct controller_session *find_settling(const struct controller *controller)
 {
-    const struct controller_session *session = controller->sessions.first;
-
-    while (session != NULL && session->state != CONTROLLER_SESSION_CLOSING &&
-           session->state != CONTROLLER_SESSION_DECIDING)
-        session = session->in_controller.next;
-    return session;
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
+        if (session->state == CONTROLLER_SESSION_CLOSING ||
+            session->state == CONTROLLER_SESSION_DECIDING)
+            return session;
+    return NULL;
 }
 
 static void terminated(struct controller *controller)
@@ -221,8 +220,7 @@ static bool all_listed_done(const struct controller *controller)
 {
     bool any = false;
 
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next) {
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller) {
         any = any || task->listed;
         if (task->listed && !task->done)
             return false;
@@ -233,12 +231,10 @@ static bool all_listed_done(const struct controller *controller)
 /* True while a member is opening, open, or not settled yet. */
 bool controller_run_has_members(const struct controller *controller)
 {
-    const struct controller_session *session = controller->sessions.first;
-
-    while (session != NULL &&
-           (session->task == NULL || session->state == CONTROLLER_SESSION_SETTLED))
-        session = session->in_controller.next;
-    return session != NULL;
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
+        if (session->task != NULL && session->state != CONTROLLER_SESSION_SETTLED)
+            return true;
+    return false;
 }
 
 static bool is_memberless(const struct controller *controller)
@@ -338,11 +334,10 @@ void controller_run_check(struct controller *controller)
 
 static struct controller_order *find_end(const struct controller *controller)
 {
-    struct controller_order *order = controller->orders.first;
-
-    while (order != NULL && order->kind != CONTROLLER_ORDER_END)
-        order = order->in_controller.next;
-    return order;
+    LIST_FOREACH(struct controller_order, order, &controller->orders, in_controller)
+        if (order->kind == CONTROLLER_ORDER_END)
+            return order;
+    return NULL;
 }
 
 void controller_end_complete(struct controller *controller, const struct controller_order *order)

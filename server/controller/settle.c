@@ -41,8 +41,7 @@ static void
 note_replaced_lives(struct controller *controller, const struct controller_session *replaced)
 {
     assert(replaced->state == CONTROLLER_SESSION_CLOSING);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         if (!controller_session_is_earlier(replaced, session) ||
             session->replaced.attempt != replaced->attempt)
             continue;
@@ -151,15 +150,13 @@ void controller_leave_settled(struct controller *controller, struct controller_s
 /* Those that a synchronous step needs still stay, and are forgotten with a later one. */
 void controller_sessions_forget_oldest(struct controller *controller)
 {
-    struct controller_session *next = NULL;
     uint32_t settled = 0;
 
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         settled += session->state == CONTROLLER_SESSION_SETTLED && session->orders == 0;
-    for (struct controller_session *session = controller->sessions.first;
-         session != NULL && settled > controller_settled_max(controller); session = next) {
-        next = session->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
+        if (settled <= controller_settled_max(controller))
+            return;
         if (session->state != CONTROLLER_SESSION_SETTLED || session->orders > 0 ||
             controller_steps_need(controller, session))
             continue;
@@ -200,8 +197,7 @@ void controller_leaves_fail(
     struct controller *controller, enum sumac_status status, enum sumac_reason reason,
     const char *text)
 {
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         if (session->leave_call != 0)
             controller_fail(controller, session->leave_call, status, reason, "%s", text);
         session->leave_call = 0;
@@ -213,11 +209,8 @@ void controller_leaves_fail(
 void controller_leases_tick(struct controller *controller)
 {
     const uint64_t lease_us = controller_ms(controller->config->lease_ms);
-    struct controller_session *next = NULL;
 
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = next) {
-        next = session->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
         assert(session->heard_us <= controller->now_us);
         if (controller->now_us - session->heard_us <= lease_us)
             continue;
@@ -249,8 +242,7 @@ others_wait(const struct controller *controller, const struct controller_session
 {
     const uint64_t while_us = controller_ms(controller->config->lease_ms) / 2;
 
-    for (const struct controller_session *other = controller->sessions.first; other != NULL;
-         other = other->in_controller.next) {
+    LIST_FOREACH(const struct controller_session, other, &controller->sessions, in_controller) {
         assert(other->room_wait_us <= controller->now_us);
         if (other != session && other->state == CONTROLLER_SESSION_OPEN &&
             other->room_wait_us != 0 && controller->now_us - other->room_wait_us <= while_us)

@@ -54,8 +54,7 @@ static void say_held_up(
     struct listing names = {0};
 
     assert(ps < controller->ps_count);
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller) {
         if (!waits(session))
             continue;
         listing_add(&names, session->label);
@@ -107,8 +106,7 @@ static void say_sessions(const struct controller *controller, struct controller_
         say_held_up(controller, sentences, "settle", settles, missing);
         return;
     }
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         if ((joins(session) || settles(session)) && has_room(sentences))
             say(sentences, settles(session) ? settle_wait(controller, session)
                                             : join_wait(controller, session));
@@ -210,12 +208,10 @@ void controller_list_waits(
         return;
     say_own(controller, waits);
     say_sessions(controller, waits);
-    for (const struct controller_call *call = controller->calls.first; call != NULL;
-         call = call->in_controller.next)
+    LIST_FOREACH(const struct controller_call, call, &controller->calls, in_controller)
         if (has_room(waits))
             say(waits, call_wait(controller, call));
-    for (const struct controller_barrier *barrier = controller->barriers.first; barrier != NULL;
-         barrier = barrier->in_controller.next)
+    LIST_FOREACH(const struct controller_barrier, barrier, &controller->barriers, in_controller)
         if (barrier->open && has_room(waits))
             say(waits, controller_barrier_wait(controller, barrier));
 }

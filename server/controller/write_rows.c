@@ -600,13 +600,11 @@ static void put_step(struct controller *controller, struct row_writer *writer, c
     uint64_t count = 0;
 
     assert(object == &controller->step_row);
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         count += session->taken_step == controller->step_taken;
     row_put_number(writer, controller->step_taken);
     row_put_number(writer, count);
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         if (session->taken_step == controller->step_taken)
             row_put_bytes(writer, session->id, CONTROLLER_ID_BYTES);
 }
