@@ -57,13 +57,29 @@ void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers)
 
 /* ---- the queue ---- */
 
-/* A message of that kind, at the end. */
-static struct ps_message *put(struct ps_core *core, enum ps_message_kind kind)
+/* The event that the lane has of its stream, at the end. */
+static struct lane_event *tell_lane(struct ps_core *core, enum lane_event_kind kind)
 {
     assert(core->queued < PS_MESSAGES_MAX);
     struct ps_message *const message = &core->queue[core->queued++];
-    *message = (struct ps_message){.kind = kind};
-    return message;
+    *message = (struct ps_message){
+        .event = {.kind = kind, .stream = LANE_STREAM_OWN, .stream_kind = LANE_STREAM_PEER}};
+    return &message->event;
+}
+
+/* The event that the controller has of its stream to this ps. */
+static struct lane_event *tell_controller(struct ps_core *core, enum lane_event_kind kind)
+{
+    assert(core->queued < PS_MESSAGES_MAX);
+    struct ps_message *const message = &core->queue[core->queued++];
+    *message = (struct ps_message){
+        .to_controller = true,
+        .event = {
+            .kind = kind,
+            .ps = core->index,
+            .text = core->own_error.text,
+            .reason = core->own_error.reason}};
+    return &message->event;
 }
 
 /* The first one, or, when the step is long enough, the first that cannot wait for the next, because
@@ -107,8 +123,8 @@ static void lose_own(struct ps_core *core, const struct sumac_error *error)
 {
     core->own_lost = true;
     core->own_error = *error;
-    (void)put(core, PS_OWN_CLOSED);
-    (void)put(core, PS_OWN_DOWN);
+    (void)tell_lane(core, LANE_EVENT_STREAM_CLOSED);
+    (void)tell_controller(core, LANE_EVENT_PEER_DOWN);
 }
 
 static void say_lane(struct ps_core *core, const struct lane_effects *effects)
@@ -131,7 +147,7 @@ static void say_lane(struct ps_core *core, const struct lane_effects *effects)
             lose_own(core, &effect->error);
         } else if (own) {
             assert(effect->kind == LANE_EFFECT_REPORT);
-            put(core, PS_REPORT)->report = effect->report;
+            tell_controller(core, LANE_EVENT_REPORT)->report = effect->report;
         } else {
             *add(core, effect->kind) = *effect;
         }
@@ -141,9 +157,9 @@ static void say_lane(struct ps_core *core, const struct lane_effects *effects)
 static void dial_own(struct ps_core *core)
 {
     core->own_lost = false;
-    (void)put(core, PS_OWN_OPENED);
-    (void)put(core, PS_OWN_WRITABLE);
-    (void)put(core, PS_OWN_UP);
+    (void)tell_lane(core, LANE_EVENT_STREAM_OPENED);
+    (void)tell_lane(core, LANE_EVENT_STREAM_WRITABLE);
+    (void)tell_controller(core, LANE_EVENT_PEER_UP);
 }
 
 static void say_controller(struct ps_core *core, const struct lane_effects *effects)
@@ -152,11 +168,11 @@ static void say_controller(struct ps_core *core, const struct lane_effects *effe
         const struct lane_effect *effect = &effects->items[i];
         const bool to_own = effect->ps == core->index;
         if (effect->kind == LANE_EFFECT_RUN_OVER)
-            (void)put(core, PS_RUN_OVER);
+            (void)tell_lane(core, LANE_EVENT_RUN_OVER);
         else if (effect->kind == LANE_EFFECT_DIAL && to_own)
             dial_own(core);
         else if (effect->kind == LANE_EFFECT_ORDER && to_own)
-            put(core, PS_ORDER)->order = effect->order;
+            tell_lane(core, LANE_EVENT_ORDER)->order = effect->order;
         else
             *add(core, effect->kind) = *effect;
     }
@@ -195,61 +211,19 @@ static void give_controller(struct ps_core *core, const struct lane_event *given
     say_controller(core, &effects);
 }
 
-static void give_lane_stream(struct ps_core *core, enum lane_event_kind kind)
-{
-    give_lane(
-        core, &(struct lane_event){
-                  .kind = kind, .stream = LANE_STREAM_OWN, .stream_kind = LANE_STREAM_PEER});
-}
-
-static void give_controller_peer(struct ps_core *core, enum lane_event_kind kind)
-{
-    give_controller(
-        core, &(struct lane_event){
-                  .kind = kind,
-                  .ps = core->index,
-                  .text = core->own_error.text,
-                  .reason = core->own_error.reason});
-}
-
 /* One message, to whom it is addressed. An order, or a report, is out as soon as it is there. */
 static void deliver(struct ps_core *core, const struct ps_message *message)
 {
-    switch (message->kind) {
-    case PS_ORDER:
-        give_lane(
-            core,
-            &(struct lane_event){
-                .kind = LANE_EVENT_ORDER, .stream = LANE_STREAM_OWN, .order = message->order});
-        if (!core->own_lost)
-            (void)put(core, PS_OWN_UP);
-        break;
-    case PS_REPORT:
-        give_controller(
-            core, &(struct lane_event){
-                      .kind = LANE_EVENT_REPORT, .ps = core->index, .report = message->report});
-        (void)put(core, PS_OWN_WRITABLE);
-        break;
-    case PS_OWN_OPENED:
-        give_lane_stream(core, LANE_EVENT_STREAM_OPENED);
-        break;
-    case PS_OWN_WRITABLE:
-        give_lane_stream(core, LANE_EVENT_STREAM_WRITABLE);
-        break;
-    case PS_OWN_CLOSED:
-        give_lane_stream(core, LANE_EVENT_STREAM_CLOSED);
-        break;
-    case PS_OWN_UP:
-        if (!core->own_lost)
-            give_controller_peer(core, LANE_EVENT_PEER_UP);
-        break;
-    case PS_OWN_DOWN:
-        give_controller_peer(core, LANE_EVENT_PEER_DOWN);
-        break;
-    case PS_RUN_OVER:
-        give_lane(core, &(struct lane_event){.kind = LANE_EVENT_RUN_OVER});
-        break;
-    }
+    const enum lane_event_kind kind = message->event.kind;
+
+    if (!message->to_controller)
+        give_lane(core, &message->event);
+    else if (kind != LANE_EVENT_PEER_UP || !core->own_lost)
+        give_controller(core, &message->event);
+    if (kind == LANE_EVENT_ORDER && !core->own_lost)
+        (void)tell_controller(core, LANE_EVENT_PEER_UP);
+    if (kind == LANE_EVENT_REPORT)
+        (void)tell_lane(core, LANE_EVENT_STREAM_WRITABLE);
 }
 
 static void drain(struct ps_core *core)
