@@ -160,13 +160,9 @@ static enum sumac_status check(
 /* How many are listed now, all of them chiefs and workers; 0: it is not known of all. */
 static uint32_t count_members(const struct controller *controller)
 {
-    uint32_t count = 0;
-
-    if (!controller->members_listed && !controller->members_whole)
-        return 0;
-    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
-        count += task->listed;
-    return count;
+    return controller->members_listed || controller->members_whole
+               ? controller_tasks_count(controller, CONTROLLER_TASKS_LISTED)
+               : 0;
 }
 
 static enum sumac_status check_members(
