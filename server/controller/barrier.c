@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "listing.h"
 #include "text.h"
 #include "controller_members.h"
 
@@ -53,6 +54,31 @@ void controller_barrier_call_forget(struct controller *controller, uint64_t call
 }
 
 /* ---- the request */
+
+static const char *
+tasks_text(const struct controller *controller, const struct controller_barrier *barrier)
+{
+    struct listing listing = {0};
+
+    if (barrier->of_all)
+        return "all members";
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        listing_add_task(
+            &listing, controller_barrier_job(&barrier->places[i]), barrier->places[i].index);
+    return out_text(controller->out, "%s", listing_end(&listing));
+}
+
+static const char *
+wanted_text(const struct controller *controller, const wire_barrier_request *request)
+{
+    struct listing listing = {0};
+
+    if (request->n_tasks == 0)
+        return "all members";
+    for (size_t i = 0; i < request->n_tasks; i++)
+        listing_add_task(&listing, request->tasks[i]->job, request->tasks[i]->index);
+    return out_text(controller->out, "%s", listing_end(&listing));
+}
 
 static enum sumac_status check_name(const char *name, struct sumac_error *error)
 {
@@ -129,7 +155,7 @@ static enum sumac_status check_tasks(
         return fail_invalid(
             error, SUMAC_REASON_MALFORMED,
             "%s comes to barrier \"%.100s\", which it says is of %s: name it among them",
-            session->label, request->name, controller_barrier_wanted_text(controller, request));
+            session->label, request->name, wanted_text(controller, request));
     return SUMAC_OK;
 }
 
@@ -331,8 +357,7 @@ static enum sumac_status find_or_make(
             error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
             "barrier \"%.100s\" is of %s, and this call says of %s: all who come to it "
             "name the same",
-            request->name, controller_barrier_tasks_text(controller, *barrier),
-            controller_barrier_wanted_text(controller, request));
+            request->name, tasks_text(controller, *barrier), wanted_text(controller, request));
     if ((*barrier)->of_all && !(*barrier)->open && !renew_members(controller, *barrier))
         return fail_for_memory(
             error, "ps 0 has no memory for barrier \"%.100s\" of all members", request->name);
@@ -416,7 +441,9 @@ static void note_deadline(
     const uint32_t ms = wanted_ms < WIRE_ROUND_MS_MAX ? wanted_ms : WIRE_ROUND_MS_MAX;
     const uint64_t until_us = controller->now_us + controller_ms(ms);
 
-    if (barrier->come_count > 0 && barrier->until_us <= until_us)
+    if (barrier->come_count == 0)
+        barrier->opened_us = controller->now_us;
+    else if (barrier->until_us <= until_us)
         return;
     barrier->until_us = until_us;
     barrier->timeout_ms = ms;
