@@ -35,13 +35,10 @@ void controller_barriers_of_session_fail(
     }
 }
 
-void controller_barriers_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
+void controller_barriers_fail(struct controller *controller, const struct sumac_error *error)
 {
-    assert(status != SUMAC_OK);
     while (controller->waiting.first != NULL) {
-        controller_fail(controller, controller->waiting.first->call, status, reason, "%s", text);
+        controller_fail_with(controller, controller->waiting.first->call, error);
         controller_barrier_drop_waiting(controller, controller->waiting.first);
     }
 }
@@ -579,7 +576,7 @@ void controller_barrier_call(struct controller *controller, const struct lane_ev
     else if (check(controller, session, request, &error) == SUMAC_OK)
         (void)find_or_make(controller, session, request, &barrier, &error);
     if (error.status != SUMAC_OK)
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        controller_fail_with(controller, event->call, &error);
     if (error.status != SUMAC_OK || !may_come(controller, event, session, barrier)) {
         pool_give(&controller->waiting_pool, waiting);
         return;

@@ -133,7 +133,5 @@ void controller_barriers_settled(struct controller *controller, const struct con
 void controller_barriers_tick(struct controller *controller);
 /* The controller starts from its records: every deadline starts again. */
 void controller_barriers_begin_again(struct controller *controller);
-void controller_barriers_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text);
+void controller_barriers_fail(struct controller *controller, const struct sumac_error *error);
 void controller_barrier_call_forget(struct controller *controller, uint64_t call);

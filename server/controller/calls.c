@@ -73,13 +73,10 @@ void controller_call_drop(struct controller *controller, struct controller_call 
     pool_give(&controller->calls_pool, call);
 }
 
-void controller_calls_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
+void controller_calls_fail(struct controller *controller, const struct sumac_error *error)
 {
-    assert(status != SUMAC_OK);
     while (controller->calls.first != NULL) {
-        controller_fail(controller, controller->calls.first->call, status, reason, "%s", text);
+        controller_fail_with(controller, controller->calls.first->call, error);
         controller_call_drop(controller, controller->calls.first);
     }
 }

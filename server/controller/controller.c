@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "error.h"
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
@@ -275,21 +276,26 @@ static void ticked(struct controller *controller, const struct lane_event *event
 
 static void terminated(struct controller *controller, const struct lane_event *event)
 {
+    struct sumac_error why = {0};
+
     if (controller->terminating)
         return;
     controller->terminating = true;
     controller->signal = event->signal;
     controller->end_by_us =
         controller->last_event_us + controller_ms(controller->config->terminate_ms);
-    controller_joins_fail(
-        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+    (void)fail(
+        &why, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop and takes no more joins");
-    controller_calls_fail(
-        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+    controller_joins_fail(controller, &why);
+    (void)fail(
+        &why, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop and changes the catalogue no more");
-    controller_barriers_fail(
-        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+    controller_calls_fail(controller, &why);
+    (void)fail(
+        &why, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop and ends every barrier");
+    controller_barriers_fail(controller, &why);
     controller_run_check(controller);
 }
 

@@ -18,9 +18,7 @@ void controller_call_drop(struct controller *controller, struct controller_call 
 void controller_calls_of_session_fail(
     struct controller *controller, const struct controller_session *session);
 void controller_calls_tick(struct controller *controller);
-void controller_calls_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text);
+void controller_calls_fail(struct controller *controller, const struct sumac_error *error);
 void controller_call_forget(struct controller *controller, uint64_t call);
 const char *
 controller_call_wait(const struct controller *controller, const struct controller_call *call);

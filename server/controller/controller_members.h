@@ -108,9 +108,7 @@ enum sumac_status controller_join_admit(
 void controller_join_call(struct controller *controller, const struct lane_event *event);
 /* Go on with every join that waited for what has happened now. */
 void controller_joins_go_on(struct controller *controller);
-void controller_joins_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text);
+void controller_joins_fail(struct controller *controller, const struct sumac_error *error);
 bool controller_join_opened(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
@@ -140,9 +138,7 @@ void controller_sessions_forget_oldest(struct controller *controller);
 void controller_leases_tick(struct controller *controller);
 void controller_room_reported(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
-void controller_leaves_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text);
+void controller_leaves_fail(struct controller *controller, const struct sumac_error *error);
 
 /* leave.c */
 void controller_renew_call(struct controller *controller, const struct lane_event *event);
@@ -156,11 +152,11 @@ void controller_run_end_again(struct controller *controller);
 void controller_run_tick(struct controller *controller);
 /* A member has left or was settled: is that all? */
 void controller_run_check(struct controller *controller);
-void controller_state_lost(struct controller *controller, const char *text);
-/* A ps never appeared. Fails the waiting calls and ends the run before it began. */
-void controller_ps_missing(struct controller *controller, const char *text);
-/* A ps is reachable, but is configured for another cluster. */
-void controller_ps_misconfigured(struct controller *controller, const char *text);
+/* The run fails: STATE_LOST of a ps, PS_MISSING (a ps never appeared), or WRONG_CLUSTER (a ps is
+ * reachable, but is configured for another cluster). Waiting calls fail. */
+void controller_run_fail(
+    struct controller *controller, enum sumac_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A ps that was met has ended by itself, and gave the reason. */
 void controller_ps_ended(
     struct controller *controller, uint32_t ps, enum sumac_reason reason, const char *text);

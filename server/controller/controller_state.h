@@ -185,6 +185,10 @@ void controller_reply_or_fail(
 void controller_fail(
     struct controller *controller, uint64_t call, enum sumac_status status,
     enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void controller_fail_with(
+    struct controller *controller, uint64_t call, const struct sumac_error *error);
+/* The run is over, …. */
+void controller_fail_over(struct controller *controller, uint64_t call);
 /* Called at the end of a step, after its record. Sends the answers whose record is on disk, and
  * keeps the others. */
 void controller_held_say(struct controller *controller);

@@ -27,7 +27,7 @@ static void fail_calls_of(
     assert(error->status != SUMAC_OK);
     LIST_FOREACH_SAFE(struct controller_call, call, &variable->waiting, of_variable) {
         assert(call->kind == CONTROLLER_CALL_CREATE); /* a delete makes it DELETING first */
-        controller_fail(controller, call->call, error->status, error->reason, "%s", error->text);
+        controller_fail_with(controller, call->call, error);
         controller_call_drop(controller, call);
     }
 }
@@ -139,9 +139,7 @@ static void fail_lists_of(struct controller *controller, const struct controller
     LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller) {
         if (call->list == NULL || !controller_list_has(call->list, variable->id))
             continue;
-        controller_fail(
-            controller, call->call, variable->failure.status, variable->failure.reason, "%s",
-            variable->failure.text);
+        controller_fail_with(controller, call->call, &variable->failure);
         controller_call_drop(controller, call);
     }
 }
@@ -211,7 +209,7 @@ void controller_create_call(struct controller *controller, const struct lane_eve
     struct sumac_error error = {0};
     if (controller_variable_find_or_make(controller, request->variable, &variable, &error) !=
         SUMAC_OK) {
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        controller_fail_with(controller, event->call, &error);
         return;
     }
     if (try_answer(controller, event->call, session, variable))

@@ -224,7 +224,7 @@ make_all(struct controller *controller, uint64_t call, const wire_create_request
         struct controller_variable *variable = NULL;
         if (controller_variable_find_or_make(
                 controller, request->variables[i], &variable, &error) != SUMAC_OK) {
-            controller_fail(controller, call, error.status, error.reason, "%s", error.text);
+            controller_fail_with(controller, call, &error);
             controller_list_give(controller, list);
             return NULL;
         }
@@ -241,7 +241,7 @@ void controller_create_many(
     struct sumac_error error = {0};
 
     if (check_all(controller, request, &error) != SUMAC_OK) {
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        controller_fail_with(controller, event->call, &error);
         return;
     }
     struct controller_list *list = make_all(controller, event->call, request);

@@ -189,7 +189,7 @@ void controller_define_call(struct controller *controller, const struct lane_eve
         return;
     const uint32_t before = controller->functions.count;
     if (find_or_make(controller, session, request, &function, &error) != SUMAC_OK) {
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        controller_fail_with(controller, event->call, &error);
         return;
     }
     if (controller->functions.count > before)

@@ -163,6 +163,21 @@ void controller_reply_or_fail(
     answer_or_hold(controller, call, whole ? reply : NULL, &error);
 }
 
+void controller_fail_with(
+    struct controller *controller, uint64_t call, const struct sumac_error *error)
+{
+    assert(error->status != SUMAC_OK);
+    answer_or_hold(controller, call, NULL, error);
+}
+
+void controller_fail_over(struct controller *controller, uint64_t call)
+{
+    assert(controller->phase != CONTROLLER_RUNNING);
+    controller_fail(
+        controller, call, status_of_end(controller->end_reason), controller->end_reason,
+        "the run is over: %s", controller->end_text);
+}
+
 void controller_fail(
     struct controller *controller, uint64_t call, enum sumac_status status,
     enum sumac_reason reason, const char *format, ...)

@@ -188,19 +188,6 @@ void controller_join_complete(struct controller *controller, const struct contro
 
 /* ---- the request ---- */
 
-static enum sumac_status check_phase(const struct controller *controller, struct sumac_error *error)
-{
-    if (controller->phase != CONTROLLER_RUNNING)
-        return fail(
-            error, status_of_end(controller->end_reason), controller->end_reason,
-            "the run is over: %s", controller->end_text);
-    if (controller->terminating)
-        return fail(
-            error, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-            "ps 0 was told to stop and takes no more joins");
-    return SUMAC_OK;
-}
-
 /* Whoever runs the cluster reads of it in the log. */
 static void refuse_request(
     struct controller *controller, const struct lane_event *event, const wire_join_request *request,
@@ -396,17 +383,22 @@ void controller_join_call(struct controller *controller, const struct lane_event
     struct sumac_error error = {0};
     struct controller_task *task = NULL;
 
-    if (check_phase(controller, &error) != SUMAC_OK) { /* what ended the run was logged */
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+    if (controller->phase != CONTROLLER_RUNNING) { /* what ended the run was logged */
+        controller_fail_over(controller, event->call);
         return;
     }
-    if (controller_join_check(controller, request, &error) != SUMAC_OK) {
-        refuse_request(controller, event, request, &error);
+    if (controller->terminating) {
+        controller_fail(
+            controller, event->call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+            "ps 0 was told to stop and takes no more joins");
         return;
     }
-    if (answer_retry(controller, event, request))
-        return;
-    if (controller_join_admit(controller, request, &error) != SUMAC_OK) {
+    if (controller_join_check(controller, request, &error) == SUMAC_OK) {
+        if (answer_retry(controller, event, request))
+            return;
+        (void)controller_join_admit(controller, request, &error);
+    }
+    if (error.status != SUMAC_OK) {
         refuse_request(controller, event, request, &error);
         return;
     }
@@ -424,13 +416,10 @@ void controller_join_call(struct controller *controller, const struct lane_event
     start_join(controller, event, request, task);
 }
 
-void controller_joins_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
+void controller_joins_fail(struct controller *controller, const struct sumac_error *error)
 {
-    assert(status != SUMAC_OK);
     LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
-        refuse(controller, session, status, reason, text);
+        refuse(controller, session, error->status, error->reason, error->text);
         if (session->state == CONTROLLER_SESSION_WAITING)
             controller_session_forget(controller, session);
     }

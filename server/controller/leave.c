@@ -87,9 +87,7 @@ void controller_leave_call(struct controller *controller, const struct lane_even
         return;
     }
     if (controller->phase != CONTROLLER_RUNNING && session->state != CONTROLLER_SESSION_SETTLED) {
-        controller_fail(
-            controller, event->call, status_of_end(controller->end_reason), controller->end_reason,
-            "the run is over: %s", controller->end_text);
+        controller_fail_over(controller, event->call);
         return;
     }
     count_replaced(controller, session);

@@ -22,8 +22,10 @@
 #include "controller_orders.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <string.h>
 
+#include "error.h"
 #include "text.h"
 
 #define EXIT_TERMINATED 143       /* another ps than ps 0 */
@@ -96,14 +98,17 @@ void controller_run_end_again(struct controller *controller)
         controller_order_end(controller, &others);
 }
 
-static void
-end_run(struct controller *controller, int exit_code, enum sumac_reason reason, const char *text)
+/* Every client that waits is told `status`. */
+static void end_run(
+    struct controller *controller, int exit_code, enum sumac_status status,
+    enum sumac_reason reason, const char *text)
 {
     assert(controller->phase == CONTROLLER_RUNNING);
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     assert((exit_code == 0) == (reason == SUMAC_REASON_RUN_ENDED)); /* to clients: success */
     const bool lost = !controller->ends_of_itself;
     const struct controller_mask others = others_to_tell(controller, reason);
+    struct sumac_error end = {0};
     controller->phase = CONTROLLER_ENDING;
     controller_cluster_changed(controller);
     controller->exit_code = exit_code;
@@ -118,17 +123,11 @@ end_run(struct controller *controller, int exit_code, enum sumac_reason reason, 
         tell_self(controller);
     else
         controller_order_end(controller, &others);
-}
-
-static void fail_all(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
-{
-    assert(controller->phase != CONTROLLER_RUNNING);
-    controller_joins_fail(controller, status, reason, text);
-    controller_calls_fail(controller, status, reason, text);
-    controller_leaves_fail(controller, status, reason, text);
-    controller_barriers_fail(controller, status, reason, text);
+    (void)fail(&end, status, reason, "%s", controller->end_text);
+    controller_joins_fail(controller, &end);
+    controller_calls_fail(controller, &end);
+    controller_leaves_fail(controller, &end);
+    controller_barriers_fail(controller, &end);
 }
 
 /* The run ends because no member is left. No ps is lost, so every ps gets the order to end, even
@@ -139,33 +138,24 @@ static void end_of_itself(struct controller *controller, bool done, const char *
     const enum sumac_reason reason = done ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_TERMINATED;
 
     controller->ends_of_itself = true;
-    end_run(controller, done ? 0 : EXIT_CODE_NOBODY_DONE, reason, text);
-    fail_all(controller, status_of_end(reason), reason, controller->end_text);
+    end_run(controller, done ? 0 : EXIT_CODE_NOBODY_DONE, status_of_end(reason), reason, text);
 }
 
-void controller_state_lost(struct controller *controller, const char *text)
+void controller_run_fail(
+    struct controller *controller, enum sumac_reason reason, const char *format, ...)
 {
-    if (controller->phase != CONTROLLER_RUNNING)
-        return;
-    end_run(controller, LANE_EXIT_PS_LOST, SUMAC_REASON_STATE_LOST, text);
-    fail_all(controller, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, controller->end_text);
-}
+    char text[SUMAC_ERROR_TEXT_BYTES];
+    va_list arguments;
 
-void controller_ps_missing(struct controller *controller, const char *text)
-{
     if (controller->phase != CONTROLLER_RUNNING)
         return;
-    end_run(controller, LANE_EXIT_PS_LOST, SUMAC_REASON_PS_MISSING, text);
-    fail_all(controller, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, controller->end_text);
-}
-
-void controller_ps_misconfigured(struct controller *controller, const char *text)
-{
-    if (controller->phase != CONTROLLER_RUNNING)
-        return;
-    end_run(controller, LANE_EXIT_MISCONFIGURED, SUMAC_REASON_WRONG_CLUSTER, text);
-    fail_all(
-        controller, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER, controller->end_text);
+    va_start(arguments, format);
+    (void)text_print_line_values(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (reason == SUMAC_REASON_WRONG_CLUSTER)
+        end_run(controller, LANE_EXIT_MISCONFIGURED, SUMAC_FAILED_PRECONDITION, reason, text);
+    else
+        end_run(controller, LANE_EXIT_PS_LOST, status_of_end(reason), reason, text);
 }
 
 /* ps 0 waits for a settle in progress before it obeys SIGTERM: the settle may belong to the leave
@@ -181,14 +171,14 @@ static const struct controller_session *find_settling(const struct controller *c
 
 static void terminated(struct controller *controller)
 {
+    const enum sumac_reason reason = SUMAC_REASON_TERMINATED;
     const char *text = out_text(
         controller->out,
         "ps 0 was %s before the run ended, and its state goes with it; to go on, start the "
         "whole run again, ps and workers",
         stops[controller->signal].how);
 
-    end_run(controller, stops[controller->signal].exit_code, SUMAC_REASON_TERMINATED, text);
-    fail_all(controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, controller->end_text);
+    end_run(controller, stops[controller->signal].exit_code, status_of_end(reason), reason, text);
 }
 
 /* A ps that ends loses its state, whatever ended it. A SIGTERM of one ps ends the whole run: every
@@ -210,8 +200,9 @@ void controller_ps_ended(
         controller->peers[ps].address,
         text == NULL ? "it did not say why; start the whole run again, ps and workers" : text);
     const bool by_signal = reason == SUMAC_REASON_TERMINATED;
-    end_run(controller, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, reason, why);
-    fail_all(controller, SUMAC_UNAVAILABLE, reason, controller->end_text);
+    end_run(
+        controller, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, SUMAC_UNAVAILABLE, reason,
+        why);
 }
 
 /* ---- a run that ends of itself ---- */

@@ -306,9 +306,7 @@ controller_session_of_call(struct controller *controller, uint64_t call, const w
     struct controller_session *session = controller_session_find(controller, id->data, id->len);
 
     if (controller->phase != CONTROLLER_RUNNING) {
-        controller_fail(
-            controller, call, status_of_end(controller->end_reason), controller->end_reason,
-            "the run is over: %s", controller->end_text);
+        controller_fail_over(controller, call);
         return NULL;
     }
     if (session == NULL) {

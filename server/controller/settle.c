@@ -193,13 +193,11 @@ void controller_decide_complete(struct controller *controller, struct controller
         controller_barriers_settled(controller, task);
 }
 
-void controller_leaves_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
+void controller_leaves_fail(struct controller *controller, const struct sumac_error *error)
 {
     LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         if (session->leave_call != 0)
-            controller_fail(controller, session->leave_call, status, reason, "%s", text);
+            controller_fail_with(controller, session->leave_call, error);
         session->leave_call = 0;
     }
 }

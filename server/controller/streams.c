@@ -187,29 +187,25 @@ static bool is_refused_long_enough(const struct controller *controller, uint32_t
 
 void controller_streams_tick(struct controller *controller)
 {
+    const struct text_time patience = text_time_ms(controller->config->ps_lost_ms);
+
     for (uint32_t ps = 0; ps < controller->ps_count && controller->phase == CONTROLLER_RUNNING;
          ps++) {
         if (controller_peer_is_lost(controller, ps))
-            controller_state_lost(
-                controller,
-                out_text(
-                    controller->out,
-                    "%s, is lost with its state: not reached for %s; start the whole run "
-                    "again, ps and workers",
-                    controller_peer_text(controller, ps),
-                    text_time_ms(controller->config->ps_lost_ms).text));
+            controller_run_fail(
+                controller, SUMAC_REASON_STATE_LOST,
+                "%s, is lost with its state: not reached for %s; start the whole run again, ps and "
+                "workers",
+                controller_peer_text(controller, ps), patience.text);
         else if (is_refused_long_enough(controller, ps))
-            controller_ps_misconfigured(
-                controller, out_text(
-                                controller->out, "ps %u at %s refuses ps 0: %s", ps,
-                                controller->peers[ps].address, controller->peers[ps].trouble));
+            controller_run_fail(
+                controller, SUMAC_REASON_WRONG_CLUSTER, "ps %u at %s refuses ps 0: %s", ps,
+                controller->peers[ps].address, controller->peers[ps].trouble);
         else if (is_missing_too_long(controller, ps))
-            controller_ps_missing(
-                controller, out_text(
-                                controller->out, "%s, did not appear within %s%s",
-                                controller_peer_text(controller, ps),
-                                text_time_ms(controller->config->ps_lost_ms).text,
-                                controller_peer_remedy(controller, ps)));
+            controller_run_fail(
+                controller, SUMAC_REASON_PS_MISSING, "%s, did not appear within %s%s",
+                controller_peer_text(controller, ps), patience.text,
+                controller_peer_remedy(controller, ps));
     }
     for (uint32_t ps = 0; ps < controller->ps_count; ps++)
         give_alive(controller, ps);
@@ -301,13 +297,10 @@ static bool take_incarnation(struct controller *controller, uint32_t ps, uint64_
     }
     if (peer->incarnation == incarnation)
         return true;
-    controller_state_lost(
-        controller,
-        out_text(
-            controller->out,
-            "ps %u at %s came back without its state; start the whole run again, ps and "
-            "workers",
-            ps, peer->address));
+    controller_run_fail(
+        controller, SUMAC_REASON_STATE_LOST,
+        "ps %u at %s came back without its state; start the whole run again, ps and workers", ps,
+        peer->address);
     return false;
 }
 
