@@ -256,7 +256,7 @@ enum sumac_status controller_variable_find_or_make(
             controller, wanted->name, &definition, places, variable, error);
     if (status != SUMAC_OK)
         return status;
-    (void)controller_order_variable(controller, CONTROLLER_ORDER_ADD_SHARDS, *variable);
+    (void)controller_order_variable(controller, *variable);
     return SUMAC_OK;
 }
 

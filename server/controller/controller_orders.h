@@ -47,17 +47,13 @@ void controller_hear_report(struct controller *controller, const struct lane_eve
 
 /* orders.c: the one list. */
 struct controller_mask controller_every_ps(const struct controller *controller);
-/* Append one order for every ps. If memory is short, logs that; a later tick appends the order. */
-void controller_order_session(
-    struct controller *controller, enum controller_order_kind kind,
-    struct controller_session *session);
-/* To open it, after the membership that it counts in. */
-void controller_order_open(struct controller *controller, struct controller_session *session);
+/* Append the order that the object waits for, for every ps. If memory is short, logs that; a later
+ * tick appends the order. */
+/* Open sessions come after the membership that they count in. */
+void controller_order_session(struct controller *controller, struct controller_session *session);
 /* False: there is no memory for it yet. */
 bool controller_order_function(struct controller *controller, struct controller_function *function);
-bool controller_order_variable(
-    struct controller *controller, enum controller_order_kind kind,
-    struct controller_variable *variable);
+bool controller_order_variable(struct controller *controller, struct controller_variable *variable);
 /* To take the synchronous step that was taken last. */
 void controller_order_take(struct controller *controller);
 /* Append the order to end, for these. It needs no memory. */

@@ -113,7 +113,7 @@ static void delete_everywhere(struct controller *controller, struct controller_v
     variable->state = CONTROLLER_VARIABLE_DELETING;
     controller_variable_changed(controller, variable);
     controller_variable_hide(controller, variable);
-    (void)controller_order_variable(controller, CONTROLLER_ORDER_DELETE, variable);
+    (void)controller_order_variable(controller, variable);
 }
 
 bool controller_add_answered(
@@ -157,7 +157,7 @@ void controller_add_complete(struct controller *controller, const struct control
     }
     variable->state = CONTROLLER_VARIABLE_PUBLISHING;
     controller_variable_changed(controller, variable);
-    (void)controller_order_variable(controller, CONTROLLER_ORDER_PUBLISH, variable);
+    (void)controller_order_variable(controller, variable);
 }
 
 void controller_publish_complete(

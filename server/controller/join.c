@@ -119,7 +119,7 @@ static void open_session(struct controller *controller, struct controller_sessio
         add_member(controller, session->task);
     }
     controller_session_changed(controller, session);
-    controller_order_open(controller, session);
+    controller_order_session(controller, session);
 }
 
 void controller_joins_go_on(struct controller *controller)
@@ -171,7 +171,7 @@ void controller_join_complete(struct controller *controller, const struct contro
     if (lacks_first_step(controller, session)) {
         session->first_step = session->seen_step + 1;
         controller_session_changed(controller, session);
-        controller_order_session(controller, CONTROLLER_ORDER_FIRST_STEP, session);
+        controller_order_session(controller, session);
         return;
     }
     session->state = CONTROLLER_SESSION_OPEN;

@@ -52,6 +52,15 @@ static void tell_self(struct controller *controller)
     controller_order_end(controller, &self);
 }
 
+/* The others first, if there are any. */
+static void tell(struct controller *controller, const struct controller_mask *others)
+{
+    if (controller_mask_empty(others))
+        tell_self(controller);
+    else
+        controller_order_end(controller, others);
+}
+
 /* The ps that get the order to end before ps 0 does. A run that ends of itself orders every other
  * ps. Otherwise ps 0 orders only the ps that can receive the order at once. A ps that was never
  * greeted is in no cluster and waits for the next cluster's ps 0. If configurations contradict each
@@ -92,10 +101,7 @@ void controller_run_end_again(struct controller *controller)
     controller->end_began_us = controller->now_us;
     controller->end_until_us = controller->now_us + controller_ms(controller->config->terminate_ms);
     controller->phase = CONTROLLER_ENDING;
-    if (controller_mask_empty(&others))
-        tell_self(controller);
-    else
-        controller_order_end(controller, &others);
+    tell(controller, &others);
 }
 
 /* Every client that waits is told `status`. */
@@ -119,10 +125,7 @@ static void end_run(
         controller_ms(lost ? controller->config->terminate_ms : controller->config->ps_lost_ms);
     (void)text_print_line(controller->end_text, sizeof controller->end_text, "%s", text);
     out_log(controller->out, "run ends with code %d: %s", exit_code, text);
-    if (controller_mask_empty(&others))
-        tell_self(controller);
-    else
-        controller_order_end(controller, &others);
+    tell(controller, &others);
     (void)fail(&end, status, reason, "%s", controller->end_text);
     controller_joins_fail(controller, &end);
     controller_calls_fail(controller, &end);

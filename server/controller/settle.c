@@ -33,7 +33,7 @@ void controller_settle(
     controller_session_changed(controller, session);
     controller_calls_of_session_fail(controller, session);
     controller_barriers_of_session_fail(controller, session);
-    controller_order_session(controller, CONTROLLER_ORDER_CLOSE, session);
+    controller_order_session(controller, session);
 }
 
 /* A ps is connected to its client: the join of the attempt that replaces it will say so. */
@@ -81,7 +81,7 @@ void controller_close_complete(struct controller *controller, const struct contr
     assert(session->state == CONTROLLER_SESSION_CLOSING);
     session->state = CONTROLLER_SESSION_DECIDING;
     controller_session_changed(controller, session);
-    controller_order_session(controller, CONTROLLER_ORDER_DECIDE, session);
+    controller_order_session(controller, session);
     controller_steps_closed(controller, session);
 }
 

@@ -154,15 +154,14 @@ static const char *who_waits(const struct controller *controller)
                : "start each missing task; the other tasks go on";
 }
 
-/* NULL: all that are listed have joined, or the first has only just done so. */
-static const char *absence(const struct controller *controller)
+/* NULL: all that are listed have joined, or the first has done so for less than `after_us`. */
+static const char *absence(const struct controller *controller, uint64_t after_us)
 {
     const uint64_t since_us = controller->now_us - controller->first_join_us;
 
     assert(controller->first_join_us <= controller->now_us);
     if (!controller->member_joined || !controller_run_has_members(controller) ||
-        since_us < ABSENCE_SAID_US_MIN ||
-        !controller_tasks_any(controller, CONTROLLER_TASKS_NEVER_JOINED))
+        since_us < after_us || !controller_tasks_any(controller, CONTROLLER_TASKS_NEVER_JOINED))
         return NULL;
     return out_text(
         controller->out, "%s never joined, %s after the first join; %s",
@@ -182,7 +181,7 @@ static void say_own(struct controller *controller, struct controller_waits *sent
         say(sentences, first_join_wait(controller));
     if (end_wait != NULL && has_room(sentences))
         say(sentences, end_wait);
-    const char *const missing = absence(controller);
+    const char *const missing = absence(controller, ABSENCE_SAID_US_MIN);
     if (missing != NULL && has_room(sentences))
         say(sentences, missing);
 }
@@ -231,24 +230,17 @@ static void plan_next(struct controller *controller)
 /* Once, while others train: the run goes on without them. */
 static void tell_absence(struct controller *controller)
 {
-    assert(controller->first_join_us <= controller->now_us);
-    const uint64_t since_us = controller->now_us - controller->first_join_us;
-    if (controller->absence_told || !controller->member_joined ||
-        !controller_run_has_members(controller) ||
-        since_us < controller_ms(controller->config->rejoin_first_ms) ||
-        !controller_tasks_any(controller, CONTROLLER_TASKS_NEVER_JOINED))
+    const uint64_t after_us = controller_ms(controller->config->rejoin_first_ms);
+    const char *const missing = controller->absence_told ? NULL : absence(controller, after_us);
+
+    if (missing == NULL)
         return;
     controller->absence_told = true;
-    out_log(
-        controller->out, "%s never joined, %s after the first join; %s",
-        controller_tasks_text(controller, CONTROLLER_TASKS_NEVER_JOINED),
-        text_time_us(since_us).text, who_waits(controller));
+    out_log(controller->out, "%s", missing);
 }
 
 void controller_report_waits(struct controller *controller)
 {
-    const char *end_wait = NULL;
-
     if (controller->phase != CONTROLLER_RUNNING || controller->now_us < controller->next_report_us)
         return;
     plan_next(controller);
@@ -257,7 +249,7 @@ void controller_report_waits(struct controller *controller)
             out_log(controller->out, "%s", peer_wait(controller, ps));
     if (controller->first_join_us == 0)
         out_log(controller->out, "%s", first_join_wait(controller));
-    end_wait = controller_run_wait(controller);
+    const char *const end_wait = controller_run_wait(controller);
     if (end_wait != NULL)
         out_log(controller->out, "%s", end_wait);
     tell_absence(controller);
