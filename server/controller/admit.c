@@ -347,7 +347,7 @@ static enum sumac_status check_member_addresses(
                     error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
                     "its configuration has %.80s as %s %u, that of ps 0 as %s %u; give every task "
                     "the same, in the same order",
-                    address, own->job, own->index, task->job, task->index);
+                    address, own->key.job, own->key.index, task->key.job, task->key.index);
     }
     return SUMAC_OK;
 }

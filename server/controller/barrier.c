@@ -230,11 +230,12 @@ static void fill_with_members(
         if (!task->listed)
             continue;
         const struct controller_place *place =
-            old == NULL ? NULL : controller_barrier_place(old, task->job, task->index);
-        places[count++] = place != NULL ? *place
-                                        : (struct controller_place){
-                                              .chief = controller_barrier_is_job(task->job, true),
-                                              .index = task->index};
+            old == NULL ? NULL : controller_barrier_place(old, task->key.job, task->key.index);
+        places[count++] = place != NULL
+                              ? *place
+                              : (struct controller_place){
+                                    .chief = controller_barrier_is_job(task->key.job, true),
+                                    .index = task->key.index};
     }
 }
 

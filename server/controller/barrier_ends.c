@@ -260,7 +260,8 @@ void controller_barriers_settled(struct controller *controller, const struct con
         return;
     LIST_FOREACH_SAFE(struct controller_barrier, barrier, &controller->barriers, in_controller) {
         const struct controller_place *place =
-            barrier->open ? controller_barrier_place(barrier, task->job, task->index) : NULL;
+            barrier->open ? controller_barrier_place(barrier, task->key.job, task->key.index)
+                          : NULL;
         if (place == NULL)
             continue;
         if (!controller_barrier_has(barrier, place))

@@ -122,8 +122,6 @@ struct controller_task {
     LINKS(struct controller_task) in_controller;
     struct key_entry by_key;
     struct controller_task_key key;
-    char job[CONTROLLER_JOB_BYTES_MAX + 1];
-    uint32_t index;
     bool listed; /* in the configuration */
     bool member; /* counts in the membership */
     bool joined; /* has ever been open */

@@ -145,8 +145,8 @@ static void pack_membership(
             continue;
         const size_t i = membership->n_members++;
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
-        names[i].job = task->job;
-        names[i].index = task->index;
+        names[i].job = task->key.job;
+        names[i].index = task->key.index;
         pointers[i] = &names[i];
     }
     message->membership = membership;

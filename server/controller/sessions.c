@@ -117,8 +117,6 @@ controller_task_find_or_add(struct controller *controller, const wire_task_name 
         pool_give(&controller->tasks_pool, task);
         return NULL;
     }
-    (void)text_print(task->job, sizeof task->job, "%s", name->job);
-    task->index = name->index;
     task->attempts = controller->attempts_forgotten;
     assert(controller->tasks_pool.used <= CONTROLLER_TASKS_MAX);
     LIST_APPEND(&controller->tasks, task, in_controller);
@@ -183,7 +181,7 @@ const char *controller_tasks_text(const struct controller *controller, enum cont
 
     LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         if (is_one_of(task, which))
-            listing_add_task(&listing, task->job, task->index);
+            listing_add_task(&listing, task->key.job, task->key.index);
     return out_text(controller->out, "%s", listing_end(&listing));
 }
 

@@ -118,9 +118,9 @@ put_task_name(struct controller *controller, struct row_writer *writer, const vo
     const struct controller_task *task = object;
     (void)controller;
 
-    assert(strlen(task->job) <= CONTROLLER_JOB_BYTES_MAX);
-    row_put_text(writer, task->job);
-    row_put_number(writer, task->index);
+    assert(strlen(task->key.job) <= CONTROLLER_JOB_BYTES_MAX);
+    row_put_text(writer, task->key.job);
+    row_put_number(writer, task->key.index);
 }
 
 static void put_task(struct controller *controller, struct row_writer *writer, const void *object)

@@ -56,13 +56,15 @@ static void check_tasks(const struct sums *sums)
     for (const struct controller_task *task = controller->tasks.first;
          task != NULL && listed <= controller->tasks_pool.used;
          task = task->in_controller.next, listed++) {
-        const wire_task_name name = {.job = (char *)(uintptr_t)task->job, .index = task->index};
+        const wire_task_name name = {
+            .job = (char *)(uintptr_t)task->key.job, .index = task->key.index};
         if (controller_task_find(controller, &name) != task)
             check_object(
-                sums->check, "task %s %u is not found by its name", task->job, task->index);
+                sums->check, "task %s %u is not found by its name", task->key.job, task->key.index);
         if (task->done && !task->joined)
             check_object(
-                sums->check, "task %s %u is done and has never joined", task->job, task->index);
+                sums->check, "task %s %u is done and has never joined", task->key.job,
+                task->key.index);
     }
     check_same(
         sums->check, controller->tasks_by_key.count, listed, "tasks by name", "the controller");
