@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c -- calls that change the catalogue and wait: for what, until when, and which of them
  * fail. */
-#include "define.h"
+#include "catalogue.h"
 
 #include <assert.h>
 
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 /* "create of w", … */
 static const char *

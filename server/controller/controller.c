@@ -3,8 +3,7 @@
  * and gives the ps what is due. */
 #include "controller_collectives.h"
 #include "barrier.h"
-#include "define.h"
-#include "quorum.h"
+#include "catalogue.h"
 #include "row_bytes.h"
 
 #include <assert.h>
@@ -14,7 +13,6 @@
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 #define TICK_MS_MAX 1000u
 #define ARENA_BYTES_MAX (64u << 20)

@@ -10,14 +10,12 @@
  * creator that has waited longest takes its place.
  */
 #include "catalogue.h"
-#include "define.h"
 
 #include <assert.h>
 
 #include "error.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 /* Fail every create that waits for this variable. */
 static void fail_calls_of(

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "controller_creates.h"
 
 /* Of one answer, if it has more than one variable. */
 #define ANSWER_BYTES_MAX 262144u

@@ -8,7 +8,7 @@
  * 3. When all ps have answered, ps 0 answers the caller. A client that knows the number may use it
  * on every ps.
  */
-#include "define.h"
+#include "catalogue.h"
 
 #include <assert.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 #include "error.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 /* Nothing is ever undefined, and any client that reaches ps 0 may join as an observer. Members
  * need numbers that observers cannot take. */

@@ -8,7 +8,6 @@
  * session.
  * 4. When all ps have answered, ps 0 answers the caller.
  */
-#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,11 +2,9 @@
 /* order_kinds.c -- the kinds of orders, a row each: what is sent, what an answer says, and what
  * follows when every ps has answered. */
 #include "catalogue.h"
-#include "define.h"
 #include "controller_collectives.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 #include <assert.h>
 #include <inttypes.h>

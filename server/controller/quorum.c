@@ -9,7 +9,6 @@
  * takes the next step when this one is over on every ps, so no ps has more than one step to
  * remember. docs/protocol/PROTOCOL.md, "Synchronous steps", rule 7.
  */
-#include "quorum.h"
 #include "controller_orders.h"
 #include "controller_members.h"
 

@@ -17,7 +17,7 @@
  */
 #include "controller_state.h"
 #include "barrier.h"
-#include "controller_creates.h"
+#include "catalogue.h"
 #include "controller_members.h"
 #include "controller_orders.h"
 

@@ -2,7 +2,6 @@
 /* sessions.c -- tasks and sessions: finding, adding, forgetting. */
 #include "controller_collectives.h"
 #include "barrier.h"
-#include "quorum.h"
 
 #include <assert.h>
 #include <string.h>

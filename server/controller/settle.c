@@ -6,7 +6,6 @@
  * 2. The largest commit_through and the union of voided are the session's end: DECIDE to every ps.
  * 3. When all have confirmed, a leave is answered, and the task's next attempt may open.
  */
-#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,7 +13,7 @@
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
+#include "catalogue.h"
 #include "barrier.h"
 
 /* ---- the end of a session ---- */

@@ -5,7 +5,6 @@
  * because another incarnation of the ps must not obey them.
  */
 #include "controller_collectives.h"
-#include "quorum.h"
 
 #include <assert.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
+#include "catalogue.h"
 
 /* ---- giving ---- */
 

@@ -9,7 +9,7 @@
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
+#include "catalogue.h"
 
 #define WAITS_MAX 256u /* sentences in one answer */
 #define ABSENCE_SAID_US_MIN 1000000u

@@ -2,7 +2,6 @@
 /* write_rows.c -- the rows of the controller's records (controller_rows.h), written and read. */
 #include "barrier.h"
 #include "catalogue.h"
-#include "define.h"
 #include "controller_collectives.h"
 #include "row_bytes.h"
 
@@ -13,7 +12,6 @@
 #include "error.h"
 #include "little_endian.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 static void put_voided(struct row_writer *writer, const struct controller_voided *voided)
 {
