@@ -50,13 +50,29 @@ struct controller *ps_core_controller(const struct ps_core *core) { return core-
 
 /* ---- the queue ---- */
 
-/* A message of that kind, at the end. */
-static struct ps_message *put(struct ps_core *core, enum ps_message_kind kind)
+/* The event that the lane has of its stream, at the end. */
+static struct lane_event *tell_lane(struct ps_core *core, enum lane_event_kind kind)
 {
     assert(core->queued < PS_MESSAGES_MAX);
     struct ps_message *const message = &core->queue[core->queued++];
-    *message = (struct ps_message){.kind = kind};
-    return message;
+    *message = (struct ps_message){
+        .event = {.kind = kind, .stream = LANE_STREAM_OWN, .stream_kind = LANE_STREAM_PEER}};
+    return &message->event;
+}
+
+/* The event that the controller has of its stream to this ps. */
+static struct lane_event *tell_controller(struct ps_core *core, enum lane_event_kind kind)
+{
+    assert(core->queued < PS_MESSAGES_MAX);
+    struct ps_message *const message = &core->queue[core->queued++];
+    *message = (struct ps_message){
+        .to_controller = true,
+        .event = {
+            .kind = kind,
+            .ps = core->index,
+            .text = core->own_error.text,
+            .reason = core->own_error.reason}};
+    return &message->event;
 }
 
 /* The first one, or, when the step is long enough, the first that cannot wait for the next, because
@@ -100,8 +116,8 @@ static void lose_own(struct ps_core *core, const struct sumac_error *error)
 {
     core->own_lost = true;
     core->own_error = *error;
-    (void)put(core, PS_OWN_CLOSED);
-    (void)put(core, PS_OWN_DOWN);
+    (void)tell_lane(core, LANE_EVENT_STREAM_CLOSED);
+    (void)tell_controller(core, LANE_EVENT_PEER_DOWN);
 }
 
 static void say_lane(struct ps_core *core, const struct lane_effects *effects)
@@ -124,7 +140,7 @@ static void say_lane(struct ps_core *core, const struct lane_effects *effects)
             lose_own(core, &effect->error);
         } else if (own) {
             assert(effect->kind == LANE_EFFECT_REPORT);
-            put(core, PS_REPORT)->report = effect->report;
+            tell_controller(core, LANE_EVENT_REPORT)->report = effect->report;
         } else {
             *add(core, effect->kind) = *effect;
         }
@@ -134,55 +150,24 @@ static void say_lane(struct ps_core *core, const struct lane_effects *effects)
 static void dial_own(struct ps_core *core)
 {
     core->own_lost = false;
-    (void)put(core, PS_OWN_OPENED);
-    (void)put(core, PS_OWN_WRITABLE);
-    (void)put(core, PS_OWN_UP);
+    (void)tell_lane(core, LANE_EVENT_STREAM_OPENED);
+    (void)tell_lane(core, LANE_EVENT_STREAM_WRITABLE);
+    (void)tell_controller(core, LANE_EVENT_PEER_UP);
 }
 
-/* As the driver has it. */
-static void say_for_driver(struct ps_core *core, const struct controller_effect *effect)
-{
-    static const enum lane_effect_kind kinds[] = {[CONTROLLER_EFFECT_REPLY] = LANE_EFFECT_REPLY,
-                                                  [CONTROLLER_EFFECT_FAIL] = LANE_EFFECT_FAIL,
-                                                  [CONTROLLER_EFFECT_DIAL] = LANE_EFFECT_DIAL,
-                                                  [CONTROLLER_EFFECT_ORDER] = LANE_EFFECT_ORDER,
-                                                  [CONTROLLER_EFFECT_LOG] = LANE_EFFECT_LOG,
-                                                  [CONTROLLER_EFFECT_EXIT] = LANE_EFFECT_EXIT,
-                                                  [CONTROLLER_EFFECT_WAKE] = LANE_EFFECT_WAKE,
-                                                  [CONTROLLER_EFFECT_RECORD] = LANE_EFFECT_RECORD};
-
-    assert(effect->kind != CONTROLLER_EFFECT_RUN_OVER);
-    struct lane_effect *said = add(core, kinds[effect->kind]);
-    said->call = effect->call;
-    said->reply = effect->reply;
-    said->error = effect->error;
-    said->ps = effect->ps;
-    said->text = effect->text;
-    said->order = effect->order;
-    said->at_us = effect->at_us;
-    said->journal = LANE_JOURNAL_CONTROLLER; /* of a record */
-    said->record = effect->record;
-    said->body = effect->body;
-    said->body_count = effect->body_count;
-    if (effect->kind == CONTROLLER_EFFECT_EXIT) {
-        said->exit_code = LANE_EXIT_NO_MEMORY;
-        said->text = said->error.text;
-    }
-}
-
-static void say_controller(struct ps_core *core, const struct controller_effects *effects)
+static void say_controller(struct ps_core *core, const struct lane_effects *effects)
 {
     for (uint32_t i = 0; i < effects->count; i++) {
-        const struct controller_effect *effect = &effects->items[i];
+        const struct lane_effect *effect = &effects->items[i];
         const bool to_own = effect->ps == core->index;
-        if (effect->kind == CONTROLLER_EFFECT_RUN_OVER)
-            (void)put(core, PS_RUN_OVER);
-        else if (effect->kind == CONTROLLER_EFFECT_DIAL && to_own)
+        if (effect->kind == LANE_EFFECT_RUN_OVER)
+            (void)tell_lane(core, LANE_EVENT_RUN_OVER);
+        else if (effect->kind == LANE_EFFECT_DIAL && to_own)
             dial_own(core);
-        else if (effect->kind == CONTROLLER_EFFECT_ORDER && to_own)
-            put(core, PS_ORDER)->order = effect->order;
+        else if (effect->kind == LANE_EFFECT_ORDER && to_own)
+            tell_lane(core, LANE_EVENT_ORDER)->order = effect->order;
         else
-            say_for_driver(core, effect);
+            *add(core, effect->kind) = *effect;
     }
 }
 
@@ -205,10 +190,10 @@ static void give_lane(struct ps_core *core, const struct lane_event *given)
     say_lane(core, &effects);
 }
 
-static void give_controller(struct ps_core *core, const struct controller_event *given)
+static void give_controller(struct ps_core *core, const struct lane_event *given)
 {
-    struct controller_event event = *given;
-    struct controller_effects effects;
+    struct lane_event event = *given;
+    struct lane_effects effects;
 
     if (core->exited)
         return;
@@ -219,62 +204,19 @@ static void give_controller(struct ps_core *core, const struct controller_event 
     say_controller(core, &effects);
 }
 
-static void give_lane_stream(struct ps_core *core, enum lane_event_kind kind)
-{
-    give_lane(
-        core, &(struct lane_event){
-                  .kind = kind, .stream = LANE_STREAM_OWN, .stream_kind = LANE_STREAM_PEER});
-}
-
-static void give_controller_peer(struct ps_core *core, enum controller_event_kind kind)
-{
-    give_controller(
-        core, &(struct controller_event){
-                  .kind = kind,
-                  .ps = core->index,
-                  .text = core->own_error.text,
-                  .reason = core->own_error.reason});
-}
-
 /* One message, to whom it is addressed. An order, or a report, is out as soon as it is there. */
 static void deliver(struct ps_core *core, const struct ps_message *message)
 {
-    switch (message->kind) {
-    case PS_ORDER:
-        give_lane(
-            core,
-            &(struct lane_event){
-                .kind = LANE_EVENT_ORDER, .stream = LANE_STREAM_OWN, .order = message->order});
-        if (!core->own_lost)
-            (void)put(core, PS_OWN_UP);
-        break;
-    case PS_REPORT:
-        give_controller(
-            core,
-            &(struct controller_event){
-                .kind = CONTROLLER_EVENT_REPORT, .ps = core->index, .report = message->report});
-        (void)put(core, PS_OWN_WRITABLE);
-        break;
-    case PS_OWN_OPENED:
-        give_lane_stream(core, LANE_EVENT_STREAM_OPENED);
-        break;
-    case PS_OWN_WRITABLE:
-        give_lane_stream(core, LANE_EVENT_STREAM_WRITABLE);
-        break;
-    case PS_OWN_CLOSED:
-        give_lane_stream(core, LANE_EVENT_STREAM_CLOSED);
-        break;
-    case PS_OWN_UP:
-        if (!core->own_lost)
-            give_controller_peer(core, CONTROLLER_EVENT_PEER_UP);
-        break;
-    case PS_OWN_DOWN:
-        give_controller_peer(core, CONTROLLER_EVENT_PEER_DOWN);
-        break;
-    case PS_RUN_OVER:
-        give_lane(core, &(struct lane_event){.kind = LANE_EVENT_RUN_OVER});
-        break;
-    }
+    const enum lane_event_kind kind = message->event.kind;
+
+    if (!message->to_controller)
+        give_lane(core, &message->event);
+    else if (kind != LANE_EVENT_PEER_UP || !core->own_lost)
+        give_controller(core, &message->event);
+    if (kind == LANE_EVENT_ORDER && !core->own_lost)
+        (void)tell_controller(core, LANE_EVENT_PEER_UP);
+    if (kind == LANE_EVENT_REPORT)
+        (void)tell_lane(core, LANE_EVENT_STREAM_WRITABLE);
 }
 
 static void drain(struct ps_core *core)
@@ -313,13 +255,7 @@ static void give_call(struct ps_core *core, const struct lane_event *event)
     else if (!rpc_is_the_controllers(event->call_kind))
         give_lane(core, event);
     else
-        give_controller(
-            core, &(struct controller_event){
-                      .kind = CONTROLLER_EVENT_CALL,
-                      .random = {event->random[0], event->random[1]},
-                      .call = event->call,
-                      .call_kind = event->call_kind,
-                      .request = event->request});
+        give_controller(core, event);
 }
 
 /* The controller mints the cluster before its lane begins, … */
@@ -327,9 +263,7 @@ static void start(struct ps_core *core, const struct lane_event *event)
 {
     struct lane_event started = *event;
 
-    give_controller(
-        core, &(struct controller_event){
-                  .kind = CONTROLLER_EVENT_START, .random = {event->random[0], event->random[1]}});
+    give_controller(core, event);
     started.cluster_id = controller_cluster_id(core->controller);
     give_lane(core, &started);
 }
@@ -339,34 +273,9 @@ static void tick(struct ps_core *core, const struct lane_event *event)
 {
     if (core->own_lost && core->queued == 0)
         dial_own(core);
-    give_controller(
-        core, &(struct controller_event){.kind = CONTROLLER_EVENT_TICK, .cpu_us = event->cpu_us});
+    give_controller(core, event);
     drain(core);
     give_lane(core, event);
-}
-
-static void
-give_peer(struct ps_core *core, const struct lane_event *event, enum controller_event_kind kind)
-{
-    if (event->ps == core->index) /* its own stream is no driver's */
-        return;
-    give_controller(
-        core, &(struct controller_event){
-                  .kind = kind,
-                  .ps = event->ps,
-                  .text = event->text,
-                  .reason = event->reason,
-                  .report = event->report});
-}
-
-static void give_recorded(struct ps_core *core, const struct lane_event *event)
-{
-    if (event->journal == LANE_JOURNAL_OWN)
-        give_lane(core, event);
-    else
-        give_controller(
-            core,
-            &(struct controller_event){.kind = CONTROLLER_EVENT_RECORDED, .record = event->record});
 }
 
 static void give(struct ps_core *core, const struct lane_event *event)
@@ -379,30 +288,26 @@ static void give(struct ps_core *core, const struct lane_event *event)
         give_call(core, event);
         break;
     case LANE_EVENT_CALL_CANCELLED:
-        give_controller(
-            core, &(struct controller_event){
-                      .kind = CONTROLLER_EVENT_CALL_CANCELLED, .call = event->call});
+        give_controller(core, event);
         break;
     case LANE_EVENT_REPORT:
-        give_peer(core, event, CONTROLLER_EVENT_REPORT);
-        break;
     case LANE_EVENT_PEER_UP:
-        give_peer(core, event, CONTROLLER_EVENT_PEER_UP);
-        break;
     case LANE_EVENT_PEER_DOWN:
-        give_peer(core, event, CONTROLLER_EVENT_PEER_DOWN);
+        if (event->ps != core->index) /* its own stream is no driver's */
+            give_controller(core, event);
         break;
     case LANE_EVENT_TICK:
         tick(core, event);
         break;
     case LANE_EVENT_TERMINATE:
         give_lane(core, event);
-        give_controller(
-            core, &(struct controller_event){
-                      .kind = CONTROLLER_EVENT_TERMINATE, .signal = event->signal});
+        give_controller(core, event);
         break;
     case LANE_EVENT_RECORDED:
-        give_recorded(core, event);
+        if (event->journal == LANE_JOURNAL_OWN)
+            give_lane(core, event);
+        else
+            give_controller(core, event);
         break;
     case LANE_EVENT_STREAM_OPENED:
     case LANE_EVENT_STREAM_WRITABLE:
@@ -417,18 +322,6 @@ static void give(struct ps_core *core, const struct lane_event *event)
         give_lane(core, event);
         break;
     }
-}
-
-/* What there was no place for is lost, and whoever waits for it learns it from this ps's end. */
-static void end_overflowed(struct ps_core *core)
-{
-    struct lane_effect *const effect = add(core, LANE_EFFECT_EXIT);
-
-    effect->exit_code = LANE_EXIT_NO_MEMORY;
-    (void)fail(
-        &effect->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
-        "ps %u ends, and its state with it: no memory for what it has to say", core->index);
-    effect->text = effect->error.text;
 }
 
 /* Events for the controller only. */
@@ -457,7 +350,9 @@ void ps_core_step(
     drain(core);
     if (core->queued > 0 && !core->exited)
         add(core, LANE_EFFECT_WAKE)->at_us = core->now_us;
-    if (core->out.effects.lost && !core->exited)
-        end_overflowed(core);
+    if (core->out.effects.lost && !core->exited) {
+        core->exited = true;
+        out_end_lost(&core->out, core->index);
+    }
     *effects = core->said.count > 0 ? core->said : out_effects(&core->out);
 }

@@ -7,32 +7,22 @@
 #include "out.h"
 #include "ps_core.h"
 
-/* Of the stream that ps 0 has to itself. At once there are at most: an order, or the word that it
- * is out; a report, or the word that it is; the stream's opening (3 messages) or its end (2); the
- * end of the run. */
-enum ps_message_kind {
-    PS_ORDER,        /* to the lane */
-    PS_REPORT,       /* to the controller */
-    PS_OWN_OPENED,   /* to the lane … */
-    PS_OWN_WRITABLE, /* … the last report is out */
-    PS_OWN_CLOSED,
-    PS_OWN_UP, /* to the controller: the last order is out */
-    PS_OWN_DOWN,
-    PS_RUN_OVER, /* to the lane */
-};
+/* At once there are at most: an order, or the word that it is out; a report, or the word that it
+ * is; the stream's opening (3 messages) or its end (2); the end of the run. */
 #define PS_MESSAGES_MAX 8u
 #define PS_DELIVERIES_MAX 128u /* of a step: four for each order, with its report */
 
+/* An event of the stream that ps 0 has to itself, or the end of the run. */
 struct ps_message {
-    enum ps_message_kind kind;
-    const wire_peer_order *order;   /* in what the controller lends until the next step */
-    const wire_peer_report *report; /* in what the lane does */
+    bool to_controller; /* else to the lane */
+    struct lane_event event;
 };
 
-/* Does it point to what is gone with the next step? */
+/* Does it point to what is gone with the next step? An order is in what the controller lends until
+ * then, a report in what the lane does. */
 static inline bool ps_message_is_lent(const struct ps_message *message)
 {
-    return message->order != NULL || message->report != NULL;
+    return message->event.order != NULL || message->event.report != NULL;
 }
 
 struct ps_core {

@@ -215,7 +215,8 @@ void ps_carry_out(struct ps *ps, const struct lane_effect *effect)
         compute(ps, effect->compute);
         break;
     case LANE_EFFECT_RECORD:
-        assert(false); /* there is no journal, and the lane was told so */
+    case LANE_EFFECT_RUN_OVER:
+        assert(false); /* there is no journal, and the lane was told so; the other is ps_core's */
         break;
     case LANE_EFFECT_LOG:
         ps_log(ps->index, "%s", effect->text);

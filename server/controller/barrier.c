@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "listing.h"
 #include "text.h"
 #include "controller_members.h"
 
@@ -26,9 +27,7 @@
 void controller_barriers_of_session_fail(
     struct controller *controller, const struct controller_session *session)
 {
-    for (struct controller_waiting *waiting = controller->waiting.first, *next; waiting != NULL;
-         waiting = next) {
-        next = waiting->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_waiting, waiting, &controller->waiting, in_controller) {
         if (waiting->session != session)
             continue;
         controller_fail_closed(controller, waiting->call, session);
@@ -36,28 +35,47 @@ void controller_barriers_of_session_fail(
     }
 }
 
-void controller_barriers_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
+void controller_barriers_fail(struct controller *controller, const struct sumac_error *error)
 {
-    assert(status != SUMAC_OK);
     while (controller->waiting.first != NULL) {
-        controller_fail(controller, controller->waiting.first->call, status, reason, "%s", text);
+        controller_fail_with(controller, controller->waiting.first->call, error);
         controller_barrier_drop_waiting(controller, controller->waiting.first);
     }
 }
 
 void controller_barrier_call_forget(struct controller *controller, uint64_t call)
 {
-    struct controller_waiting *waiting = controller->waiting.first;
-
-    while (waiting != NULL && waiting->call != call)
-        waiting = waiting->in_controller.next;
-    if (waiting != NULL)
-        controller_barrier_drop_waiting(controller, waiting);
+    LIST_FOREACH_SAFE(struct controller_waiting, waiting, &controller->waiting, in_controller)
+        if (waiting->call == call)
+            controller_barrier_drop_waiting(controller, waiting);
 }
 
 /* ---- the request */
+
+static const char *
+tasks_text(const struct controller *controller, const struct controller_barrier *barrier)
+{
+    struct listing listing = {0};
+
+    if (barrier->of_all)
+        return "all members";
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        listing_add_task(
+            &listing, controller_barrier_job(&barrier->places[i]), barrier->places[i].index);
+    return out_text(controller->out, "%s", listing_end(&listing));
+}
+
+static const char *
+wanted_text(const struct controller *controller, const wire_barrier_request *request)
+{
+    struct listing listing = {0};
+
+    if (request->n_tasks == 0)
+        return "all members";
+    for (size_t i = 0; i < request->n_tasks; i++)
+        listing_add_task(&listing, request->tasks[i]->job, request->tasks[i]->index);
+    return out_text(controller->out, "%s", listing_end(&listing));
+}
 
 static enum sumac_status check_name(const char *name, struct sumac_error *error)
 {
@@ -134,7 +152,7 @@ static enum sumac_status check_tasks(
         return fail_invalid(
             error, SUMAC_REASON_MALFORMED,
             "%s comes to barrier \"%.100s\", which it says is of %s: name it among them",
-            session->label, request->name, controller_barrier_wanted_text(controller, request));
+            session->label, request->name, wanted_text(controller, request));
     return SUMAC_OK;
 }
 
@@ -165,14 +183,9 @@ static enum sumac_status check(
 /* How many are listed now, all of them chiefs and workers; 0: it is not known of all. */
 static uint32_t count_members(const struct controller *controller)
 {
-    uint32_t count = 0;
-
-    if (!controller->members_listed && !controller->members_whole)
-        return 0;
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
-        count += task->listed;
-    return count;
+    return controller->members_listed || controller->members_whole
+               ? controller_tasks_count(controller, CONTROLLER_TASKS_LISTED)
+               : 0;
 }
 
 static enum sumac_status check_members(
@@ -213,16 +226,16 @@ static void fill_with_members(
     uint32_t count = 0;
 
     assert(places != NULL);
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next) {
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller) {
         if (!task->listed)
             continue;
         const struct controller_place *place =
-            old == NULL ? NULL : controller_barrier_place(old, task->job, task->index);
-        places[count++] = place != NULL ? *place
-                                        : (struct controller_place){
-                                              .chief = controller_barrier_is_job(task->job, true),
-                                              .index = task->index};
+            old == NULL ? NULL : controller_barrier_place(old, task->key.job, task->key.index);
+        places[count++] = place != NULL
+                              ? *place
+                              : (struct controller_place){
+                                    .chief = controller_barrier_is_job(task->key.job, true),
+                                    .index = task->key.index};
     }
 }
 
@@ -262,14 +275,14 @@ static bool is_same(const struct controller_barrier *barrier, const wire_barrier
  * a round of each is open. */
 static bool forget_one(struct controller *controller)
 {
-    struct controller_barrier *barrier = controller->barriers.first;
-
-    while (barrier != NULL && barrier->open)
-        barrier = barrier->in_controller.next;
-    if (barrier != NULL)
+    LIST_FOREACH(struct controller_barrier, barrier, &controller->barriers, in_controller) {
+        if (barrier->open)
+            continue;
         controller_barrier_forget(controller, barrier);
-    assert(barrier == NULL || controller->barriers_by_name.count < CONTROLLER_BARRIERS_MAX);
-    return barrier != NULL;
+        assert(controller->barriers_by_name.count < CONTROLLER_BARRIERS_MAX);
+        return true;
+    }
+    return false;
 }
 
 static enum sumac_status check_arrivals(
@@ -278,8 +291,7 @@ static enum sumac_status check_arrivals(
 {
     uint32_t count = 0;
 
-    for (const struct controller_barrier *barrier = controller->barriers.first; barrier != NULL;
-         barrier = barrier->in_controller.next) {
+    LIST_FOREACH(const struct controller_barrier, barrier, &controller->barriers, in_controller) {
         const struct controller_place *place =
             controller_barrier_place(barrier, session->job, session->index);
         count += place != NULL && controller_barrier_has(barrier, place);
@@ -343,8 +355,7 @@ static enum sumac_status find_or_make(
             error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
             "barrier \"%.100s\" is of %s, and this call says of %s: all who come to it "
             "name the same",
-            request->name, controller_barrier_tasks_text(controller, *barrier),
-            controller_barrier_wanted_text(controller, request));
+            request->name, tasks_text(controller, *barrier), wanted_text(controller, request));
     if ((*barrier)->of_all && !(*barrier)->open && !renew_members(controller, *barrier))
         return fail_for_memory(
             error, "ps 0 has no memory for barrier \"%.100s\" of all members", request->name);
@@ -410,16 +421,14 @@ static void take_place_of(
     struct controller *controller, struct controller_barrier *barrier,
     const struct controller_session *session)
 {
-    struct controller_waiting *waiting = barrier->waiting.first;
-
-    while (waiting != NULL && waiting->session != session)
-        waiting = waiting->of_barrier.next;
-    if (waiting == NULL)
-        return;
-    controller_fail(
-        controller, waiting->call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
-        "a retry of this call took its place");
-    controller_barrier_drop_waiting(controller, waiting);
+    LIST_FOREACH_SAFE(struct controller_waiting, waiting, &barrier->waiting, of_barrier) {
+        if (waiting->session != session)
+            continue;
+        controller_fail(
+            controller, waiting->call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+            "a retry of this call took its place");
+        controller_barrier_drop_waiting(controller, waiting);
+    }
 }
 
 static void note_deadline(
@@ -430,7 +439,9 @@ static void note_deadline(
     const uint32_t ms = wanted_ms < WIRE_ROUND_MS_MAX ? wanted_ms : WIRE_ROUND_MS_MAX;
     const uint64_t until_us = controller->now_us + controller_ms(ms);
 
-    if (barrier->come_count > 0 && barrier->until_us <= until_us)
+    if (barrier->come_count == 0)
+        barrier->opened_us = controller->now_us;
+    else if (barrier->until_us <= until_us)
         return;
     barrier->until_us = until_us;
     barrier->timeout_ms = ms;
@@ -513,7 +524,7 @@ count_on_from(struct controller *controller, struct controller_barrier *barrier,
 
 /* False: the call was answered, or failed. */
 static bool may_come(
-    struct controller *controller, const struct controller_event *event,
+    struct controller *controller, const struct lane_event *event,
     const struct controller_session *session, struct controller_barrier *barrier)
 {
     const wire_barrier_request *request = (const wire_barrier_request *)event->request;
@@ -548,7 +559,7 @@ static bool may_come(
     return round == barrier->round + 1;
 }
 
-void controller_barrier_call(struct controller *controller, const struct controller_event *event)
+void controller_barrier_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_barrier_request *request = (const wire_barrier_request *)event->request;
     struct controller_session *session =
@@ -566,7 +577,7 @@ void controller_barrier_call(struct controller *controller, const struct control
     else if (check(controller, session, request, &error) == SUMAC_OK)
         (void)find_or_make(controller, session, request, &barrier, &error);
     if (error.status != SUMAC_OK)
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        controller_fail_with(controller, event->call, &error);
     if (error.status != SUMAC_OK || !may_come(controller, event, session, barrier)) {
         pool_give(&controller->waiting_pool, waiting);
         return;

@@ -34,14 +34,14 @@ struct controller_barrier {
     LINKS(struct controller_barrier) in_controller; /* least recently used first */
     struct key_entry by_name;
     LIST(struct controller_waiting) waiting;
-    size_t bytes;      /* of this struct and the name behind it */
-    bool of_all;       /* its calls name no tasks: it waits for all members */
-    bool open;         /* round + 1 is open */
-    bool end_known;    /* of `round` */
-    uint64_t round;    /* the last finished round */
-    uint64_t until_us; /* the open round's deadline */
-    uint32_t timeout_ms;
-    struct sumac_error end; /* of `round`; OK: every task arrived */
+    size_t bytes;                 /* of this struct and the name behind it */
+    bool of_all;                  /* its calls name no tasks: it waits for all members */
+    bool open;                    /* round + 1 is open */
+    bool end_known;               /* of `round` */
+    uint64_t round;               /* the last finished round */
+    uint64_t opened_us, until_us; /* the open round's begin and deadline, … */
+    uint32_t timeout_ms;          /* … and the timeout that gave it */
+    struct sumac_error end;       /* of `round`; OK: every task arrived */
     uint32_t place_count, come_count;
     struct controller_place *places;
     const char *name; /* behind this struct */
@@ -105,7 +105,7 @@ void controller_barriers_deinit(struct controller *controller);
 uint64_t controller_barriers_bytes_max(const struct controller *controller);
 /* barrier_ends.c */
 
-/* In the step's arena; NULL: no memory. */
+/* In the step's arena. */
 const wire_message *controller_barrier_reply(
     struct controller *controller, uint64_t round, const struct sumac_error *end);
 void controller_barrier_drop_waiting(
@@ -117,26 +117,13 @@ void controller_barrier_end(
 /* Called when a round opens. Ends the round if one of its tasks is gone already. */
 void controller_barrier_look_for_gone(
     struct controller *controller, struct controller_barrier *barrier);
-
-/* barrier_text.c */
-
-/* "worker 1 (last heard from 2.1 s ago, left as done)" */
-const char *controller_barrier_place_text(
-    const struct controller *controller, const struct controller_place *place);
-/* "worker 1 (last heard from 2.1 s ago, waiting at barrier "b"), worker 2 (never joined)" */
-const char *controller_barrier_missing_text(
-    const struct controller *controller, const struct controller_barrier *barrier);
-const char *controller_barrier_tasks_text(
-    const struct controller *controller, const struct controller_barrier *barrier);
-const char *controller_barrier_wanted_text(
-    const struct controller *controller, const wire_barrier_request *request);
 /* "round 3 of barrier epoch waits for worker 1 (last heard from 2.1 s ago); 1 of 2 tasks have come,
  * it gives up in 12 s" */
 const char *controller_barrier_wait(
     const struct controller *controller, const struct controller_barrier *barrier);
 
 /* ---- for the other files of the controller */
-void controller_barrier_call(struct controller *controller, const struct controller_event *event);
+void controller_barrier_call(struct controller *controller, const struct lane_event *event);
 /* The session is closing: its calls fail, and its arrivals still count. */
 void controller_barriers_of_session_fail(
     struct controller *controller, const struct controller_session *session);
@@ -146,7 +133,5 @@ void controller_barriers_settled(struct controller *controller, const struct con
 void controller_barriers_tick(struct controller *controller);
 /* The controller starts from its records: every deadline starts again. */
 void controller_barriers_begin_again(struct controller *controller);
-void controller_barriers_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text);
+void controller_barriers_fail(struct controller *controller, const struct sumac_error *error);
 void controller_barrier_call_forget(struct controller *controller, uint64_t call);

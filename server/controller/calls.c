@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c -- calls that change the catalogue and wait: for what, until when, and which of them
  * fail. */
-#include "define.h"
+#include "catalogue.h"
 
 #include <assert.h>
 
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 /* "create of w", … */
 static const char *
@@ -16,11 +15,11 @@ call_text(const struct controller *controller, const struct controller_call *cal
 {
     assert((call->function != NULL) == (call->kind == CONTROLLER_CALL_DEFINE));
     if (call->kind == CONTROLLER_CALL_DEFINE)
-        return controller_text(
-            controller, "define of %s",
+        return out_text(
+            controller->out, "define of %s",
             controller_function_known(controller, call->function)->row.name);
-    return controller_text(
-        controller, "%s of %s", call->kind == CONTROLLER_CALL_CREATE ? "create" : "delete",
+    return out_text(
+        controller->out, "%s of %s", call->kind == CONTROLLER_CALL_CREATE ? "create" : "delete",
         call->variable->name);
 }
 
@@ -62,52 +61,41 @@ void controller_wait_call(
     controller_wake(controller, call->until_us);
 }
 
-struct controller_call *
-controller_call_drop(struct controller *controller, struct controller_call *call)
+void controller_call_drop(struct controller *controller, struct controller_call *call)
 {
     assert(controller->calls_pool.used > 0);
     assert(controller->calls.first != NULL);
-    struct controller_call *next = call->in_controller.next;
     LIST_REMOVE(&controller->calls, call, in_controller);
     if (call->variable != NULL)
         LIST_REMOVE(&call->variable->waiting, call, of_variable);
     controller_list_give(controller, call->list);
     pool_give(&controller->calls_pool, call);
-    return next;
 }
 
-void controller_calls_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
+void controller_calls_fail(struct controller *controller, const struct sumac_error *error)
 {
-    assert(status != SUMAC_OK);
-    struct controller_call *call = controller->calls.first;
-    while (call != NULL) {
-        controller_fail(controller, call->call, status, reason, "%s", text);
-        call = controller_call_drop(controller, call);
+    while (controller->calls.first != NULL) {
+        controller_fail_with(controller, controller->calls.first->call, error);
+        controller_call_drop(controller, controller->calls.first);
     }
 }
 
 void controller_call_forget(struct controller *controller, uint64_t number)
 {
-    struct controller_call *call = controller->calls.first;
-
-    while (call != NULL)
-        call = call->call == number ? controller_call_drop(controller, call)
-                                    : call->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller)
+        if (call->call == number)
+            controller_call_drop(controller, call);
 }
 
 void controller_calls_of_session_fail(
     struct controller *controller, const struct controller_session *session)
 {
     assert(session->state == CONTROLLER_SESSION_CLOSING);
-    for (struct controller_call *call = controller->calls.first; call != NULL;) {
-        if (call->session != session) {
-            call = call->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller) {
+        if (call->session != session)
             continue;
-        }
         controller_fail_closed(controller, call->call, session);
-        call = controller_call_drop(controller, call);
+        controller_call_drop(controller, call);
     }
 }
 
@@ -115,8 +103,7 @@ void controller_calls_of_session_fail(
 static uint32_t
 find_slow_ps(const struct controller *controller, const struct controller_call *call)
 {
-    for (const struct controller_order *order = controller->orders.first; order != NULL;
-         order = order->in_controller.next)
+    LIST_FOREACH(const struct controller_order, order, &controller->orders, in_controller)
         for (uint32_t ps = 0; order->variable == call->variable &&
                               order->function == call->function && ps < controller->ps_count;
              ps++)
@@ -135,16 +122,16 @@ controller_call_wait(const struct controller *controller, const struct controlle
     const bool published = variable != NULL && variable->state == CONTROLLER_VARIABLE_PUBLISHED;
 
     if (slow < controller->ps_count)
-        return controller_text(
-            controller, "%s waits for %s", what, controller_peer_text(controller, slow));
+        return out_text(
+            controller->out, "%s waits for %s", what, controller_peer_text(controller, slow));
     if (!ordered && !published)
-        return controller_text(
-            controller, "%s waits: ps 0 has no memory for its order to the ps", what);
+        return out_text(
+            controller->out, "%s waits: ps 0 has no memory for its order to the ps", what);
     if (variable != NULL && variable->creator != NULL)
-        return controller_text(
-            controller, "%s waits for %s to assign it, last heard from %s", what,
+        return out_text(
+            controller->out, "%s waits for %s to assign it, last heard from %s", what,
             variable->creator->label, controller_ago(controller, variable->creator->heard_us));
-    return controller_text(controller, "%s waits", what);
+    return out_text(controller->out, "%s waits", what);
 }
 
 /* A ps that is slow is still there. */
@@ -160,16 +147,14 @@ static const char *remedy(const struct controller *controller, const struct cont
 
 void controller_calls_tick(struct controller *controller)
 {
-    for (struct controller_call *call = controller->calls.first; call != NULL;) {
-        if (controller->now_us < call->until_us) {
-            call = call->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller) {
+        if (controller->now_us < call->until_us)
             continue;
-        }
         controller_fail(
             controller, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "after %s %s%s", text_time_ms(call->timeout_ms).text,
             controller_call_wait(controller, call), remedy(controller, call));
-        call = controller_call_drop(controller, call);
+        controller_call_drop(controller, call);
     }
 }
 

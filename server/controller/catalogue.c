@@ -256,7 +256,7 @@ enum sumac_status controller_variable_find_or_make(
             controller, wanted->name, &definition, places, variable, error);
     if (status != SUMAC_OK)
         return status;
-    (void)controller_order_variable(controller, CONTROLLER_ORDER_ADD_SHARDS, *variable);
+    (void)controller_order_variable(controller, *variable);
     return SUMAC_OK;
 }
 
@@ -286,16 +286,15 @@ void controller_variable_free(struct controller *controller, struct controller_v
 
 /* ---- saying it ---- */
 
-static wire_shard **
-shard_messages(struct controller *controller, const struct controller_variable *variable)
+static void list_shards(
+    struct controller *controller, const struct controller_variable *variable,
+    wire_variable *message)
 {
-    wire_shard *messages =
-        arena_take(&controller->said->arena, variable->shard_count * sizeof *messages);
-    wire_shard **pointers =
-        arena_take(&controller->said->arena, variable->shard_count * sizeof *pointers);
+    wire_shard *messages = out_take(controller->out, variable->shard_count * sizeof *messages);
+    wire_shard **pointers = out_take(controller->out, variable->shard_count * sizeof *pointers);
 
     if (messages == NULL || pointers == NULL)
-        return NULL;
+        return;
     const uint64_t rows = row_count(&variable->definition.shape);
     for (uint32_t i = 0; i < variable->shard_count; i++) {
         const struct sumac_range range = placement_rows(rows, variable->shard_count, i);
@@ -308,39 +307,33 @@ shard_messages(struct controller *controller, const struct controller_variable *
         messages[i].rows = range.count;
         messages[i].bytes = shard_bytes(variable, i);
     }
-    return pointers;
+    message->shards = pointers;
+    message->n_shards = variable->shard_count;
 }
 
 const wire_variable *controller_variable_definition(
     struct controller *controller, const struct controller_variable *variable)
 {
-    wire_variable *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_variable *message = arena_take(controller->out->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;
     *message = (wire_variable)WIRE_VARIABLE_INIT;
     message->name = (char *)variable->name;
-    return definition_write(&variable->definition, &controller->said->arena, message) ? message
-                                                                                      : NULL;
+    return definition_write(&variable->definition, controller->out->arena, message) ? message
+                                                                                    : NULL;
 }
 
 wire_variable *controller_variable_message(
     struct controller *controller, const struct controller_variable *variable)
 {
-    wire_variable *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_variable *message = OUT_MESSAGE(controller->out, variable);
 
-    if (message == NULL)
-        return NULL;
-    *message = (wire_variable)WIRE_VARIABLE_INIT;
-    const size_t name_bytes = strlen(variable->name) + 1;
-    message->name = arena_take(&controller->said->arena, name_bytes);
-    if (message->name == NULL)
-        return NULL;
-    memcpy(message->name, variable->name, name_bytes);
+    message->name = out_copy(controller->out, variable->name, strlen(variable->name) + 1);
     message->variable_id = variable->id;
-    message->shards = shard_messages(controller, variable);
-    message->n_shards = message->shards == NULL ? 0 : variable->shard_count;
+    list_shards(controller, variable, message);
     message->published = variable->state == CONTROLLER_VARIABLE_PUBLISHED;
-    const bool whole = definition_write(&variable->definition, &controller->said->arena, message);
-    return whole && message->shards != NULL ? message : NULL;
+    controller->out->is_short |=
+        !definition_write(&variable->definition, controller->out->arena, message);
+    return message;
 }

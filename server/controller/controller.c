@@ -3,19 +3,19 @@
  * and gives the ps what is due. */
 #include "controller_collectives.h"
 #include "barrier.h"
-#include "define.h"
-#include "quorum.h"
+#include "catalogue.h"
 #include "row_bytes.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "error.h"
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 #define TICK_MS_MAX 1000u
+#define ARENA_BYTES_MAX (64u << 20)
 
 /* ---- creation ---- */
 
@@ -83,8 +83,10 @@ struct controller *controller_create(const struct lane_config *config, const str
     key_map_init(&controller->variables_by_name, memory);
     key_map_init(&controller->barriers_by_name, memory);
     id_map_init(&controller->variables_by_id, memory);
+    arena_init(&controller->arena, memory, ARENA_BYTES_MAX);
+    controller->out = &controller->effects;
     const bool whole = functions_init(&controller->functions, memory, config->plugins);
-    if (controller_effects_init(controller) && controller->peers != NULL && whole)
+    if (out_init(controller->out, memory, &controller->arena) && controller->peers != NULL && whole)
         return controller;
     controller_destroy(controller);
     return NULL;
@@ -99,23 +101,21 @@ void controller_destroy(struct controller *controller)
         LIST_REMOVE(&controller->variables, variable, in_controller);
         memory_give(controller->memory, variable, variable->bytes);
     }
-    for (struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(struct controller_task, task, &controller->tasks, in_controller)
         controller_voided_drop(controller, &task->voided);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         controller_voided_drop(controller, &session->voided);
     pool_deinit(&controller->tasks_pool);
     pool_deinit(&controller->sessions_pool);
     pool_deinit(&controller->orders_pool);
-    for (struct controller_call *call = controller->calls.first; call != NULL;
-         call = call->in_controller.next)
+    LIST_FOREACH(struct controller_call, call, &controller->calls, in_controller)
         controller_list_give(controller, call->list);
     pool_deinit(&controller->calls_pool);
     controller_barriers_deinit(controller);
     controller_collectives_deinit(controller);
     controller_held_deinit(controller);
-    controller_effects_deinit(controller);
+    out_deinit(controller->out);
+    arena_deinit(&controller->arena);
     memory_give(controller->memory, controller->peers, peers_bytes);
     key_map_deinit(&controller->tasks_by_key);
     key_map_deinit(&controller->sessions_by_nonce);
@@ -160,8 +160,7 @@ static void begin_again(struct controller *controller)
     controller->orders_given = controller->beginnings << CONTROLLER_ORDERS_OF_BEGINNING_BITS;
     controller->first_join_us = controller->memberless_since_us =
         controller->member_joined ? controller->now_us : 0;
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         session->heard_us = controller->now_us;
         session->joined_us = session->settling_us = controller->now_us;
     }
@@ -176,7 +175,7 @@ static void begin_again(struct controller *controller)
     }
 }
 
-static void started(struct controller *controller, const struct controller_event *event)
+static void started(struct controller *controller, const struct lane_event *event)
 {
     const bool again = controller->cluster_id != 0;
 
@@ -199,11 +198,11 @@ static void started(struct controller *controller, const struct controller_event
 #define CALL_OF_LANE(METHOD, method)
 #define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \
     RPC_IF_CALL(what, CALL_OF_##who(METHOD, method))
-static void (*const calls[])(
-    struct controller *controller, const struct controller_event *event) = {RPC_LIST(X)};
+static void (*const calls[])(struct controller *controller, const struct lane_event *event) = {
+    RPC_LIST(X)};
 #undef X
 
-static void called(struct controller *controller, const struct controller_event *event)
+static void called(struct controller *controller, const struct lane_event *event)
 {
     assert(event->call != 0);
     assert(event->request != NULL);
@@ -211,10 +210,11 @@ static void called(struct controller *controller, const struct controller_event 
     calls[event->call_kind](controller, event);
 }
 
-static void call_cancelled(struct controller *controller, uint64_t call)
+static void call_cancelled(struct controller *controller, const struct lane_event *event)
 {
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    const uint64_t call = event->call;
+
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         if (session->join_call == call)
             session->join_call = 0;
         if (session->leave_call == call)
@@ -232,14 +232,14 @@ static void tell_sleep(struct controller *controller, uint64_t cpu_us)
     if (controller->sleep_to_tell_us == 0 || controller_run_is_over(controller))
         return;
     if (cpu_us >= controller->sleep_to_tell_us / 2)
-        controller_log(
-            controller,
+        out_log(
+            controller->out,
             "ps 0 was kept busy for %s (its thread used %s of processor time) and heard no one: "
             "all leases are extended by that",
             text_time_us(controller->sleep_to_tell_us).text, text_time_us(cpu_us).text);
     else
-        controller_log(
-            controller, "ps 0 was suspended for %s: all leases are extended by that",
+        out_log(
+            controller->out, "ps 0 was suspended for %s: all leases are extended by that",
             text_time_us(controller->sleep_to_tell_us).text);
     controller->sleep_to_tell_us = 0;
 }
@@ -252,7 +252,7 @@ static bool must_end(const struct controller *controller)
            controller->last_event_us >= controller->end_by_us;
 }
 
-static void ticked(struct controller *controller, const struct controller_event *event)
+static void ticked(struct controller *controller, const struct lane_event *event)
 {
     tell_sleep(controller, event->cpu_us);
     if (controller->phase == CONTROLLER_RUNNING) {
@@ -272,81 +272,71 @@ static void ticked(struct controller *controller, const struct controller_event 
     want_tick(controller);
 }
 
-static void terminated(struct controller *controller, enum lane_signal signal)
+static void terminated(struct controller *controller, const struct lane_event *event)
 {
+    struct sumac_error why = {0};
+
     if (controller->terminating)
         return;
     controller->terminating = true;
-    controller->signal = signal;
+    controller->signal = event->signal;
     controller->end_by_us =
         controller->last_event_us + controller_ms(controller->config->terminate_ms);
-    controller_joins_fail(
-        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+    (void)fail(
+        &why, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop and takes no more joins");
-    controller_calls_fail(
-        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+    controller_joins_fail(controller, &why);
+    (void)fail(
+        &why, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop and changes the catalogue no more");
-    controller_barriers_fail(
-        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+    controller_calls_fail(controller, &why);
+    (void)fail(
+        &why, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop and ends every barrier");
+    controller_barriers_fail(controller, &why);
     controller_run_check(controller);
 }
 
-static void take(struct controller *controller, const struct controller_event *event)
+/* The step's end gives the answers and orders that waited for the record. */
+static void recorded(struct controller *controller, const struct lane_event *event)
 {
-    switch (event->kind) {
-    case CONTROLLER_EVENT_START:
-        started(controller, event);
-        break;
-    case CONTROLLER_EVENT_CALL:
-        called(controller, event);
-        break;
-    case CONTROLLER_EVENT_CALL_CANCELLED:
-        call_cancelled(controller, event->call);
-        break;
-    case CONTROLLER_EVENT_PEER_UP:
-        if (event->ps < controller->ps_count)
-            controller_stream_up(controller, event->ps);
-        break;
-    case CONTROLLER_EVENT_PEER_DOWN:
-        if (event->ps < controller->ps_count)
-            controller_stream_down(controller, event->ps, event->text, event->reason);
-        break;
-    case CONTROLLER_EVENT_REPORT:
-        assert(event->report != NULL);
-        if (event->ps < controller->ps_count)
-            controller_hear_report(controller, event->ps, event->report);
-        break;
-    case CONTROLLER_EVENT_RECORDED:
-        assert(event->record <= controller->last_record);
-        if (event->record > controller->recorded)
-            controller->recorded = event->record; /* what waited for it is said at the step's end */
-        break;
-    case CONTROLLER_EVENT_TICK:
-        ticked(controller, event);
-        break;
-    case CONTROLLER_EVENT_TERMINATE:
-        terminated(controller, event->signal);
-        break;
-    }
+    assert(event->record <= controller->last_record);
+    if (event->record > controller->recorded)
+        controller->recorded = event->record;
 }
 
+/* By the kind of event; the others are the lane's. */
+static void (*const handlers[])(struct controller *controller, const struct lane_event *event) = {
+    [LANE_EVENT_START] = started,
+    [LANE_EVENT_CALL] = called,
+    [LANE_EVENT_CALL_CANCELLED] = call_cancelled,
+    [LANE_EVENT_PEER_UP] = controller_stream_up,
+    [LANE_EVENT_PEER_DOWN] = controller_stream_down,
+    [LANE_EVENT_REPORT] = controller_hear_report,
+    [LANE_EVENT_RECORDED] = recorded,
+    [LANE_EVENT_TERMINATE] = terminated,
+    [LANE_EVENT_TICK] = ticked,
+};
+
 void controller_step(
-    struct controller *controller, const struct controller_event *event,
-    struct controller_effects *effects)
+    struct controller *controller, const struct lane_event *event, struct lane_effects *effects)
 {
+    assert((size_t)event->kind < sizeof handlers / sizeof *handlers);
+    assert(handlers[event->kind] != NULL);
     assert(event->now_us >= controller->last_event_us);
-    controller_effects_begin(controller, event->follows);
+    controller_begin(controller, event->follows);
     controller_notice_time(controller, event->now_us);
     controller->random[0] = event->random[0];
     controller->random[1] = event->random[1];
     assert(controller->packed_order == NULL);
-    take(controller, event);
+    handlers[event->kind](controller, event);
     if (controller_record_step(controller)) {
         controller_held_say(controller);
         controller_run_over_say(controller);
         controller_streams_give(controller);
     }
     controller->packed_order = NULL;
-    controller_effects_end(controller, effects);
+    if (controller->out->effects.lost)
+        out_end_lost(controller->out, controller->config->index);
+    *effects = out_effects(controller->out);
 }

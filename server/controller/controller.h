@@ -33,76 +33,18 @@
 
 struct controller;
 
-enum controller_event_kind {
-    CONTROLLER_EVENT_START, /* first of all; random */
-    /* call, call_kind, request: join, renew, leave, barrier, create, delete; random */
-    CONTROLLER_EVENT_CALL,
-    CONTROLLER_EVENT_CALL_CANCELLED, /* call */
-    CONTROLLER_EVENT_PEER_UP, /* ps: the stream to it is writable (each time: the last order is out)
-                               */
-    CONTROLLER_EVENT_PEER_DOWN, /* ps, text, reason (of an exit): no stream to it */
-    CONTROLLER_EVENT_REPORT,    /* ps, report */
-    CONTROLLER_EVENT_RECORDED,  /* record: it, and all before it, are on disk */
-    CONTROLLER_EVENT_TICK,      /* cpu_us */
-    CONTROLLER_EVENT_TERMINATE, /* signal: no more joins or creates */
-};
-
-struct controller_event {
-    enum controller_event_kind kind;
-    bool follows;       /* of the same step as the event before: what that one said stays lent */
-    uint64_t now_us;    /* monotonic */
-    uint64_t random[2]; /* fresh bits */
-    uint64_t call;
-    enum lane_call_kind call_kind;
-    const wire_message *request;
-    uint32_t ps;
-    const wire_peer_report *report;
-    const char *text;
-    enum sumac_reason reason;
-    uint64_t record;
-    uint64_t cpu_us;         /* what the thread has worked since the last tick; 0: not known */
-    enum lane_signal signal; /* with TERMINATE */
-};
-
-enum controller_effect_kind {
-    CONTROLLER_EFFECT_REPLY,    /* call, reply: finish the call with OK */
-    CONTROLLER_EFFECT_FAIL,     /* call, error */
-    CONTROLLER_EFFECT_DIAL,     /* ps, text: keep a stream open to this ps, at this address */
-    CONTROLLER_EFFECT_ORDER,    /* ps, order: not writable again until PEER_UP */
-    CONTROLLER_EFFECT_RECORD,   /* record, body: journal it, the spans one after the other */
-    CONTROLLER_EFFECT_LOG,      /* text: one line, noun then value */
-    CONTROLLER_EFFECT_RUN_OVER, /* no lease counts any more; ps 0 ends the other ps, then itself */
-    CONTROLLER_EFFECT_EXIT,     /* error: what it has to say was lost, for want of memory */
-    CONTROLLER_EFFECT_WAKE,     /* at_us: a TICK is wanted then (the earliest counts) */
-};
-
-/* Lent until the next step that does not follow; orders point into what the controller keeps until
- * they are answered. */
-struct controller_effect {
-    enum controller_effect_kind kind;
-    uint32_t ps;
-    uint64_t call, at_us, record;
-    const char *text;
-    const wire_message *reply;
-    const wire_peer_order *order;
-    const struct span *body;
-    uint32_t body_count;
-    struct sumac_error error;
-};
-
-struct controller_effects {
-    const struct controller_effect *items;
-    uint32_t count;
-};
-
 /* The config is ps 0's lane's, borrowed for the controller's life. Gives  a controller, or NULL. */
 struct controller *controller_create(const struct lane_config *config, const struct memory *memory);
 void controller_destroy(struct controller *controller);
 
-/* One event, and its effects, in order: of this event alone. The caller carries out all of them. */
+/* One event, and its effects, in order: of this event alone. The caller carries out all of them.
+ *
+ * The events are START, CALL, TICK, TERMINATE, RECORDED, and those that lane.h marks with *. The
+ * effects are REPLY, FAIL, RECORD, LOG, EXIT, WAKE, and those that lane.h marks with *. They are
+ * lent until the next step that does not follow. Orders point into what the controller keeps until
+ * they are answered. */
 void controller_step(
-    struct controller *controller, const struct controller_event *event,
-    struct controller_effects *effects);
+    struct controller *controller, const struct lane_event *event, struct lane_effects *effects);
 
 /* Before the first step: take over one record, whole and in one piece, after the records before it.
  * After the last record the controller begins with START like any other, and has unfinished work
@@ -114,7 +56,7 @@ enum sumac_status controller_replay(
 /* What is being waited for, in sentences ("join of worker 1 waits for ps 1 at h2:2222, never heard
  * from"). */
 struct controller_waits {
-    char **items; /* lent until the next step that does not follow (controller_event.follows) */
+    char **items; /* lent until the next step that does not follow (lane_event.follows) */
     uint32_t count;
     uint64_t left_out; /* sentences that there was no room for */
 };

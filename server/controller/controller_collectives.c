@@ -27,24 +27,22 @@
 static struct controller_collective *
 find(const struct controller *controller, const struct collective *collective)
 {
-    struct controller_collective *known = controller->collectives.first;
-
     assert(collective->round > 0);
-    while (known != NULL && (known->collective->round != collective->round ||
-                             strcmp(known->collective->name, collective->name) != 0 ||
-                             collective_other_attempt(known->collective, collective) != UINT32_MAX))
-        known = known->in_controller.next;
-    return known;
+    LIST_FOREACH(struct controller_collective, known, &controller->collectives, in_controller)
+        if (known->collective->round == collective->round &&
+            strcmp(known->collective->name, collective->name) == 0 &&
+            collective_other_attempt(known->collective, collective) == UINT32_MAX)
+            return known;
+    return NULL;
 }
 
 struct controller_collective *
 controller_collective_by_number(const struct controller *controller, uint64_t number)
 {
-    struct controller_collective *known = controller->collectives.first;
-
-    while (known != NULL && known->order.number != number)
-        known = known->in_controller.next;
-    return known;
+    LIST_FOREACH(struct controller_collective, known, &controller->collectives, in_controller)
+        if (known->order.number == number)
+            return known;
+    return NULL;
 }
 
 void controller_collective_forget(
@@ -62,7 +60,7 @@ static enum sumac_status read_collective(
     struct sumac_error *error)
 {
     const wire_collective *said = end->collective;
-    struct collective_texts *texts = arena_take(&controller->said->arena, sizeof *texts);
+    struct collective_texts *texts = arena_take(controller->out->arena, sizeof *texts);
 
     if (texts == NULL)
         return fail_for_memory(error, "ps 0 has no memory for the end of a round");
@@ -108,8 +106,8 @@ static void propose(struct controller *controller, const wire_collective_end *en
     if (controller_run_is_over(controller))
         return;
     if (read_collective(controller, end, &collective, &error) != SUMAC_OK) {
-        controller_log(
-            controller, "the end of a round that a ps proposes is not taken: %s", error.text);
+        out_log(
+            controller->out, "the end of a round that a ps proposes is not taken: %s", error.text);
         return;
     }
     struct controller_collective *made = add(controller, &collective, end);
@@ -148,8 +146,7 @@ struct controller_collective *controller_collective_replay(
 void controller_collectives_begin_again(struct controller *controller)
 {
     assert(controller->orders.first == NULL); /* theirs are the smallest numbers */
-    for (struct controller_collective *collective = controller->collectives.first;
-         collective != NULL; collective = collective->in_controller.next)
+    LIST_FOREACH(struct controller_collective, collective, &controller->collectives, in_controller)
         controller_order_collective(controller, collective);
 }
 
@@ -167,15 +164,15 @@ wire_collective_end *controller_collective_message(
     struct controller *controller, const struct controller_collective *collective)
 {
     const size_t text_bytes = strlen(collective->end.text) + 1;
-    wire_collective_end *message = arena_take(&controller->said->arena, sizeof *message);
-    char *text = arena_take(&controller->said->arena, text_bytes);
+    wire_collective_end *message = arena_take(controller->out->arena, sizeof *message);
+    char *text = arena_take(controller->out->arena, text_bytes);
 
     assert(collective->collective != NULL);
     if (message == NULL || text == NULL)
         return NULL;
     memcpy(text, collective->end.text, text_bytes);
     *message = (wire_collective_end)WIRE_COLLECTIVE_END_INIT;
-    message->collective = collective_write(collective->collective, &controller->said->arena);
+    message->collective = collective_write(collective->collective, controller->out->arena);
     message->status = (uint32_t)collective->end.status;
     message->reason = (Sumac__V1__Reason)collective->end.reason;
     message->message = text;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_members.h -- tasks and their sessions: who joins, is settled, and ends the run. */
+/* controller_members.h -- tasks and their sessions: who joins, is settled, counts in synchronous
+ * steps, and ends the run. */
 #pragma once
 
 #include "controller_state.h"
@@ -105,12 +106,10 @@ enum sumac_status controller_join_admit(
     struct controller *controller, const wire_join_request *request, struct sumac_error *error);
 
 /* join.c */
-void controller_join_call(struct controller *controller, const struct controller_event *event);
+void controller_join_call(struct controller *controller, const struct lane_event *event);
 /* Go on with every join that waited for what has happened now. */
 void controller_joins_go_on(struct controller *controller);
-void controller_joins_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text);
+void controller_joins_fail(struct controller *controller, const struct sumac_error *error);
 bool controller_join_opened(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
@@ -140,13 +139,11 @@ void controller_sessions_forget_oldest(struct controller *controller);
 void controller_leases_tick(struct controller *controller);
 void controller_room_reported(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
-void controller_leaves_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text);
+void controller_leaves_fail(struct controller *controller, const struct sumac_error *error);
 
 /* leave.c */
-void controller_renew_call(struct controller *controller, const struct controller_event *event);
-void controller_leave_call(struct controller *controller, const struct controller_event *event);
+void controller_renew_call(struct controller *controller, const struct lane_event *event);
+void controller_leave_call(struct controller *controller, const struct lane_event *event);
 
 /* run_end.c */
 /* Called at the end of a step. Reports the run's end once, when its record is on disk. */
@@ -156,11 +153,11 @@ void controller_run_end_again(struct controller *controller);
 void controller_run_tick(struct controller *controller);
 /* A member has left or was settled: is that all? */
 void controller_run_check(struct controller *controller);
-void controller_state_lost(struct controller *controller, const char *text);
-/* A ps never appeared. Fails the waiting calls and ends the run before it began. */
-void controller_ps_missing(struct controller *controller, const char *text);
-/* A ps is reachable, but is configured for another cluster. */
-void controller_ps_misconfigured(struct controller *controller, const char *text);
+/* The run fails: STATE_LOST of a ps, PS_MISSING (a ps never appeared), or WRONG_CLUSTER (a ps is
+ * reachable, but is configured for another cluster). Waiting calls fail. */
+void controller_run_fail(
+    struct controller *controller, enum sumac_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A ps that was met has ended by itself, and gave the reason. */
 void controller_ps_ended(
     struct controller *controller, uint32_t ps, enum sumac_reason reason, const char *text);
@@ -174,3 +171,21 @@ void controller_end_complete(struct controller *controller, const struct control
 
 /* waits.c */
 void controller_report_waits(struct controller *controller);
+
+/* quorum.c: synchronous steps of K of N */
+/* Is it time to take the next step? After whatever may make it so. */
+void controller_steps_consider(struct controller *controller);
+void controller_steps_tick(struct controller *controller);
+/* The controller begins with its records: the ps hear again what was taken. */
+void controller_steps_begin_again(struct controller *controller);
+void controller_steps_reported(
+    struct controller *controller, uint32_t ps, const wire_peer_report *report);
+/* A ps reports a closed session. False: no memory to keep the voided pushes. */
+bool controller_steps_close_reported(
+    struct controller *controller, struct controller_session *session,
+    const wire_close_report *close);
+/* Every ps has reported the closed session. */
+void controller_steps_closed(struct controller *controller, struct controller_session *session);
+/* Does a step need what a settled session has made? */
+bool controller_steps_need(
+    const struct controller *controller, const struct controller_session *session);

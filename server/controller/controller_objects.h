@@ -13,12 +13,12 @@
 #include "controller_rows.h"
 #include "lane.h"
 #include "memory.h"
+#include "out.h"
 #include "definition.h"
 #include "functions.h"
 #include "id_map.h"
 #include "key_map.h"
 #include "list.h"
-#include "log_limit.h"
 #include "refused_joins.h"
 #include "replaced.h"
 #include "reserved_array.h"
@@ -122,8 +122,6 @@ struct controller_task {
     LINKS(struct controller_task) in_controller;
     struct key_entry by_key;
     struct controller_task_key key;
-    char job[CONTROLLER_JOB_BYTES_MAX + 1];
-    uint32_t index;
     bool listed; /* in the configuration */
     bool member; /* counts in the membership */
     bool joined; /* has ever been open */
@@ -322,11 +320,4 @@ enum controller_phase {
     CONTROLLER_RUNNING,
     CONTROLLER_ENDING, /* the other ps get the order to end */
     CONTROLLER_ENDED,  /* ps 0 itself gets the order to end */
-};
-
-/* The output of one step. */
-struct controller_said {
-    struct arena arena; /* texts and messages, also of the steps that this step follows */
-    struct reserved_array effects;
-    bool texts_short; /* the arena had no room for a text */
 };

@@ -13,6 +13,10 @@ static inline bool controller_peer_is_self(const struct controller *controller, 
 void controller_peers_start(struct controller *controller);
 /* Learn addresses that were checked; dials those that are new. */
 void controller_peers_learn(struct controller *controller, const wire_join_request *request);
+/* The addresses and incarnations of all ps, in the step's arena. Returns their count; 0: no memory.
+ */
+size_t
+controller_list_ps(struct controller *controller, char ***addresses, uint64_t **incarnations);
 bool controller_peers_all_met(const struct controller *controller);
 /* It was met, and neither a sign of life nor an answer that was due has come for ps_lost_ms. */
 bool controller_peer_is_lost(const struct controller *controller, uint32_t ps);
@@ -32,28 +36,24 @@ const char *controller_peer_limit(const struct controller *controller, uint32_t 
 /* Give every writable stream what is due. */
 void controller_streams_give(struct controller *controller);
 void controller_streams_tick(struct controller *controller);
-/* A stream is there and its last order is out; a first one after it was down (or ever) is a new
+/* These take the events of a stream: PEER_UP, PEER_DOWN and REPORT. Each ignores a ps that the
+ * cluster does not have.
+ *
+ * A stream is there and its last order is out; a first one after it was down (or ever) is a new
  * stream. */
-void controller_stream_up(struct controller *controller, uint32_t ps);
-/* `reason` of the exit that ended it; UNSPECIFIED: it broke. */
-void controller_stream_down(
-    struct controller *controller, uint32_t ps, const char *text, enum sumac_reason reason);
-void controller_hear_report(
-    struct controller *controller, uint32_t ps, const wire_peer_report *report);
+void controller_stream_up(struct controller *controller, const struct lane_event *event);
+void controller_stream_down(struct controller *controller, const struct lane_event *event);
+void controller_hear_report(struct controller *controller, const struct lane_event *event);
 
 /* orders.c: the one list. */
 struct controller_mask controller_every_ps(const struct controller *controller);
-/* Append one order for every ps. If memory is short, logs that; a later tick appends the order. */
-void controller_order_session(
-    struct controller *controller, enum controller_order_kind kind,
-    struct controller_session *session);
-/* To open it, after the membership that it counts in. */
-void controller_order_open(struct controller *controller, struct controller_session *session);
+/* Append the order that the object waits for, for every ps. If memory is short, logs that; a later
+ * tick appends the order. */
+/* Open sessions come after the membership that they count in. */
+void controller_order_session(struct controller *controller, struct controller_session *session);
 /* False: there is no memory for it yet. */
 bool controller_order_function(struct controller *controller, struct controller_function *function);
-bool controller_order_variable(
-    struct controller *controller, enum controller_order_kind kind,
-    struct controller_variable *variable);
+bool controller_order_variable(struct controller *controller, struct controller_variable *variable);
 /* To take the synchronous step that was taken last. */
 void controller_order_take(struct controller *controller);
 /* Append the order to end, for these. It needs no memory. */

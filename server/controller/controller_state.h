@@ -19,7 +19,7 @@
  * changes a value in a row marks the row as changed. The step ends with a record of all changed
  * rows. Answers and orders wait until that record is on disk (records.c, hold_answers.c).
  *
- * The time of a step is controller->now_us, and the output of a step is controller->said. Tables
+ * The time of a step is controller->now_us, and the output of a step is controller->out. Tables
  * are bounded. Their objects come from pools, except that each variable is one allocation, as large
  * as its name needs.
  */
@@ -38,9 +38,10 @@ struct controller {
     struct pool tasks_pool, sessions_pool, orders_pool, calls_pool, waiting_pool;
 
     /* These belong to the present step. */
-    struct controller_said *said;
-    struct log_limit log_limit; /* of all steps */
-    uint64_t now_us;            /* without the time this process was suspended for */
+    struct arena arena; /* texts and messages, also of the steps that this step follows */
+    struct out effects;
+    struct out *out; /* these; functions that change nothing of the controller make texts, too */
+    uint64_t now_us; /* without the time this process was suspended for */
     uint64_t random[2];
     /* The order that was packed last, and its message. The message is made once for all ps. */
     const struct controller_order *packed_order;
@@ -136,30 +137,6 @@ struct controller {
     uint64_t end_logged_us, ends_unlogged;   /* of failed rounds of barriers */
 };
 
-/* effects.c */
-bool controller_effects_init(struct controller *controller);
-void controller_effects_deinit(struct controller *controller);
-void controller_effects_begin(struct controller *controller, bool follows);
-/* A required effect could not be made. The step ends with EXIT. */
-void controller_effects_lose(struct controller *controller);
-void controller_effects_end(struct controller *controller, struct controller_effects *effects);
-/* Append a zeroed effect of that kind; never NULL. If there is no place for the effect, the step
- * ends with EXIT and the effect is discarded. */
-struct controller_effect *
-controller_effect_add(struct controller *controller, enum controller_effect_kind kind);
-/* One line, noun then value: "ps 0 closes the session of worker 7". */
-void controller_log(struct controller *controller, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* Finish the call now, without waiting for a record. reply NULL: finish with the error. */
-void controller_answer(
-    struct controller *controller, uint64_t call, const wire_message *reply,
-    const struct sumac_error *error);
-/* The error of a call whose answer finds no memory. */
-void controller_error_memory(struct sumac_error *error);
-/* Formatted text in the step's arena; never NULL. */
-char *controller_text(const struct controller *controller, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* records.c */
 /* The row is new, or one of its values has changed. Does nothing without records. */
 void controller_row_changed(
@@ -208,6 +185,10 @@ void controller_reply_or_fail(
 void controller_fail(
     struct controller *controller, uint64_t call, enum sumac_status status,
     enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void controller_fail_with(
+    struct controller *controller, uint64_t call, const struct sumac_error *error);
+/* The run is over, …. */
+void controller_fail_over(struct controller *controller, uint64_t call);
 /* Called at the end of a step, after its record. Sends the answers whose record is on disk, and
  * keeps the others. */
 void controller_held_say(struct controller *controller);
@@ -217,6 +198,8 @@ void controller_held_deinit(struct controller *controller);
 uint64_t controller_held_bytes_max(const struct controller *controller);
 
 /* clock.c */
+/* Called first in a step: what was said before is given up, unless the step follows that. */
+void controller_begin(struct controller *controller, bool follows);
 static inline uint64_t controller_ms(uint64_t ms) { return ms * 1000u; } /* in µs */
 /* Take the time of an event, and extend all deadlines by a suspension before it. */
 void controller_notice_time(struct controller *controller, uint64_t event_us);

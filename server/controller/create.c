@@ -10,14 +10,12 @@
  * creator that has waited longest takes its place.
  */
 #include "catalogue.h"
-#include "define.h"
 
 #include <assert.h>
 
 #include "error.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 /* Fail every create that waits for this variable. */
 static void fail_calls_of(
@@ -25,11 +23,10 @@ static void fail_calls_of(
     const struct sumac_error *error)
 {
     assert(error->status != SUMAC_OK);
-    for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
-        next = call->of_variable.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &variable->waiting, of_variable) {
         assert(call->kind == CONTROLLER_CALL_CREATE); /* a delete makes it DELETING first */
-        controller_fail(controller, call->call, error->status, error->reason, "%s", error->text);
-        (void)controller_call_drop(controller, call);
+        controller_fail_with(controller, call->call, error);
+        controller_call_drop(controller, call);
     }
 }
 
@@ -40,14 +37,8 @@ static void answer_create(
     bool assign)
 {
     assert(variable->state == CONTROLLER_VARIABLE_PUBLISHED);
-    wire_create_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    wire_variable *message = controller_variable_message(controller, variable);
-    if (reply == NULL || message == NULL) {
-        controller_reply_or_fail(controller, call, NULL);
-        return;
-    }
-    *reply = (wire_create_reply)WIRE_CREATE_REPLY_INIT;
-    reply->variable = message;
+    wire_create_reply *reply = OUT_MESSAGE(controller->out, create_reply);
+    reply->variable = controller_variable_message(controller, variable);
     reply->assign = assign;
     controller_reply_or_fail(controller, call, &reply->base);
 }
@@ -76,12 +67,11 @@ static bool try_answer(
 
 static void answer_waiting(struct controller *controller, struct controller_variable *variable)
 {
-    for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
-        next = call->of_variable.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &variable->waiting, of_variable) {
         assert(call->kind == CONTROLLER_CALL_CREATE);
         if (call->list != NULL ? controller_list_go_on(controller, call)
                                : try_answer(controller, call->call, call->session, variable))
-            (void)controller_call_drop(controller, call);
+            controller_call_drop(controller, call);
     }
 }
 
@@ -104,8 +94,7 @@ void controller_creator_settled(
     struct controller *controller, const struct controller_session *session)
 {
     assert(session->state == CONTROLLER_SESSION_SETTLED);
-    for (struct controller_variable *variable = controller->variables.first; variable != NULL;
-         variable = variable->in_controller.next) {
+    LIST_FOREACH(struct controller_variable, variable, &controller->variables, in_controller) {
         if (variable->creator != session)
             continue;
         variable->creator = NULL;
@@ -122,7 +111,7 @@ static void delete_everywhere(struct controller *controller, struct controller_v
     variable->state = CONTROLLER_VARIABLE_DELETING;
     controller_variable_changed(controller, variable);
     controller_variable_hide(controller, variable);
-    (void)controller_order_variable(controller, CONTROLLER_ORDER_DELETE, variable);
+    (void)controller_order_variable(controller, variable);
 }
 
 bool controller_add_answered(
@@ -137,7 +126,7 @@ bool controller_add_answered(
         &variable->failure, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         "ps %u at %s cannot make its part of %s: %s", ps, controller->peers[ps].address,
         variable->name, report->message);
-    controller_log(controller, "%s", variable->failure.text);
+    out_log(controller->out, "%s", variable->failure.text);
     return true;
 }
 
@@ -145,15 +134,11 @@ bool controller_add_answered(
  * CONTROLLER_CALLS_MAX lists are looked through, and each that has it is gone then. */
 static void fail_lists_of(struct controller *controller, const struct controller_variable *variable)
 {
-    for (struct controller_call *call = controller->calls.first; call != NULL;) {
-        if (call->list == NULL || !controller_list_has(call->list, variable->id)) {
-            call = call->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller) {
+        if (call->list == NULL || !controller_list_has(call->list, variable->id))
             continue;
-        }
-        controller_fail(
-            controller, call->call, variable->failure.status, variable->failure.reason, "%s",
-            variable->failure.text);
-        call = controller_call_drop(controller, call);
+        controller_fail_with(controller, call->call, &variable->failure);
+        controller_call_drop(controller, call);
     }
 }
 
@@ -170,7 +155,7 @@ void controller_add_complete(struct controller *controller, const struct control
     }
     variable->state = CONTROLLER_VARIABLE_PUBLISHING;
     controller_variable_changed(controller, variable);
-    (void)controller_order_variable(controller, CONTROLLER_ORDER_PUBLISH, variable);
+    (void)controller_order_variable(controller, variable);
 }
 
 void controller_publish_complete(
@@ -189,13 +174,10 @@ void controller_delete_complete(struct controller *controller, const struct cont
     struct controller_variable *variable = order->variable;
 
     assert(variable->state == CONTROLLER_VARIABLE_DELETING);
-    for (struct controller_call *call = variable->waiting.first, *next; call != NULL; call = next) {
-        next = call->of_variable.next;
-        wire_delete_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-        if (reply != NULL)
-            *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
-        controller_reply_or_fail(controller, call->call, reply == NULL ? NULL : &reply->base);
-        (void)controller_call_drop(controller, call);
+    LIST_FOREACH_SAFE(struct controller_call, call, &variable->waiting, of_variable) {
+        controller_reply_or_fail(
+            controller, call->call, &OUT_MESSAGE(controller->out, delete_reply)->base);
+        controller_call_drop(controller, call);
     }
     assert(variable->orders == 0);
     controller_variable_free(controller, variable);
@@ -203,7 +185,7 @@ void controller_delete_complete(struct controller *controller, const struct cont
 
 /* ---- the requests ---- */
 
-void controller_create_call(struct controller *controller, const struct controller_event *event)
+void controller_create_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_create_request *request = (const wire_create_request *)event->request;
     struct controller_session *session =
@@ -225,7 +207,7 @@ void controller_create_call(struct controller *controller, const struct controll
     struct sumac_error error = {0};
     if (controller_variable_find_or_make(controller, request->variable, &variable, &error) !=
         SUMAC_OK) {
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        controller_fail_with(controller, event->call, &error);
         return;
     }
     if (try_answer(controller, event->call, session, variable))
@@ -238,7 +220,7 @@ void controller_create_call(struct controller *controller, const struct controll
     controller_wait_call(controller, call, request->timeout_ms);
 }
 
-void controller_delete_call(struct controller *controller, const struct controller_event *event)
+void controller_delete_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_delete_request *request = (const wire_delete_request *)event->request;
     struct controller_session *session =
@@ -264,7 +246,7 @@ void controller_delete_call(struct controller *controller, const struct controll
         &deleted, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
         "%s was deleted by %s before it was assigned", request->name, session->label);
     fail_calls_of(controller, variable, &deleted);
-    controller_log(controller, "%s deletes %s", session->label, request->name);
+    out_log(controller->out, "%s deletes %s", session->label, request->name);
     delete_everywhere(controller, variable);
     const struct controller_call call = {
         .kind = CONTROLLER_CALL_DELETE,

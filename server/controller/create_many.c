@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "controller_creates.h"
 
 /* Of one answer, if it has more than one variable. */
 #define ANSWER_BYTES_MAX 262144u
@@ -48,7 +47,7 @@ static enum sumac_status check_names(
 {
     struct key_map names;
     struct key_entry *entries =
-        arena_take(&controller->said->arena, request->n_variables * sizeof *entries);
+        arena_take(controller->out->arena, request->n_variables * sizeof *entries);
     const char *twice = NULL;
     bool whole = entries != NULL;
 
@@ -106,27 +105,26 @@ static size_t bytes_of(const struct controller_variable *variable)
            (size_t)variable->shard_count * DEFINITION_SHARD_BYTES_MAX;
 }
 
-/* As many as fit, one at least; NULL: no memory. All are published. */
+/* As many as fit, one at least. All are published. */
 static wire_create_reply *pack(struct controller *controller, const struct controller_list *list)
 {
-    wire_create_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    wire_variable **messages = arena_take(&controller->said->arena, list->count * sizeof *messages);
+    wire_create_reply *reply = OUT_MESSAGE(controller->out, create_reply);
+    wire_variable **messages = out_take(controller->out, list->count * sizeof *messages);
     size_t bytes = 0;
 
     assert(list->at == list->count);
-    if (reply == NULL || messages == NULL)
-        return NULL;
-    *reply = (wire_create_reply)WIRE_CREATE_REPLY_INIT;
     reply->variables = messages;
-    for (uint32_t i = 0; i < list->count; i++) {
+    for (uint32_t i = 0; i < list->count && !controller->out->is_short; i++) {
         const struct controller_variable *variable =
             controller_variable_by_id(controller, list->ids[i]);
         bytes += bytes_of(variable);
         if (i > 0 && bytes > ANSWER_BYTES_MAX)
             break;
         wire_variable *message = controller_variable_message(controller, variable);
-        if (message == NULL)
-            return i > 0 ? reply : NULL;
+        if (i > 0 && controller->out->is_short) {
+            controller->out->is_short = false; /* the answer has those before it */
+            break;
+        }
         messages[reply->n_variables++] = message;
     }
     return reply;
@@ -177,8 +175,7 @@ static void answer(struct controller *controller, uint64_t call, const struct co
             gone + 1, list->count);
         return;
     }
-    const wire_create_reply *reply = pack(controller, list);
-    controller_reply_or_fail(controller, call, reply == NULL ? NULL : &reply->base);
+    controller_reply_or_fail(controller, call, &pack(controller, list)->base);
 }
 
 bool controller_list_go_on(struct controller *controller, struct controller_call *call)
@@ -226,7 +223,7 @@ make_all(struct controller *controller, uint64_t call, const wire_create_request
         struct controller_variable *variable = NULL;
         if (controller_variable_find_or_make(
                 controller, request->variables[i], &variable, &error) != SUMAC_OK) {
-            controller_fail(controller, call, error.status, error.reason, "%s", error.text);
+            controller_fail_with(controller, call, &error);
             controller_list_give(controller, list);
             return NULL;
         }
@@ -236,14 +233,14 @@ make_all(struct controller *controller, uint64_t call, const wire_create_request
 }
 
 void controller_create_many(
-    struct controller *controller, const struct controller_event *event,
+    struct controller *controller, const struct lane_event *event,
     struct controller_session *session)
 {
     const wire_create_request *request = (const wire_create_request *)event->request;
     struct sumac_error error = {0};
 
     if (check_all(controller, request, &error) != SUMAC_OK) {
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        controller_fail_with(controller, event->call, &error);
         return;
     }
     struct controller_list *list = make_all(controller, event->call, request);

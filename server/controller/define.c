@@ -8,7 +8,7 @@
  * 3. When all ps have answered, ps 0 answers the caller. A client that knows the number may use it
  * on every ps.
  */
-#include "define.h"
+#include "catalogue.h"
 
 #include <assert.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 #include "error.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 /* Nothing is ever undefined, and any client that reaches ps 0 may join as an observer. Members
  * need numbers that observers cannot take. */
@@ -25,60 +24,46 @@
 
 /* ---- its messages ---- */
 
-/* With the NUL that a message's texts end with; NULL: the arena is full. */
-static char *copy(struct controller *controller, const char *text, size_t bytes)
+/* A message ends it with a NUL. */
+static char *copy_text(struct controller *controller, const struct defined_function *known)
 {
-    char *made = arena_take(&controller->said->arena, bytes + 1);
+    char *text = out_take(controller->out, known->text_bytes + 1);
 
-    if (made == NULL)
-        return NULL;
-    memcpy(made, text, bytes);
-    made[bytes] = '\0';
-    return made;
+    if (text != NULL) {
+        memcpy(text, known->text, known->text_bytes);
+        text[known->text_bytes] = '\0';
+    }
+    return text;
+}
+
+static char *copy_name(struct controller *controller, const struct defined_function *known)
+{
+    return out_copy(controller->out, known->row.name, strlen(known->row.name) + 1);
 }
 
 wire_define_function *controller_function_message(
     struct controller *controller, const struct controller_function *function)
 {
     const struct defined_function *known = controller_function_known(controller, function);
-    wire_define_function *message = arena_take(&controller->said->arena, sizeof *message);
+    wire_define_function *message = OUT_MESSAGE(controller->out, define_function);
 
-    if (message == NULL)
-        return NULL;
-    *message = (wire_define_function)WIRE_DEFINE_FUNCTION_INIT;
     message->number = known->row.function.number;
-    message->name = copy(controller, known->row.name, strlen(known->row.name));
-    message->text = copy(controller, known->text, known->text_bytes);
-    return message->name == NULL || message->text == NULL ? NULL : message;
+    message->name = copy_name(controller, known);
+    message->text = copy_text(controller, known);
+    return message;
 }
 
-/* By its number and name alone. */
-static wire_known_function *
-name_one(struct controller *controller, const struct controller_function *function)
-{
-    const struct defined_function *known = controller_function_known(controller, function);
-    wire_known_function *message = arena_take(&controller->said->arena, sizeof *message);
-
-    if (message == NULL)
-        return NULL;
-    *message = (wire_known_function)WIRE_KNOWN_FUNCTION_INIT;
-    message->number = known->row.function.number;
-    message->name = copy(controller, known->row.name, strlen(known->row.name));
-    return message->name == NULL ? NULL : message;
-}
-
-/* The complete description of the function. */
+/* The complete description of the function. NULL: no memory. */
 static wire_known_function *
 list_one(struct controller *controller, const struct update_function *function)
 {
-    wire_known_function *message = update_describe(function, &controller->said->arena);
+    wire_known_function *message = update_describe(function, controller->out->arena);
 
-    if (message == NULL || function->expression == NULL)
-        return message;
-    const struct defined_function *known =
-        &controller->functions.known[function->number - UPDATE_DEFINED_FIRST];
-    message->text = copy(controller, known->text, known->text_bytes);
-    return message->text == NULL ? NULL : message;
+    controller->out->is_short |= message == NULL;
+    if (message != NULL && function->expression != NULL)
+        message->text = copy_text(
+            controller, &controller->functions.known[function->number - UPDATE_DEFINED_FIRST]);
+    return message;
 }
 
 /* ---- answers ---- */
@@ -98,13 +83,13 @@ try_answer(struct controller *controller, uint64_t call, const struct controller
             controller_function_known(controller, function)->row.name);
         return true;
     }
-    wire_define_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    wire_known_function *made = name_one(controller, function);
-    if (reply != NULL && made != NULL) {
-        *reply = (wire_define_reply)WIRE_DEFINE_REPLY_INIT;
-        reply->function = made;
-    }
-    controller_reply_or_fail(controller, call, reply == NULL || made == NULL ? NULL : &reply->base);
+    const struct defined_function *known = controller_function_known(controller, function);
+    wire_define_reply *reply = OUT_MESSAGE(controller->out, define_reply);
+    wire_known_function *made = OUT_MESSAGE(controller->out, known_function);
+    made->number = known->row.function.number;
+    made->name = copy_name(controller, known);
+    reply->function = made;
+    controller_reply_or_fail(controller, call, &reply->base);
     return true;
 }
 
@@ -117,8 +102,8 @@ bool controller_define_answered(
     assert(ps < controller->ps_count);
     if (report->status == 0)
         return true;
-    controller_log(
-        controller, "ps %u at %s does not take the function %s: %s", ps,
+    out_log(
+        controller->out, "ps %u at %s does not take the function %s: %s", ps,
         controller->peers[ps].address, controller_function_known(controller, function)->row.name,
         report->message);
     function->state = CONTROLLER_FUNCTION_REFUSED;
@@ -134,11 +119,9 @@ void controller_define_complete(struct controller *controller, const struct cont
     if (function->state == CONTROLLER_FUNCTION_DEFINING)
         function->state = CONTROLLER_FUNCTION_DEFINED;
     controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
-    for (struct controller_call *call = controller->calls.first; call != NULL;) {
-        const bool answered =
-            call->function == function && try_answer(controller, call->call, function);
-        call = answered ? controller_call_drop(controller, call) : call->in_controller.next;
-    }
+    LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller)
+        if (call->function == function && try_answer(controller, call->call, function))
+            controller_call_drop(controller, call);
 }
 
 void controller_defines_order(struct controller *controller)
@@ -193,7 +176,7 @@ static enum sumac_status find_or_make(
     return SUMAC_OK;
 }
 
-void controller_define_call(struct controller *controller, const struct controller_event *event)
+void controller_define_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_define_request *request = (const wire_define_request *)event->request;
     struct controller_session *session =
@@ -205,11 +188,11 @@ void controller_define_call(struct controller *controller, const struct controll
         return;
     const uint32_t before = controller->functions.count;
     if (find_or_make(controller, session, request, &function, &error) != SUMAC_OK) {
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        controller_fail_with(controller, event->call, &error);
         return;
     }
     if (controller->functions.count > before)
-        controller_log(controller, "%s defines the function %s", session->label, request->name);
+        out_log(controller->out, "%s defines the function %s", session->label, request->name);
     if (try_answer(controller, event->call, function))
         return;
     const struct controller_call call = {
@@ -228,7 +211,7 @@ static bool is_listed(const struct controller *controller, const struct update_f
                CONTROLLER_FUNCTION_DEFINED;
 }
 
-void controller_functions_call(struct controller *controller, const struct controller_event *event)
+void controller_functions_call(struct controller *controller, const struct lane_event *event)
 {
     const struct update_function *function = NULL;
     uint32_t count = 0;
@@ -236,20 +219,12 @@ void controller_functions_call(struct controller *controller, const struct contr
     while (functions_at(&controller->functions, count) != NULL)
         count++;
     assert(count <= UPDATE_FUNCTIONS_MAX + UPDATE_DEFINED_MAX + SUMAC_PLUGIN_FUNCTIONS_MAX);
-    wire_functions_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    wire_known_function **listed = arena_take(&controller->said->arena, count * sizeof *listed);
-    bool whole = reply != NULL && listed != NULL;
-
-    if (whole) {
-        *reply = (wire_functions_reply)WIRE_FUNCTIONS_REPLY_INIT;
-        reply->functions = listed;
-    }
-    for (uint32_t i = 0; whole && i < count; i++) {
+    wire_functions_reply *reply = OUT_MESSAGE(controller->out, functions_reply);
+    reply->functions = out_take(controller->out, count * sizeof *reply->functions);
+    for (uint32_t i = 0; i < count && !controller->out->is_short; i++) {
         function = functions_at(&controller->functions, i);
-        if (!is_listed(controller, function))
-            continue;
-        listed[reply->n_functions] = list_one(controller, function);
-        whole = listed[reply->n_functions++] != NULL;
+        if (is_listed(controller, function))
+            reply->functions[reply->n_functions++] = list_one(controller, function);
     }
-    controller_reply_or_fail(controller, event->call, whole ? &reply->base : NULL);
+    controller_reply_or_fail(controller, event->call, &reply->base);
 }

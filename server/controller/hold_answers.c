@@ -7,7 +7,30 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "error.h"
 #include "text.h"
+
+/* The error of a call whose answer finds no memory. */
+static void fail_answer(struct sumac_error *error)
+{
+    assert(error->status == SUMAC_OK);
+    (void)fail_for_memory(error, "the ps has no memory for its answer: ask again later");
+}
+
+/* Finish the call now, without waiting for a record. reply NULL: finish with the error. */
+static void answer(
+    struct controller *controller, uint64_t call, const wire_message *reply,
+    const struct sumac_error *error)
+{
+    struct lane_effect *effect =
+        out_add(controller->out, reply != NULL ? LANE_EFFECT_REPLY : LANE_EFFECT_FAIL);
+
+    assert(call != 0);
+    assert((reply != NULL) == (error->status == SUMAC_OK));
+    effect->call = call;
+    effect->reply = reply;
+    effect->error = *error;
+}
 
 static void give(struct controller *controller, struct controller_held *held)
 {
@@ -40,7 +63,7 @@ static void keep(struct controller *controller, struct controller_held *held)
     if (count <= CONTROLLER_HELD_BYTES_MAX - controller->held_bytes)
         held->bytes = memory_take(controller->memory, count);
     if (held->bytes == NULL) {
-        controller_error_memory(&held->error);
+        fail_answer(&held->error);
         return;
     }
     wire_pack(reply, 0, held->bytes);
@@ -60,14 +83,14 @@ static void reopen(struct controller *controller, struct controller_held *held)
     if (held->bytes == NULL)
         return;
     const size_t count = held->byte_count - 1;
-    uint8_t *copy = arena_take(&controller->said->arena, held->byte_count);
+    uint8_t *copy = arena_take(controller->out->arena, held->byte_count);
     const struct span span = {.data = copy, .bytes = count};
     if (copy != NULL)
         memcpy(copy, held->bytes, count);
     if (copy == NULL ||
-        wire_unpack(held->type, &span, count > 0, &controller->said->arena, &received, &error) !=
+        wire_unpack(held->type, &span, count > 0, controller->out->arena, &received, &error) !=
             SUMAC_OK)
-        controller_error_memory(&held->error);
+        fail_answer(&held->error);
     else
         held->reply = received.message;
 }
@@ -83,7 +106,7 @@ void controller_held_say(struct controller *controller)
         struct controller_held *held = controller->held.first;
         if (held->reply == NULL)
             reopen(controller, held);
-        controller_answer(controller, held->call, held->reply, &held->error);
+        answer(controller, held->call, held->reply, &held->error);
         give(controller, held);
     }
     for (struct controller_held *held = controller->held.last; held != NULL && !held->kept;
@@ -93,11 +116,8 @@ void controller_held_say(struct controller *controller)
 
 void controller_held_forget(struct controller *controller, uint64_t call)
 {
-    struct controller_held *held = controller->held.first, *next;
-
-    for (; held != NULL; held = next) { /* none has number 0 */
-        next = held->in_controller.next;
-        assert(held->call != 0);
+    LIST_FOREACH_SAFE(struct controller_held, held, &controller->held, in_controller) {
+        assert(held->call != 0); /* none has number 0 */
         if (held->call == call)
             give(controller, held);
     }
@@ -112,15 +132,18 @@ uint64_t controller_held_bytes_max(const struct controller *controller)
 }
 
 /* The caller learns it from this ps's end, if there is no memory even for this. */
-static void hold(
+static void answer_or_hold(
     struct controller *controller, uint64_t call, const wire_message *reply,
     const struct sumac_error *error)
 {
-    assert(controller->records);
     assert(call != 0);
+    if (!controller->records) {
+        answer(controller, call, reply, error);
+        return;
+    }
     struct controller_held *held = pool_take(&controller->held_pool);
     if (held == NULL) {
-        controller_effects_lose(controller);
+        out_lose(controller->out);
         return;
     }
     held->call = call;
@@ -132,15 +155,27 @@ static void hold(
 void controller_reply_or_fail(
     struct controller *controller, uint64_t call, const wire_message *reply)
 {
-    const bool whole = reply != NULL && !controller->said->texts_short;
+    const bool whole = reply != NULL && !controller->out->is_short;
     struct sumac_error error = {0};
 
     if (!whole)
-        controller_error_memory(&error);
-    if (controller->records)
-        hold(controller, call, whole ? reply : NULL, &error);
-    else
-        controller_answer(controller, call, whole ? reply : NULL, &error);
+        fail_answer(&error);
+    answer_or_hold(controller, call, whole ? reply : NULL, &error);
+}
+
+void controller_fail_with(
+    struct controller *controller, uint64_t call, const struct sumac_error *error)
+{
+    assert(error->status != SUMAC_OK);
+    answer_or_hold(controller, call, NULL, error);
+}
+
+void controller_fail_over(struct controller *controller, uint64_t call)
+{
+    assert(controller->phase != CONTROLLER_RUNNING);
+    controller_fail(
+        controller, call, status_of_end(controller->end_reason), controller->end_reason,
+        "the run is over: %s", controller->end_text);
 }
 
 void controller_fail(
@@ -154,8 +189,5 @@ void controller_fail(
     va_start(arguments, format);
     (void)text_print_line_values(error.text, sizeof error.text, format, arguments);
     va_end(arguments);
-    if (controller->records)
-        hold(controller, call, NULL, &error);
-    else
-        controller_answer(controller, call, NULL, &error);
+    answer_or_hold(controller, call, NULL, &error);
 }

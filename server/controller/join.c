@@ -8,7 +8,6 @@
  * session.
  * 4. When all ps have answered, ps 0 answers the caller.
  */
-#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -21,73 +20,28 @@
 
 /* ---- answering ---- */
 
-/* False: no memory. */
-static bool list_ps(struct controller *controller, wire_join_reply *reply)
-{
-    assert(controller->ps_count > 0);
-    char **addresses =
-        arena_take(&controller->said->arena, controller->ps_count * sizeof *addresses);
-    uint64_t *incarnations =
-        arena_take(&controller->said->arena, controller->ps_count * sizeof *incarnations);
-    if (addresses == NULL || incarnations == NULL)
-        return false;
-    for (uint32_t ps = 0; ps < controller->ps_count; ps++) {
-        addresses[ps] = controller->peers[ps].address;
-        incarnations[ps] = controller->peers[ps].incarnation;
-    }
-    reply->n_ps_addresses = reply->n_ps_incarnations = controller->ps_count;
-    reply->ps_addresses = addresses;
-    reply->ps_incarnations = incarnations;
-    return true;
-}
-
-/* False: no memory. */
-static bool list_previous(
+static void list_previous(
     struct controller *controller, const struct controller_task *task, wire_join_reply *reply)
 {
-    if (task == NULL)
-        return true;
     reply->previous_final = task->final;
     if (rule_holds(controller->config->broken, RULE_tell_acked_through))
         reply->previous_acked_through = task->acked_through;
     if (task->voided == NULL)
-        return true;
-    const size_t bytes = task->voided->count * sizeof(uint64_t);
-    reply->previous_voided = arena_take(&controller->said->arena, bytes);
-    if (reply->previous_voided == NULL)
-        return false;
-    memcpy(reply->previous_voided, task->voided->sequence, bytes);
+        return;
     reply->n_previous_voided = task->voided->count;
-    return true;
+    reply->previous_voided =
+        out_copy(controller->out, task->voided->sequence, task->voided->count * sizeof(uint64_t));
 }
 
-/* False: no memory. */
-static bool name_replaced(
-    struct controller *controller, const struct replaced *replaced, wire_join_reply *reply)
-{
-    if (replaced->attempt == 0)
-        return true;
-    reply->replaced = arena_take(&controller->said->arena, sizeof *reply->replaced);
-    if (reply->replaced == NULL)
-        return false;
-    wire_replaced_fill(replaced, reply->replaced);
-    return true;
-}
-
-/* NULL: no memory. */
 static const wire_message *
 make_reply(struct controller *controller, const struct controller_session *session)
 {
     assert(session->state == CONTROLLER_SESSION_OPEN);
-    wire_join_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    uint8_t *id = arena_take(&controller->said->arena, CONTROLLER_ID_BYTES);
-    if (reply == NULL || id == NULL)
-        return NULL;
-    memcpy(id, session->id, CONTROLLER_ID_BYTES);
-    *reply = (wire_join_reply)WIRE_JOIN_REPLY_INIT;
+    wire_join_reply *reply = OUT_MESSAGE(controller->out, join_reply);
     reply->cluster_id = controller->cluster_id;
     reply->epoch = CONTROLLER_EPOCH;
-    reply->session_id = (wire_bytes){CONTROLLER_ID_BYTES, id};
+    reply->session_id = (wire_bytes){
+        CONTROLLER_ID_BYTES, out_copy(controller->out, session->id, CONTROLLER_ID_BYTES)};
     reply->attempt = session->attempt;
     reply->lease_ms = controller->config->lease_ms;
     reply->clock = session->start_clock;
@@ -98,10 +52,15 @@ make_reply(struct controller *controller, const struct controller_session *sessi
     reply->step_deadline_ms = controller->config->step_deadline_ms;
     reply->membership_epoch = controller->membership_epoch;
     reply->ps_lost_ms = controller->config->ps_lost_ms;
-    const bool whole = list_ps(controller, reply) &&
-                       list_previous(controller, session->task, reply) &&
-                       name_replaced(controller, &session->replaced, reply);
-    return whole ? &reply->base : NULL;
+    reply->n_ps_addresses = reply->n_ps_incarnations =
+        controller_list_ps(controller, &reply->ps_addresses, &reply->ps_incarnations);
+    if (session->task != NULL)
+        list_previous(controller, session->task, reply);
+    if (session->replaced.attempt != 0) {
+        reply->replaced = OUT_MESSAGE(controller->out, replaced);
+        wire_replaced_fill(&session->replaced, reply->replaced);
+    }
+    return &reply->base;
 }
 
 static void answer(struct controller *controller, struct controller_session *session)
@@ -159,15 +118,14 @@ static void open_session(struct controller *controller, struct controller_sessio
         add_member(controller, session->task);
     }
     controller_session_changed(controller, session);
-    controller_order_open(controller, session);
+    controller_order_session(controller, session);
 }
 
 void controller_joins_go_on(struct controller *controller)
 {
     if (controller->phase != CONTROLLER_RUNNING || !controller_peers_all_met(controller))
         return;
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         if (session->state == CONTROLLER_SESSION_WAITING &&
             controller_session_find_earlier(controller, session) == NULL)
             open_session(controller, session);
@@ -187,7 +145,7 @@ bool controller_join_opened(
         return true;
     refuse(
         controller, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
-        controller_text(controller, "ps %u cannot open the session: %s", ps, report->message));
+        out_text(controller->out, "ps %u cannot open the session: %s", ps, report->message));
     controller_settle(
         controller, session, &(struct close_cause){0}); /* its client has no session to close */
     return true;
@@ -212,7 +170,7 @@ void controller_join_complete(struct controller *controller, const struct contro
     if (lacks_first_step(controller, session)) {
         session->first_step = session->seen_step + 1;
         controller_session_changed(controller, session);
-        controller_order_session(controller, CONTROLLER_ORDER_FIRST_STEP, session);
+        controller_order_session(controller, session);
         return;
     }
     session->state = CONTROLLER_SESSION_OPEN;
@@ -220,8 +178,8 @@ void controller_join_complete(struct controller *controller, const struct contro
     controller_session_changed(controller, session);
     session->heard_us = controller->now_us;
     if (!controller_run_is_over(controller))
-        controller_log(
-            controller, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
+        out_log(
+            controller->out, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
             session->attempt);
     answer(controller, session);
     controller_steps_consider(controller);
@@ -229,23 +187,10 @@ void controller_join_complete(struct controller *controller, const struct contro
 
 /* ---- the request ---- */
 
-static enum sumac_status check_phase(const struct controller *controller, struct sumac_error *error)
-{
-    if (controller->phase != CONTROLLER_RUNNING)
-        return fail(
-            error, status_of_end(controller->end_reason), controller->end_reason,
-            "the run is over: %s", controller->end_text);
-    if (controller->terminating)
-        return fail(
-            error, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-            "ps 0 was told to stop and takes no more joins");
-    return SUMAC_OK;
-}
-
 /* Whoever runs the cluster reads of it in the log. */
 static void refuse_request(
-    struct controller *controller, const struct controller_event *event,
-    const wire_join_request *request, const struct sumac_error *error)
+    struct controller *controller, const struct lane_event *event, const wire_join_request *request,
+    const struct sumac_error *error)
 {
     controller_fail(
         controller, event->call, error->status, error->reason, "join of %s: %s",
@@ -254,7 +199,7 @@ static void refuse_request(
     if (refused_joins_line(
             &controller->refused_joins, controller->now_us, controller->config->index, request,
             error->text, &line))
-        controller_log(controller, "%s", line.text);
+        out_log(controller->out, "%s", line.text);
 }
 
 /* ---- a retry ---- */
@@ -270,7 +215,7 @@ static bool is_same_task(const struct controller_session *session, const wire_jo
 
 /* Two clients with one session would each lose what the other pushes. */
 static void refuse_nonce(
-    struct controller *controller, const struct controller_event *event,
+    struct controller *controller, const struct lane_event *event,
     const struct controller_session *session, const wire_join_request *request)
 {
     struct sumac_error error = {0};
@@ -285,8 +230,7 @@ static void refuse_nonce(
 
 /* Answer a retry; false: the nonce is new. */
 static bool answer_retry(
-    struct controller *controller, const struct controller_event *event,
-    const wire_join_request *request)
+    struct controller *controller, const struct lane_event *event, const wire_join_request *request)
 {
     if (!rule_holds(controller->config->broken, RULE_join_nonce))
         return false;
@@ -360,10 +304,7 @@ static void end_earlier(struct controller *controller, struct controller_session
 {
     assert(session->task != NULL);
     assert(session->state == CONTROLLER_SESSION_WAITING);
-    struct controller_session *next = NULL;
-    for (struct controller_session *other = controller->sessions.first; other != NULL;
-         other = next) {
-        next = other->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_session, other, &controller->sessions, in_controller) {
         if (!controller_session_is_earlier(other, session))
             continue;
         struct close_cause cause = {
@@ -374,13 +315,13 @@ static void end_earlier(struct controller *controller, struct controller_session
         (void)wire_close_cause_print(&cause, text);
         refuse(
             controller, other, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_REPLACED,
-            controller_text(
-                controller, "the join of %s is over%s; %s", other->label, text,
+            out_text(
+                controller->out, "the join of %s is over%s; %s", other->label, text,
                 wire_close_cause_remedy(&cause)));
         if (other->state == CONTROLLER_SESSION_WAITING) {
             controller_session_forget(controller, other);
         } else if (other->state < CONTROLLER_SESSION_CLOSING) {
-            controller_log(controller, "ps 0 closes the session of %s%s", other->label, text);
+            out_log(controller->out, "ps 0 closes the session of %s%s", other->label, text);
             controller_settle(controller, other, &cause);
         }
     }
@@ -405,8 +346,8 @@ static void name_session(struct controller_session *session, const wire_join_req
 }
 
 static void start_join(
-    struct controller *controller, const struct controller_event *event,
-    const wire_join_request *request, struct controller_task *task)
+    struct controller *controller, const struct lane_event *event, const wire_join_request *request,
+    struct controller_task *task)
 {
     assert((task != NULL) == (request->role == SUMAC__V1__ROLE__ROLE_MEMBER));
     struct controller_session *session =
@@ -435,23 +376,28 @@ static void start_join(
     controller_joins_go_on(controller);
 }
 
-void controller_join_call(struct controller *controller, const struct controller_event *event)
+void controller_join_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_join_request *request = (const wire_join_request *)event->request;
     struct sumac_error error = {0};
     struct controller_task *task = NULL;
 
-    if (check_phase(controller, &error) != SUMAC_OK) { /* what ended the run was logged */
-        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+    if (controller->phase != CONTROLLER_RUNNING) { /* what ended the run was logged */
+        controller_fail_over(controller, event->call);
         return;
     }
-    if (controller_join_check(controller, request, &error) != SUMAC_OK) {
-        refuse_request(controller, event, request, &error);
+    if (controller->terminating) {
+        controller_fail(
+            controller, event->call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+            "ps 0 was told to stop and takes no more joins");
         return;
     }
-    if (answer_retry(controller, event, request))
-        return;
-    if (controller_join_admit(controller, request, &error) != SUMAC_OK) {
+    if (controller_join_check(controller, request, &error) == SUMAC_OK) {
+        if (answer_retry(controller, event, request))
+            return;
+        (void)controller_join_admit(controller, request, &error);
+    }
+    if (error.status != SUMAC_OK) {
         refuse_request(controller, event, request, &error);
         return;
     }
@@ -469,16 +415,10 @@ void controller_join_call(struct controller *controller, const struct controller
     start_join(controller, event, request, task);
 }
 
-void controller_joins_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
+void controller_joins_fail(struct controller *controller, const struct sumac_error *error)
 {
-    assert(status != SUMAC_OK);
-    struct controller_session *next = NULL;
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = next) {
-        next = session->in_controller.next;
-        refuse(controller, session, status, reason, text);
+    LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
+        refuse(controller, session, error->status, error->reason, error->text);
         if (session->state == CONTROLLER_SESSION_WAITING)
             controller_session_forget(controller, session);
     }
@@ -488,18 +428,17 @@ void controller_joins_tick(struct controller *controller)
 {
     const uint64_t patience_us = controller_ms(controller->config->ps_lost_ms);
     const uint32_t missing = controller_peers_missing(controller);
-    struct controller_session *next = NULL;
 
-    for (struct controller_session *session = controller->sessions.first;
-         session != NULL && missing < controller->ps_count; session = next) {
-        next = session->in_controller.next;
+    if (missing == controller->ps_count)
+        return;
+    LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
         if (session->state != CONTROLLER_SESSION_WAITING || session->task != NULL ||
             controller->now_us - session->heard_us < patience_us)
             continue;
         refuse(
             controller, session, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            controller_text(
-                controller, "the join of %s has waited %s for %s%s", session->label,
+            out_text(
+                controller->out, "the join of %s has waited %s for %s%s", session->label,
                 text_time_ms(controller->config->ps_lost_ms).text,
                 controller_peer_text(controller, missing),
                 controller_peer_remedy(controller, missing)));

@@ -7,7 +7,7 @@
 
 #include "text.h"
 
-void controller_renew_call(struct controller *controller, const struct controller_event *event)
+void controller_renew_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_renew_request *request = (const wire_renew_request *)event->request;
     struct controller_session *session =
@@ -15,13 +15,10 @@ void controller_renew_call(struct controller *controller, const struct controlle
 
     if (session == NULL)
         return;
-    wire_renew_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    if (reply != NULL) {
-        *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
-        reply->epoch = CONTROLLER_EPOCH;
-        reply->membership_epoch = controller->membership_epoch;
-    }
-    controller_reply_or_fail(controller, event->call, reply == NULL ? NULL : &reply->base);
+    wire_renew_reply *reply = OUT_MESSAGE(controller->out, renew_reply);
+    reply->epoch = CONTROLLER_EPOCH;
+    reply->membership_epoch = controller->membership_epoch;
+    controller_reply_or_fail(controller, event->call, &reply->base);
 }
 
 /* A replaced process says that it lives. After a few of them within a minute the present
@@ -42,8 +39,8 @@ static void count_replaced(struct controller *controller, struct controller_sess
         controller->now_us - task->flapped_us[0] > CONTROLLER_FLAPS_US)
         return;
     task->contested = true;
-    controller_log(
-        controller,
+    out_log(
+        controller->out,
         "ps 0 keeps the present process of %s: %u processes of it that live were replaced within "
         "%s; end all but one",
         session->label, CONTROLLER_FLAPS_MAX, text_time_ms(CONTROLLER_FLAPS_US / 1000u).text);
@@ -51,7 +48,7 @@ static void count_replaced(struct controller *controller, struct controller_sess
 
 static void wait_for_settle(
     struct controller *controller, struct controller_session *session,
-    const struct controller_event *event, const wire_leave_request *request)
+    const struct lane_event *event, const wire_leave_request *request)
 {
     assert(session->state != CONTROLLER_SESSION_WAITING);
     if (session->leave_call != 0)
@@ -68,7 +65,7 @@ static void wait_for_settle(
         controller_leave_settled(controller, session);
         controller_run_check(controller);
     } else if (session->state < CONTROLLER_SESSION_CLOSING) {
-        controller_log(controller, "%s leaves%s", session->label, request->done ? " as done" : "");
+        out_log(controller->out, "%s leaves%s", session->label, request->done ? " as done" : "");
         session->left = true;
         controller_settle(controller, session, &(struct close_cause){.kind = WIRE_CLOSE_LEFT});
     }
@@ -77,7 +74,7 @@ static void wait_for_settle(
 
 /* A leave of a session that was settled meanwhile is answered like the first: the work is done all
  * the same, unless pushes were dropped. */
-void controller_leave_call(struct controller *controller, const struct controller_event *event)
+void controller_leave_call(struct controller *controller, const struct lane_event *event)
 {
     const wire_leave_request *request = (const wire_leave_request *)event->request;
     struct controller_session *session =
@@ -90,9 +87,7 @@ void controller_leave_call(struct controller *controller, const struct controlle
         return;
     }
     if (controller->phase != CONTROLLER_RUNNING && session->state != CONTROLLER_SESSION_SETTLED) {
-        controller_fail(
-            controller, event->call, status_of_end(controller->end_reason), controller->end_reason,
-            "the run is over: %s", controller->end_text);
+        controller_fail_over(controller, event->call);
         return;
     }
     count_replaced(controller, session);

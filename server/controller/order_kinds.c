@@ -2,11 +2,9 @@
 /* order_kinds.c -- the kinds of orders, a row each: what is sent, what an answer says, and what
  * follows when every ps has answered. */
 #include "catalogue.h"
-#include "define.h"
 #include "controller_collectives.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -18,16 +16,16 @@
 static const char *
 first_step_text(const struct controller *controller, const struct controller_order *order)
 {
-    return controller_text(
-        controller, "to count %s in synchronous steps from %" PRIu64 " on", order->session->label,
-        order->session->first_step);
+    return out_text(
+        controller->out, "to count %s in synchronous steps from %" PRIu64 " on",
+        order->session->label, order->session->first_step);
 }
 
 static const char *
 decide_text(const struct controller *controller, const struct controller_order *order)
 {
-    return controller_text(
-        controller, "to settle the session of %s at push %" PRIu64, order->session->label,
+    return out_text(
+        controller->out, "to settle the session of %s at push %" PRIu64, order->session->label,
         order->session->final);
 }
 
@@ -35,7 +33,7 @@ static const char *
 take_text(const struct controller *controller, const struct controller_order *order)
 {
     (void)order;
-    return controller_text(controller, "to take synchronous step %" PRIu64, controller->step_taken);
+    return out_text(controller->out, "to take synchronous step %" PRIu64, controller->step_taken);
 }
 
 static const char *
@@ -43,27 +41,24 @@ collective_text(const struct controller *controller, const struct controller_ord
 {
     const struct collective *collective = order->collective->collective;
 
-    return controller_text(
-        controller, "to hear how round %" PRIu64 " of collective %.100s ended", collective->round,
-        collective->name);
+    return out_text(
+        controller->out, "to hear how round %" PRIu64 " of collective %.100s ended",
+        collective->round, collective->name);
 }
 
 /* ---- messages ---- */
 
-/* Each of these makes its submessage. False: no memory, which `out` says. */
-static bool pack_open(
+/* Each of these makes its submessage. A submessage that found no memory is in no order: `out` says
+ * that it is missing. */
+static void pack_open(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     const struct controller_session *session = order->session;
-    wire_open_session *open = arena_take(&controller->said->arena, sizeof *open);
-    wire_task_name *task = arena_take(&controller->said->arena, sizeof *task);
+    wire_open_session *open = OUT_MESSAGE(controller->out, open_session);
+    wire_task_name *task = OUT_MESSAGE(controller->out, task_name);
 
-    if (open == NULL || task == NULL)
-        return false;
-    *task = (wire_task_name)WIRE_TASK_NAME_INIT;
-    task->job = controller_text(controller, "%s", session->job);
+    task->job = out_text(controller->out, "%s", session->job);
     task->index = session->index;
-    *open = (wire_open_session)WIRE_OPEN_SESSION_INIT;
     open->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
     open->role = session->role;
     open->task = session->job[0] != '\0' ? task : NULL;
@@ -71,23 +66,18 @@ static bool pack_open(
     open->membership_epoch = controller->membership_epoch;
     open->initial = session->initial;
     message->open = open;
-    return true;
 }
 
-static bool pack_first_step(
+static void pack_first_step(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     const struct controller_session *session = order->session;
-    wire_first_step *first = arena_take(&controller->said->arena, sizeof *first);
+    wire_first_step *first = OUT_MESSAGE(controller->out, first_step);
 
     assert(session->first_step != 0);
-    if (first == NULL)
-        return false;
-    *first = (wire_first_step)WIRE_FIRST_STEP_INIT;
     first->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
     first->step = session->first_step;
     message->first_step = first;
-    return true;
 }
 
 /* Do the steps that lack its contribution fail? Not when its client said that it leaves, nor when a
@@ -98,35 +88,28 @@ static bool is_lost(const struct controller *controller, const struct controller
            !session->left;
 }
 
-static bool pack_close(
+static void pack_close(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     const struct controller_session *session = order->session;
 
     assert(session->state >= CONTROLLER_SESSION_CLOSING);
-    wire_close_session *close = arena_take(&controller->said->arena, sizeof *close);
-    wire_close_cause *cause = arena_take(&controller->said->arena, sizeof *cause);
-    if (close == NULL || cause == NULL)
-        return false;
+    wire_close_session *close = OUT_MESSAGE(controller->out, close_session);
+    wire_close_cause *cause = OUT_MESSAGE(controller->out, close_cause);
     wire_close_cause_fill(&session->cause, cause);
-    *close = (wire_close_session)WIRE_CLOSE_SESSION_INIT;
     close->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
     close->cause = cause;
     close->lost = is_lost(controller, session);
     message->close = close;
-    return true;
 }
 
-static bool pack_decide(
+static void pack_decide(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     const struct controller_session *session = order->session;
 
     assert(session->state >= CONTROLLER_SESSION_DECIDING);
-    wire_decide_session *decide = arena_take(&controller->said->arena, sizeof *decide);
-    if (decide == NULL)
-        return false;
-    *decide = (wire_decide_session)WIRE_DECIDE_SESSION_INIT;
+    wire_decide_session *decide = OUT_MESSAGE(controller->out, decide_session);
     decide->session_id = (wire_bytes){CONTROLLER_ID_BYTES, (uint8_t *)session->id};
     decide->final = session->final;
     decide->done = controller_left_as_done(controller, session);
@@ -138,135 +121,102 @@ static bool pack_decide(
         decide->voided = session->voided->sequence;
     }
     message->decide = decide;
-    return true;
 }
 
-static bool pack_membership(
+static void pack_membership(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     (void)order;
     size_t count = 0;
 
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         count += task->member;
-    wire_membership *membership = arena_take(&controller->said->arena, sizeof *membership);
-    wire_task_name *names = arena_take(&controller->said->arena, count * sizeof *names + 1);
-    wire_task_name **pointers = arena_take(&controller->said->arena, count * sizeof *pointers + 1);
-    if (membership == NULL || names == NULL || pointers == NULL)
-        return false;
-    *membership = (wire_membership)WIRE_MEMBERSHIP_INIT;
+    wire_membership *membership = OUT_MESSAGE(controller->out, membership);
+    wire_task_name *names = out_take(controller->out, count * sizeof *names + 1);
+    wire_task_name **pointers = out_take(controller->out, count * sizeof *pointers + 1);
+    if (names == NULL || pointers == NULL)
+        return;
     membership->membership_epoch = controller->membership_epoch;
     membership->members = pointers;
-    for (struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next) {
+    LIST_FOREACH(struct controller_task, task, &controller->tasks, in_controller) {
         if (!task->member)
             continue;
         const size_t i = membership->n_members++;
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
-        names[i].job = task->job;
-        names[i].index = task->index;
+        names[i].job = task->key.job;
+        names[i].index = task->key.index;
         pointers[i] = &names[i];
     }
     message->membership = membership;
-    return true;
 }
 
-static bool pack_take(
+static void pack_take(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     (void)order;
     size_t count = 0;
 
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         count += session->taken_step == controller->step_taken;
-    wire_take_step *take = arena_take(&controller->said->arena, sizeof *take);
-    wire_bytes *ids = arena_take(&controller->said->arena, count * sizeof *ids + 1);
-    if (take == NULL || ids == NULL)
-        return false;
-    *take = (wire_take_step)WIRE_TAKE_STEP_INIT;
+    wire_take_step *take = OUT_MESSAGE(controller->out, take_step);
+    wire_bytes *ids = out_take(controller->out, count * sizeof *ids + 1);
+    if (ids == NULL)
+        return;
     take->step = controller->step_taken;
     take->session_ids = ids;
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         if (session->taken_step == controller->step_taken)
             ids[take->n_session_ids++] = (wire_bytes){CONTROLLER_ID_BYTES, session->id};
     message->take = take;
-    return true;
 }
 
-static bool pack_define(
+static void pack_define(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     message->define = controller_function_message(controller, order->function);
-    return message->define != NULL;
 }
 
-static bool pack_collective(
+static void pack_collective(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     message->collective = controller_collective_message(controller, order->collective);
-    return message->collective != NULL;
+    controller->out->is_short |= message->collective == NULL;
 }
 
-static bool pack_add_shards(
+static void pack_add_shards(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
-    wire_add_shards *add = arena_take(&controller->said->arena, sizeof *add);
-    wire_variable *whole = controller_variable_message(controller, order->variable);
-
     assert(order->variable->state == CONTROLLER_VARIABLE_ADDING);
-    if (add == NULL || whole == NULL)
-        return false;
-    *add = (wire_add_shards)WIRE_ADD_SHARDS_INIT;
-    add->variable = whole;
-    message->add_shards = add;
-    return true;
+    message->add_shards = OUT_MESSAGE(controller->out, add_shards);
+    message->add_shards->variable = controller_variable_message(controller, order->variable);
 }
 
-static bool pack_publish(
+static void pack_publish(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
-    wire_publish *publish = arena_take(&controller->said->arena, sizeof *publish);
-
     assert(order->variable->state == CONTROLLER_VARIABLE_PUBLISHING);
-    if (publish == NULL)
-        return false;
-    *publish = (wire_publish)WIRE_PUBLISH_INIT;
-    publish->variable_id = order->variable->id;
-    message->publish = publish;
-    return true;
+    message->publish = OUT_MESSAGE(controller->out, publish);
+    message->publish->variable_id = order->variable->id;
 }
 
-static bool pack_delete(
+static void pack_delete(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
-    wire_delete_variable *deleted = arena_take(&controller->said->arena, sizeof *deleted);
-
     assert(order->variable->state == CONTROLLER_VARIABLE_DELETING);
-    if (deleted == NULL)
-        return false;
-    *deleted = (wire_delete_variable)WIRE_DELETE_VARIABLE_INIT;
-    deleted->variable_id = order->variable->id;
-    message->delete_ = deleted;
-    return true;
+    message->delete_ = OUT_MESSAGE(controller->out, delete_variable);
+    message->delete_->variable_id = order->variable->id;
 }
 
-static bool pack_end(
+static void pack_end(
     struct controller *controller, const struct controller_order *order, wire_peer_order *message)
 {
     (void)order;
     assert(controller->phase != CONTROLLER_RUNNING);
-    wire_end *end = arena_take(&controller->said->arena, sizeof *end);
-    if (end == NULL)
-        return false;
-    *end = (wire_end)WIRE_END_INIT;
+    wire_end *end = OUT_MESSAGE(controller->out, end);
     end->exit_code = (uint32_t)controller->exit_code;
     end->message = controller->end_text;
     end->reason = (Sumac__V1__Reason)controller->end_reason;
     message->end = end;
-    return true;
 }
 
 /* ---- answers ---- */
@@ -276,8 +226,8 @@ static bool log_refusal(
     const wire_peer_report *report)
 {
     if (report->status != 0)
-        controller_log(
-            controller, "ps %u did not obey the order %s: %s", ps,
+        out_log(
+            controller->out, "ps %u did not obey the order %s: %s", ps,
             controller_order_text(controller, order), report->message);
     return true;
 }
@@ -304,7 +254,7 @@ static void decided(struct controller *controller, const struct controller_order
 static const struct {
     const char *what; /* "to open the session of "; the object's name follows, if it has one */
     const char *(*text)(const struct controller *controller, const struct controller_order *order);
-    bool (*pack)(/* makes the submessage. False: no memory */
+    void (*pack)(/* makes the submessage */
                  struct controller *controller, const struct controller_order *order,
                  wire_peer_order *message);
     bool (*answer)(/* takes the answer of one ps. False: no memory to keep it */
@@ -382,7 +332,7 @@ controller_order_text(const struct controller *controller, const struct controll
                              : order->function != NULL
                                  ? controller_function_known(controller, order->function)->row.name
                                  : "";
-    return controller_text(controller, "%s%.200s", kinds[order->kind].what, name);
+    return out_text(controller->out, "%s%.200s", kinds[order->kind].what, name);
 }
 
 const wire_peer_order *
@@ -391,12 +341,11 @@ controller_order_pack(struct controller *controller, const struct controller_ord
     assert(!controller_mask_empty(&order->pending));
     if (controller->packed_order == order)
         return controller->packed;
-    wire_peer_order *message = arena_take(&controller->said->arena, sizeof *message);
-    if (message == NULL)
-        return NULL;
-    *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
+    wire_peer_order *message = OUT_MESSAGE(controller->out, peer_order);
     message->number = order->number;
-    if (!kinds[order->kind].pack(controller, order, message) || controller->said->texts_short)
+    if (!controller->out->is_short)
+        kinds[order->kind].pack(controller, order, message);
+    if (controller->out->is_short)
         return NULL;
     controller->packed_order = order;
     controller->packed = message;
@@ -409,8 +358,8 @@ static void put_off(struct controller *controller, struct controller_order *orde
     assert(order->session != NULL);
     assert(controller_mask_has(&order->pending, ps));
     if (order->again_us == 0)
-        controller_log(
-            controller,
+        out_log(
+            controller->out,
             "settle of %s waits for memory: %s of ps %u cannot be kept, and is asked for again "
             "until it can",
             order->session->label, kinds[order->kind].settles, ps);

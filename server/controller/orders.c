@@ -46,18 +46,43 @@ static struct controller_order *add(struct controller *controller, enum controll
     struct controller_order *order = pool_take(&controller->orders_pool);
 
     if (order == NULL)
-        controller_log(controller, "ps 0 has no memory for another order to the ps");
+        out_log(controller->out, "ps 0 has no memory for another order to the ps");
     else
         give(controller, order, kind, &all);
     return order;
 }
 
-void controller_order_session(
-    struct controller *controller, enum controller_order_kind kind,
-    struct controller_session *session)
+static bool tell_membership(struct controller *controller)
+{
+    const bool told = controller->membership_told == controller->membership_epoch;
+
+    if (told || add(controller, CONTROLLER_ORDER_MEMBERSHIP) == NULL)
+        return told;
+    controller->membership_told = controller->membership_epoch;
+    controller_cluster_changed(controller);
+    return true;
+}
+
+/* The order that a session of this state waits for. */
+static enum controller_order_kind kind_of(const struct controller_session *session)
 {
     assert(session->state > CONTROLLER_SESSION_WAITING);
     assert(session->state < CONTROLLER_SESSION_SETTLED);
+    if (session->state == CONTROLLER_SESSION_DECIDING)
+        return CONTROLLER_ORDER_DECIDE;
+    if (session->state == CONTROLLER_SESSION_CLOSING)
+        return CONTROLLER_ORDER_CLOSE;
+    /* That all ps have answered to the first is on disk with first_step. */
+    return session->first_step != 0 && session->initial == 0 ? CONTROLLER_ORDER_FIRST_STEP
+                                                             : CONTROLLER_ORDER_OPEN;
+}
+
+void controller_order_session(struct controller *controller, struct controller_session *session)
+{
+    const enum controller_order_kind kind = kind_of(session);
+
+    if (kind == CONTROLLER_ORDER_OPEN && !tell_membership(controller))
+        return;
     struct controller_order *order = add(controller, kind);
     if (order == NULL)
         return;
@@ -65,12 +90,15 @@ void controller_order_session(
     session->orders++;
 }
 
-bool controller_order_variable(
-    struct controller *controller, enum controller_order_kind kind,
-    struct controller_variable *variable)
+bool controller_order_variable(struct controller *controller, struct controller_variable *variable)
 {
+    static const enum controller_order_kind kinds[] = {
+        [CONTROLLER_VARIABLE_ADDING] = CONTROLLER_ORDER_ADD_SHARDS,
+        [CONTROLLER_VARIABLE_PUBLISHING] = CONTROLLER_ORDER_PUBLISH,
+        [CONTROLLER_VARIABLE_DELETING] = CONTROLLER_ORDER_DELETE};
+
     assert(variable->state != CONTROLLER_VARIABLE_PUBLISHED);
-    struct controller_order *order = add(controller, kind);
+    struct controller_order *order = add(controller, kinds[variable->state]);
     if (order == NULL) {
         controller->variable_without_order = true;
         return false;
@@ -100,24 +128,6 @@ void controller_order_collective(
     give(controller, &collective->order, CONTROLLER_ORDER_COLLECTIVE, &all);
 }
 
-static bool tell_membership(struct controller *controller)
-{
-    const bool told = controller->membership_told == controller->membership_epoch;
-
-    if (told || add(controller, CONTROLLER_ORDER_MEMBERSHIP) == NULL)
-        return told;
-    controller->membership_told = controller->membership_epoch;
-    controller_cluster_changed(controller);
-    return true;
-}
-
-void controller_order_open(struct controller *controller, struct controller_session *session)
-{
-    assert(session->state == CONTROLLER_SESSION_OPENING);
-    if (tell_membership(controller))
-        controller_order_session(controller, CONTROLLER_ORDER_OPEN, session);
-}
-
 void controller_orders_begin_again(struct controller *controller)
 {
     if (controller->member_joined && add(controller, CONTROLLER_ORDER_MEMBERSHIP) == NULL)
@@ -143,11 +153,10 @@ void controller_order_end(struct controller *controller, const struct controller
 
 struct controller_order *controller_order_find(const struct controller *controller, uint64_t number)
 {
-    struct controller_order *order = controller->orders.first;
-
-    while (order != NULL && order->number != number)
-        order = order->in_controller.next;
-    return order;
+    LIST_FOREACH(struct controller_order, order, &controller->orders, in_controller)
+        if (order->number == number)
+            return order;
+    return NULL;
 }
 
 struct controller_order *controller_order_next(struct controller_order *order, uint32_t ps)
@@ -160,8 +169,7 @@ struct controller_order *controller_order_next(struct controller_order *order, u
 uint32_t controller_order_short(
     const struct controller *controller, const struct controller_session *session)
 {
-    for (const struct controller_order *order = controller->orders.first; order != NULL;
-         order = order->in_controller.next)
+    LIST_FOREACH(const struct controller_order, order, &controller->orders, in_controller)
         for (uint32_t ps = 0; order->session == session && ps < controller->ps_count; ps++)
             if (controller_mask_has(&order->again, ps))
                 return ps;
@@ -183,49 +191,16 @@ static void give_again(struct controller *controller, struct controller_order *o
     order->again_us = controller->now_us + controller_ms(CONTROLLER_AGAIN_MS);
 }
 
-/* A session that moves on by an order that there was no memory for. */
-static void order_missing(struct controller *controller, struct controller_session *session)
-{
-    if (session->orders > 0)
-        return;
-    if (session->state == CONTROLLER_SESSION_OPENING && session->first_step != 0 &&
-        session->initial == 0) /* that all ps have answered to the first is on disk with it */
-        controller_order_session(controller, CONTROLLER_ORDER_FIRST_STEP, session);
-    else if (session->state == CONTROLLER_SESSION_OPENING)
-        controller_order_open(controller, session);
-    else if (session->state == CONTROLLER_SESSION_CLOSING)
-        controller_order_session(controller, CONTROLLER_ORDER_CLOSE, session);
-    else if (session->state == CONTROLLER_SESSION_DECIDING)
-        controller_order_session(controller, CONTROLLER_ORDER_DECIDE, session);
-}
-
-/* The same of a variable. False: there is no memory for it yet. */
-static bool
-variable_order_missing(struct controller *controller, struct controller_variable *variable)
-{
-    if (variable->orders > 0)
-        return true;
-    switch (variable->state) {
-    case CONTROLLER_VARIABLE_ADDING:
-        return controller_order_variable(controller, CONTROLLER_ORDER_ADD_SHARDS, variable);
-    case CONTROLLER_VARIABLE_PUBLISHING:
-        return controller_order_variable(controller, CONTROLLER_ORDER_PUBLISH, variable);
-    case CONTROLLER_VARIABLE_DELETING:
-        return controller_order_variable(controller, CONTROLLER_ORDER_DELETE, variable);
-    case CONTROLLER_VARIABLE_PUBLISHED:
-        break;
-    }
-    return true;
-}
-
 /* There may be very many variables: they are looked through only after one was left without its
  * order. */
-static void variables_orders_missing(struct controller *controller)
+static void order_variables(struct controller *controller)
 {
     if (!controller->variable_without_order)
         return;
     struct controller_variable *variable = controller->variables.first;
-    while (variable != NULL && variable_order_missing(controller, variable))
+    while (variable != NULL &&
+           (variable->orders > 0 || variable->state == CONTROLLER_VARIABLE_PUBLISHED ||
+            controller_order_variable(controller, variable)))
         variable = variable->in_controller.next;
     controller->variable_without_order = variable != NULL;
 }
@@ -234,12 +209,13 @@ void controller_orders_tick(struct controller *controller)
 {
     if (controller->member_joined) /* a first membership goes out with the first session */
         (void)tell_membership(controller);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
-        order_missing(controller, session);
-    variables_orders_missing(controller);
-    for (struct controller_order *order = controller->orders.first; order != NULL;
-         order = order->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
+        if (session->orders == 0 && session->state != CONTROLLER_SESSION_WAITING &&
+            session->state != CONTROLLER_SESSION_OPEN &&
+            session->state != CONTROLLER_SESSION_SETTLED)
+            controller_order_session(controller, session);
+    order_variables(controller);
+    LIST_FOREACH(struct controller_order, order, &controller->orders, in_controller)
         if (order->again_us != 0 && controller->now_us >= order->again_us)
             give_again(controller, order);
 }

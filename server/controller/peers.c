@@ -25,7 +25,7 @@ static void dial(struct controller *controller, uint32_t ps)
     struct controller_peer *peer = &controller->peers[ps];
     if (peer->dialled || (!controller_peer_is_self(controller, ps) && peer->address[0] == '\0'))
         return;
-    struct controller_effect *effect = controller_effect_add(controller, CONTROLLER_EFFECT_DIAL);
+    struct lane_effect *effect = out_add(controller->out, LANE_EFFECT_DIAL);
     effect->ps = ps;
     effect->text = peer->address;
     peer->dialled = true;
@@ -85,6 +85,22 @@ void controller_peers_learn(struct controller *controller, const wire_join_reque
         greet_self(controller);
 }
 
+size_t controller_list_ps(struct controller *controller, char ***addresses, uint64_t **incarnations)
+{
+    const uint32_t count = controller->ps_count;
+
+    assert(count > 0);
+    *addresses = out_take(controller->out, count * sizeof **addresses);
+    *incarnations = out_take(controller->out, count * sizeof **incarnations);
+    if (*addresses == NULL || *incarnations == NULL)
+        return 0;
+    for (uint32_t ps = 0; ps < count; ps++) {
+        (*addresses)[ps] = controller->peers[ps].address;
+        (*incarnations)[ps] = controller->peers[ps].incarnation;
+    }
+    return count;
+}
+
 /* ---- who is there ---- */
 
 bool controller_peers_all_met(const struct controller *controller)
@@ -114,8 +130,8 @@ const char *controller_peer_text(const struct controller *controller, uint32_t p
     const struct controller_peer *peer = &controller->peers[ps];
     const bool troubled = peer->trouble[0] != '\0';
     const bool heard = peer->heard_us != 0;
-    return controller_text(
-        controller, "ps %u at %s, %s%s%s%.200s%s", ps, /* what is said after it has room */
+    return out_text(
+        controller->out, "ps %u at %s, %s%s%s%.200s%s", ps, /* what is said after it has room */
         peer->address[0] == '\0' ? "an unknown address" : peer->address,
         heard ? "last heard from " : "never heard from",
         heard ? controller_ago(controller, peer->heard_us) : "", troubled ? " (" : "",
@@ -136,7 +152,7 @@ const char *controller_peer_remedy(const struct controller *controller, uint32_t
         peer->address, (struct address_list){config->ps_addresses, config->ps_count},
         (struct address_list){config->members_addresses, config->member_count},
         "start it, or correct its address");
-    return controller_text(controller, "; %s", silence_remedy(peer->trouble, remedy));
+    return out_text(controller->out, "; %s", silence_remedy(peer->trouble, remedy));
 }
 
 /* How long this ps has owed a stream, an answer or a sign of life. */
@@ -174,12 +190,12 @@ const char *controller_peer_limit(const struct controller *controller, uint32_t 
     if (controller->peers[ps].refused_us != 0)
         return "the run ends for it";
     if (!controller->peers[ps].met && controller->first_join_us == 0)
-        return controller_text(
-            controller, "until a member joins this wait has no limit, so far %s",
+        return out_text(
+            controller->out, "until a member joins this wait has no limit, so far %s",
             text_time_us(controller->now_us - controller->config->started_us).text);
     if (!controller->peers[ps].met)
         waited_us = controller->now_us - controller->first_join_us;
-    return controller_text(
-        controller, "gives up in %s",
+    return out_text(
+        controller->out, "gives up in %s",
         text_time_left(patience_us > waited_us ? patience_us - waited_us : 0).text);
 }

@@ -9,7 +9,6 @@
  * takes the next step when this one is over on every ps, so no ps has more than one step to
  * remember. docs/protocol/PROTOCOL.md, "Synchronous steps", rule 7.
  */
-#include "quorum.h"
 #include "controller_orders.h"
 #include "controller_members.h"
 
@@ -49,8 +48,7 @@ static struct attendance look_at(const struct controller *controller, uint64_t s
     struct attendance attendance = {0};
 
     assert(step == controller->step_taken + 1);
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller) {
         const uint64_t come = came_to(controller, session);
         attendance.later |= session->first_step > step;
         if (!is_member(session, step) ||
@@ -126,8 +124,7 @@ static bool is_over(const struct controller *controller, uint64_t step)
 static void take(struct controller *controller, uint64_t step)
 {
     assert(step == controller->step_taken + 1);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller)
         if (is_member(session, step) && came_to(controller, session) >= step)
             session->taken_step = step;
     controller->step_taken = step;

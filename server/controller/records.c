@@ -45,7 +45,7 @@ static bool write_row(
     assert(put != NULL);
     put(controller, &writer, object);
     const size_t bytes = writer.bytes;
-    writer.out = writer.failed ? NULL : arena_take(&controller->said->arena, bytes);
+    writer.out = writer.failed ? NULL : arena_take(controller->out->arena, bytes);
     if (writer.out == NULL || bytes > UINT32_MAX)
         return false;
     memset(writer.out, 0, CONTROLLER_ROW_HEAD_BYTES);
@@ -67,9 +67,9 @@ void controller_row_gone(
         unmark(controller, kind, row);
     if (row->record == 0 || !controller->records)
         return;
-    struct controller_gone *gone = arena_take_zeroed(&controller->said->arena, sizeof *gone);
+    struct controller_gone *gone = arena_take_zeroed(controller->out->arena, sizeof *gone);
     if (gone == NULL || !write_row(controller, kind, true, row, &gone->row)) {
-        controller_effects_lose(controller);
+        out_lose(controller->out);
         return;
     }
     controller->row_count++;
@@ -119,20 +119,20 @@ bool controller_record_step(struct controller *controller)
 
     if (!controller->records)
         return true;
-    if (count > 0 && !controller->said->effects.lost) {
-        struct span *body = arena_take(&controller->said->arena, count * sizeof *body);
+    if (count > 0 && !controller->out->effects.lost) {
+        struct span *body = arena_take(controller->out->arena, count * sizeof *body);
         if (body == NULL || !write_rows(controller, body)) {
-            controller_effects_lose(controller);
+            out_lose(controller->out);
             return false;
         }
-        struct controller_effect *effect =
-            controller_effect_add(controller, CONTROLLER_EFFECT_RECORD);
+        struct lane_effect *effect = out_add(controller->out, LANE_EFFECT_RECORD);
+        effect->journal = LANE_JOURNAL_CONTROLLER;
         effect->record = controller->last_record + 1;
         effect->body = body;
         effect->body_count = count;
         controller->last_record++;
     }
-    if (controller->said->effects.lost)
+    if (controller->out->effects.lost)
         return false;
     assert(controller->last_record > 0); /* it began with one */
     number_orders(controller);

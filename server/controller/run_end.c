@@ -17,13 +17,15 @@
  */
 #include "controller_state.h"
 #include "barrier.h"
-#include "controller_creates.h"
+#include "catalogue.h"
 #include "controller_members.h"
 #include "controller_orders.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <string.h>
 
+#include "error.h"
 #include "text.h"
 
 #define EXIT_TERMINATED 143       /* another ps than ps 0 */
@@ -48,6 +50,15 @@ static void tell_self(struct controller *controller)
     controller->phase = CONTROLLER_ENDED;
     controller_cluster_changed(controller);
     controller_order_end(controller, &self);
+}
+
+/* The others first, if there are any. */
+static void tell(struct controller *controller, const struct controller_mask *others)
+{
+    if (controller_mask_empty(others))
+        tell_self(controller);
+    else
+        controller_order_end(controller, others);
 }
 
 /* The ps that get the order to end before ps 0 does. A run that ends of itself orders every other
@@ -78,7 +89,7 @@ void controller_run_over_say(struct controller *controller)
         return;
     assert(controller->end_reason != SUMAC_REASON_UNSPECIFIED);
     controller->run_over_said = true;
-    (void)controller_effect_add(controller, CONTROLLER_EFFECT_RUN_OVER);
+    (void)out_add(controller->out, LANE_EFFECT_RUN_OVER);
 }
 
 void controller_run_end_again(struct controller *controller)
@@ -90,20 +101,20 @@ void controller_run_end_again(struct controller *controller)
     controller->end_began_us = controller->now_us;
     controller->end_until_us = controller->now_us + controller_ms(controller->config->terminate_ms);
     controller->phase = CONTROLLER_ENDING;
-    if (controller_mask_empty(&others))
-        tell_self(controller);
-    else
-        controller_order_end(controller, &others);
+    tell(controller, &others);
 }
 
-static void
-end_run(struct controller *controller, int exit_code, enum sumac_reason reason, const char *text)
+/* Every client that waits is told `status`. */
+static void end_run(
+    struct controller *controller, int exit_code, enum sumac_status status,
+    enum sumac_reason reason, const char *text)
 {
     assert(controller->phase == CONTROLLER_RUNNING);
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     assert((exit_code == 0) == (reason == SUMAC_REASON_RUN_ENDED)); /* to clients: success */
     const bool lost = !controller->ends_of_itself;
     const struct controller_mask others = others_to_tell(controller, reason);
+    struct sumac_error end = {0};
     controller->phase = CONTROLLER_ENDING;
     controller_cluster_changed(controller);
     controller->exit_code = exit_code;
@@ -113,22 +124,13 @@ end_run(struct controller *controller, int exit_code, enum sumac_reason reason, 
         controller->now_us +
         controller_ms(lost ? controller->config->terminate_ms : controller->config->ps_lost_ms);
     (void)text_print_line(controller->end_text, sizeof controller->end_text, "%s", text);
-    controller_log(controller, "run ends with code %d: %s", exit_code, text);
-    if (controller_mask_empty(&others))
-        tell_self(controller);
-    else
-        controller_order_end(controller, &others);
-}
-
-static void fail_all(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
-{
-    assert(controller->phase != CONTROLLER_RUNNING);
-    controller_joins_fail(controller, status, reason, text);
-    controller_calls_fail(controller, status, reason, text);
-    controller_leaves_fail(controller, status, reason, text);
-    controller_barriers_fail(controller, status, reason, text);
+    out_log(controller->out, "run ends with code %d: %s", exit_code, text);
+    tell(controller, &others);
+    (void)fail(&end, status, reason, "%s", controller->end_text);
+    controller_joins_fail(controller, &end);
+    controller_calls_fail(controller, &end);
+    controller_leaves_fail(controller, &end);
+    controller_barriers_fail(controller, &end);
 }
 
 /* The run ends because no member is left. No ps is lost, so every ps gets the order to end, even
@@ -139,57 +141,47 @@ static void end_of_itself(struct controller *controller, bool done, const char *
     const enum sumac_reason reason = done ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_TERMINATED;
 
     controller->ends_of_itself = true;
-    end_run(controller, done ? 0 : EXIT_CODE_NOBODY_DONE, reason, text);
-    fail_all(controller, status_of_end(reason), reason, controller->end_text);
+    end_run(controller, done ? 0 : EXIT_CODE_NOBODY_DONE, status_of_end(reason), reason, text);
 }
 
-void controller_state_lost(struct controller *controller, const char *text)
+void controller_run_fail(
+    struct controller *controller, enum sumac_reason reason, const char *format, ...)
 {
-    if (controller->phase != CONTROLLER_RUNNING)
-        return;
-    end_run(controller, LANE_EXIT_PS_LOST, SUMAC_REASON_STATE_LOST, text);
-    fail_all(controller, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, controller->end_text);
-}
+    char text[SUMAC_ERROR_TEXT_BYTES];
+    va_list arguments;
 
-void controller_ps_missing(struct controller *controller, const char *text)
-{
     if (controller->phase != CONTROLLER_RUNNING)
         return;
-    end_run(controller, LANE_EXIT_PS_LOST, SUMAC_REASON_PS_MISSING, text);
-    fail_all(controller, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, controller->end_text);
-}
-
-void controller_ps_misconfigured(struct controller *controller, const char *text)
-{
-    if (controller->phase != CONTROLLER_RUNNING)
-        return;
-    end_run(controller, LANE_EXIT_MISCONFIGURED, SUMAC_REASON_WRONG_CLUSTER, text);
-    fail_all(
-        controller, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER, controller->end_text);
+    va_start(arguments, format);
+    (void)text_print_line_values(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (reason == SUMAC_REASON_WRONG_CLUSTER)
+        end_run(controller, LANE_EXIT_MISCONFIGURED, SUMAC_FAILED_PRECONDITION, reason, text);
+    else
+        end_run(controller, LANE_EXIT_PS_LOST, status_of_end(reason), reason, text);
 }
 
 /* ps 0 waits for a settle in progress before it obeys SIGTERM: the settle may belong to the leave
  * of the last member. */
 static const struct controller_session *find_settling(const struct controller *controller)
 {
-    const struct controller_session *session = controller->sessions.first;
-
-    while (session != NULL && session->state != CONTROLLER_SESSION_CLOSING &&
-           session->state != CONTROLLER_SESSION_DECIDING)
-        session = session->in_controller.next;
-    return session;
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
+        if (session->state == CONTROLLER_SESSION_CLOSING ||
+            session->state == CONTROLLER_SESSION_DECIDING)
+            return session;
+    return NULL;
 }
 
 static void terminated(struct controller *controller)
 {
-    const char *text = controller_text(
-        controller,
+    const enum sumac_reason reason = SUMAC_REASON_TERMINATED;
+    const char *text = out_text(
+        controller->out,
         "ps 0 was %s before the run ended, and its state goes with it; to go on, start the "
         "whole run again, ps and workers",
         stops[controller->signal].how);
 
-    end_run(controller, stops[controller->signal].exit_code, SUMAC_REASON_TERMINATED, text);
-    fail_all(controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, controller->end_text);
+    end_run(controller, stops[controller->signal].exit_code, status_of_end(reason), reason, text);
 }
 
 /* A ps that ends loses its state, whatever ended it. A SIGTERM of one ps ends the whole run: every
@@ -206,13 +198,14 @@ void controller_ps_ended(
         terminated(controller);
         return;
     }
-    const char *why = controller_text(
-        controller, "ps %u at %s has ended and its state with it: %s", ps,
+    const char *why = out_text(
+        controller->out, "ps %u at %s has ended and its state with it: %s", ps,
         controller->peers[ps].address,
         text == NULL ? "it did not say why; start the whole run again, ps and workers" : text);
     const bool by_signal = reason == SUMAC_REASON_TERMINATED;
-    end_run(controller, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, reason, why);
-    fail_all(controller, SUMAC_UNAVAILABLE, reason, controller->end_text);
+    end_run(
+        controller, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, SUMAC_UNAVAILABLE, reason,
+        why);
 }
 
 /* ---- a run that ends of itself ---- */
@@ -221,8 +214,7 @@ static bool all_listed_done(const struct controller *controller)
 {
     bool any = false;
 
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next) {
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller) {
         any = any || task->listed;
         if (task->listed && !task->done)
             return false;
@@ -233,12 +225,10 @@ static bool all_listed_done(const struct controller *controller)
 /* True while a member is opening, open, or not settled yet. */
 bool controller_run_has_members(const struct controller *controller)
 {
-    const struct controller_session *session = controller->sessions.first;
-
-    while (session != NULL &&
-           (session->task == NULL || session->state == CONTROLLER_SESSION_SETTLED))
-        session = session->in_controller.next;
-    return session != NULL;
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
+        if (session->task != NULL && session->state != CONTROLLER_SESSION_SETTLED)
+            return true;
+    return false;
 }
 
 static bool is_memberless(const struct controller *controller)
@@ -263,8 +253,8 @@ static const char *what_it_waits_for(const struct controller *controller)
     if (!controller_tasks_any(controller, which))
         return "another worker joins";
     const char *const tasks = controller_tasks_text(controller, which);
-    return controller_text(
-        controller, "%s%s joins%s", strchr(tasks, ',') != NULL ? "one of " : "", tasks,
+    return out_text(
+        controller->out, "%s%s joins%s", strchr(tasks, ',') != NULL ? "one of " : "", tasks,
         missed ? "" : " again");
 }
 
@@ -277,9 +267,9 @@ const char *controller_run_wait(const struct controller *controller)
     const uint64_t waited_us = controller->now_us - controller->memberless_since_us;
     const uint64_t patience_us = controller_ms(patience_ms(controller));
     const uint64_t left_us = patience_us > waited_us ? patience_us - waited_us : 0;
-    return controller_text(
-        controller, "no worker is left; the run ends in %s unless %s", text_time_left(left_us).text,
-        what_it_waits_for(controller));
+    return out_text(
+        controller->out, "no worker is left; the run ends in %s unless %s",
+        text_time_left(left_us).text, what_it_waits_for(controller));
 }
 
 /* "2 have". A member that left as done may have joined again since. */
@@ -288,7 +278,7 @@ static const char *how_many_left_done(const struct controller *controller)
     const uint32_t count = controller_tasks_count(controller, CONTROLLER_TASKS_DONE);
 
     if (count > 1)
-        return controller_text(controller, "%u have", count);
+        return out_text(controller->out, "%u have", count);
     return controller->some_left_done ? "one has" : "none has";
 }
 
@@ -297,16 +287,16 @@ static const char *
 with_names(const struct controller *controller, const char *heading, enum controller_tasks which)
 {
     return controller_tasks_any(controller, which)
-               ? controller_text(
-                     controller, "; %s: %s", heading, controller_tasks_text(controller, which))
+               ? out_text(
+                     controller->out, "; %s: %s", heading, controller_tasks_text(controller, which))
                : "";
 }
 
 /* The last line names the expected workers that are missing, even if the others left as done. */
 static const char *end_of_patience(const struct controller *controller)
 {
-    return controller_text(
-        controller, "no worker has been in the run for %s, %s left as done%s%s",
+    return out_text(
+        controller->out, "no worker has been in the run for %s, %s left as done%s%s",
         text_time_ms(patience_ms(controller)).text, how_many_left_done(controller),
         with_names(controller, "lost", CONTROLLER_TASKS_LOST),
         with_names(controller, "never joined", CONTROLLER_TASKS_NEVER_JOINED));
@@ -338,11 +328,10 @@ void controller_run_check(struct controller *controller)
 
 static struct controller_order *find_end(const struct controller *controller)
 {
-    struct controller_order *order = controller->orders.first;
-
-    while (order != NULL && order->kind != CONTROLLER_ORDER_END)
-        order = order->in_controller.next;
-    return order;
+    LIST_FOREACH(struct controller_order, order, &controller->orders, in_controller)
+        if (order->kind == CONTROLLER_ORDER_END)
+            return order;
+    return NULL;
 }
 
 void controller_end_complete(struct controller *controller, const struct controller_order *order)
@@ -395,8 +384,9 @@ static void say_unanswered(struct controller *controller, uint64_t waited_us)
             count++;
         }
     if (count > 0)
-        controller_log(
-            controller, "ps 0 ends: it has waited %s for %u ps to finish what is in flight: %s%s",
+        out_log(
+            controller->out,
+            "ps 0 ends: it has waited %s for %u ps to finish what is in flight: %s%s",
             text_time_us(waited_us).text, count, controller_peer_text(controller, first),
             count > 1 ? ", and others" : "");
 }
@@ -409,8 +399,8 @@ void controller_run_end_now(struct controller *controller)
     if (controller->phase == CONTROLLER_RUNNING) {
         const struct controller_session *settling = find_settling(controller);
         if (settling != NULL)
-            controller_log(
-                controller, "ps 0 ends: it has waited %s for the settle of %s",
+            out_log(
+                controller->out, "ps 0 ends: it has waited %s for the settle of %s",
                 text_time_us(waited_us).text, settling->label);
         terminated(controller);
     } else {

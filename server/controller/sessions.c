@@ -2,7 +2,6 @@
 /* sessions.c -- tasks and sessions: finding, adding, forgetting. */
 #include "controller_collectives.h"
 #include "barrier.h"
-#include "quorum.h"
 
 #include <assert.h>
 #include <string.h>
@@ -40,8 +39,7 @@ static uint64_t mark_tasks_of_sessions(struct controller *controller)
 {
     const uint64_t look = ++controller->lists_looked_at;
 
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         if (session->task != NULL)
             session->task->named = look;
     return look;
@@ -59,8 +57,7 @@ uint32_t controller_tasks_forgettable(struct controller *controller)
     const uint64_t look = mark_tasks_of_sessions(controller);
     uint32_t count = 0;
 
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         count += may_forget(task, look);
     assert(count <= controller->tasks_pool.used);
     return count;
@@ -91,8 +88,7 @@ static bool forget_oldest_task(struct controller *controller)
     const uint64_t look = mark_tasks_of_sessions(controller);
     struct controller_task *oldest = NULL;
 
-    for (struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(struct controller_task, task, &controller->tasks, in_controller)
         if (may_forget(task, look) && (oldest == NULL || task->left_us < oldest->left_us))
             oldest = task;
     if (oldest != NULL)
@@ -120,8 +116,6 @@ controller_task_find_or_add(struct controller *controller, const wire_task_name 
         pool_give(&controller->tasks_pool, task);
         return NULL;
     }
-    (void)text_print(task->job, sizeof task->job, "%s", name->job);
-    task->index = name->index;
     task->attempts = controller->attempts_forgotten;
     assert(controller->tasks_pool.used <= CONTROLLER_TASKS_MAX);
     LIST_APPEND(&controller->tasks, task, in_controller);
@@ -170,8 +164,7 @@ uint32_t controller_tasks_count(const struct controller *controller, enum contro
 {
     uint32_t count = 0;
 
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         count += is_one_of(task, which);
     return count;
 }
@@ -185,11 +178,10 @@ const char *controller_tasks_text(const struct controller *controller, enum cont
 {
     struct listing listing = {0};
 
-    for (const struct controller_task *task = controller->tasks.first; task != NULL;
-         task = task->in_controller.next)
+    LIST_FOREACH(const struct controller_task, task, &controller->tasks, in_controller)
         if (is_one_of(task, which))
-            listing_add_task(&listing, task->job, task->index);
-    return controller_text(controller, "%s", listing_end(&listing));
+            listing_add_task(&listing, task->key.job, task->key.index);
+    return out_text(controller->out, "%s", listing_end(&listing));
 }
 
 /* ---- sessions ---- */
@@ -223,11 +215,10 @@ bool controller_session_is_earlier(
 const struct controller_session *controller_session_find_earlier(
     const struct controller *controller, const struct controller_session *session)
 {
-    const struct controller_session *other = controller->sessions.first;
-
-    while (other != NULL && !controller_session_is_earlier(other, session))
-        other = other->in_controller.next;
-    return other;
+    LIST_FOREACH(const struct controller_session, other, &controller->sessions, in_controller)
+        if (controller_session_is_earlier(other, session))
+            return other;
+    return NULL;
 }
 
 /* So that it is found. False: no memory. */
@@ -312,9 +303,7 @@ controller_session_of_call(struct controller *controller, uint64_t call, const w
     struct controller_session *session = controller_session_find(controller, id->data, id->len);
 
     if (controller->phase != CONTROLLER_RUNNING) {
-        controller_fail(
-            controller, call, status_of_end(controller->end_reason), controller->end_reason,
-            "the run is over: %s", controller->end_text);
+        controller_fail_over(controller, call);
         return NULL;
     }
     if (session == NULL) {

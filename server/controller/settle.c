@@ -6,7 +6,6 @@
  * 2. The largest commit_through and the union of voided are the session's end: DECIDE to every ps.
  * 3. When all have confirmed, a leave is answered, and the task's next attempt may open.
  */
-#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,7 +13,7 @@
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
+#include "catalogue.h"
 #include "barrier.h"
 
 /* ---- the end of a session ---- */
@@ -33,7 +32,7 @@ void controller_settle(
     controller_session_changed(controller, session);
     controller_calls_of_session_fail(controller, session);
     controller_barriers_of_session_fail(controller, session);
-    controller_order_session(controller, CONTROLLER_ORDER_CLOSE, session);
+    controller_order_session(controller, session);
 }
 
 /* A ps is connected to its client: the join of the attempt that replaces it will say so. */
@@ -41,8 +40,7 @@ static void
 note_replaced_lives(struct controller *controller, const struct controller_session *replaced)
 {
     assert(replaced->state == CONTROLLER_SESSION_CLOSING);
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         if (!controller_session_is_earlier(replaced, session) ||
             session->replaced.attempt != replaced->attempt)
             continue;
@@ -82,7 +80,7 @@ void controller_close_complete(struct controller *controller, const struct contr
     assert(session->state == CONTROLLER_SESSION_CLOSING);
     session->state = CONTROLLER_SESSION_DECIDING;
     controller_session_changed(controller, session);
-    controller_order_session(controller, CONTROLLER_ORDER_DECIDE, session);
+    controller_order_session(controller, session);
     controller_steps_closed(controller, session);
 }
 
@@ -123,12 +121,9 @@ static void answer_leave(struct controller *controller, struct controller_sessio
         session->leave_call = 0;
         return;
     }
-    wire_leave_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
-    if (reply != NULL) {
-        *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
-        reply->final = session->final;
-    }
-    controller_reply_or_fail(controller, session->leave_call, reply == NULL ? NULL : &reply->base);
+    wire_leave_reply *reply = OUT_MESSAGE(controller->out, leave_reply);
+    reply->final = session->final;
+    controller_reply_or_fail(controller, session->leave_call, &reply->base);
     session->leave_call = 0;
 }
 
@@ -154,15 +149,13 @@ void controller_leave_settled(struct controller *controller, struct controller_s
 /* Those that a synchronous step needs still stay, and are forgotten with a later one. */
 void controller_sessions_forget_oldest(struct controller *controller)
 {
-    struct controller_session *next = NULL;
     uint32_t settled = 0;
 
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         settled += session->state == CONTROLLER_SESSION_SETTLED && session->orders == 0;
-    for (struct controller_session *session = controller->sessions.first;
-         session != NULL && settled > controller_settled_max(controller); session = next) {
-        next = session->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
+        if (settled <= controller_settled_max(controller))
+            return;
         if (session->state != CONTROLLER_SESSION_SETTLED || session->orders > 0 ||
             controller_steps_need(controller, session))
             continue;
@@ -178,8 +171,8 @@ void controller_decide_complete(struct controller *controller, struct controller
     assert(task == NULL || session->attempt <= task->attempts);
     session->state = CONTROLLER_SESSION_SETTLED;
     controller_session_changed(controller, session);
-    controller_log(
-        controller, "ps 0 settled the session of %s at push %" PRIu64, session->label,
+    out_log(
+        controller->out, "ps 0 settled the session of %s at push %" PRIu64, session->label,
         session->final);
     if (task != NULL) {
         controller_voided_drop(controller, &task->voided);
@@ -199,14 +192,11 @@ void controller_decide_complete(struct controller *controller, struct controller
         controller_barriers_settled(controller, task);
 }
 
-void controller_leaves_fail(
-    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
-    const char *text)
+void controller_leaves_fail(struct controller *controller, const struct sumac_error *error)
 {
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(struct controller_session, session, &controller->sessions, in_controller) {
         if (session->leave_call != 0)
-            controller_fail(controller, session->leave_call, status, reason, "%s", text);
+            controller_fail_with(controller, session->leave_call, error);
         session->leave_call = 0;
     }
 }
@@ -216,11 +206,8 @@ void controller_leaves_fail(
 void controller_leases_tick(struct controller *controller)
 {
     const uint64_t lease_us = controller_ms(controller->config->lease_ms);
-    struct controller_session *next = NULL;
 
-    for (struct controller_session *session = controller->sessions.first; session != NULL;
-         session = next) {
-        next = session->in_controller.next;
+    LIST_FOREACH_SAFE(struct controller_session, session, &controller->sessions, in_controller) {
         assert(session->heard_us <= controller->now_us);
         if (controller->now_us - session->heard_us <= lease_us)
             continue;
@@ -231,8 +218,8 @@ void controller_leases_tick(struct controller *controller)
         }
         if (session->state != CONTROLLER_SESSION_OPEN)
             continue;
-        controller_log(
-            controller, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
+        out_log(
+            controller->out, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
             session->label, controller_ago(controller, session->heard_us),
             text_time_ms(controller->config->lease_ms).text);
         const uint64_t silent_ms = (controller->now_us - session->heard_us) / 1000u;
@@ -252,8 +239,7 @@ others_wait(const struct controller *controller, const struct controller_session
 {
     const uint64_t while_us = controller_ms(controller->config->lease_ms) / 2;
 
-    for (const struct controller_session *other = controller->sessions.first; other != NULL;
-         other = other->in_controller.next) {
+    LIST_FOREACH(const struct controller_session, other, &controller->sessions, in_controller) {
         assert(other->room_wait_us <= controller->now_us);
         if (other != session && other->state == CONTROLLER_SESSION_OPEN &&
             other->room_wait_us != 0 && controller->now_us - other->room_wait_us <= while_us)
@@ -279,8 +265,8 @@ void controller_room_reported(
         if (session == NULL || session->state != CONTROLLER_SESSION_OPEN ||
             !others_wait(controller, session))
             continue;
-        controller_log(
-            controller,
+        out_log(
+            controller->out,
             "ps 0 closes the session of %s: pushes of others wait for room, and for two leases of "
             "%s each it neither sent the elements that ps %u asked for nor gave way",
             session->label, text_time_ms(controller->config->lease_ms).text, ps);

@@ -5,7 +5,6 @@
  * because another incarnation of the ps must not obey them.
  */
 #include "controller_collectives.h"
-#include "quorum.h"
 
 #include <assert.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
+#include "catalogue.h"
 
 /* ---- giving ---- */
 
@@ -37,7 +36,7 @@ static bool send_order(struct controller *controller, uint32_t ps, const wire_pe
     assert(peer->writable);
     if (message == NULL)
         return false;
-    struct controller_effect *effect = controller_effect_add(controller, CONTROLLER_EFFECT_ORDER);
+    struct lane_effect *effect = out_add(controller->out, LANE_EFFECT_ORDER);
     effect->ps = ps;
     effect->order = message;
     peer->writable = false;
@@ -48,80 +47,61 @@ static bool send_order(struct controller *controller, uint32_t ps, const wire_pe
     return true;
 }
 
-static wire_peer_order *new_order(struct controller *controller)
-{
-    wire_peer_order *message = arena_take(&controller->said->arena, sizeof *message);
-
-    if (message != NULL)
-        *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
-    return message;
-}
-
-/* Those of ps 0's own configuration. False: no memory. */
-static bool list_members(struct controller *controller, wire_peer_hello *hello)
+/* Those of ps 0's own configuration. */
+static void list_members(struct controller *controller, wire_peer_hello *hello)
 {
     const struct lane_config *config = controller->config;
-    wire_task_name *names =
-        arena_take(&controller->said->arena, config->member_count * sizeof *names + 1);
+    wire_task_name *names = out_take(controller->out, config->member_count * sizeof *names + 1);
+    wire_task_name **pointers =
+        out_take(controller->out, config->member_count * sizeof *pointers + 1);
 
-    hello->members =
-        arena_take(&controller->said->arena, config->member_count * sizeof *hello->members + 1);
-    if (names == NULL || hello->members == NULL)
-        return false;
+    if (names == NULL || pointers == NULL)
+        return;
     for (uint32_t i = 0; i < config->member_count; i++) {
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
         names[i].job = (char *)config->members_jobs[i];
         names[i].index = config->members_indices[i];
-        hello->members[i] = &names[i];
+        pointers[i] = &names[i];
     }
+    hello->members = pointers;
     hello->n_members = config->member_count;
     hello->members_partial = config->members_partial;
-    return true;
 }
 
-/* Which plug-ins' functions this ps has. False: no memory. */
-static bool list_plugins(struct controller *controller, wire_peer_hello *hello)
+/* Which plug-ins' functions this ps has. */
+static void list_plugins(struct controller *controller, wire_peer_hello *hello)
 {
     const struct plugins *const plugins = controller->config->plugins;
     const uint32_t count = plugins_count(plugins);
-    wire_plugin_function *said = arena_take(&controller->said->arena, (count + 1) * sizeof *said);
+    wire_plugin_function *said = out_take(controller->out, (count + 1) * sizeof *said);
+    wire_plugin_function **pointers = out_take(controller->out, (count + 1) * sizeof *pointers);
 
     assert(count <= SUMAC_PLUGIN_FUNCTIONS_MAX);
-    hello->plugin_functions =
-        arena_take(&controller->said->arena, (count + 1) * sizeof *hello->plugin_functions);
-    if (said == NULL || hello->plugin_functions == NULL)
-        return false;
+    if (said == NULL || pointers == NULL)
+        return;
     for (uint32_t i = 0; i < count; i++) {
         const struct plugin_function *const function = plugins->functions[i];
         said[i] = (wire_plugin_function)WIRE_PLUGIN_FUNCTION_INIT;
         said[i].name = (char *)(uintptr_t)function->row.name;
         said[i].plugin = (char *)(uintptr_t)function->row.plugin;
         said[i].digest = function->digest;
-        hello->plugin_functions[i] = &said[i];
+        pointers[i] = &said[i];
     }
+    hello->plugin_functions = pointers;
     hello->n_plugin_functions = count;
-    return true;
 }
 
 static const wire_peer_order *pack_hello(struct controller *controller, uint32_t ps)
 {
     assert(ps < controller->ps_count);
-    wire_peer_order *message = new_order(controller);
-    wire_peer_hello *hello = arena_take(&controller->said->arena, sizeof *hello);
-    char **addresses =
-        arena_take(&controller->said->arena, controller->ps_count * sizeof *addresses);
-    uint64_t *incarnations =
-        arena_take(&controller->said->arena, controller->ps_count * sizeof *incarnations);
-    wire_identity *identity = arena_take(&controller->said->arena, sizeof *identity);
-    if (message == NULL || hello == NULL || addresses == NULL || incarnations == NULL ||
-        identity == NULL)
-        return NULL;
-    for (uint32_t i = 0; i < controller->ps_count; i++) {
-        addresses[i] = controller->peers[i].address;
-        incarnations[i] = controller->peers[i].incarnation;
-    }
-    *hello = (wire_peer_hello)WIRE_PEER_HELLO_INIT;
-    if (!list_members(controller, hello) || !list_plugins(controller, hello))
+    wire_peer_order *message = OUT_MESSAGE(controller->out, peer_order);
+    wire_peer_hello *hello = OUT_MESSAGE(controller->out, peer_hello);
+    wire_identity *identity = OUT_MESSAGE(controller->out, identity);
+    list_members(controller, hello);
+    list_plugins(controller, hello);
+    hello->n_ps_addresses = hello->n_ps_incarnations =
+        controller_list_ps(controller, &hello->ps_addresses, &hello->ps_incarnations);
+    if (controller->out->is_short)
         return NULL;
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
     hello->cluster_id = controller->cluster_id;
@@ -133,9 +113,6 @@ static const wire_peer_order *pack_hello(struct controller *controller, uint32_t
     wire_identity_fill(&controller->config->identity, identity);
     hello->identity = identity;
     hello->index = ps;
-    hello->n_ps_addresses = hello->n_ps_incarnations = controller->ps_count;
-    hello->ps_addresses = addresses;
-    hello->ps_incarnations = incarnations;
     hello->expected_incarnation = controller->peers[ps].incarnation;
     message->number = ++controller->orders_given;
     message->hello = hello;
@@ -184,11 +161,9 @@ static void give_alive(struct controller *controller, uint32_t ps)
     const bool due = controller->now_us - peer->alive_us >= controller_ms(alive_ms);
     if (!peer->up || !peer->writable || !peer->greeted || !due)
         return;
-    wire_peer_order *message = new_order(controller);
-    if (message == NULL)
-        return;
+    wire_peer_order *message = OUT_MESSAGE(controller->out, peer_order);
     message->alive = true;
-    if (send_order(controller, ps, message))
+    if (send_order(controller, ps, controller->out->is_short ? NULL : message))
         controller->peers[ps].alive_us = controller->now_us;
 }
 
@@ -211,29 +186,25 @@ static bool is_refused_long_enough(const struct controller *controller, uint32_t
 
 void controller_streams_tick(struct controller *controller)
 {
+    const struct text_time patience = text_time_ms(controller->config->ps_lost_ms);
+
     for (uint32_t ps = 0; ps < controller->ps_count && controller->phase == CONTROLLER_RUNNING;
          ps++) {
         if (controller_peer_is_lost(controller, ps))
-            controller_state_lost(
-                controller,
-                controller_text(
-                    controller,
-                    "%s, is lost with its state: not reached for %s; start the whole run "
-                    "again, ps and workers",
-                    controller_peer_text(controller, ps),
-                    text_time_ms(controller->config->ps_lost_ms).text));
+            controller_run_fail(
+                controller, SUMAC_REASON_STATE_LOST,
+                "%s, is lost with its state: not reached for %s; start the whole run again, ps and "
+                "workers",
+                controller_peer_text(controller, ps), patience.text);
         else if (is_refused_long_enough(controller, ps))
-            controller_ps_misconfigured(
-                controller, controller_text(
-                                controller, "ps %u at %s refuses ps 0: %s", ps,
-                                controller->peers[ps].address, controller->peers[ps].trouble));
+            controller_run_fail(
+                controller, SUMAC_REASON_WRONG_CLUSTER, "ps %u at %s refuses ps 0: %s", ps,
+                controller->peers[ps].address, controller->peers[ps].trouble);
         else if (is_missing_too_long(controller, ps))
-            controller_ps_missing(
-                controller, controller_text(
-                                controller, "%s, did not appear within %s%s",
-                                controller_peer_text(controller, ps),
-                                text_time_ms(controller->config->ps_lost_ms).text,
-                                controller_peer_remedy(controller, ps)));
+            controller_run_fail(
+                controller, SUMAC_REASON_PS_MISSING, "%s, did not appear within %s%s",
+                controller_peer_text(controller, ps), patience.text,
+                controller_peer_remedy(controller, ps));
     }
     for (uint32_t ps = 0; ps < controller->ps_count; ps++)
         give_alive(controller, ps);
@@ -241,10 +212,13 @@ void controller_streams_tick(struct controller *controller)
 
 /* ---- streams come and go; their events carry a ps that was dialled ---- */
 
-void controller_stream_up(struct controller *controller, uint32_t ps)
+void controller_stream_up(struct controller *controller, const struct lane_event *event)
 {
-    assert(ps < controller->ps_count);
+    const uint32_t ps = event->ps;
     struct controller_peer *peer = &controller->peers[ps];
+
+    if (ps >= controller->ps_count)
+        return;
     assert(peer->dialled);
     if (!peer->up) {
         peer->up = true;
@@ -276,20 +250,24 @@ note_trouble(struct controller *controller, uint32_t ps, const char *text, enum 
     if (peer->met || !refused || peer->refused_us != 0)
         return;
     peer->refused_us = controller->now_us;
-    controller_log(
-        controller, "ps %u at %s refuses ps 0, which ends the run in %s: %s", ps, peer->address,
-        text_time_ms(CONTROLLER_REFUSED_MS).text, peer->trouble);
+    out_log(
+        controller->out, "ps %u at %s refuses ps 0, which ends the run in %s: %s", ps,
+        peer->address, text_time_ms(CONTROLLER_REFUSED_MS).text, peer->trouble);
 }
 
-void controller_stream_down(
-    struct controller *controller, uint32_t ps, const char *text, enum sumac_reason reason)
+void controller_stream_down(struct controller *controller, const struct lane_event *event)
 {
-    assert(ps < controller->ps_count);
+    const uint32_t ps = event->ps;
+    const char *const text = event->text;
+    const enum sumac_reason reason = event->reason; /* of an exit; UNSPECIFIED: the stream broke */
     struct controller_peer *peer = &controller->peers[ps];
     const bool greeted = peer->greeted;
+
+    if (ps >= controller->ps_count)
+        return;
     if (peer->greeted && controller->phase == CONTROLLER_RUNNING)
-        controller_log(
-            controller, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
+        out_log(
+            controller->out, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
             text == NULL ? "closed" : text);
     /* It may have been silent for a while before the stream broke, or an order went out. */
     if (peer->heard_us != 0)
@@ -318,13 +296,10 @@ static bool take_incarnation(struct controller *controller, uint32_t ps, uint64_
     }
     if (peer->incarnation == incarnation)
         return true;
-    controller_state_lost(
-        controller,
-        controller_text(
-            controller,
-            "ps %u at %s came back without its state; start the whole run again, ps and "
-            "workers",
-            ps, peer->address));
+    controller_run_fail(
+        controller, SUMAC_REASON_STATE_LOST,
+        "ps %u at %s came back without its state; start the whole run again, ps and workers", ps,
+        peer->address);
     return false;
 }
 
@@ -333,7 +308,7 @@ static void greeted(struct controller *controller, uint32_t ps)
     struct controller_peer *peer = &controller->peers[ps];
 
     if (!peer->met && !controller_peer_is_self(controller, ps))
-        controller_log(controller, "ps 0 met ps %u at %s", ps, peer->address);
+        out_log(controller->out, "ps 0 met ps %u at %s", ps, peer->address);
     peer->greeted = peer->met = true;
     peer->trouble[0] = '\0';
     peer->refused_us = 0;
@@ -348,7 +323,7 @@ refused(struct controller *controller, uint32_t ps, enum sumac_reason reason, co
 
     note_trouble(controller, ps, text, reason);
     if (new && peer->refused_us == 0)
-        controller_log(controller, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
+        out_log(controller->out, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
 }
 
 static void hear(struct controller *controller, struct controller_peer *peer, bool answers)
@@ -372,13 +347,15 @@ static void hear_hello(struct controller *controller, uint32_t ps, const wire_pe
     controller_joins_go_on(controller);
 }
 
-void controller_hear_report(
-    struct controller *controller, uint32_t ps, const wire_peer_report *report)
+void controller_hear_report(struct controller *controller, const struct lane_event *event)
 {
-    assert(ps < controller->ps_count);
+    const uint32_t ps = event->ps;
+    const wire_peer_report *const report = event->report;
     struct controller_peer *peer = &controller->peers[ps];
     const bool stale = report->epoch != 0 && report->epoch != CONTROLLER_EPOCH;
-    if (stale || !take_incarnation(controller, ps, report->ps_incarnation))
+
+    if (ps >= controller->ps_count || stale ||
+        !take_incarnation(controller, ps, report->ps_incarnation))
         return;
     peer->heard_us = controller->now_us;
     for (size_t i = 0; i < report->n_renewed; i++)

@@ -9,7 +9,7 @@
 #include "text.h"
 #include "controller_orders.h"
 #include "controller_members.h"
-#include "controller_creates.h"
+#include "catalogue.h"
 
 #define WAITS_MAX 256u /* sentences in one answer */
 #define ABSENCE_SAID_US_MIN 1000000u
@@ -31,7 +31,7 @@ static void say(struct controller_waits *sentences, const char *text)
 static const char *so_far(const struct controller *controller, uint64_t since_us)
 {
     assert(since_us <= controller->now_us);
-    return controller_text(controller, "%s", text_time_us(controller->now_us - since_us).text);
+    return out_text(controller->out, "%s", text_time_us(controller->now_us - since_us).text);
 }
 
 static bool settles(const struct controller_session *session)
@@ -54,8 +54,7 @@ static void say_held_up(
     struct listing names = {0};
 
     assert(ps < controller->ps_count);
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next) {
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller) {
         if (!waits(session))
             continue;
         listing_add(&names, session->label);
@@ -64,8 +63,8 @@ static void say_held_up(
     }
     if (names.count > 0 && has_room(sentences))
         say(sentences,
-            controller_text(
-                controller, "%s%s of %s wait%s for %s; so far %s", what,
+            out_text(
+                controller->out, "%s%s of %s wait%s for %s; so far %s", what,
                 names.count == 1 ? "" : "s", listing_end(&names), names.count == 1 ? "s" : "",
                 controller_peer_text(controller, ps), so_far(controller, since_us)));
 }
@@ -74,8 +73,8 @@ static const char *
 join_wait(const struct controller *controller, const struct controller_session *session)
 {
     assert(joins(session));
-    return controller_text(
-        controller, "join of %s waits for %s; so far %s", session->label,
+    return out_text(
+        controller->out, "join of %s waits for %s; so far %s", session->label,
         session->state == CONTROLLER_SESSION_WAITING ? "its earlier session to be settled"
                                                      : "every ps to open it",
         so_far(controller, session->joined_us));
@@ -87,13 +86,13 @@ settle_wait(const struct controller *controller, const struct controller_session
     assert(settles(session));
     const uint32_t short_of_memory = controller_order_short(controller, session);
     if (short_of_memory < controller->ps_count)
-        return controller_text(
-            controller,
+        return out_text(
+            controller->out,
             "settle of %s waits for memory for what was refused, as %s has it; so far %s",
             session->label, controller_peer_text(controller, short_of_memory),
             so_far(controller, session->settling_us));
-    return controller_text(
-        controller, "settle of %s is under way; so far %s", session->label,
+    return out_text(
+        controller->out, "settle of %s is under way; so far %s", session->label,
         so_far(controller, session->settling_us));
 }
 
@@ -107,8 +106,7 @@ static void say_sessions(const struct controller *controller, struct controller_
         say_held_up(controller, sentences, "settle", settles, missing);
         return;
     }
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         if ((joins(session) || settles(session)) && has_room(sentences))
             say(sentences, settles(session) ? settle_wait(controller, session)
                                             : join_wait(controller, session));
@@ -125,8 +123,8 @@ static const char *expected(const struct controller *controller)
 /* Nobody knows when a scheduler starts the workers, so only SIGTERM ends it. */
 static const char *first_join_wait(const struct controller *controller)
 {
-    return controller_text(
-        controller, "ps 0 waits for the first join, of %s; this wait has no limit, so far %s",
+    return out_text(
+        controller->out, "ps 0 waits for the first join, of %s; this wait has no limit, so far %s",
         expected(controller), so_far(controller, controller->config->started_us));
 }
 
@@ -136,8 +134,8 @@ static const char *peer_wait(const struct controller *controller, uint32_t ps)
     const struct controller_order *order = controller_order_next(controller->orders.first, ps);
     const bool told = controller->peers[ps].met && order != NULL;
 
-    return controller_text(
-        controller, "ps 0 waits for %s%s%s; %s", controller_peer_text(controller, ps),
+    return out_text(
+        controller->out, "ps 0 waits for %s%s%s; %s", controller_peer_text(controller, ps),
         told ? ", " : "", told ? controller_order_text(controller, order) : "",
         controller_peer_limit(controller, ps));
 }
@@ -156,18 +154,17 @@ static const char *who_waits(const struct controller *controller)
                : "start each missing task; the other tasks go on";
 }
 
-/* NULL: all that are listed have joined, or the first has only just done so. */
-static const char *absence(const struct controller *controller)
+/* NULL: all that are listed have joined, or the first has done so for less than `after_us`. */
+static const char *absence(const struct controller *controller, uint64_t after_us)
 {
     const uint64_t since_us = controller->now_us - controller->first_join_us;
 
     assert(controller->first_join_us <= controller->now_us);
     if (!controller->member_joined || !controller_run_has_members(controller) ||
-        since_us < ABSENCE_SAID_US_MIN ||
-        !controller_tasks_any(controller, CONTROLLER_TASKS_NEVER_JOINED))
+        since_us < after_us || !controller_tasks_any(controller, CONTROLLER_TASKS_NEVER_JOINED))
         return NULL;
-    return controller_text(
-        controller, "%s never joined, %s after the first join; %s",
+    return out_text(
+        controller->out, "%s never joined, %s after the first join; %s",
         controller_tasks_text(controller, CONTROLLER_TASKS_NEVER_JOINED),
         text_time_us(since_us).text, who_waits(controller));
 }
@@ -184,7 +181,7 @@ static void say_own(struct controller *controller, struct controller_waits *sent
         say(sentences, first_join_wait(controller));
     if (end_wait != NULL && has_room(sentences))
         say(sentences, end_wait);
-    const char *const missing = absence(controller);
+    const char *const missing = absence(controller, ABSENCE_SAID_US_MIN);
     if (missing != NULL && has_room(sentences))
         say(sentences, missing);
 }
@@ -195,8 +192,8 @@ call_wait(const struct controller *controller, const struct controller_call *cal
     const uint64_t left_us =
         call->until_us > controller->now_us ? call->until_us - controller->now_us : 0;
 
-    return controller_text(
-        controller, "%s; gives up in %s", controller_call_wait(controller, call),
+    return out_text(
+        controller->out, "%s; gives up in %s", controller_call_wait(controller, call),
         text_time_left(left_us).text);
 }
 
@@ -205,17 +202,15 @@ void controller_list_waits(
 {
     *waits = (struct controller_waits){.items = NULL};
     controller_look(controller, now_us);
-    waits->items = arena_take(&controller->said->arena, WAITS_MAX * sizeof *waits->items);
+    waits->items = arena_take(controller->out->arena, WAITS_MAX * sizeof *waits->items);
     if (waits->items == NULL)
         return;
     say_own(controller, waits);
     say_sessions(controller, waits);
-    for (const struct controller_call *call = controller->calls.first; call != NULL;
-         call = call->in_controller.next)
+    LIST_FOREACH(const struct controller_call, call, &controller->calls, in_controller)
         if (has_room(waits))
             say(waits, call_wait(controller, call));
-    for (const struct controller_barrier *barrier = controller->barriers.first; barrier != NULL;
-         barrier = barrier->in_controller.next)
+    LIST_FOREACH(const struct controller_barrier, barrier, &controller->barriers, in_controller)
         if (barrier->open && has_room(waits))
             say(waits, controller_barrier_wait(controller, barrier));
 }
@@ -235,34 +230,27 @@ static void plan_next(struct controller *controller)
 /* Once, while others train: the run goes on without them. */
 static void tell_absence(struct controller *controller)
 {
-    assert(controller->first_join_us <= controller->now_us);
-    const uint64_t since_us = controller->now_us - controller->first_join_us;
-    if (controller->absence_told || !controller->member_joined ||
-        !controller_run_has_members(controller) ||
-        since_us < controller_ms(controller->config->rejoin_first_ms) ||
-        !controller_tasks_any(controller, CONTROLLER_TASKS_NEVER_JOINED))
+    const uint64_t after_us = controller_ms(controller->config->rejoin_first_ms);
+    const char *const missing = controller->absence_told ? NULL : absence(controller, after_us);
+
+    if (missing == NULL)
         return;
     controller->absence_told = true;
-    controller_log(
-        controller, "%s never joined, %s after the first join; %s",
-        controller_tasks_text(controller, CONTROLLER_TASKS_NEVER_JOINED),
-        text_time_us(since_us).text, who_waits(controller));
+    out_log(controller->out, "%s", missing);
 }
 
 void controller_report_waits(struct controller *controller)
 {
-    const char *end_wait = NULL;
-
     if (controller->phase != CONTROLLER_RUNNING || controller->now_us < controller->next_report_us)
         return;
     plan_next(controller);
     for (uint32_t ps = 0; ps < controller->ps_count; ps++)
         if (is_waited_for(controller, ps))
-            controller_log(controller, "%s", peer_wait(controller, ps));
+            out_log(controller->out, "%s", peer_wait(controller, ps));
     if (controller->first_join_us == 0)
-        controller_log(controller, "%s", first_join_wait(controller));
-    end_wait = controller_run_wait(controller);
+        out_log(controller->out, "%s", first_join_wait(controller));
+    const char *const end_wait = controller_run_wait(controller);
     if (end_wait != NULL)
-        controller_log(controller, "%s", end_wait);
+        out_log(controller->out, "%s", end_wait);
     tell_absence(controller);
 }

@@ -2,7 +2,6 @@
 /* write_rows.c -- the rows of the controller's records (controller_rows.h), written and read. */
 #include "barrier.h"
 #include "catalogue.h"
-#include "define.h"
 #include "controller_collectives.h"
 #include "row_bytes.h"
 
@@ -13,7 +12,6 @@
 #include "error.h"
 #include "little_endian.h"
 #include "controller_members.h"
-#include "controller_creates.h"
 
 static void put_voided(struct row_writer *writer, const struct controller_voided *voided)
 {
@@ -118,9 +116,9 @@ put_task_name(struct controller *controller, struct row_writer *writer, const vo
     const struct controller_task *task = object;
     (void)controller;
 
-    assert(strlen(task->job) <= CONTROLLER_JOB_BYTES_MAX);
-    row_put_text(writer, task->job);
-    row_put_number(writer, task->index);
+    assert(strlen(task->key.job) <= CONTROLLER_JOB_BYTES_MAX);
+    row_put_text(writer, task->key.job);
+    row_put_number(writer, task->key.index);
 }
 
 static void put_task(struct controller *controller, struct row_writer *writer, const void *object)
@@ -422,7 +420,7 @@ static void take_variable(struct controller *controller, struct row_reader *read
     const uint64_t id = row_take_number(reader), shards_before = row_take_number(reader);
     const uint64_t turns = row_take_number(reader);
     const wire_variable *message = (const wire_variable *)row_take_message(
-        reader, &sumac__v1__variable__descriptor, &controller->said->arena);
+        reader, &sumac__v1__variable__descriptor, controller->out->arena);
     struct shard_places places = {.count = row_take_number(reader)};
 
     places.ps = row_take_bytes(reader, places.count);
@@ -571,7 +569,7 @@ static void take_collective(struct controller *controller, struct row_reader *re
 {
     const uint64_t number = row_take_number(reader);
     const wire_message *message =
-        row_take_message(reader, &sumac__v1__collective_end__descriptor, &controller->said->arena);
+        row_take_message(reader, &sumac__v1__collective_end__descriptor, controller->out->arena);
     struct controller_collective *collective =
         message == NULL ? NULL
                         : controller_collective_replay(
@@ -600,13 +598,11 @@ static void put_step(struct controller *controller, struct row_writer *writer, c
     uint64_t count = 0;
 
     assert(object == &controller->step_row);
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         count += session->taken_step == controller->step_taken;
     row_put_number(writer, controller->step_taken);
     row_put_number(writer, count);
-    for (const struct controller_session *session = controller->sessions.first; session != NULL;
-         session = session->in_controller.next)
+    LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)
         if (session->taken_step == controller->step_taken)
             row_put_bytes(writer, session->id, CONTROLLER_ID_BYTES);
 }
@@ -669,7 +665,7 @@ enum sumac_status controller_replay(
 
     assert(!controller->records); /* it has yet to begin */
     assert(controller->orders.first == NULL);
-    controller_effects_begin(controller, false);
+    controller_begin(controller, false);
     while (follows && reader.left > 0)
         follows = take_row(controller, &reader);
     if (!follows)

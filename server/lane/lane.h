@@ -208,6 +208,7 @@ enum lane_effect_kind {
     LANE_EFFECT_EXIT, /* exit_code, text, error: flush what is out, end what is open with the error,
                          exit */
     LANE_EFFECT_WAKE, /* at_us: a TICK is wanted then (the earliest counts) */
+    LANE_EFFECT_RUN_OVER, /* * for ps_core: no lease counts any more; ps 0 ends the run */
 };
 
 /* Bytes to send. hold 0: copied by the driver at once; else lent until RELEASED(hold), one RELEASED

@@ -56,13 +56,15 @@ static void check_tasks(const struct sums *sums)
     for (const struct controller_task *task = controller->tasks.first;
          task != NULL && listed <= controller->tasks_pool.used;
          task = task->in_controller.next, listed++) {
-        const wire_task_name name = {.job = (char *)(uintptr_t)task->job, .index = task->index};
+        const wire_task_name name = {
+            .job = (char *)(uintptr_t)task->key.job, .index = task->key.index};
         if (controller_task_find(controller, &name) != task)
             check_object(
-                sums->check, "task %s %u is not found by its name", task->job, task->index);
+                sums->check, "task %s %u is not found by its name", task->key.job, task->key.index);
         if (task->done && !task->joined)
             check_object(
-                sums->check, "task %s %u is done and has never joined", task->job, task->index);
+                sums->check, "task %s %u is done and has never joined", task->key.job,
+                task->key.index);
     }
     check_same(
         sums->check, controller->tasks_by_key.count, listed, "tasks by name", "the controller");
@@ -426,7 +428,7 @@ static void check_records(const struct sums *sums)
     for (const struct controller_held *held = controller->held.first;
          held != NULL && count <= controller->held_pool.used;
          held = held->in_controller.next, count++) {
-        if (!controller->said->effects.lost && /* it ends with them */
+        if (!controller->out->effects.lost && /* it ends with them */
             (held->record <= controller->recorded || held->record < record ||
              held->record > controller->last_record))
             check_object(
@@ -440,7 +442,7 @@ static void check_records(const struct sums *sums)
         sums->check, controller->held_pool.used, count, "answers that wait", "the controller");
     check_same(
         sums->check, controller->held_bytes, bytes, "bytes of answers that wait", "the controller");
-    if (controller->row_count != 0 && !controller->said->effects.lost)
+    if (controller->row_count != 0 && !controller->out->effects.lost)
         check_object(
             sums->check, "%u rows have changed, and no record says so", controller->row_count);
 }

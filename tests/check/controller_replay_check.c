@@ -77,11 +77,12 @@ same_task(const struct pair *pair, const struct controller_task *a, const struct
     char whom[CONTROLLER_LABEL_BYTES];
 
     (void)text_print(
-        whom, sizeof whom, "task %s %u", (a != NULL ? a : b)->job, (a != NULL ? a : b)->index);
+        whom, sizeof whom, "task %s %u", (a != NULL ? a : b)->key.job,
+        (a != NULL ? a : b)->key.index);
     if (one_only(pair, a, b, whom))
         return;
-    same_text(pair, a->job, b->job, "job", whom);
-    same(pair, a->index, b->index, "the index", whom);
+    same_text(pair, a->key.job, b->key.job, "job", whom);
+    same(pair, a->key.index, b->key.index, "the index", whom);
     same(pair, a->listed, b->listed, "that it is listed", whom);
     same(pair, a->member, b->member, "that it is a member", whom);
     same(pair, a->joined, b->joined, "that it has joined", whom);

@@ -231,6 +231,7 @@ static void carry_out(struct world *world, const struct lane_effect *effect)
     case LANE_EFFECT_RECORD:
     case LANE_EFFECT_SERVING:
     case LANE_EFFECT_WAKE:
+    case LANE_EFFECT_RUN_OVER:
         break;
     }
 }

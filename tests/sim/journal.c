@@ -68,16 +68,15 @@ static void check_lane(struct world *world, struct ps *ps)
 }
 
 /* One event, and its record is on disk at once. */
-static void
-go_on(struct controller *controller, enum controller_event_kind kind, struct check *check)
+static void go_on(struct controller *controller, enum lane_event_kind kind, struct check *check)
 {
-    const struct controller_event event = {.kind = kind, .now_us = 1};
-    struct controller_effects effects;
-    struct controller_event recorded = {.kind = CONTROLLER_EVENT_RECORDED, .now_us = 1};
+    const struct lane_event event = {.kind = kind, .now_us = 1};
+    struct lane_effects effects;
+    struct lane_event recorded = {.kind = LANE_EVENT_RECORDED, .now_us = 1};
 
     controller_step(controller, &event, &effects);
     for (uint32_t i = 0; i < effects.count; i++)
-        if (effects.items[i].kind == CONTROLLER_EFFECT_RECORD)
+        if (effects.items[i].kind == LANE_EFFECT_RECORD)
             recorded.record = effects.items[i].record;
     controller_check(controller, check);
     controller_step(controller, &recorded, &effects);
@@ -87,9 +86,9 @@ go_on(struct controller *controller, enum controller_event_kind kind, struct che
 /* What was under way is ordered again. */
 static void begin_again(struct controller *controller, struct check *check)
 {
-    go_on(controller, CONTROLLER_EVENT_START, check);
-    go_on(controller, CONTROLLER_EVENT_PEER_UP, check);
-    go_on(controller, CONTROLLER_EVENT_TICK, check);
+    go_on(controller, LANE_EVENT_START, check);
+    go_on(controller, LANE_EVENT_PEER_UP, check);
+    go_on(controller, LANE_EVENT_TICK, check);
 }
 
 static void check_controller(struct world *world, struct ps *ps)

@@ -46,6 +46,7 @@ static const wire_message *message_of(const struct lane_effect *effect)
     case LANE_EFFECT_SERVING:
     case LANE_EFFECT_EXIT:
     case LANE_EFFECT_WAKE:
+    case LANE_EFFECT_RUN_OVER:
         break;
     }
     return NULL;
@@ -145,6 +146,7 @@ static void carry_out_message(
     case LANE_EFFECT_LOG:
     case LANE_EFFECT_SERVING:
     case LANE_EFFECT_WAKE:
+    case LANE_EFFECT_RUN_OVER:
         assert(false); /* they are no messages */
         break;
     }
@@ -314,6 +316,7 @@ void ps_carry_out(struct world *world, struct ps *ps, const struct lane_effect *
     case LANE_EFFECT_ORDER:
     case LANE_EFFECT_REPORT:
     case LANE_EFFECT_EXIT:
+    case LANE_EFFECT_RUN_OVER:
         break;
     }
     struct lane_effect own = *effect;

@@ -95,7 +95,7 @@ DESK_TEST(of_a_run_that_is_being_ended_no_round_is_ordered_again)
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_propose(desk, "grads", 3, SUMAC_OK);
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TERMINATE});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TERMINATE});
     desk_begin_again(desk);
     desk->text[0] = '\0';
 

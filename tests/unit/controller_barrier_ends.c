@@ -25,16 +25,16 @@ TEST(the_first_deadline_ends_the_round_for_all_and_names_who_is_missing)
 
     world_expect(
         world, "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
-               "waited 5 s "
-               "for worker 2 (never joined); 2 of 3 tasks have come\n"
+               "waited 8 s for worker 2 (never joined); 2 of 3 tasks have come; a task that came "
+               "later gave the round 5 s\n"
                "4: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
-               "waited 5 s "
-               "for worker 2 (never joined); 2 of 3 tasks have come\n"); /* then */
+               "waited 8 s for worker 2 (never joined); 2 of 3 tasks have come; a task that came "
+               "later gave the round 5 s\n"); /* then */
     const uint32_t late = world_joined(world, "worker", 2, 3);
     world_forget(world);
     come(world, late, 1); /* whoever comes to it now hears the same */
     world_expect_answer(world, "round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT …");
-    assert_true(world_logged(world, "round 1 of barrier \"epoch\" has waited 5 s"));
+    assert_true(world_logged(world, "round 1 of barrier \"epoch\" has waited 8 s"));
     world_free(world);
 }
 

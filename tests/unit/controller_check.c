@@ -20,7 +20,7 @@ DESK_TEST(a_wrong_task_is_found)
 
     expect_right(controller);
 
-    wrong(task->index, 9, "task worker 9 is not found by its name");
+    wrong(task->key.index, 9, "task worker 9 is not found by its name");
     task->done = true;
     wrong(task->joined, false, "task worker 0 is done and has never joined");
     task->done = false;

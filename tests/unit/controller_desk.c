@@ -105,39 +105,46 @@ static void keep_reply(struct desk *desk, const wire_message *reply)
     }
 }
 
-static void keep(struct desk *desk, const struct controller_effect *effect)
+static void keep(struct desk *desk, const struct lane_effect *effect)
 {
     switch (effect->kind) {
-    case CONTROLLER_EFFECT_REPLY:
+    case LANE_EFFECT_REPLY:
         keep_reply(desk, effect->reply);
         break;
-    case CONTROLLER_EFFECT_FAIL:
+    case LANE_EFFECT_FAIL:
         say(desk, "failed %s\n", sumac_reason_name(effect->error.reason));
         break;
-    case CONTROLLER_EFFECT_ORDER:
+    case LANE_EFFECT_ORDER:
         keep_order(desk, effect->order);
         break;
-    case CONTROLLER_EFFECT_RECORD:
+    case LANE_EFFECT_RECORD:
         written_keep(&desk->written, effect);
         say(desk, "record %u\n", (unsigned)effect->record);
         break;
-    case CONTROLLER_EFFECT_EXIT:
+    case LANE_EFFECT_EXIT:
         desk->lost = true;
         say(desk, "exit %s\n", sumac_reason_name(effect->error.reason));
         break;
-    case CONTROLLER_EFFECT_RUN_OVER:
+    case LANE_EFFECT_RUN_OVER:
         say(desk, "over\n");
         break;
-    case CONTROLLER_EFFECT_DIAL:
-    case CONTROLLER_EFFECT_LOG:
-    case CONTROLLER_EFFECT_WAKE:
+    case LANE_EFFECT_DIAL:
+    case LANE_EFFECT_LOG:
+    case LANE_EFFECT_WAKE:
         break;
+    case LANE_EFFECT_ANSWER:
+    case LANE_EFFECT_PULLED:
+    case LANE_EFFECT_CLOSE_STREAM:
+    case LANE_EFFECT_REPORT:
+    case LANE_EFFECT_COMPUTE:
+    case LANE_EFFECT_SERVING:
+        fail_msg("effect %d is the lane's", (int)effect->kind);
     }
 }
 
-void desk_step(struct desk *desk, struct controller_event event)
+void desk_step(struct desk *desk, struct lane_event event)
 {
-    struct controller_effects effects;
+    struct lane_effects effects;
     struct check check = {.text = ""};
 
     event.now_us = ++desk->now_us;
@@ -156,9 +163,7 @@ void desk_step(struct desk *desk, struct controller_event event)
 void desk_write_down(struct desk *desk)
 {
     desk->on_disk = desk->written.count;
-    desk_step(
-        desk,
-        (struct controller_event){.kind = CONTROLLER_EVENT_RECORDED, .record = desk->on_disk});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_RECORDED, .record = desk->on_disk});
 }
 
 void desk_obey_one(struct desk *desk)
@@ -179,10 +184,9 @@ void desk_obey_one(struct desk *desk)
     desk->order_count--;
     memmove(desk->orders, desk->orders + 1, desk->order_count * sizeof desk->orders[0]);
     memmove(desk->closes, desk->closes + 1, desk->order_count * sizeof desk->closes[0]);
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_PEER_UP});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_PEER_UP});
     if (report.answers != 0)
-        desk_step(
-            desk, (struct controller_event){.kind = CONTROLLER_EVENT_REPORT, .report = &report});
+        desk_step(desk, (struct lane_event){.kind = LANE_EVENT_REPORT, .report = &report});
 }
 
 void desk_obey(struct desk *desk)
@@ -256,8 +260,8 @@ int desk_teardown(void **state)
 
 void desk_start(struct desk *desk)
 {
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_START, .random = {0, 9}});
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_PEER_UP});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_START, .random = {0, 9}});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_PEER_UP});
 }
 
 void desk_begin(struct desk *desk)
@@ -281,11 +285,9 @@ void desk_begin_again(struct desk *desk)
 static void call(struct desk *desk, enum lane_call_kind kind, const wire_message *request)
 {
     desk_step(
-        desk, (struct controller_event){
-                  .kind = CONTROLLER_EVENT_CALL,
-                  .call = ++desk->calls,
-                  .call_kind = kind,
-                  .request = request});
+        desk,
+        (struct lane_event){
+            .kind = LANE_EVENT_CALL, .call = ++desk->calls, .call_kind = kind, .request = request});
 }
 
 void desk_join(struct desk *desk, uint32_t nonce)
@@ -419,7 +421,5 @@ void desk_propose(struct desk *desk, const char *name, uint64_t round, enum suma
     propose(&proposal, name, round, status);
     proposal.report.ps_incarnation = desk->config.incarnation;
     proposal.report.epoch = CONTROLLER_EPOCH;
-    desk_step(
-        desk,
-        (struct controller_event){.kind = CONTROLLER_EVENT_REPORT, .report = &proposal.report});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_REPORT, .report = &proposal.report});
 }

@@ -38,7 +38,7 @@ struct desk {
 
 /* The transcript since the last time. */
 void desk_expect(struct desk *desk, const char *text);
-void desk_step(struct desk *desk, struct controller_event event);
+void desk_step(struct desk *desk, struct lane_event event);
 
 /* First of all: START, and the stream to ps 0 is there. */
 void desk_start(struct desk *desk);

@@ -583,14 +583,13 @@ TEST(a_session_that_one_ps_does_not_open_is_closed_on_the_others)
 static uint64_t first_tick_us(const struct lane_config *config)
 {
     struct controller *controller = controller_create(config, &memory_heap);
-    struct controller_effects effects;
+    struct lane_effects effects;
     uint64_t at_us = UINT64_MAX;
-    const struct controller_event start = {
-        .kind = CONTROLLER_EVENT_START, .now_us = SECOND, .random = {1, 2}};
+    const struct lane_event start = {.kind = LANE_EVENT_START, .now_us = SECOND, .random = {1, 2}};
 
     controller_step(controller, &start, &effects);
     for (uint32_t i = 0; i < effects.count; i++)
-        if (effects.items[i].kind == CONTROLLER_EFFECT_WAKE && effects.items[i].at_us < at_us)
+        if (effects.items[i].kind == LANE_EFFECT_WAKE && effects.items[i].at_us < at_us)
             at_us = effects.items[i].at_us;
     controller_destroy(controller);
     return at_us - SECOND;

@@ -91,7 +91,7 @@ DESK_TEST(nobody_hears_that_the_run_is_over_before_that_is_on_disk)
 {
     desk_begin(desk);
     desk_joined(desk, 1);
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TERMINATE});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TERMINATE});
     desk_join(desk, 2);
     desk_expect(desk, "record 4\n");
 
@@ -134,10 +134,10 @@ DESK_TEST(each_answer_waits_for_its_own_record)
     desk_renew(desk);
     desk_expect(desk, "record 4\nrecord 5\n");
 
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_RECORDED, .record = 4});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_RECORDED, .record = 4});
 
     desk_expect(desk, "renewed\nadd\n");
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_PEER_UP});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_PEER_UP});
     desk_expect(desk, "");
     desk_write_down(desk);
     desk_expect(desk, "renewed\nadd\n");
@@ -171,9 +171,7 @@ DESK_TEST(whoever_has_gone_is_not_answered_when_the_record_is_on_disk)
     desk_renew(desk);
     desk->text[0] = '\0';
 
-    desk_step(
-        desk,
-        (struct controller_event){.kind = CONTROLLER_EVENT_CALL_CANCELLED, .call = desk->calls});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_CALL_CANCELLED, .call = desk->calls});
     desk_write_down(desk);
 
     desk_expect(desk, "add\n");
@@ -190,7 +188,7 @@ DESK_TEST(a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered)
     desk_obey_one(desk);
     desk_write_down(desk);
     desk->text[0] = '\0';
-    desk->controller->said->arena.bytes_max = 256; /* for its answer, and not for a row */
+    desk->controller->out->arena->bytes_max = 256; /* for its answer, and not for a row */
 
     desk_obey_one(desk);
 
@@ -234,8 +232,8 @@ DESK_TEST(an_answer_is_kept_when_its_step_fails_another_call_after_it)
     leave.done = true;
     leave.last_sequence = 7;
     desk_step(
-        desk, (struct controller_event){
-                  .kind = CONTROLLER_EVENT_CALL,
+        desk, (struct lane_event){
+                  .kind = LANE_EVENT_CALL,
                   .call = ++desk->calls,
                   .call_kind = LANE_CALL_LEAVE,
                   .request = &leave.base});
@@ -388,8 +386,8 @@ DESK_TEST(a_barrier_of_as_many_tasks_as_may_be_is_in_the_records)
     request.n_tasks = WIRE_BARRIER_TASKS_MAX;
 
     desk_step(
-        desk, (struct controller_event){
-                  .kind = CONTROLLER_EVENT_CALL,
+        desk, (struct lane_event){
+                  .kind = LANE_EVENT_CALL,
                   .call = ++desk->calls,
                   .call_kind = LANE_CALL_BARRIER,
                   .request = &request.base});
@@ -414,10 +412,10 @@ DESK_TEST(ps_that_a_join_has_named_are_in_the_records)
     request.task = &task;
     request.ps_addresses = addresses;
     request.n_ps_addresses = 2;
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_START, .random = {0, 9}});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_START, .random = {0, 9}});
     desk_step(
-        desk, (struct controller_event){
-                  .kind = CONTROLLER_EVENT_CALL,
+        desk, (struct lane_event){
+                  .kind = LANE_EVENT_CALL,
                   .call = ++desk->calls,
                   .call_kind = LANE_CALL_JOIN,
                   .request = &request.base});
@@ -441,7 +439,7 @@ static void report_assigned(struct desk *desk, uint64_t variable_id)
     report.epoch = CONTROLLER_EPOCH;
     report.assigned = &variable_id;
     report.n_assigned = 1;
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_REPORT, .report = &report});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_REPORT, .report = &report});
 }
 
 /* Those who wait for the value are answered, and a controller made again knows that it is there. */

@@ -27,7 +27,7 @@ DESK_TEST(a_controller_made_again_answers_a_repeated_join_and_create_the_same)
     desk_begin_again(desk);
     desk_settle_down(desk);
     assert_non_null(strstr(desk->text, "hello\nmembership\n"));
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TICK});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TICK});
     desk_settle_down(desk);
     assert_null(strstr(desk->text, "close\n")); /* its lease begins anew */
     desk->text[0] = '\0';
@@ -98,7 +98,7 @@ DESK_TEST(a_step_that_was_taken_is_ordered_again)
     one.step = 1;
     report.contributed = all;
     report.n_contributed = 1;
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_REPORT, .report = &report});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_REPORT, .report = &report});
     desk_expect(desk, "record 4\n"); /* and the order waits for it */
     desk_write_down(desk);
     desk_expect(desk, "take\n");
@@ -110,7 +110,7 @@ DESK_TEST(a_step_that_was_taken_is_ordered_again)
     assert_non_null(strstr(desk->text, "take\n"));
     assert_int_equal(desk->controller->step_taken, 1);
     assert_int_equal(desk->controller->sessions.first->taken_step, 1);
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_REPORT, .report = &report});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_REPORT, .report = &report});
     assert_int_equal(desk->controller->step_taken, 1); /* once */
 }
 
@@ -167,7 +167,7 @@ DESK_TEST(a_run_that_was_being_ended_is_ended_by_a_controller_made_again)
 {
     desk_begin(desk);
     desk_joined(desk, 1);
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TERMINATE});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TERMINATE});
     assert_int_equal(desk->controller->phase, CONTROLLER_ENDED);
     desk_begin_again(desk);
     assert_int_equal(/* the others have as long as they had to answer */
@@ -239,10 +239,10 @@ DESK_TEST(a_round_that_is_open_ends_at_its_deadline_though_the_controller_begins
     desk->text[0] = '\0';
 
     desk->now_us += 4000000;
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TICK});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TICK});
     assert_true(desk->controller->barriers.first->open);
     desk->now_us += 1000000;
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TICK});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TICK});
     assert_false(desk->controller->barriers.first->open);
     desk_settle_down(desk);
     desk->text[0] = '\0';
@@ -422,7 +422,7 @@ DESK_TEST(a_task_that_gave_way_is_gone_from_the_records_too)
     name.index = 0;
     controller_task_find(desk->controller, &name)->left_us =
         1; /* the others at 0, so task 1 before it */
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TICK});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TICK});
     desk_settle_down(desk);
     desk_compare(desk);
 
@@ -467,7 +467,7 @@ DESK_TEST(a_task_that_a_controller_made_again_forgets_is_gone_from_the_records_t
     name.job = (char *)"evaluator";
     for (; name.index < CONTROLLER_TASKS_MAX; name.index++)
         assert_non_null(controller_task_find_or_add(desk->controller, &name));
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TICK});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TICK});
     desk_settle_down(desk);
     desk_begin_again(desk);
     desk_settle_down(desk);
@@ -511,7 +511,7 @@ DESK_TEST(how_a_session_ended_is_in_the_records)
     memcpy(silent, desk->session, 16);
     for (uint32_t i = 0; i < 12; i++) {
         desk->now_us += 1000000;
-        desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TICK});
+        desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TICK});
     }
     desk_settle_down(desk);
     desk_joined(desk, 1);
@@ -545,7 +545,7 @@ static void contribute(struct desk *desk)
     one.step = 1;
     report.contributed = all;
     report.n_contributed = 1;
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_REPORT, .report = &report});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_REPORT, .report = &report});
     assert_int_equal(desk->controller->step_taken, 1);
 }
 
@@ -606,7 +606,7 @@ DESK_TEST(who_begins_again_takes_no_silence_before_that_from_anybody)
     desk_settle_down(desk);
     desk->text[0] = '\0';
 
-    desk_step(desk, (struct controller_event){.kind = CONTROLLER_EVENT_TICK});
+    desk_step(desk, (struct lane_event){.kind = LANE_EVENT_TICK});
     desk_renew(desk);
     desk_write_down(desk);
 

@@ -64,8 +64,8 @@ DESK_TEST(a_difference_of_a_task_is_found)
     expect_right(controller, again);
 
     wrong(again->tasks.first, NULL, "the controller's records lack task worker 0");
-    text_differs(task->job, "job of task worker 0");
-    differs(task->index, "the index of task worker 0");
+    text_differs(task->key.job, "job of task worker 0");
+    differs(task->key.index, "the index of task worker 0");
     differs(task->listed, "that it is listed of task worker 0");
     differs(task->member, "that it is a member of task worker 0");
     differs(task->joined, "that it has joined of task worker 0");

@@ -273,10 +273,10 @@ static void say_reply(struct world *world, const wire_message *reply)
         transcript_say(world, "%s", reply->descriptor->short_name);
 }
 
-void transcript_answer(struct world *world, const struct controller_effect *effect)
+void transcript_answer(struct world *world, const struct lane_effect *effect)
 {
     transcript_say(world, "%" PRIu64 ": ", effect->call);
-    if (effect->kind == CONTROLLER_EFFECT_REPLY)
+    if (effect->kind == LANE_EFFECT_REPLY)
         say_reply(world, effect->reply);
     else
         transcript_say(

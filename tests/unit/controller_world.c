@@ -56,13 +56,13 @@ static void keep_create(struct world_answer *kept, const wire_create_reply *repl
         kept->variable_id = reply->variable->variable_id;
 }
 
-static void keep_answer(struct world *world, const struct controller_effect *effect)
+static void keep_answer(struct world *world, const struct lane_effect *effect)
 {
     assert_null(world_answer(world, effect->call)); /* a call is answered once */
     assert_true(world->answer_count < WORLD_ANSWERS_MAX);
     struct world_answer *kept = &world->answers[world->answer_count++];
     *kept = (struct world_answer){.call = effect->call};
-    if (effect->kind == CONTROLLER_EFFECT_FAIL) {
+    if (effect->kind == LANE_EFFECT_FAIL) {
         assert_int_not_equal(effect->error.reason, SUMAC_REASON_UNSPECIFIED);
         kept->status = effect->error.status;
         kept->reason = effect->error.reason;
@@ -76,40 +76,49 @@ static void keep_answer(struct world *world, const struct controller_effect *eff
         keep_create(kept, (const wire_create_reply *)effect->reply);
 }
 
-static void keep_effect(struct world *world, const struct controller_effect *effect)
+static void keep_effect(struct world *world, const struct lane_effect *effect)
 {
     const size_t used = strlen(world->log);
 
     switch (effect->kind) {
-    case CONTROLLER_EFFECT_ORDER:
+    case LANE_EFFECT_ORDER:
         keep_order(world, effect->ps, effect->order);
         break;
-    case CONTROLLER_EFFECT_REPLY:
-    case CONTROLLER_EFFECT_FAIL:
+    case LANE_EFFECT_REPLY:
+    case LANE_EFFECT_FAIL:
         transcript_answer(world, effect);
         keep_answer(world, effect);
         break;
-    case CONTROLLER_EFFECT_DIAL:
+    case LANE_EFFECT_DIAL:
         transcript_say(world, "dial ps %u\n", effect->ps);
         world->dialled[effect->ps] = true;
         break;
-    case CONTROLLER_EFFECT_LOG:
+    case LANE_EFFECT_LOG:
         snprintf(world->log + used, sizeof world->log - used, "%s\n", effect->text);
         break;
-    case CONTROLLER_EFFECT_EXIT:
+    case LANE_EFFECT_EXIT:
         assert_true(world->out_of_memory || world->bad_take != 0);
         transcript_say(world, "lost: %s\n", effect->error.text);
+        assert_int_equal(effect->exit_code, LANE_EXIT_NO_MEMORY);
+        assert_string_equal(effect->text, effect->error.text);
         world->lost = effect->error;
         break;
-    case CONTROLLER_EFFECT_RECORD:
+    case LANE_EFFECT_RECORD:
         written_keep(&world->written, effect);
         break;
-    case CONTROLLER_EFFECT_RUN_OVER:
+    case LANE_EFFECT_RUN_OVER:
         break;
-    case CONTROLLER_EFFECT_WAKE:
+    case LANE_EFFECT_WAKE:
         if (effect->at_us < world->wake_us)
             world->wake_us = effect->at_us;
         break;
+    case LANE_EFFECT_ANSWER:
+    case LANE_EFFECT_PULLED:
+    case LANE_EFFECT_CLOSE_STREAM:
+    case LANE_EFFECT_REPORT:
+    case LANE_EFFECT_COMPUTE:
+    case LANE_EFFECT_SERVING:
+        fail_msg("effect %d is the lane's", (int)effect->kind);
     }
 }
 
@@ -125,33 +134,33 @@ static void look_inside(const struct world *world)
         fail_msg("%s", check.text);
 }
 
-static struct controller_event event_of(struct world *world, enum controller_event_kind kind)
+static struct lane_event event_of(struct world *world, enum lane_event_kind kind)
 {
     world->drawn++;
-    return (struct controller_event){
+    return (struct lane_event){
         .kind = kind,
         .now_us = world->now_us,
         .random = {0x1000 + world->drawn, 0x2000 + world->drawn}};
 }
 
 static bool obey_one(struct world *world, uint32_t ps);
-static void step(struct world *world, const struct controller_event *event);
+static void step(struct world *world, const struct lane_event *event);
 
 /* The disk has written what there is at once. */
 static void write_down(struct world *world)
 {
     if (world->on_disk == world->written.count)
         return;
-    struct controller_event event = event_of(world, CONTROLLER_EVENT_RECORDED);
+    struct lane_event event = event_of(world, LANE_EVENT_RECORDED);
     event.record = world->on_disk = world->written.count;
     step(world, &event);
 }
 
 /* One event, and all that the controller says. ps 0 takes its stream to itself, and the hello on
  * it, at once. */
-static void step(struct world *world, const struct controller_event *event)
+static void step(struct world *world, const struct lane_event *event)
 {
-    struct controller_effects effects;
+    struct lane_effects effects;
 
     controller_step(world->controller, event, &effects);
     look_inside(world);
@@ -224,7 +233,7 @@ void world_begin(struct world *world)
 {
     world->controller = controller_create(&world->config, &world->memory);
     assert_non_null(world->controller);
-    const struct controller_event event = event_of(world, CONTROLLER_EVENT_START);
+    const struct lane_event event = event_of(world, LANE_EVENT_START);
     step(world, &event);
 }
 
@@ -259,7 +268,7 @@ void world_free(struct world *world)
 
 static void peer_up(struct world *world, uint32_t ps)
 {
-    struct controller_event event = event_of(world, CONTROLLER_EVENT_PEER_UP);
+    struct lane_event event = event_of(world, LANE_EVENT_PEER_UP);
 
     event.ps = ps;
     step(world, &event);
@@ -286,7 +295,7 @@ void world_down(struct world *world, uint32_t ps)
 
 void world_ended(struct world *world, uint32_t ps, enum sumac_reason reason, const char *why)
 {
-    struct controller_event event = event_of(world, CONTROLLER_EVENT_PEER_DOWN);
+    struct lane_event event = event_of(world, LANE_EVENT_PEER_DOWN);
 
     event.ps = ps;
     event.text = why;
@@ -298,7 +307,7 @@ void world_ended(struct world *world, uint32_t ps, enum sumac_reason reason, con
 
 void world_report(struct world *world, uint32_t ps, wire_peer_report *message)
 {
-    struct controller_event event = event_of(world, CONTROLLER_EVENT_REPORT);
+    struct lane_event event = event_of(world, LANE_EVENT_REPORT);
 
     event.ps = ps;
     event.report = message;
@@ -395,7 +404,7 @@ void world_settle_down(struct world *world)
 void world_sleep(struct world *world, uint64_t us)
 {
     world->now_us += us;
-    struct controller_event event = event_of(world, CONTROLLER_EVENT_TICK);
+    struct lane_event event = event_of(world, LANE_EVENT_TICK);
     event.cpu_us = world->cpu_us;
     step(world, &event);
 }
@@ -423,14 +432,14 @@ bool world_tick_as_asked(struct world *world, uint64_t until_us)
 
 void world_terminate(struct world *world)
 {
-    const struct controller_event event = event_of(world, CONTROLLER_EVENT_TERMINATE);
+    const struct lane_event event = event_of(world, LANE_EVENT_TERMINATE);
 
     step(world, &event);
 }
 
 void world_signal(struct world *world, enum lane_signal number)
 {
-    struct controller_event event = event_of(world, CONTROLLER_EVENT_TERMINATE);
+    struct lane_event event = event_of(world, LANE_EVENT_TERMINATE);
 
     event.signal = number;
     step(world, &event);
@@ -459,7 +468,7 @@ wire_bytes world_id(struct world *world, uint32_t session)
 
 static uint64_t call(struct world *world, enum lane_call_kind kind, const wire_message *request)
 {
-    struct controller_event event = event_of(world, CONTROLLER_EVENT_CALL);
+    struct lane_event event = event_of(world, LANE_EVENT_CALL);
 
     event.call = ++world->calls;
     event.call_kind = kind;
@@ -593,7 +602,7 @@ uint64_t world_come(struct world *world, uint32_t session, const struct world_ar
 
 void world_cancel(struct world *world, uint64_t number)
 {
-    struct controller_event event = event_of(world, CONTROLLER_EVENT_CALL_CANCELLED);
+    struct lane_event event = event_of(world, LANE_EVENT_CALL_CANCELLED);
 
     event.call = number;
     step(world, &event);

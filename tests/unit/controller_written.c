@@ -6,10 +6,11 @@
 #include "controller_replay_check.h"
 #include "controller_written.h"
 
-void written_keep(struct written *written, const struct controller_effect *effect)
+void written_keep(struct written *written, const struct lane_effect *effect)
 {
     size_t bytes = 0;
 
+    assert_int_equal(effect->journal, LANE_JOURNAL_CONTROLLER);
     assert_int_equal(effect->record, written->count + 1);
     for (uint32_t i = 0; i < effect->body_count; i++)
         bytes += effect->body[i].bytes;

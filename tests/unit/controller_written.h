@@ -11,7 +11,7 @@ struct written {
 };
 
 /* An effect RECORD: the next one. */
-void written_keep(struct written *written, const struct controller_effect *effect);
+void written_keep(struct written *written, const struct lane_effect *effect);
 /* A controller that has yet to begin. */
 struct controller *written_replayed(
     const struct written *written, const struct lane_config *config, const struct memory *memory);

@@ -467,7 +467,7 @@ TALK_TEST(a_wrong_ps_is_found)
     ps_core_check(core, &check);
     assert_string_equal(check.text, "");
 
-    core->queue[core->queued] = (struct ps_message){.kind = PS_ORDER, .order = &order};
+    core->queue[core->queued] = (struct ps_message){.event.order = &order};
     corrupt(
         ps_core_check(core, &said), core->queued, core->queued + 1, "of the queue is gone with");
     corrupt(ps_core_check(core, &said), core->lane->pull_bytes, 1, "bytes of pulls of the lane");

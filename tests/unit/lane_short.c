@@ -31,7 +31,7 @@ static void short_steps(struct talk *talk, uint32_t limit)
 {
     talk->lane->arena.bytes_max = limit;
     if (talk->core->controller != NULL)
-        talk->core->controller->said->arena.bytes_max = limit;
+        talk->core->controller->out->arena->bytes_max = limit;
 }
 
 static void short_source(struct talk *talk, uint32_t limit)

@@ -411,6 +411,7 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
         talk->serving = effect->serving;
         break;
     case LANE_EFFECT_DIAL:
+    case LANE_EFFECT_RUN_OVER:
         break;
     }
 }

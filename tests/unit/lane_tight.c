@@ -38,7 +38,7 @@ static void short_steps(struct talk *talk, uint32_t bytes)
 {
     talk->lane->arena.bytes_max = bytes;
     if (talk->core->controller != NULL)
-        talk->core->controller->said->arena.bytes_max = bytes;
+        talk->core->controller->out->arena->bytes_max = bytes;
 }
 
 static struct talk *begin(void **state, uint32_t index, uint32_t ps_count)

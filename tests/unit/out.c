@@ -211,3 +211,37 @@ FIXTURE_TEST(
     assert_int_equal(said.items[2].kind, LANE_EFFECT_FAIL);
     assert_int_equal(said.items[2].call, 3);
 }
+
+/* A message that has no room is written into a place that nobody reads, and so is all that comes
+ * after it in the step. */
+FIXTURE_TEST(
+    a_message_without_room_fails_the_replies_of_its_step, struct fixture *const fixture, set_up,
+    tear_down)
+{
+    struct out *const out = &fixture->out;
+    wire_renew_reply *reply = OUT_MESSAGE(out, renew_reply);
+
+    reply->epoch = 7; /* given: one that has room */
+    assert_false(out->is_short);
+    assert_string_equal(out_copy(out, "w", 2), "w");
+    out_reply_or_fail(out, 1, &reply->base);
+
+    fixture->arena.room = 8; /* when: of the bytes that a small one needs */
+    fixture->empty = true;
+    wire_join_reply *lost = OUT_MESSAGE(out, join_reply);
+
+    assert_true(out->is_short); /* then */
+    assert_ptr_equal(lost, out->spare);
+    assert_ptr_equal(lost->base.descriptor, &sumac__v1__join_reply__descriptor);
+    assert_int_equal(lost->lease_ms, 0);
+    assert_null(out_take(out, 1));
+    assert_null(out_copy(out, "w", 2));
+    out_reply_or_fail(out, 2, &lost->base);
+    const struct lane_effects said = out_effects(out);
+    assert_int_equal(said.items[0].kind, LANE_EFFECT_REPLY);
+    assert_int_equal(said.items[1].kind, LANE_EFFECT_FAIL);
+    assert_int_equal(said.items[1].error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    out_reset(out); /* the next step */
+    fixture->empty = false;
+    assert_ptr_not_equal(OUT_MESSAGE(out, join_reply), out->spare);
+}

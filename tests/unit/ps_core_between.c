@@ -18,28 +18,25 @@ struct half {
 
 static struct between {
     struct half of_controller, of_lane;
-    struct controller_event controller_told[TOLD_MAX];
+    struct lane_event controller_told[TOLD_MAX];
     struct lane_event lane_told[TOLD_MAX];
-    struct controller_effect controller_says[4]; /* with its next step */
-    struct lane_effect lane_says[4];             /* likewise */
-    struct lane_told told;                       /* with the statistics */
+    struct lane_effect controller_says[4]; /* with its next step */
+    struct lane_effect lane_says[4];       /* likewise */
+    struct lane_told told;                 /* with the statistics */
 } between;
 
 void __wrap_controller_step(
-    struct controller *controller, const struct controller_event *event,
-    struct controller_effects *effects);
+    struct controller *controller, const struct lane_event *event, struct lane_effects *effects);
 
 void __wrap_controller_step(
-    struct controller *controller, const struct controller_event *event,
-    struct controller_effects *effects)
+    struct controller *controller, const struct lane_event *event, struct lane_effects *effects)
 {
     struct half *const half = &between.of_controller;
     (void)controller;
 
     assert_true(half->told_count < TOLD_MAX);
     between.controller_told[half->told_count++] = *event;
-    *effects =
-        (struct controller_effects){.items = between.controller_says, .count = half->says_count};
+    *effects = (struct lane_effects){.items = between.controller_says, .count = half->says_count};
     half->says_count = 0;
 }
 
@@ -110,7 +107,7 @@ static struct lane_effects step(struct ps_core *core, struct lane_event event)
     return effects;
 }
 
-static void controller_says(const struct controller_effect *effect)
+static void controller_says(const struct lane_effect *effect)
 {
     between.controller_says[between.of_controller.says_count++] = *effect;
 }
@@ -128,18 +125,10 @@ BETWEEN_TEST(what_is_for_the_controller_is_told_with_all_that_goes_with_it)
 {
     static const struct {
         enum lane_event_kind kind;
-        enum controller_event_kind told;
         uint32_t to_lane;
-    } cases[] = {
-        {LANE_EVENT_START, CONTROLLER_EVENT_START, 1},
-        {LANE_EVENT_CALL, CONTROLLER_EVENT_CALL, 0},
-        {LANE_EVENT_CALL_CANCELLED, CONTROLLER_EVENT_CALL_CANCELLED, 0},
-        {LANE_EVENT_REPORT, CONTROLLER_EVENT_REPORT, 0},
-        {LANE_EVENT_PEER_UP, CONTROLLER_EVENT_PEER_UP, 0},
-        {LANE_EVENT_PEER_DOWN, CONTROLLER_EVENT_PEER_DOWN, 0},
-        {LANE_EVENT_RECORDED, CONTROLLER_EVENT_RECORDED, 0},
-        {LANE_EVENT_TICK, CONTROLLER_EVENT_TICK, 1},
-        {LANE_EVENT_TERMINATE, CONTROLLER_EVENT_TERMINATE, 1}};
+    } cases[] = {{LANE_EVENT_START, 1},    {LANE_EVENT_CALL, 0},    {LANE_EVENT_CALL_CANCELLED, 0},
+                 {LANE_EVENT_REPORT, 0},   {LANE_EVENT_PEER_UP, 0}, {LANE_EVENT_PEER_DOWN, 0},
+                 {LANE_EVENT_RECORDED, 0}, {LANE_EVENT_TICK, 1},    {LANE_EVENT_TERMINATE, 1}};
     static const wire_join_request join = WIRE_JOIN_REQUEST_INIT;
     static const wire_peer_report report = WIRE_PEER_REPORT_INIT;
     static const char text[] = "its connection broke";
@@ -158,7 +147,7 @@ BETWEEN_TEST(what_is_for_the_controller_is_told_with_all_that_goes_with_it)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lane_event given = event;
-        const struct controller_event *const told = &between.controller_told[0];
+        const struct lane_event *const told = &between.controller_told[0];
         given.kind = cases[i].kind;
 
         const struct lane_effects effects = step(core, given);
@@ -166,30 +155,30 @@ BETWEEN_TEST(what_is_for_the_controller_is_told_with_all_that_goes_with_it)
         assert_int_equal(effects.count, 0);
         assert_int_equal(between.of_controller.told_count, 1);
         assert_int_equal(between.of_lane.told_count, cases[i].to_lane);
-        assert_int_equal(told->kind, cases[i].told);
+        assert_int_equal(told->kind, given.kind);
         assert_int_equal(told->now_us, 1000);
         assert_false(told->follows);
-        const bool is_call = told->kind == CONTROLLER_EVENT_CALL;
-        if (is_call || told->kind == CONTROLLER_EVENT_START)
+        const bool is_call = told->kind == LANE_EVENT_CALL;
+        if (is_call || told->kind == LANE_EVENT_START)
             assert_true(told->random[0] == 11 && told->random[1] == 12);
-        if (is_call || told->kind == CONTROLLER_EVENT_CALL_CANCELLED)
+        if (is_call || told->kind == LANE_EVENT_CALL_CANCELLED)
             assert_int_equal(told->call, 13);
         if (is_call)
             assert_true(told->call_kind == LANE_CALL_JOIN && told->request == &join.base);
-        if (told->kind == CONTROLLER_EVENT_REPORT)
+        if (told->kind == LANE_EVENT_REPORT)
             assert_ptr_equal(told->report, &report);
-        if (told->kind == CONTROLLER_EVENT_REPORT || told->kind == CONTROLLER_EVENT_PEER_UP ||
-            told->kind == CONTROLLER_EVENT_PEER_DOWN)
+        if (told->kind == LANE_EVENT_REPORT || told->kind == LANE_EVENT_PEER_UP ||
+            told->kind == LANE_EVENT_PEER_DOWN)
             assert_int_equal(told->ps, 2);
-        if (told->kind == CONTROLLER_EVENT_PEER_DOWN) {
+        if (told->kind == LANE_EVENT_PEER_DOWN) {
             assert_ptr_equal(told->text, text);
             assert_int_equal(told->reason, SUMAC_REASON_STATE_LOST);
         }
-        if (told->kind == CONTROLLER_EVENT_RECORDED)
+        if (told->kind == LANE_EVENT_RECORDED)
             assert_int_equal(told->record, 14);
-        if (told->kind == CONTROLLER_EVENT_TICK)
+        if (told->kind == LANE_EVENT_TICK)
             assert_int_equal(told->cpu_us, 15);
-        if (told->kind == CONTROLLER_EVENT_START)
+        if (told->kind == LANE_EVENT_START)
             assert_int_equal(between.lane_told[0].cluster_id, 0xC1);
     }
 }
@@ -221,29 +210,23 @@ BETWEEN_TEST(statistics_are_asked_of_the_lane_with_what_the_controller_adds)
 
 BETWEEN_TEST(what_the_controller_says_to_others_is_said_with_all_that_goes_with_it)
 {
-    static const struct {
-        enum controller_effect_kind kind;
-        enum lane_effect_kind said;
-    } cases[] = {{CONTROLLER_EFFECT_REPLY, LANE_EFFECT_REPLY},
-                 {CONTROLLER_EFFECT_FAIL, LANE_EFFECT_FAIL},
-                 {CONTROLLER_EFFECT_DIAL, LANE_EFFECT_DIAL},
-                 {CONTROLLER_EFFECT_ORDER, LANE_EFFECT_ORDER},
-                 {CONTROLLER_EFFECT_LOG, LANE_EFFECT_LOG},
-                 {CONTROLLER_EFFECT_RECORD, LANE_EFFECT_RECORD},
-                 {CONTROLLER_EFFECT_WAKE, LANE_EFFECT_WAKE},
-                 {CONTROLLER_EFFECT_EXIT, LANE_EFFECT_EXIT}};
+    static const enum lane_effect_kind kinds[] = {
+        LANE_EFFECT_REPLY, LANE_EFFECT_FAIL,   LANE_EFFECT_DIAL, LANE_EFFECT_ORDER,
+        LANE_EFFECT_LOG,   LANE_EFFECT_RECORD, LANE_EFFECT_WAKE, LANE_EFFECT_EXIT};
     static const wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
     static const wire_peer_order order = WIRE_PEER_ORDER_INIT;
     static const struct span body;
     static const char text[] = "h2:1";
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        controller_says(&(struct controller_effect){
-            .kind = cases[i].kind,
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        controller_says(&(struct lane_effect){
+            .kind = kinds[i],
             .ps = 2,
             .call = 13,
             .at_us = 14,
             .record = 15,
+            .journal = LANE_JOURNAL_CONTROLLER,
+            .exit_code = 16,
             .text = text,
             .reply = &reply.base,
             .order = &order,
@@ -256,8 +239,7 @@ BETWEEN_TEST(what_the_controller_says_to_others_is_said_with_all_that_goes_with_
 
         assert_int_equal(effects.count, 1);
         const struct lane_effect *const said = &effects.items[0];
-        const bool is_exit = said->kind == LANE_EFFECT_EXIT;
-        assert_int_equal(said->kind, cases[i].said);
+        assert_int_equal(said->kind, kinds[i]);
         assert_int_equal(said->ps, 2);
         assert_int_equal(said->call, 13);
         assert_int_equal(said->at_us, 14);
@@ -269,8 +251,8 @@ BETWEEN_TEST(what_the_controller_says_to_others_is_said_with_all_that_goes_with_
         assert_int_equal(said->body_count, 3);
         assert_int_equal(said->error.status, SUMAC_ABORTED);
         assert_int_equal(said->error.reason, SUMAC_REASON_BUSY);
-        assert_string_equal(said->text, is_exit ? "later" : text);
-        assert_int_equal(said->exit_code, is_exit ? LANE_EXIT_NO_MEMORY : 0);
+        assert_ptr_equal(said->text, text);
+        assert_int_equal(said->exit_code, 16);
     }
 }
 
@@ -278,8 +260,7 @@ BETWEEN_TEST(what_the_controller_says_to_others_is_said_with_all_that_goes_with_
 
 static void dial_own(struct ps_core *core)
 {
-    controller_says(
-        &(struct controller_effect){.kind = CONTROLLER_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
+    controller_says(&(struct lane_effect){.kind = LANE_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
     (void)step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
 }
 
@@ -293,11 +274,10 @@ BETWEEN_TEST(the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing)
     assert_int_equal(between.of_lane.told_count, 2);
     assert_int_equal(between.lane_told[0].kind, LANE_EVENT_STREAM_OPENED);
     assert_int_equal(between.lane_told[1].kind, LANE_EVENT_STREAM_WRITABLE);
-    assert_int_equal(between.controller_told[1].kind, CONTROLLER_EVENT_PEER_UP);
+    assert_int_equal(between.controller_told[1].kind, LANE_EVENT_PEER_UP);
     assert_int_equal(between.controller_told[1].ps, 0);
 
-    controller_says(
-        &(struct controller_effect){.kind = CONTROLLER_EFFECT_ORDER, .ps = 0, .order = &order});
+    controller_says(&(struct lane_effect){.kind = LANE_EFFECT_ORDER, .ps = 0, .order = &order});
     lane_says(&(struct lane_effect){
         .kind = LANE_EFFECT_CLOSE_STREAM,
         .stream = LANE_STREAM_OWN,
@@ -310,8 +290,8 @@ BETWEEN_TEST(the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing)
     assert_ptr_equal(between.lane_told[0].order, &order);
     assert_int_equal(between.lane_told[1].kind, LANE_EVENT_STREAM_CLOSED);
     assert_int_equal(between.of_controller.told_count, 2);
-    const struct controller_event *const down = &between.controller_told[1];
-    assert_int_equal(down->kind, CONTROLLER_EVENT_PEER_DOWN);
+    const struct lane_event *const down = &between.controller_told[1];
+    assert_int_equal(down->kind, LANE_EVENT_PEER_DOWN);
     assert_int_equal(down->ps, 0);
     assert_string_equal(down->text, "short");
     assert_int_equal(down->reason, SUMAC_REASON_OUT_OF_MEMORY);
@@ -325,8 +305,7 @@ BETWEEN_TEST(the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing)
 BETWEEN_TEST(a_stream_that_has_ended_is_not_up)
 {
     dial_own(core);
-    controller_says(
-        &(struct controller_effect){.kind = CONTROLLER_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
+    controller_says(&(struct lane_effect){.kind = LANE_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
     lane_says(&(struct lane_effect){
         .kind = LANE_EFFECT_CLOSE_STREAM,
         .stream = LANE_STREAM_OWN,
@@ -335,12 +314,12 @@ BETWEEN_TEST(a_stream_that_has_ended_is_not_up)
     (void)step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
 
     assert_int_equal(between.of_controller.told_count, 2);
-    assert_int_equal(between.controller_told[1].kind, CONTROLLER_EVENT_PEER_DOWN);
+    assert_int_equal(between.controller_told[1].kind, LANE_EVENT_PEER_DOWN);
 }
 
 BETWEEN_TEST(the_end_of_the_run_is_told_to_the_lane)
 {
-    controller_says(&(struct controller_effect){.kind = CONTROLLER_EFFECT_RUN_OVER, .ps = 7});
+    controller_says(&(struct lane_effect){.kind = LANE_EFFECT_RUN_OVER, .ps = 7});
 
     const struct lane_effects effects =
         step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});

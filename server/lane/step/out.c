@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "end_status.h"
 #include "error.h"
@@ -25,7 +26,7 @@ void out_deinit(struct out *out) { reserved_array_deinit(&out->effects); }
 void out_reset(struct out *out)
 {
     reserved_array_reset(&out->effects);
-    out->texts_short = false;
+    out->is_short = false;
 }
 
 struct lane_effects out_effects(const struct out *out)
@@ -56,8 +57,33 @@ char *out_text(struct out *out, const char *format, ...)
     va_start(arguments, format);
     char *const text = text_line_in(out->arena, format, arguments);
     va_end(arguments);
-    out->texts_short |= text == NULL;
+    out->is_short |= text == NULL;
     return text == NULL ? none : text;
+}
+
+void *out_take(struct out *out, size_t bytes)
+{
+    void *const data = out->is_short ? NULL : arena_take(out->arena, bytes);
+
+    out->is_short |= data == NULL;
+    return data;
+}
+
+void *out_copy(struct out *out, const void *data, size_t bytes)
+{
+    void *const copy = out_take(out, bytes);
+
+    return copy == NULL ? NULL : memcpy(copy, data, bytes);
+}
+
+void *out_message(struct out *out, const wire_type *type)
+{
+    void *const taken = out_take(out, type->sizeof_message);
+    void *const message = taken == NULL ? out->spare : taken;
+
+    assert(type->sizeof_message <= sizeof out->spare);
+    type->message_init(message);
+    return message;
 }
 
 /* Nobody's answer lacks a line of the log. */
@@ -74,7 +100,7 @@ void out_log(struct out *out, const char *format, ...)
 
 void out_reply_or_fail(struct out *out, uint64_t call, const wire_message *reply)
 {
-    const bool whole = reply != NULL && !out->texts_short;
+    const bool whole = reply != NULL && !out->is_short;
     struct lane_effect *effect = out_add(out, whole ? LANE_EFFECT_REPLY : LANE_EFFECT_FAIL);
 
     assert(call != 0);
@@ -112,6 +138,19 @@ void out_exit(
     (void)fail(&effect->error, status_of_end(reason), reason, "%s", why);
     (void)text_print_line(out->exit_line, sizeof out->exit_line, "%s", line);
     effect->text = out->exit_line;
+}
+
+/* Somebody would wait in vain for what was lost: they learn it from this ps's end. */
+void out_end_lost(struct out *out, uint32_t ps)
+{
+    struct lane_effect *const effect = out_add(out, LANE_EFFECT_EXIT);
+
+    assert(out->effects.lost);
+    effect->exit_code = LANE_EXIT_NO_MEMORY;
+    (void)fail(
+        &effect->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+        "ps %u ends, and its state with it: no memory for what it has to say", ps);
+    effect->text = effect->error.text;
 }
 
 void out_wake(struct out *out, uint64_t at_us) { out_add(out, LANE_EFFECT_WAKE)->at_us = at_us; }

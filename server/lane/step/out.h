@@ -8,7 +8,7 @@
  * cannot fail.
  *
  * Whoever asks is answered: a reply goes out through out_reply_or_fail, which fails the call when
- * the reply, or a text of it, could not be made.
+ * the reply, or a part of it, could not be made.
  */
 #pragma once
 
@@ -16,12 +16,15 @@
 #include "log_limit.h"
 #include "reserved_array.h"
 
+#define OUT_SPARE_BYTES 512u
+
 struct out {
     struct arena *arena; /* of the step: texts and messages */
     struct reserved_array effects;
     char exit_line[SUMAC_ERROR_TEXT_BYTES];
-    bool texts_short; /* the arena had no room for a text of this step */
-    uint64_t now_us;  /* of the step */
+    bool is_short; /* the arena had no room for a text, or a part of a message, of this step */
+    _Alignas(16) uint8_t spare[OUT_SPARE_BYTES]; /* the messages that there was no room for */
+    uint64_t now_us;                             /* of the step */
     struct log_limit log_limit;
 };
 
@@ -47,6 +50,14 @@ void out_fail(
  * are copied. */
 void out_exit(
     struct out *out, int exit_code, enum sumac_reason reason, const char *why, const char *line);
+/* The end of a step that has lost something: EXIT of this ps. */
+void out_end_lost(struct out *out, uint32_t ps);
 void out_wake(struct out *out, uint64_t at_us);
 /* Formatted text in the arena; never NULL. */
 char *out_text(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A part of a message, in the arena. NULL: something of this step had no room. */
+void *out_take(struct out *out, size_t bytes);
+void *out_copy(struct out *out, const void *data, size_t bytes);
+/* A message of that type, with its default values; never NULL. */
+void *out_message(struct out *out, const wire_type *type);
+#define OUT_MESSAGE(out, name) ((wire_##name *)out_message(out, &sumac__v1__##name##__descriptor))
