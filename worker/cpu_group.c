@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "error.h"
-#include "job_queue.h"
 #include "reduce.h"
 #include "text.h"
 
@@ -74,11 +73,11 @@ static bool meet(struct cpu_member *member)
 /* Under the mutex: a call has been made, or, of an aborted group, nobody need wait for it. */
 static void pass_event(struct group_call *call)
 {
-    struct job_event *over = (struct job_event *)call->over;
+    struct device_event *over = call->over;
 
     call->over = NULL;
     if (over != NULL)
-        job_event_pass(over);
+        device_event_pass(over);
 }
 
 static void release_events(struct cpu_group *group)
@@ -213,7 +212,7 @@ static void start(struct device_group *base)
     pthread_mutex_unlock(&group->mutex);
     for (uint32_t i = 0; i < base->calls; i++)
         if (group->calls[i].over != NULL)
-            job_event_promise((struct job_event *)group->calls[i].over);
+            device_event_promise(group->calls[i].over);
     for (uint32_t i = 0; i < base->replicas; i++)
         device_run(group->members[i].queue, take_part, &group->members[i]);
 }

@@ -15,10 +15,8 @@ static enum sumac_status absent(struct sumac_error *error)
         "(cmake -DSUMAC_CUDA=ON says what it lacks)");
 }
 
-static enum sumac_status
-open_device(uint32_t index, struct device **device, struct sumac_error *error)
+static enum sumac_status begin(struct device *device, struct sumac_error *error)
 {
-    (void)index;
     (void)device;
     return absent(error);
 }
@@ -33,7 +31,8 @@ static enum sumac_status count_devices(uint32_t *count, struct sumac_error *erro
 const struct device_ops cuda_device_ops = {
     .name = "GPU",
     .place = SUMAC_PLACE_CUDA,
-    .open = open_device,
+    .device_bytes = sizeof(struct device),
+    .begin = begin,
     .count = count_devices,
 };
 

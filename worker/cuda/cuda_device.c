@@ -58,11 +58,11 @@ static void CUDA_CB stamp(void *ns) { *(uint64_t *)ns = trace_now(); }
 
 /* Also on a device that has failed does the work run, and does the event pass: somebody may be
  * waiting for that. */
-static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job)
+static enum sumac_status carry_out(struct device_queue *queue, const struct device_job *job)
 {
-    const struct cuda_device *device = (const struct cuda_device *)jobs->base.device;
+    const struct cuda_device *device = (const struct cuda_device *)queue->device;
     const struct cuda_driver *driver = device->driver;
-    const CUstream stream = ((struct cuda_queue *)jobs)->stream;
+    const CUstream stream = ((struct cuda_queue *)queue)->stream;
     const struct cuda_event *event = (const struct cuda_event *)job->event;
     CUresult result = driver->cuCtxSetCurrent(device->context), next = CUDA_SUCCESS;
     enum sumac_status work = SUMAC_OK;
@@ -83,20 +83,20 @@ static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job
         break;
     case JOB_RECORD:
         next = driver->cuEventRecord(event->event, stream);
-        job_event_pass(job->event);
+        device_event_pass(job->event);
         break;
     case JOB_AWAIT:
-        job_event_await(job->event, job->until);
+        device_event_await(job->event, job->until);
         next = driver->cuStreamWaitEvent(stream, event->event, CU_EVENT_WAIT_DEFAULT);
         break;
     case JOB_STAMP:
         next = driver->cuLaunchHostFunc(stream, stamp, job->stamp);
         break;
     }
-    result = cuda_device_note(jobs->base.device, result != CUDA_SUCCESS ? result : next);
+    result = cuda_device_note(queue->device, result != CUDA_SUCCESS ? result : next);
     if (result == CUDA_SUCCESS)
         return work;
-    cuda_words(driver, result, jobs->why, sizeof jobs->why);
+    cuda_words(driver, result, queue->why, sizeof queue->why);
     return cuda_status(result);
 }
 
@@ -148,6 +148,36 @@ void cuda_device_leave(const struct cuda_device *device)
     assert(popped == device->context);
 }
 
+static CUresult create_stream(const struct cuda_device *device, CUstream *stream)
+{
+    CUresult result = cuda_device_enter(device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = device->driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING);
+    cuda_device_leave(device);
+    return result;
+}
+
+CUresult cuda_device_create_event(const struct cuda_device *device, CUevent *event)
+{
+    CUresult result = cuda_device_enter(device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = device->driver->cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+    cuda_device_leave(device);
+    return result;
+}
+
+void cuda_device_destroy_event(const struct cuda_device *device, CUevent event)
+{
+    if (event == NULL || cuda_device_enter(device) != CUDA_SUCCESS)
+        return;
+    (void)device->driver->cuEventDestroy(event);
+    cuda_device_leave(device);
+}
+
 CUresult cuda_device_note(struct device *device, CUresult result)
 {
     if (cuda_is_sticky(result))
@@ -155,64 +185,43 @@ CUresult cuda_device_note(struct device *device, CUresult result)
     return result;
 }
 
-static CUresult begin(struct cuda_device *device)
+static CUresult begin_context(struct cuda_device *device)
 {
     const struct cuda_driver *driver = device->driver;
-
-    assert(device->base.index < driver->devices);
     CUresult result = driver->cuDeviceGet(&device->number, (int)device->base.index);
 
     if (result == CUDA_SUCCESS)
         result = driver->cuDevicePrimaryCtxRetain(&device->context, device->number);
     if (result != CUDA_SUCCESS)
         return result;
-    result = cuda_device_enter(device);
-    if (result == CUDA_SUCCESS) {
-        result = driver->cuStreamCreate(&device->zeroing, CU_STREAM_NON_BLOCKING);
-        cuda_device_leave(device);
-    }
+    result = create_stream(device, &device->zeroing);
     if (result != CUDA_SUCCESS)
         (void)driver->cuDevicePrimaryCtxRelease(device->number);
     return result;
 }
 
-static enum sumac_status
-open_device(uint32_t index, struct device **device, struct sumac_error *error)
+static enum sumac_status begin(struct device *base, struct sumac_error *error)
 {
-    const struct cuda_driver *driver = NULL;
-    enum sumac_status status = cuda_driver_open(&driver, error);
+    struct cuda_device *device = (struct cuda_device *)base;
+    enum sumac_status status = cuda_driver_open(&device->driver, error);
 
     if (status == SUMAC_OK)
-        status = check_index(driver, index, error);
+        status = check_index(device->driver, base->index, error);
     if (status != SUMAC_OK)
         return status;
-    struct cuda_device *opened = calloc(1, sizeof *opened);
-    if (opened == NULL)
-        return fail_for_memory(error, "no memory for device GPU:%u", index);
-    opened->base = (struct device){.ops = &cuda_device_ops, .index = index};
-    opened->driver = driver;
-    images_init(&opened->images);
-    pthread_mutex_init(&opened->mutex, NULL);
-    const CUresult result = begin(opened);
-    if (result != CUDA_SUCCESS) {
-        pthread_mutex_destroy(&opened->mutex);
-        images_deinit(driver, &opened->images);
-        free(opened);
-        return cuda_fail(error, driver, result, "GPU:%u cannot be used", index);
-    }
-    atomic_init(&opened->references, 1);
+    const CUresult result = begin_context(device);
+    if (result != CUDA_SUCCESS)
+        return cuda_fail(error, device->driver, result, "GPU:%u cannot be used", base->index);
+    images_init(&device->images);
+    pthread_mutex_init(&device->mutex, NULL);
     cuda_host_copy_begin();
-    *device = &opened->base;
     return SUMAC_OK;
 }
 
-static void unref(struct cuda_device *device)
+static void end(struct device *base)
 {
-    const unsigned before = atomic_fetch_sub(&device->references, 1);
+    struct cuda_device *device = (struct cuda_device *)base;
 
-    assert(before > 0);
-    if (before > 1)
-        return;
     assert(device->context != NULL && device->zeroing != NULL);
     if (cuda_device_enter(device) == CUDA_SUCCESS) {
         cuda_update_forget(device);
@@ -222,10 +231,7 @@ static void unref(struct cuda_device *device)
     }
     pthread_mutex_destroy(&device->mutex);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
-    free(device);
 }
-
-static void close_device(struct device *base) { unref((struct cuda_device *)base); }
 
 static enum sumac_status count_devices(uint32_t *count, struct sumac_error *error)
 {
@@ -256,7 +262,7 @@ static void free_memory(void *context)
             (void)driver->cuMemFree(memory->address);
         cuda_device_leave(memory->device);
     }
-    unref(memory->device);
+    device_unref(&memory->device->base);
     free(memory);
 }
 
@@ -331,7 +337,7 @@ static enum sumac_status create(
             "the host gives no pinned memory for %" PRIu64 " bytes that GPU:%u reads", bytes,
             base->index);
     }
-    (void)atomic_fetch_add(&device->references, 1);
+    (void)atomic_fetch_add(&base->references, 1);
     assert((uintptr_t)memory->host % 64 == 0);
     void *const data = pinned ? memory->host : (void *)(uintptr_t)memory->address;
     if (buffer_own(data, bytes, place, free_memory, memory, buffer) == SUMAC_OK)
@@ -354,40 +360,15 @@ static enum sumac_status create_host_buffer(
 
 /* ---- queues and events */
 
-static void destroy_stream(const struct cuda_device *device, CUstream stream)
+static enum sumac_status begin_queue(struct device_queue *base, struct sumac_error *error)
 {
-    if (cuda_device_enter(device) != CUDA_SUCCESS)
-        return;
-    (void)device->driver->cuStreamDestroy(stream);
-    cuda_device_leave(device);
-}
+    const struct cuda_device *device = (const struct cuda_device *)base->device;
+    const CUresult result = create_stream(device, &((struct cuda_queue *)base)->stream);
 
-static enum sumac_status
-open_queue(struct device *base, struct device_queue **queue, struct sumac_error *error)
-{
-    struct cuda_device *device = (struct cuda_device *)base;
-    const struct cuda_driver *driver = device->driver;
-    struct cuda_queue *opened = calloc(1, sizeof *opened);
-
-    if (opened == NULL)
-        return fail_for_memory(error, "no memory for a queue of device GPU:%u", base->index);
-    CUresult result = cuda_device_enter(device);
-    if (result == CUDA_SUCCESS) {
-        result = driver->cuStreamCreate(&opened->stream, CU_STREAM_NON_BLOCKING);
-        cuda_device_leave(device);
-    }
-    if (result != CUDA_SUCCESS) {
-        free(opened);
-        return cuda_fail(error, driver, result, "GPU:%u gives no stream", base->index);
-    }
-    const enum sumac_status status = job_queue_init(&opened->jobs, base, carry_out, error);
-    if (status != SUMAC_OK) {
-        destroy_stream(device, opened->stream);
-        free(opened);
-        return status;
-    }
-    *queue = &opened->jobs.base;
-    return SUMAC_OK;
+    return result == CUDA_SUCCESS
+               ? SUMAC_OK
+               : cuda_fail(
+                     error, device->driver, result, "GPU:%u gives no stream", device->base.index);
 }
 
 /* The queue's thread has nothing to do: what it would say of a failure is said here. */
@@ -405,57 +386,37 @@ static enum sumac_status complete(struct device_queue *base, uint64_t until_us)
         return SUMAC_OK;
     if (result == CUDA_ERROR_NOT_READY)
         return SUMAC_DEADLINE_EXCEEDED;
-    if (queue->jobs.told[0] == '\0')
-        cuda_words(device->driver, result, queue->jobs.told, sizeof queue->jobs.told);
+    if (base->told[0] == '\0')
+        cuda_words(device->driver, result, base->told, sizeof base->told);
     return cuda_status(result);
 }
 
-static void close_queue(struct device_queue *base)
+static void end_queue(struct device_queue *base)
 {
-    struct cuda_queue *queue = (struct cuda_queue *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
 
-    (void)device_wait(base); /* nobody waits for its failures any more */
-    job_queue_deinit(&queue->jobs);
-    destroy_stream(device, queue->stream);
-    free(queue);
+    (void)complete(base, DEVICE_NO_LIMIT); /* its failures are not told any more */
+    if (cuda_device_enter(device) != CUDA_SUCCESS)
+        return;
+    (void)device->driver->cuStreamDestroy(((struct cuda_queue *)base)->stream);
+    cuda_device_leave(device);
 }
 
-static enum sumac_status
-open_event(struct device *base, struct device_event **event, struct sumac_error *error)
+static enum sumac_status begin_event(struct device_event *base, struct sumac_error *error)
 {
-    struct cuda_device *device = (struct cuda_device *)base;
-    const struct cuda_driver *driver = device->driver;
-    struct cuda_event *opened = calloc(1, sizeof *opened);
-
-    if (opened == NULL)
-        return fail_for_memory(error, "no memory for an event of device GPU:%u", base->index);
-    CUresult result = cuda_device_enter(device);
-    if (result == CUDA_SUCCESS) {
-        result = driver->cuEventCreate(&opened->event, CU_EVENT_DISABLE_TIMING);
-        cuda_device_leave(device);
-    }
-    if (result != CUDA_SUCCESS) {
-        free(opened);
-        return cuda_fail(error, driver, result, "GPU:%u gives no event", base->index);
-    }
-    job_event_init(&opened->base, base);
-    *event = &opened->base.base;
-    return SUMAC_OK;
-}
-
-static void close_event(struct device_event *base)
-{
-    struct cuda_event *event = (struct cuda_event *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
+    const CUresult result = cuda_device_create_event(device, &((struct cuda_event *)base)->event);
 
-    assert(event->event != NULL);
-    job_event_deinit(&event->base);
-    if (cuda_device_enter(device) == CUDA_SUCCESS) {
-        (void)device->driver->cuEventDestroy(event->event);
-        cuda_device_leave(device);
-    }
-    free(event);
+    return result == CUDA_SUCCESS
+               ? SUMAC_OK
+               : cuda_fail(
+                     error, device->driver, result, "GPU:%u gives no event", device->base.index);
+}
+
+static void end_event(struct device_event *base)
+{
+    cuda_device_destroy_event(
+        (const struct cuda_device *)base->device, ((struct cuda_event *)base)->event);
 }
 
 /* ---- within a queue's work, with the context current */
@@ -535,26 +496,22 @@ const struct device_ops cuda_device_ops = {
     .name = "GPU",
     .place = SUMAC_PLACE_CUDA,
     .group_ops = &cuda_group_ops,
-    .open = open_device,
-    .close = close_device,
+    .device_bytes = sizeof(struct cuda_device),
+    .queue_bytes = sizeof(struct cuda_queue),
+    .event_bytes = sizeof(struct cuda_event),
+    .begin = begin,
+    .end = end,
+    .queue_begin = begin_queue,
+    .queue_end = end_queue,
+    .event_begin = begin_event,
+    .event_end = end_event,
     .count = count_devices,
     .buffer_create = create_buffer,
     .host_buffer_create = create_host_buffer,
-    .queue_open = open_queue,
-    .queue_close = close_queue,
-    .event_open = open_event,
-    .event_close = close_event,
-    .run = job_queue_run,
-    .issue = job_queue_issue,
-    .copy = job_queue_copy,
-    .record = job_queue_record,
-    .await = job_queue_await,
-    .stamp = job_queue_stamp,
+    .carry_out = carry_out,
     .has_update = cuda_update_has,
     .update = cuda_update,
-    .settle = job_queue_settle,
     .complete = complete,
-    .why = job_queue_why,
     .stream = stream_of,
     .copy_here = copy_here,
     .launch_here = launch_here,

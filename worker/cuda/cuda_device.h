@@ -3,11 +3,9 @@
  * calls into the same streams. */
 #pragma once
 
-#include <stdatomic.h>
-
+#include "device.h"
 #include "driver.h"
 #include "images.h"
-#include "job_queue.h"
 
 struct cuda_device {
     struct device base;
@@ -18,17 +16,15 @@ struct cuda_device {
     struct images images;         /* of the program's own kernels */
     pthread_mutex_t mutex;        /* guards what follows */
     struct cuda_updates *updates; /* cuda_update.c's kernels; NULL: nobody needed them yet */
-    /* its own, while it is open, and of each memory: that may outlive it */
-    atomic_uint references;
 };
 
 struct cuda_event {
-    struct job_event base;
+    struct device_event base;
     CUevent event;
 };
 
 struct cuda_queue {
-    struct job_queue jobs;
+    struct device_queue base;
     CUstream stream;
 };
 
@@ -39,6 +35,8 @@ CUresult cuda_device_note(struct device *device, CUresult result);
  * modules are made and destroyed in between. Leave only after an enter that succeeded. */
 CUresult cuda_device_enter(const struct cuda_device *device);
 void cuda_device_leave(const struct cuda_device *device);
+CUresult cuda_device_create_event(const struct cuda_device *device, CUevent *event);
+void cuda_device_destroy_event(const struct cuda_device *device, CUevent event); /* NULL is fine */
 
 /* Let lib/base/host_copy.h copy from and to GPUs: such a copy is done when the call returns.
  * Threads any. */

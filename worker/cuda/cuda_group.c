@@ -16,12 +16,12 @@
 
 const struct cuda_device *cuda_group_device(const struct cuda_member *member)
 {
-    return (const struct cuda_device *)member->queue->jobs.base.device;
+    return (const struct cuda_device *)member->queue->base.device;
 }
 
 const char *cuda_group_name(const struct cuda_member *member, char *text, uint32_t text_bytes)
 {
-    return device_name(member->queue->jobs.base.device, text, text_bytes);
+    return device_name(member->queue->base.device, text, text_bytes);
 }
 
 bool cuda_group_is_fine(ncclResult_t result)
@@ -93,10 +93,10 @@ static void release_events(struct cuda_group *group)
 {
     assert(group->ended);
     for (uint32_t i = 0; i < group->promised; i++) {
-        struct job_event *over = (struct job_event *)group->calls[i].over;
+        struct device_event *over = group->calls[i].over;
         group->calls[i].over = NULL;
         if (over != NULL)
-            job_event_pass(over);
+            device_event_pass(over);
     }
 }
 
@@ -173,7 +173,7 @@ static CUresult ask_driver(const struct cuda_member *member, char *text, uint32_
 {
     const struct cuda_device *device = cuda_group_device(member);
     CUresult result = cuda_device_enter(device);
-    char words[JOB_WHY_BYTES];
+    char words[DEVICE_WHY_BYTES];
 
     text[0] = '\0';
     if (result == CUDA_SUCCESS) {
@@ -191,11 +191,11 @@ static void note_nccls_words(struct cuda_member *member, ncclResult_t result)
 {
     struct cuda_group *group = member->group;
     const char *last = group->library->ncclGetLastError(member->rank.comm);
-    char name[16], what[32], driver[JOB_WHY_BYTES + 32] = "";
+    char name[16], what[32], driver[DEVICE_WHY_BYTES + 32] = "";
 
     if (result == ncclUnhandledCudaError)
         (void)cuda_device_note(
-            member->queue->jobs.base.device, ask_driver(member, driver, sizeof driver));
+            member->queue->base.device, ask_driver(member, driver, sizeof driver));
     (void)fail(
         &group->failure, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
         "start %" PRIu64 " %s of a group of %u replicas failed at replica %u (%s): NCCL says: "
@@ -223,7 +223,7 @@ void cuda_group_fail_by_driver(struct cuda_member *member, CUresult result, cons
     struct cuda_group *group = member->group;
     char name[16], what_of[32];
 
-    (void)cuda_device_note(member->queue->jobs.base.device, result);
+    (void)cuda_device_note(member->queue->base.device, result);
     if (group->failure.status == SUMAC_OK && !group->aborted)
         (void)cuda_fail(
             &group->failure, group->driver, result,
@@ -292,14 +292,9 @@ static enum sumac_status open_events(struct cuda_group *group, struct sumac_erro
 {
     CUresult result = CUDA_SUCCESS;
 
-    for (uint32_t i = 0; result == CUDA_SUCCESS && i < group->base.replicas; i++) {
-        const struct cuda_device *device = cuda_group_device(&group->members[i]);
-        result = cuda_device_enter(device);
-        if (result != CUDA_SUCCESS)
-            break;
-        result = group->driver->cuEventCreate(&group->members[i].over, CU_EVENT_DISABLE_TIMING);
-        cuda_device_leave(device);
-    }
+    for (uint32_t i = 0; result == CUDA_SUCCESS && i < group->base.replicas; i++)
+        result = cuda_device_create_event(
+            cuda_group_device(&group->members[i]), &group->members[i].over);
     if (result == CUDA_SUCCESS)
         return SUMAC_OK;
     return cuda_fail(
@@ -409,10 +404,7 @@ void cuda_group_free(struct cuda_group *group)
         assert(group->members[i].rank.comm == NULL && !group->members[i].inside);
         const struct cuda_device *device = cuda_group_device(&group->members[i]);
         wide_deinit(device, &group->members[i].wide);
-        if (group->members[i].over == NULL || cuda_device_enter(device) != CUDA_SUCCESS)
-            continue;
-        (void)group->driver->cuEventDestroy(group->members[i].over);
-        cuda_device_leave(device);
+        cuda_device_destroy_event(device, group->members[i].over);
     }
     pthread_cond_destroy(&group->changed);
     pthread_mutex_destroy(&group->mutex);

@@ -146,12 +146,12 @@ static CUresult record_events(struct cuda_member *member, struct nccl_call *call
     assert(count > 0);
     for (uint32_t i = 0; i < count; i++) {
         struct cuda_event *over = (struct cuda_event *)calls[i].over;
-        if (over == NULL || over->base.base.device != member->queue->jobs.base.device)
+        if (over == NULL || over->base.device != member->queue->base.device)
             continue;
         calls[i].over = NULL; /* nobody else passes it */
         pthread_mutex_unlock(&group->mutex);
         const CUresult recorded = group->driver->cuEventRecord(over->event, member->queue->stream);
-        job_event_pass(&over->base);
+        device_event_pass(&over->base);
         pthread_mutex_lock(&group->mutex);
         result = result == CUDA_SUCCESS ? recorded : result;
     }
@@ -250,7 +250,7 @@ static enum sumac_status reserve(struct cuda_group *group, uint64_t bytes)
     for (uint32_t i = 0; i < group->base.replicas; i++) {
         struct cuda_member *member = &group->members[i];
         const enum sumac_status status = wide_reserve(
-            (struct cuda_device *)member->queue->jobs.base.device, &member->wide, bytes, &why);
+            (struct cuda_device *)member->queue->base.device, &member->wide, bytes, &why);
         member->rank.scratch = (uint64_t)(uintptr_t)sumac_buffer_data(member->wide.scratch);
         if (status != SUMAC_OK)
             return fail(
@@ -270,7 +270,7 @@ static void promise_events(struct cuda_group *group)
         if (group->ended)
             group->calls[i].over = NULL;
         else if (group->calls[i].over != NULL)
-            job_event_promise((struct job_event *)group->calls[i].over);
+            device_event_promise(group->calls[i].over);
     group->promised = group->ended ? 0 : group->base.calls;
 }
 
@@ -289,7 +289,7 @@ static void start(struct device_group *base)
     promise_events(group);
     pthread_mutex_unlock(&group->mutex);
     for (uint32_t i = 0; i < base->replicas; i++)
-        job_queue_issue(&group->members[i].queue->jobs.base, take_part, &group->members[i]);
+        device_issue(&group->members[i].queue->base, take_part, &group->members[i]);
 }
 
 /* Under the mutex, which is left meanwhile: is what its stream had of the last start done?

@@ -44,10 +44,9 @@ static CUresult copy_apart(const struct cuda_driver *driver, const struct piece 
 /* The stream in which this thread's work on that GPU is; NULL: it has none there. */
 static CUstream own_stream(uint32_t device)
 {
-    const struct job_queue *queue = job_queue_of_thread();
+    const struct device_queue *queue = device_queue_of_thread();
 
-    return queue != NULL && queue->base.device->ops == &cuda_device_ops &&
-                   queue->base.device->index == device
+    return queue != NULL && queue->device->ops == &cuda_device_ops && queue->device->index == device
                ? ((const struct cuda_queue *)queue)->stream
                : NULL;
 }

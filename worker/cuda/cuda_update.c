@@ -156,7 +156,7 @@ static enum sumac_status issue(void *context)
     if (result == CUDA_SUCCESS)
         result = cuda_update_launch(device->driver, device->updates, update, queue->stream);
     if (result != CUDA_SUCCESS)
-        cuda_words(device->driver, result, queue->jobs.why, sizeof queue->jobs.why);
+        cuda_words(device->driver, result, queue->base.why, sizeof queue->base.why);
     return cuda_status(result);
 }
 
@@ -173,5 +173,5 @@ void cuda_update(struct device_queue *queue, struct device_update *update)
 {
     assert(queue->device->ops == &cuda_device_ops);
     update->queue = queue;
-    job_queue_issue(queue, issue, update);
+    device_issue(queue, issue, update);
 }
