@@ -26,7 +26,7 @@
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 
-#define DEVICE_NO_LIMIT UINT64_MAX /* of a wait's end, in microseconds of CLOCK_MONOTONIC */
+#define DEVICE_NO_LIMIT UINT64_MAX /* of a wait's end, in nanoseconds of trace_now */
 #define DEVICE_JOBS_MAX 64u        /* in a queue, not finished; one more waits for room */
 #define DEVICE_WHY_BYTES 160
 
@@ -124,7 +124,7 @@ struct device_ops {
     bool (*has_update)(const struct update_function *function, enum sumac_dtype dtype);
     void (*update)(struct device_queue *queue, struct device_update *update);
     /* NULL: nothing that the work began is elsewhere. */
-    enum sumac_status (*complete)(struct device_queue *queue, uint64_t until_us);
+    enum sumac_status (*complete)(struct device_queue *queue, uint64_t until_ns);
     /* Within the queue's work: sumac/device.h. */
     void *(*stream)(const struct device_queue *queue); /* NULL: it has none */
     enum sumac_status (*copy_here)(
@@ -212,16 +212,16 @@ uint64_t device_until(uint32_t timeout_ms);
 
 /* Wait until all functions that were put into the queue have returned: what they began on the
  * device may still be under way. Fails    as device_wait_until, with what is known by then. */
-enum sumac_status device_settle(struct device_queue *queue, uint64_t until_us);
+enum sumac_status device_settle(struct device_queue *queue, uint64_t until_ns);
 
 /* Wait, on this thread, until what they began is over on the device: nothing else wakes it up. */
-enum sumac_status device_complete(struct device_queue *queue, uint64_t until_us);
+enum sumac_status device_complete(struct device_queue *queue, uint64_t until_ns);
 
 /* Wait until the queue is empty: both, one after the other; within the queue's own work, until all
  * that it has begun is over. What its work wrote is then visible to the caller.
  * Fails    with the first failure since the last wait. DEADLINE_EXCEEDED: it is not empty by then;
  *          the next wait goes on. device_wait has no limit. */
-enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_us);
+enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_ns);
 enum sumac_status device_wait(struct device_queue *queue);
 
 /* The device's work does not end. From here on what its threads and its streams may touch is left

@@ -6,10 +6,11 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "error.h"
+#include "pause.h"
 #include "text.h"
+#include "trace.h"
 
 /* ---- events */
 
@@ -154,15 +155,11 @@ static void *serve(void *argument)
 static enum sumac_status start_thread(struct device_queue *queue, struct sumac_error *error)
 {
     char name[16]; /* a thread's has at most 15 characters */
-    pthread_condattr_t monotonic;
 
     assert(queue->put == 0 && queue->done == 0);
     (void)device_name(queue->device, name, sizeof name);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&queue->mutex, NULL);
-    pthread_cond_init(&queue->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pause_init(&queue->changed);
     const int failure = pthread_create(&queue->thread, NULL, serve, queue);
     if (failure != 0) {
         pthread_cond_destroy(&queue->changed);
@@ -298,34 +295,18 @@ void device_stamp(struct device_queue *queue, uint64_t *ns)
 
 uint64_t device_until(uint32_t timeout_ms)
 {
-    struct timespec now;
-
-    if (timeout_ms == UINT32_MAX)
-        return DEVICE_NO_LIMIT;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 +
-           (uint64_t)timeout_ms * 1000;
+    return timeout_ms == UINT32_MAX ? DEVICE_NO_LIMIT
+                                    : trace_now() + timeout_ms * UINT64_C(1000000);
 }
 
-/* Under the mutex: until it has changed. False: it is too late. */
-static bool await_change(struct device_queue *queue, uint64_t until_us)
-{
-    const struct timespec until = {
-        .tv_sec = (time_t)(until_us / 1000000), .tv_nsec = (long)(until_us % 1000000) * 1000};
-
-    if (until_us == DEVICE_NO_LIMIT)
-        return pthread_cond_wait(&queue->changed, &queue->mutex) == 0;
-    return pthread_cond_timedwait(&queue->changed, &queue->mutex, &until) == 0;
-}
-
-enum sumac_status device_settle(struct device_queue *queue, uint64_t until_us)
+enum sumac_status device_settle(struct device_queue *queue, uint64_t until_ns)
 {
     bool in_time = true;
 
     pthread_mutex_lock(&queue->mutex);
     assert(!queue->closing);
     while (own != queue && queue->done != queue->put && in_time)
-        in_time = await_change(queue, until_us);
+        in_time = pause_until(&queue->changed, &queue->mutex, until_ns);
     if (own != queue && queue->done != queue->put) {
         queue->told[0] = '\0';
         pthread_mutex_unlock(&queue->mutex);
@@ -339,17 +320,17 @@ enum sumac_status device_settle(struct device_queue *queue, uint64_t until_us)
     return failure;
 }
 
-enum sumac_status device_complete(struct device_queue *queue, uint64_t until_us)
+enum sumac_status device_complete(struct device_queue *queue, uint64_t until_ns)
 {
     assert(queue->device != NULL);
     const struct device_ops *ops = queue->device->ops;
-    return ops->complete == NULL ? SUMAC_OK : ops->complete(queue, until_us);
+    return ops->complete == NULL ? SUMAC_OK : ops->complete(queue, until_ns);
 }
 
-enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_us)
+enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_ns)
 {
-    const enum sumac_status settled = device_settle(queue, until_us);
-    const enum sumac_status completed = device_complete(queue, until_us);
+    const enum sumac_status settled = device_settle(queue, until_ns);
+    const enum sumac_status completed = device_complete(queue, until_ns);
 
     return settled != SUMAC_OK ? settled : completed; /* what was told first counts */
 }

@@ -66,14 +66,14 @@ void replicas_issue(
 /* The first failure is told, and whose it is. */
 static enum sumac_status wait_for_each(
     const struct replicas *replicas, uint32_t count,
-    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_us), uint64_t until_us,
+    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_ns), uint64_t until_ns,
     uint32_t *failed)
 {
     enum sumac_status first = SUMAC_OK;
 
     assert(count <= replicas->count);
     for (uint32_t i = 0; replicas->queues != NULL && i < count; i++) {
-        const enum sumac_status status = wait(replicas->queues[i], until_us);
+        const enum sumac_status status = wait(replicas->queues[i], until_ns);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -89,9 +89,9 @@ enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t coun
 }
 
 enum sumac_status replicas_complete(
-    const struct replicas *replicas, uint32_t count, uint64_t until_us, uint32_t *failed)
+    const struct replicas *replicas, uint32_t count, uint64_t until_ns, uint32_t *failed)
 {
-    return wait_for_each(replicas, count, device_complete, until_us, failed);
+    return wait_for_each(replicas, count, device_complete, until_ns, failed);
 }
 
 void replicas_give_up(const struct replicas *replicas)

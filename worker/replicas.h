@@ -32,7 +32,7 @@ void replicas_issue(
 enum sumac_status
 replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed);
 enum sumac_status replicas_complete(
-    const struct replicas *replicas, uint32_t count, uint64_t until_us, uint32_t *failed);
+    const struct replicas *replicas, uint32_t count, uint64_t until_ns, uint32_t *failed);
 
 /* Work on one of the devices does not end, and so may that on the others: device_give_up. */
 void replicas_give_up(const struct replicas *replicas);

@@ -159,7 +159,7 @@ void transfers_fetch(
 /* Wait for each queue, the replicas' first. The first failure counts, and whose it is. */
 static enum sumac_status wait_for_each(
     const struct transfers *transfers,
-    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_us), uint64_t until_us,
+    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_ns), uint64_t until_ns,
     struct transfers_failure *failure)
 {
     const uint32_t replicas = transfers->replicas->count;
@@ -170,7 +170,7 @@ static enum sumac_status wait_for_each(
     for (uint32_t i = 0; i < queues; i++) {
         struct device_queue *queue =
             i < replicas ? transfers->replicas->queues[i] : transfers->queues[i - replicas];
-        const enum sumac_status status = wait(queue, until_us);
+        const enum sumac_status status = wait(queue, until_ns);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -180,12 +180,12 @@ static enum sumac_status wait_for_each(
 }
 
 enum sumac_status
-transfers_join(struct transfers *transfers, uint64_t until_us, struct transfers_failure *failure)
+transfers_join(struct transfers *transfers, uint64_t until_ns, struct transfers_failure *failure)
 {
     struct transfers_failure later;
-    const enum sumac_status settled = wait_for_each(transfers, device_settle, until_us, failure);
+    const enum sumac_status settled = wait_for_each(transfers, device_settle, until_ns, failure);
     const enum sumac_status completed =
-        wait_for_each(transfers, device_complete, until_us, settled == SUMAC_OK ? failure : &later);
+        wait_for_each(transfers, device_complete, until_ns, settled == SUMAC_OK ? failure : &later);
 
     return settled != SUMAC_OK ? settled : completed;
 }

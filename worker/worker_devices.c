@@ -62,7 +62,7 @@ static enum sumac_status add_reduction(
         .weights = worker->weights,
     };
     const enum sumac_status status =
-        device_group_reduce(worker->group, worker->options.reduce, 0, &values, error);
+        device_group_add(worker->group, GROUP_REDUCE, worker->options.reduce, 0, &values, error);
     if (status == SUMAC_OK && written != NULL)
         device_group_record(worker->group, written);
     return status;

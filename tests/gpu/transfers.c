@@ -135,7 +135,8 @@ static void add_reductions(struct world *world)
             .to = data[v],
             .elements = each[v]};
         assert_int_equal(
-            device_group_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+            SUMAC_OK);
         if (transfers_written(&world->transfers, v) != NULL)
             device_group_record(world->group, transfers_written(&world->transfers, v));
     }

@@ -103,18 +103,17 @@ static enum sumac_status carry_out(struct device_queue *queue, const struct devi
 /* The context is current: until the stream has done what it has. CUDA_ERROR_NOT_READY: it has not
  * by then. The driver's own wait is for as long as a kernel takes. */
 static CUresult
-wait_for_stream(const struct cuda_driver *driver, CUstream stream, uint64_t until_us)
+wait_for_stream(const struct cuda_driver *driver, CUstream stream, uint64_t until_ns)
 {
     const uint64_t begin_us = pause_now_us();
     CUresult result = CUDA_SUCCESS;
 
-    if (until_us == DEVICE_NO_LIMIT)
+    if (until_ns == DEVICE_NO_LIMIT)
         return driver->cuStreamSynchronize(stream);
     while ((result = driver->cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
-        const uint64_t now_us = pause_now_us();
-        if (now_us >= until_us)
+        if (trace_now() >= until_ns)
             break;
-        pause_here(now_us - begin_us);
+        pause_here(pause_now_us() - begin_us);
     }
     return result;
 }
@@ -372,14 +371,14 @@ static enum sumac_status begin_queue(struct device_queue *base, struct sumac_err
 }
 
 /* The queue's thread has nothing to do: what it would say of a failure is said here. */
-static enum sumac_status complete(struct device_queue *base, uint64_t until_us)
+static enum sumac_status complete(struct device_queue *base, uint64_t until_ns)
 {
     struct cuda_queue *queue = (struct cuda_queue *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
     CUresult result = cuda_device_enter(device);
 
     if (result == CUDA_SUCCESS) {
-        result = wait_for_stream(device->driver, queue->stream, until_us);
+        result = wait_for_stream(device->driver, queue->stream, until_ns);
         cuda_device_leave(device);
     }
     if (cuda_device_note(base->device, result) == CUDA_SUCCESS)

@@ -6,13 +6,13 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "error.h"
 #include "pause.h"
 #include "text.h"
+#include "trace.h"
 
-#define OPEN_US_MAX UINT64_C(60000000) /* for communicators to find each other; to end */
+#define OPEN_MS_MAX 60000u /* for communicators to find each other; to end */
 
 const struct cuda_device *cuda_group_device(const struct cuda_member *member)
 {
@@ -32,16 +32,7 @@ bool cuda_group_is_fine(ncclResult_t result)
 /* Under the mutex: until something has changed, or so long. */
 static void sleep_for(struct cuda_group *group, uint64_t us)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)us * 1000;
-    assert(us <= PAUSE_US_MAX);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    (void)pthread_cond_timedwait(&group->changed, &group->mutex, &until);
+    (void)pause_until(&group->base.changed, &group->base.mutex, trace_now() + us * 1000);
 }
 
 void cuda_group_pause(struct cuda_group *group, uint64_t waited_us)
@@ -52,9 +43,9 @@ void cuda_group_pause(struct cuda_group *group, uint64_t waited_us)
         sleep_for(group, us);
         return;
     }
-    pthread_mutex_unlock(&group->mutex);
+    pthread_mutex_unlock(&group->base.mutex);
     pause_here(waited_us);
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
 }
 
 /* ---- the end of a group */
@@ -64,9 +55,9 @@ bool cuda_group_enter(struct cuda_member *member)
 {
     struct cuda_group *group = member->group;
 
-    while (member->inside && !group->aborted)
-        pthread_cond_wait(&group->changed, &group->mutex);
-    if (group->aborted)
+    while (member->inside && !group->base.aborted)
+        pthread_cond_wait(&group->base.changed, &group->base.mutex);
+    if (group->base.aborted)
         return false;
     member->inside = true;
     return true;
@@ -76,7 +67,7 @@ void cuda_group_leave(struct cuda_member *member)
 {
     assert(member->inside);
     member->inside = false;
-    pthread_cond_broadcast(&member->group->changed);
+    pthread_cond_broadcast(&member->group->base.changed);
 }
 
 static bool anybody_inside(const struct cuda_group *group)
@@ -85,19 +76,6 @@ static bool anybody_inside(const struct cuda_group *group)
         if (group->members[i].inside)
             return true;
     return false;
-}
-
-/* Under the mutex: a queue that awaits a call of a group that has ended goes on. The thread that
- * started the call cannot see to that: it may wait for that very queue. */
-static void release_events(struct cuda_group *group)
-{
-    assert(group->ended);
-    for (uint32_t i = 0; i < group->promised; i++) {
-        struct device_event *over = group->calls[i].over;
-        group->calls[i].over = NULL;
-        if (over != NULL)
-            device_event_pass(over);
-    }
 }
 
 static void abort_communicators(struct cuda_group *group)
@@ -118,38 +96,40 @@ static void *end_communicators(void *argument)
 {
     struct cuda_group *group = argument;
 
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     while (anybody_inside(group))
-        pthread_cond_wait(&group->changed, &group->mutex);
-    pthread_mutex_unlock(&group->mutex); /* cuda_group_enter fails from here on */
+        pthread_cond_wait(&group->base.changed, &group->base.mutex);
+    pthread_mutex_unlock(&group->base.mutex); /* cuda_group_enter fails from here on */
     abort_communicators(group);
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     assert(!anybody_inside(group));
     group->ended = true;
-    release_events(group);
-    pthread_cond_broadcast(&group->changed);
-    pthread_mutex_unlock(&group->mutex);
+    /* A queue that awaits a call goes on. The thread that started the call cannot see to that: it
+     * may wait for that very queue. */
+    device_group_pass(&group->base);
+    pthread_cond_broadcast(&group->base.changed);
+    pthread_mutex_unlock(&group->base.mutex);
     return NULL;
 }
 
 void cuda_group_end(struct cuda_group *group)
 {
-    if (group->aborted)
+    if (group->base.aborted)
         return;
-    group->aborted = true;
-    pthread_cond_broadcast(&group->changed);
+    group->base.aborted = true;
+    pthread_cond_broadcast(&group->base.changed);
     group->has_ender = group->library != NULL &&
                        pthread_create(&group->ender, NULL, end_communicators, group) == 0;
     if (group->has_ender)
         return;
-    pthread_mutex_unlock(&group->mutex);
+    pthread_mutex_unlock(&group->base.mutex);
     (void)end_communicators(group);
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
 }
 
-bool cuda_group_await_end(struct cuda_group *group, uint64_t until_us)
+bool cuda_group_await_end(struct cuda_group *group, uint64_t until_ns)
 {
-    while (!group->ended && pause_now_us() < until_us)
+    while (!group->ended && trace_now() < until_ns)
         sleep_for(group, PAUSE_US_MAX);
     return group->ended;
 }
@@ -164,7 +144,7 @@ bool cuda_group_is_given_up(const struct cuda_group *group)
 
 const char *cuda_group_describe(const struct cuda_group *group, char *text, uint32_t text_bytes)
 {
-    return nccl_call_describe(group->calls, group->base.calls, text, text_bytes);
+    return nccl_call_describe(group->base.calls, group->base.call_count, text, text_bytes);
 }
 
 /* The driver's result for the rank's stream, and its words, "; the driver says: …", into `text`.
@@ -213,7 +193,7 @@ void cuda_group_fail(struct cuda_member *member, ncclResult_t result)
 
     assert(!cuda_group_is_fine(result));
     assert(group->library != NULL);
-    if (group->failure.status == SUMAC_OK && !group->aborted)
+    if (group->failure.status == SUMAC_OK && !group->base.aborted)
         note_nccls_words(member, result);
     cuda_group_end(group);
 }
@@ -224,7 +204,7 @@ void cuda_group_fail_by_driver(struct cuda_member *member, CUresult result, cons
     char name[16], what_of[32];
 
     (void)cuda_device_note(member->queue->base.device, result);
-    if (group->failure.status == SUMAC_OK && !group->aborted)
+    if (group->failure.status == SUMAC_OK && !group->base.aborted)
         (void)cuda_fail(
             &group->failure, group->driver, result,
             "start %" PRIu64 " %s of a group of %u replicas was aborted: replica %u (%s) %s",
@@ -248,44 +228,6 @@ check_devices(struct device_queue *const *queues, uint32_t replicas, struct suma
                     "give each a GPU of its own",
                     j, i, queues[i]->device->index);
     return SUMAC_OK;
-}
-
-static struct cuda_group *make_group(
-    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    const struct nccl_library *library)
-{
-    struct cuda_group *made = calloc(1, sizeof *made);
-    struct cuda_member *members = calloc(replicas, sizeof *members);
-    struct nccl_call *calls = calloc(calls_max, sizeof *calls);
-    pthread_condattr_t monotonic;
-
-    assert(replicas == 1 || library != NULL);
-    if (made == NULL || members == NULL || calls == NULL) {
-        free(calls);
-        free(members);
-        free(made);
-        return NULL;
-    }
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&made->mutex, NULL);
-    pthread_cond_init(&made->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    made->base =
-        (struct device_group){.ops = &cuda_group_ops, .replicas = replicas, .calls_max = calls_max};
-    made->library = library;
-    made->members = members;
-    made->calls = calls;
-    for (uint32_t i = 0; i < replicas; i++) {
-        struct cuda_queue *queue = (struct cuda_queue *)queues[i];
-        members[i] = (struct cuda_member){
-            .group = made,
-            .queue = queue,
-            .rank = {library, NULL, (cudaStream_t)queue->stream, i, replicas, 0},
-        };
-    }
-    made->driver = cuda_group_device(&members[0])->driver;
-    return made;
 }
 
 static enum sumac_status open_events(struct cuda_group *group, struct sumac_error *error)
@@ -332,27 +274,27 @@ static ncclResult_t begin_communicators(struct cuda_group *group)
 
 static enum sumac_status open_communicators(struct cuda_group *group, struct sumac_error *error)
 {
-    const uint64_t begin_us = pause_now_us(), until_us = begin_us + OPEN_US_MAX;
+    const uint64_t begin_us = pause_now_us(), until_ns = device_until(OPEN_MS_MAX);
     ncclResult_t result = begin_communicators(group);
 
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     for (uint32_t i = 0; cuda_group_is_fine(result) && i < group->base.replicas; i++) {
         ncclResult_t state = ncclInProgress;
-        while (cuda_group_is_fine(result) && state == ncclInProgress && pause_now_us() < until_us) {
+        while (cuda_group_is_fine(result) && state == ncclInProgress && trace_now() < until_ns) {
             result = group->library->ncclCommGetAsyncError(group->members[i].rank.comm, &state);
             if (result == ncclSuccess && state == ncclInProgress)
                 cuda_group_pause(group, pause_now_us() - begin_us);
         }
         result = result == ncclSuccess ? state : result;
     }
-    pthread_mutex_unlock(&group->mutex);
+    pthread_mutex_unlock(&group->base.mutex);
     if (result == ncclSuccess)
         return SUMAC_OK;
     if (result == ncclInProgress)
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "NCCL has not connected %u GPUs in %u ms: NCCL_DEBUG=INFO has it say why",
-            group->base.replicas, (unsigned)(OPEN_US_MAX / 1000));
+            group->base.replicas, OPEN_MS_MAX);
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
         "NCCL does not connect %u GPUs: %s; NCCL_DEBUG=INFO has it say more", group->base.replicas,
@@ -362,37 +304,47 @@ static enum sumac_status open_communicators(struct cuda_group *group, struct sum
 /* Of communicators that do not end a thread stays, and the group with it. */
 static void close_unopened(struct cuda_group *group)
 {
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     cuda_group_end(group);
-    const bool ended = cuda_group_await_end(group, pause_now_us() + OPEN_US_MAX);
-    pthread_mutex_unlock(&group->mutex);
+    const bool ended = cuda_group_await_end(group, device_until(OPEN_MS_MAX));
+    pthread_mutex_unlock(&group->base.mutex);
     if (ended)
         cuda_group_free(group);
 }
 
-enum sumac_status cuda_group_open(
-    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct device_group **group, struct sumac_error *error)
+enum sumac_status cuda_group_begin(
+    struct device_group *base, struct device_queue *const *queues, struct sumac_error *error)
 {
-    const struct nccl_library *library = NULL;
+    struct cuda_group *group = (struct cuda_group *)base;
+    const uint32_t replicas = base->replicas;
     enum sumac_status status = check_devices(queues, replicas, error);
 
     if (status == SUMAC_OK && replicas > 1)
-        status = nccl_library_open(&library, error);
-    if (status != SUMAC_OK)
-        return status;
-    struct cuda_group *made = make_group(queues, replicas, calls_max, library);
-    if (made == NULL)
-        return fail_for_memory(error, "no memory for a group of %u replicas", replicas);
-    status = open_events(made, error);
-    if (status == SUMAC_OK && library != NULL)
-        status = open_communicators(made, error);
+        status = nccl_library_open(&group->library, error);
+    if (status == SUMAC_OK) {
+        group->members = calloc(replicas, sizeof *group->members);
+        if (group->members == NULL)
+            status = fail_for_memory(error, "no memory for a group of %u replicas", replicas);
+    }
     if (status != SUMAC_OK) {
-        close_unopened(made);
+        device_group_free(base);
         return status;
     }
-    *group = &made->base;
-    return SUMAC_OK;
+    for (uint32_t i = 0; i < replicas; i++) {
+        struct cuda_queue *queue = (struct cuda_queue *)queues[i];
+        group->members[i] = (struct cuda_member){
+            .group = group,
+            .queue = queue,
+            .rank = {group->library, NULL, (cudaStream_t)queue->stream, i, replicas, 0},
+        };
+    }
+    group->driver = cuda_group_device(&group->members[0])->driver;
+    status = open_events(group, error);
+    if (status == SUMAC_OK && group->library != NULL)
+        status = open_communicators(group, error);
+    if (status != SUMAC_OK)
+        close_unopened(group);
+    return status;
 }
 
 void cuda_group_free(struct cuda_group *group)
@@ -406,9 +358,6 @@ void cuda_group_free(struct cuda_group *group)
         wide_deinit(device, &group->members[i].wide);
         cuda_device_destroy_event(device, group->members[i].over);
     }
-    pthread_cond_destroy(&group->changed);
-    pthread_mutex_destroy(&group->mutex);
-    free(group->calls);
     free(group->members);
-    free(group);
+    device_group_free(&group->base);
 }

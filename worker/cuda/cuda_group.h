@@ -25,24 +25,18 @@ struct cuda_group {
     struct device_group base;
     const struct cuda_driver *driver;
     const struct nccl_library *library; /* NULL: one replica alone */
-    struct cuda_member *members;        /* (replicas) */
-    struct nccl_call *calls;            /* (calls_max) */
-    pthread_mutex_t mutex;              /* guards what follows, and what changes of the members */
-    pthread_cond_t changed;
+    struct cuda_member *members;        /* (replicas), changed under the mutex */
     uint64_t starts;
-    uint32_t promised;   /* of the calls, whose events are awaited until they pass */
-    bool aborted, ended; /* told to end; its communicators are gone */
-    bool has_ender;      /* a thread that ends them, to be joined */
+    bool ended;     /* its communicators are gone */
+    bool has_ender; /* a thread that ends them, to be joined */
     pthread_t ender;
     struct sumac_error failure; /* the first; its status is OK: there is none */
     struct sumac_error refusal; /* of the last start; OK: it began. The caller's */
 };
 
-/* A group whose communicators, if it needs any, have found each other; another kind's function has
- * checked the queues. Fails  as device_group_open. */
-enum sumac_status cuda_group_open(
-    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct device_group **group, struct sumac_error *error);
+/* Have the communicators, if the group needs any, find each other. Fails  as device_group_open. */
+enum sumac_status cuda_group_begin(
+    struct device_group *base, struct device_queue *const *queues, struct sumac_error *error);
 /* It has ended. */
 void cuda_group_free(struct cuda_group *group);
 
@@ -65,7 +59,7 @@ void cuda_group_leave(struct cuda_member *member);
  * kernels have left, which may wait for a kernel of the program's: no caller waits with them. */
 void cuda_group_end(struct cuda_group *group);
 /* Under the mutex: until it has ended. False: it has not by then. */
-bool cuda_group_await_end(struct cuda_group *group, uint64_t until_us);
+bool cuda_group_await_end(struct cuda_group *group, uint64_t until_ns);
 /* Does the work of one of its devices never end (device_give_up)? */
 bool cuda_group_is_given_up(const struct cuda_group *group);
 

@@ -26,7 +26,6 @@
 #include "cuda_group.h"
 #include "error.h"
 #include "pause.h"
-#include "reduce.h"
 #include "text.h"
 
 /* ---- a member's job */
@@ -39,10 +38,10 @@ static bool await_begin(struct cuda_member *member)
     const uint64_t begin_us = pause_now_us();
 
     while (cuda_group_enter(member)) {
-        pthread_mutex_unlock(&group->mutex);
+        pthread_mutex_unlock(&group->base.mutex);
         const ncclResult_t result =
             group->library->ncclCommGetAsyncError(member->rank.comm, &state);
-        pthread_mutex_lock(&group->mutex);
+        pthread_mutex_lock(&group->base.mutex);
         cuda_group_leave(member);
         if (result == ncclSuccess && state == ncclSuccess)
             return true;
@@ -56,7 +55,7 @@ static bool await_begin(struct cuda_member *member)
 }
 
 static ncclResult_t
-ask(const struct nccl_rank *rank, const struct nccl_call *calls, uint32_t count, ncclRedOp_t *ops)
+ask(const struct nccl_rank *rank, const struct group_call *calls, uint32_t count, ncclRedOp_t *ops)
 {
     ncclResult_t result = ncclSuccess;
 
@@ -74,7 +73,7 @@ ask(const struct nccl_rank *rank, const struct nccl_call *calls, uint32_t count,
 }
 
 /* Under the mutex: what NCCL does of the batch has begun. */
-static bool ask_nccl(struct cuda_member *member, const struct nccl_call *calls, uint32_t count)
+static bool ask_nccl(struct cuda_member *member, const struct group_call *calls, uint32_t count)
 {
     struct cuda_group *group = member->group;
     ncclRedOp_t ops[NCCL_BATCH_CALLS_MAX];
@@ -82,9 +81,9 @@ static bool ask_nccl(struct cuda_member *member, const struct nccl_call *calls, 
     assert(count > 0 && count <= NCCL_BATCH_CALLS_MAX);
     if (!cuda_group_enter(member))
         return false;
-    pthread_mutex_unlock(&group->mutex);
+    pthread_mutex_unlock(&group->base.mutex);
     const ncclResult_t result = ask(&member->rank, calls, count, ops);
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     cuda_group_leave(member);
     if (!cuda_group_is_fine(result))
         cuda_group_fail(member, result);
@@ -97,33 +96,33 @@ static bool ask_nccl(struct cuda_member *member, const struct nccl_call *calls, 
 }
 
 /* Under the mutex: what the library's own kernels do of it before, or after. */
-static bool
-put_wide(struct cuda_member *member, const struct nccl_call *calls, uint32_t count, wide_step *step)
+static bool put_wide(
+    struct cuda_member *member, const struct group_call *calls, uint32_t count, wide_step *step)
 {
     struct cuda_group *group = member->group;
     CUresult result = CUDA_SUCCESS;
 
     /* A launch waits where the stream has many: the other ranks go on meanwhile. */
-    pthread_mutex_unlock(&group->mutex);
+    pthread_mutex_unlock(&group->base.mutex);
     for (uint32_t i = 0; result == CUDA_SUCCESS && i < count; i++)
         if (calls[i].scratch_each > 0)
             result = step(group->driver, &member->wide, &member->rank, &calls[i]);
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     if (result != CUDA_SUCCESS)
         cuda_group_fail_by_driver(member, result, "does not run a kernel of a reduction");
     return result == CUDA_SUCCESS;
 }
 
-static bool issue(struct cuda_member *member, const struct nccl_call *calls, uint32_t count)
+static bool issue(struct cuda_member *member, const struct group_call *calls, uint32_t count)
 {
     return put_wide(member, calls, count, wide_begin) && ask_nccl(member, calls, count) &&
            put_wide(member, calls, count, wide_end);
 }
 
 /* A call that is alone may need more scratch than there is: it is made part after part. */
-static bool issue_batch(struct cuda_member *member, const struct nccl_call *calls, uint32_t count)
+static bool issue_batch(struct cuda_member *member, const struct group_call *calls, uint32_t count)
 {
-    struct nccl_call part = calls[0];
+    struct group_call part = calls[0];
     bool goes_on = true;
 
     if (count > 1 || part.scratch_each == 0)
@@ -138,7 +137,7 @@ static bool issue_batch(struct cuda_member *member, const struct nccl_call *call
 
 /* Under the mutex: record the events of the rank's device behind what its stream has of the calls.
  */
-static CUresult record_events(struct cuda_member *member, struct nccl_call *calls, uint32_t count)
+static CUresult record_events(struct cuda_member *member, struct group_call *calls, uint32_t count)
 {
     struct cuda_group *group = member->group;
     CUresult result = CUDA_SUCCESS;
@@ -149,10 +148,10 @@ static CUresult record_events(struct cuda_member *member, struct nccl_call *call
         if (over == NULL || over->base.device != member->queue->base.device)
             continue;
         calls[i].over = NULL; /* nobody else passes it */
-        pthread_mutex_unlock(&group->mutex);
+        pthread_mutex_unlock(&group->base.mutex);
         const CUresult recorded = group->driver->cuEventRecord(over->event, member->queue->stream);
         device_event_pass(&over->base);
-        pthread_mutex_lock(&group->mutex);
+        pthread_mutex_lock(&group->base.mutex);
         result = result == CUDA_SUCCESS ? recorded : result;
     }
     return result;
@@ -163,8 +162,8 @@ static void copy_alone(struct cuda_member *member)
 {
     const struct cuda_group *group = member->group;
 
-    for (uint32_t i = 0; i < group->base.calls; i++) {
-        const struct device_group_values *values = &group->calls[i].values;
+    for (uint32_t i = 0; i < group->base.call_count; i++) {
+        const struct device_group_values *values = &group->base.calls[i].values;
         const uint64_t bytes = values->elements[0] * sumac_dtype_bytes(values->dtype);
         if (values->to[0] != values->from[0] && bytes > 0)
             (void)group->driver->cuMemcpyAsync(
@@ -177,8 +176,8 @@ static uint32_t end_of_batch(const struct cuda_group *group, uint32_t first)
 {
     uint32_t next = first + 1;
 
-    assert(first < group->base.calls);
-    while (next < group->base.calls && !group->calls[next].begins)
+    assert(first < group->base.call_count);
+    while (next < group->base.call_count && !group->base.calls[next].begins)
         next++;
     return next;
 }
@@ -188,54 +187,37 @@ static enum sumac_status take_part(void *context)
     struct cuda_member *member = context;
     struct cuda_group *group = member->group;
 
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     member->come++;
     assert(member->come <= group->starts);
-    pthread_cond_broadcast(&group->changed);
-    bool goes_on = !group->aborted;
+    pthread_cond_broadcast(&group->base.changed);
+    bool goes_on = !group->base.aborted;
     CUresult recorded = CUDA_SUCCESS;
     uint32_t first = 0;
     if (group->library == NULL && goes_on)
         copy_alone(member);
-    while (goes_on && recorded == CUDA_SUCCESS && first < group->base.calls) {
+    while (goes_on && recorded == CUDA_SUCCESS && first < group->base.call_count) {
         const uint32_t next = end_of_batch(group, first);
         if (group->library != NULL)
-            goes_on = issue_batch(member, &group->calls[first], next - first);
+            goes_on = issue_batch(member, &group->base.calls[first], next - first);
         if (goes_on)
-            recorded = record_events(member, &group->calls[first], next - first);
+            recorded = record_events(member, &group->base.calls[first], next - first);
         first = goes_on ? next : first;
     }
     /* What was asked for may begin until its communicator is gone: the event comes behind that. */
-    while (group->aborted && !group->ended)
-        pthread_cond_wait(&group->changed, &group->mutex);
-    pthread_mutex_unlock(&group->mutex);
+    while (group->base.aborted && !group->ended)
+        pthread_cond_wait(&group->base.changed, &group->base.mutex);
+    pthread_mutex_unlock(&group->base.mutex);
     const CUresult last = group->driver->cuEventRecord(member->over, member->queue->stream);
     recorded = recorded == CUDA_SUCCESS ? last : recorded;
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     if (recorded != CUDA_SUCCESS)
         cuda_group_fail_by_driver(member, recorded, "has failed");
     member->left++;
     assert(member->left == member->come);
-    pthread_cond_broadcast(&group->changed);
-    pthread_mutex_unlock(&group->mutex);
+    pthread_cond_broadcast(&group->base.changed);
+    pthread_mutex_unlock(&group->base.mutex);
     return cuda_status(recorded); /* an abort is the group's to tell */
-}
-
-/* ---- the calls */
-
-static void
-add(struct device_group *base, enum group_call_kind kind, enum sumac_reduce_op op, uint32_t root,
-    const struct device_group_values *values)
-{
-    assert(base->calls < base->calls_max);
-    ((struct cuda_group *)base)->calls[base->calls] =
-        (struct nccl_call){.kind = kind, .op = op, .root = root, .values = *values};
-}
-
-static void record(struct device_group *base, struct device_event *event)
-{
-    assert(event->device->ops == &cuda_device_ops);
-    ((struct cuda_group *)base)->calls[base->calls - 1].over = event;
 }
 
 /* ---- the group */
@@ -262,32 +244,22 @@ static enum sumac_status reserve(struct cuda_group *group, uint64_t bytes)
     return SUMAC_OK;
 }
 
-/* Under the mutex. Events of an ended group are not awaited. */
-static void promise_events(struct cuda_group *group)
-{
-    assert(group->promised == 0);
-    for (uint32_t i = 0; i < group->base.calls; i++)
-        if (group->ended)
-            group->calls[i].over = NULL;
-        else if (group->calls[i].over != NULL)
-            device_event_promise(group->calls[i].over);
-    group->promised = group->ended ? 0 : group->base.calls;
-}
-
 static void start(struct device_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
 
     group->refusal.status = SUMAC_OK;
     if (group->library != NULL) {
-        wide_arrange(group->calls, base->calls, base->replicas);
-        if (reserve(group, nccl_call_divide(group->calls, base->calls, base->replicas)) != SUMAC_OK)
+        wide_arrange(base->calls, base->call_count, base->replicas);
+        if (reserve(group, nccl_call_divide(group->base.calls, base->call_count, base->replicas)) !=
+            SUMAC_OK)
             return; /* an event that was not promised is not awaited */
     }
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     group->starts++;
-    promise_events(group);
-    pthread_mutex_unlock(&group->mutex);
+    if (!group->ended) /* events of an ended group are not awaited */
+        device_group_promise(base);
+    pthread_mutex_unlock(&group->base.mutex);
     for (uint32_t i = 0; i < base->replicas; i++)
         device_issue(&group->members[i].queue->base, take_part, &group->members[i]);
 }
@@ -297,7 +269,7 @@ static void start(struct device_group *base)
 static CUresult ask_stream(const struct cuda_member *member)
 {
     const struct cuda_device *device = cuda_group_device(member);
-    pthread_mutex_t *const mutex = &member->group->mutex;
+    pthread_mutex_t *const mutex = &member->group->base.mutex;
 
     assert(member->left <= member->come);
     if (member->left < member->group->starts)
@@ -324,10 +296,10 @@ static bool all_over(const struct cuda_group *group)
         const struct cuda_member *member = &group->members[i];
         const bool has_come = member->come == group->starts;
         assert(member->come <= group->starts);
-        if ((has_come || !group->aborted) && !is_over(member))
+        if ((has_come || !group->base.aborted) && !is_over(member))
             return false;
     }
-    return !group->aborted || group->ended;
+    return !group->base.aborted || group->ended;
 }
 
 /* Under the mutex: has NCCL met with an error in one of its own threads? */
@@ -338,9 +310,9 @@ static void ask_nccl_for_errors(struct cuda_member *member)
 
     if (member->inside || !cuda_group_enter(member)) /* who is inside looks */
         return;
-    pthread_mutex_unlock(&group->mutex);
+    pthread_mutex_unlock(&group->base.mutex);
     ncclResult_t result = group->library->ncclCommGetAsyncError(member->rank.comm, &state);
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     cuda_group_leave(member);
     result = result != ncclSuccess ? result : state;
     if (!cuda_group_is_fine(result))
@@ -350,7 +322,7 @@ static void ask_nccl_for_errors(struct cuda_member *member)
 /* Under the mutex: or has a GPU failed? */
 static void look_for_errors(struct cuda_group *group)
 {
-    for (uint32_t i = 0; i < group->base.replicas && !group->aborted; i++) {
+    for (uint32_t i = 0; i < group->base.replicas && !group->base.aborted; i++) {
         struct cuda_member *member = &group->members[i];
         const CUresult result = ask_stream(member);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
@@ -434,23 +406,21 @@ wait_for(struct device_group *base, uint32_t timeout_ms, struct sumac_error *err
 
     if (group->refusal.status != SUMAC_OK)
         return fail(error, group->refusal.status, group->refusal.reason, "%s", group->refusal.text);
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     const bool over = await_all(group, timeout_ms);
     if (!over)
         list_missing(group, missing, sizeof missing);
-    base->has_ended = group->aborted;
+    base->has_ended = group->base.aborted;
     if (over)
-        group->promised = 0;
+        device_group_pass(base);
     if (!over)
         status = tell_late(group, timeout_ms, missing, error);
     else if (group->failure.status != SUMAC_OK)
         status =
             fail(error, group->failure.status, group->failure.reason, "%s", group->failure.text);
-    else if (group->aborted)
-        status = fail(
-            error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
-            "the group of %u replicas was aborted: open another", base->replicas);
-    pthread_mutex_unlock(&group->mutex);
+    else if (group->base.aborted)
+        status = device_group_fail_aborted(base, error);
+    pthread_mutex_unlock(&group->base.mutex);
     return status;
 }
 
@@ -458,9 +428,9 @@ static void abort_group(struct device_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
 
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     cuda_group_end(group);
-    pthread_mutex_unlock(&group->mutex);
+    pthread_mutex_unlock(&group->base.mutex);
 }
 
 /* A group on devices that were given up stays: their threads and streams may still use it. */
@@ -474,7 +444,7 @@ static void close_group(struct device_group *base)
             (void)pthread_detach(group->ender);
         return;
     }
-    pthread_mutex_lock(&group->mutex);
+    pthread_mutex_lock(&group->base.mutex);
     for (uint32_t i = 0; i < base->replicas; i++)
         while (!is_over(&group->members[i])) { /* who is late finds an aborted group, and leaves */
             look_for_errors(group);
@@ -483,16 +453,14 @@ static void close_group(struct device_group *base)
     cuda_group_end(group);
     (void)cuda_group_await_end(group, UINT64_MAX);
     assert(group->ended);
-    pthread_mutex_unlock(&group->mutex);
+    pthread_mutex_unlock(&group->base.mutex);
     cuda_group_free(group);
 }
 
 const struct device_group_ops cuda_group_ops = {
-    .has = reduce_has,
-    .open = cuda_group_open,
+    .bytes = sizeof(struct cuda_group),
+    .begin = cuda_group_begin,
     .close = close_group,
-    .add = add,
-    .record = record,
     .start = start,
     .wait = wait_for,
     .abort = abort_group,

@@ -6,7 +6,7 @@
 
 #define WIDE_BYTES 4u /* of an element */
 
-static bool is_wide(const struct nccl_call *call)
+static bool is_wide(const struct group_call *call)
 {
     const enum sumac_dtype dtype = call->values.dtype;
 
@@ -16,7 +16,7 @@ static bool is_wide(const struct nccl_call *call)
            (sumac_dtype_kind(dtype) == SUMAC_KIND_HALF && call->op == SUMAC_REDUCE_MEAN);
 }
 
-static bool has_idle(const struct nccl_call *call, uint32_t replicas)
+static bool has_idle(const struct group_call *call, uint32_t replicas)
 {
     for (uint32_t i = 0; i < replicas; i++)
         if (nccl_call_is_idle(call, i))
@@ -24,10 +24,10 @@ static bool has_idle(const struct nccl_call *call, uint32_t replicas)
     return false;
 }
 
-void wide_arrange(struct nccl_call *calls, uint32_t count, uint32_t replicas)
+void wide_arrange(struct group_call *calls, uint32_t count, uint32_t replicas)
 {
     for (uint32_t i = 0; i < count; i++) {
-        struct nccl_call *call = &calls[i];
+        struct group_call *call = &calls[i];
         call->is_wide = is_wide(call);
         call->scratch_each = call->is_wide              ? WIDE_BYTES
                              : has_idle(call, replicas) ? sumac_dtype_bytes(call->values.dtype)
@@ -80,7 +80,7 @@ void wide_deinit(const struct cuda_device *device, struct wide *wide)
 }
 
 /* Those of integers have no weights. */
-static double total_of(const struct nccl_rank *rank, const struct nccl_call *call)
+static double total_of(const struct nccl_rank *rank, const struct group_call *call)
 {
     double total = 0;
 
@@ -104,14 +104,14 @@ static enum cuda_kernel narrowing(enum sumac_dtype dtype)
 }
 
 /* The address of element `first` of a rank's array. */
-static uint64_t address_of(const struct nccl_call *call, const void *array)
+static uint64_t address_of(const struct group_call *call, const void *array)
 {
     return (uint64_t)(uintptr_t)array + call->first * sumac_dtype_bytes(call->values.dtype);
 }
 
 CUresult wide_begin(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
-    const struct nccl_call *call)
+    const struct group_call *call)
 {
     const bool is_mean = call->op == SUMAC_REDUCE_MEAN;
     const CUdeviceptr scratch = rank->scratch + call->scratch_offset;
@@ -138,7 +138,7 @@ CUresult wide_begin(
 
 CUresult wide_end(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
-    const struct nccl_call *call)
+    const struct group_call *call)
 {
     assert(wide->scratch != NULL || call->count == 0);
     if (!call->is_wide || (call->kind == GROUP_REDUCE && rank->replica != call->root))
