@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c -- what a worker was told, by its program and by the environment: checked, and what is
  * left open filled in. */
-#include "options.h"
+#include "worker_state.h"
 
 #include <inttypes.h>
 #include <assert.h>

@@ -156,36 +156,23 @@ void transfers_fetch(
     device_issue(transfers->queues[0], fetch_parts, transfers);
 }
 
-/* Wait for each queue, the replicas' first. The first failure counts, and whose it is. */
-static enum sumac_status wait_for_each(
-    const struct transfers *transfers,
-    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_ns), uint64_t until_ns,
-    struct transfers_failure *failure)
-{
-    const uint32_t replicas = transfers->replicas->count;
-    const uint32_t queues = transfers->queues == NULL ? replicas : 2 * replicas;
-    enum sumac_status first = SUMAC_OK;
-
-    assert(transfers->replicas->queues != NULL);
-    for (uint32_t i = 0; i < queues; i++) {
-        struct device_queue *queue =
-            i < replicas ? transfers->replicas->queues[i] : transfers->queues[i - replicas];
-        const enum sumac_status status = wait(queue, until_ns);
-        if (first != SUMAC_OK || status == SUMAC_OK)
-            continue;
-        first = status;
-        *failure = (struct transfers_failure){.replica = i % replicas, .queue = queue};
-    }
-    return first;
-}
-
+/* The replicas' queues are waited for first. The first failure counts, and whose it is. */
 enum sumac_status
 transfers_join(struct transfers *transfers, uint64_t until_ns, struct transfers_failure *failure)
 {
-    struct transfers_failure later;
-    const enum sumac_status settled = wait_for_each(transfers, device_settle, until_ns, failure);
-    const enum sumac_status completed =
-        wait_for_each(transfers, device_complete, until_ns, settled == SUMAC_OK ? failure : &later);
+    struct device_queue *const *const queues[] = {transfers->replicas->queues, transfers->queues};
+    enum sumac_status first = SUMAC_OK;
 
-    return settled != SUMAC_OK ? settled : completed;
+    assert(queues[0] != NULL);
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t failed = 0;
+        const enum sumac_status status = queues_wait(
+            queues[i % 2], transfers->replicas->count, i < 2 ? device_settle : device_complete,
+            until_ns, &failed);
+        if (first == SUMAC_OK && status != SUMAC_OK) {
+            first = status;
+            *failure = (struct transfers_failure){failed, queues[i % 2][failed]};
+        }
+    }
+    return first;
 }

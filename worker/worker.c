@@ -19,13 +19,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "create.h"
 #include "device.h"
 #include "elements.h"
 #include "error.h"
 #include "log.h"
-#include "options.h"
 #include "reduce.h"
 #include "step_trace.h"
 
@@ -65,25 +64,17 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     worker->fetches = calloc(options->variable_count, sizeof *worker->fetches);
     worker->deltas = calloc(options->pushed_count, sizeof *worker->deltas);
     const size_t sources = (size_t)options->pushed_count * options->replicas;
-    worker->sources = calloc(options->pushed_count, sizeof *worker->sources);
     worker->source_data = calloc(sources, sizeof *worker->source_data);
     worker->source_elements = calloc(sources, sizeof *worker->source_elements);
     worker->weights = calloc(options->replicas, sizeof *worker->weights);
-    if (variables == NULL || worker->runners == NULL || worker->places == NULL ||
-        worker->fetches == NULL || worker->deltas == NULL || worker->sources == NULL ||
-        worker->source_data == NULL || worker->source_elements == NULL || worker->weights == NULL)
-        return fail_for_memory(error, "no memory for a worker");
     worker->halves = calloc(options->pushed_count, sizeof(void *));
-    if (worker->halves == NULL)
+    if (variables == NULL || worker->runners == NULL || worker->places == NULL ||
+        worker->fetches == NULL || worker->deltas == NULL || worker->source_data == NULL ||
+        worker->source_elements == NULL || worker->weights == NULL || worker->halves == NULL)
         return fail_for_memory(error, "no memory for a worker");
     for (uint32_t v = 0; v < options->pushed_count; v++)
         if (is_widened(worker, v))
             worker->halves[worker->half_count++] = options->variables[v];
-    for (uint32_t v = 0; v < options->pushed_count; v++)
-        worker->sources[v] = (struct source){
-            .data = &worker->source_data[(size_t)v * options->replicas],
-            .elements = &worker->source_elements[(size_t)v * options->replicas],
-        };
     return SUMAC_OK;
 }
 
@@ -136,23 +127,17 @@ static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct
 static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_error *error)
 {
     const uint32_t timeout_ms = worker->options.step_timeout_ms;
-
-    assert(worker->devices.count == worker->options.replicas);
-    for (uint32_t i = 0; i < worker->options.replicas; i++)
-        worker->runners[i].worker = worker;
-    const enum sumac_status status = replicas_open(&worker->devices, &worker->replicas, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < worker->options.replicas; i++)
-        worker->replicas.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
-    return status;
-}
-
-static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_error *error)
-{
     const uint32_t replicas = worker->options.replicas;
 
+    assert(worker->devices.count == replicas);
     assert(replicas <= SUMAC_REPLICAS_MAX);
-    if (replicas == 1)
-        return SUMAC_OK;
+    for (uint32_t i = 0; i < replicas; i++)
+        worker->runners[i].worker = worker;
+    const enum sumac_status status = replicas_open(&worker->devices, &worker->replicas, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < replicas; i++)
+        worker->replicas.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
+    if (status != SUMAC_OK || replicas == 1)
+        return status;
     return device_group_open(
         worker->replicas.queues, replicas, worker->options.pushed_count, &worker->group, error);
 }
@@ -172,12 +157,10 @@ enum sumac_status worker_create(
         return fail_for_memory(error, "no memory for a worker");
     made->options = filled;
     made->devices = chosen;
-    entry_init(&made->entry);
+    made->process = getpid();
     status = allocate(made, error);
     if (status == SUMAC_OK)
         status = open_devices(made, error);
-    if (status == SUMAC_OK)
-        status = open_group(made, error);
     if (status == SUMAC_OK)
         status = make_tensors(made, error);
     if (status == SUMAC_OK)
@@ -372,7 +355,7 @@ static void start_replicas(struct sumac_worker *worker, const struct tensor_plac
         runner->error.text[0] = '\0';
         transfers_await(&worker->transfers, i);
         step_trace_begins(worker->traced, STEP_COMPUTES, i);
-        replicas_issue(&worker->replicas, i, run_replica, runner);
+        device_issue(worker->replicas.queues[i], run_replica, runner);
         step_trace_ends(worker->traced, STEP_COMPUTES, i, (struct step_part){TRACE_COMPUTE, 0});
     }
 }
@@ -383,8 +366,8 @@ static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sum
 {
     uint32_t failed = 0;
     const uint64_t begin_ns = step_trace_begin(worker->traced);
-    const enum sumac_status status =
-        replicas_settle(&worker->replicas, worker->options.replicas, &failed);
+    const enum sumac_status status = queues_wait(
+        worker->replicas.queues, worker->options.replicas, device_settle, DEVICE_NO_LIMIT, &failed);
 
     step_trace_caller(worker->traced, TRACE_WAIT_FOR_REPLICAS, begin_ns, worker->steps);
     if (status == SUMAC_OK)
@@ -555,24 +538,49 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
     return status;
 }
 
+/* ---- who may call: the process that made the worker, one call at a time */
+
+/* The devices' threads are not in a child, and its client is of no use there. */
+static bool is_own(const struct sumac_worker *worker) { return worker->process == getpid(); }
+
+static enum sumac_status enter(
+    struct sumac_worker *worker, const char *function,
+    enum sumac_status (*call)(struct sumac_worker *, struct sumac_error *),
+    struct sumac_error *error)
+{
+    if (worker == NULL)
+        return fail_for_null(error, function, "worker");
+    if (!is_own(worker))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "this worker was made by process %ld, and this is its child %ld: fork first, then open "
+            "a client and make a worker in each process",
+            (long)worker->process, (long)getpid());
+    if (atomic_exchange(&worker->is_taken, true))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "%s: another call of this worker is under way, in another thread or around this one; "
+            "one at a time",
+            function);
+    const enum sumac_status status = call(worker, error);
+    assert(atomic_load(&worker->is_taken));
+    atomic_store(&worker->is_taken, false);
+    return status;
+}
+
 enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error)
 {
-    static const char call[] = "sumac_worker_step";
+    return enter(worker, "sumac_worker_step", take_step, error);
+}
 
-    if (worker == NULL)
-        return fail_for_null(error, call, "worker");
-    const enum sumac_status status = entry_take(&worker->entry, call, error);
-    return status == SUMAC_OK ? entry_leave(&worker->entry, take_step(worker, error)) : status;
+static enum sumac_status flush(struct sumac_worker *worker, struct sumac_error *error)
+{
+    return drain(worker, 0, error);
 }
 
 enum sumac_status sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error)
 {
-    static const char call[] = "sumac_worker_flush";
-
-    if (worker == NULL)
-        return fail_for_null(error, call, "worker");
-    const enum sumac_status status = entry_take(&worker->entry, call, error);
-    return status == SUMAC_OK ? entry_leave(&worker->entry, drain(worker, 0, error)) : status;
+    return enter(worker, "sumac_worker_flush", flush, error);
 }
 
 /* Into the values of the last step, which nothing reads between steps: what a step has pulled ahead
@@ -600,12 +608,7 @@ static enum sumac_status pull_now(struct sumac_worker *worker, struct sumac_erro
 
 enum sumac_status sumac_worker_pull(struct sumac_worker *worker, struct sumac_error *error)
 {
-    static const char call[] = "sumac_worker_pull";
-
-    if (worker == NULL)
-        return fail_for_null(error, call, "worker");
-    const enum sumac_status status = entry_take(&worker->entry, call, error);
-    return status == SUMAC_OK ? entry_leave(&worker->entry, pull_now(worker, error)) : status;
+    return enter(worker, "sumac_worker_pull", pull_now, error);
 }
 
 const struct sumac_tensor *sumac_worker_values(const struct sumac_worker *worker)
@@ -662,9 +665,9 @@ static void free_tensors(struct sumac_worker *worker)
 
 void sumac_worker_destroy(struct sumac_worker *worker)
 {
-    if (worker == NULL || !entry_is_own(&worker->entry)) /* the threads are the parent's */
+    if (worker == NULL || !is_own(worker)) /* the threads are the parent's */
         return;
-    if (entry_is_taken(&worker->entry)) {
+    if (atomic_load(&worker->is_taken)) {
         client_log(
             worker->options.client,
             "sumac_worker_destroy: called within a step of the worker, or beside one: nothing was "
@@ -684,7 +687,6 @@ void sumac_worker_destroy(struct sumac_worker *worker)
     free(worker->halves);
     free(worker->source_elements);
     free(worker->source_data);
-    free(worker->sources);
     free(worker->deltas);
     free(worker->fetches);
     free(worker->places);

@@ -42,23 +42,25 @@ static enum sumac_status add_reduction(
     struct sumac_worker *worker, const struct tensor_place *place, uint32_t v,
     struct sumac_error *error)
 {
-    const struct source *source = &worker->sources[v];
+    const uint32_t replicas = worker->options.replicas;
+    void **const data = &worker->source_data[(size_t)v * replicas];
+    uint64_t *const elements = &worker->source_elements[(size_t)v * replicas];
     const struct sumac_tensor *tensor = &place->written.items[v];
     struct device_event *written = transfers_written(&worker->transfers, v);
     const uint64_t bytes = sumac_tensor_bytes(tensor);
 
     assert(v < worker->options.pushed_count);
-    for (uint32_t i = 0; i < worker->options.replicas; i++) {
+    for (uint32_t i = 0; i < replicas; i++) {
         if (i > 0)
             tensor = &worker->runners[i].gradients.items[v];
-        source->data[i] = sumac_tensor_data(tensor);
-        source->elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
+        data[i] = sumac_tensor_data(tensor);
+        elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
     }
     const struct device_group_values values = {
         .dtype = tensor->dtype,
-        .from = (const void *const *)source->data,
-        .to = source->data,
-        .elements = source->elements,
+        .from = (const void *const *)data,
+        .to = data,
+        .elements = elements,
         .weights = worker->weights,
     };
     const enum sumac_status status =

@@ -159,7 +159,7 @@ static enum sumac_status run(struct world *world)
                 .from = world->values_there[i].buffer,
                 .bytes = sumac_buffer_bytes(world->values.buffer)}};
         transfers_await(&world->transfers, i);
-        replicas_issue(&world->replicas, i, run_step, &steps[i]);
+        device_issue(world->replicas.queues[i], run_step, &steps[i]);
     }
     if (world->group == NULL) {
         transfers_record_written(&world->transfers);
