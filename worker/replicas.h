@@ -22,7 +22,7 @@ void replicas_close(struct replicas *replicas);
 /* Put it into a replica's queue, or run it here. */
 void replicas_begin(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
-/* Wait for the first `count` queues (NULL: there is none) by device_settle or device_complete.
+/* Wait for the first `count` queues (NULL: no wait) by device_settle or device_complete.
  * *failed (NULL: not wanted) is which one failed, or was not over in time (DEADLINE_EXCEEDED).
  * Fails    as the first that failed. */
 typedef enum sumac_status device_wait_for(struct device_queue *queue, uint64_t until_ns);

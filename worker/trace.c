@@ -40,13 +40,10 @@ struct trace {
     char buffer[TRACE_BUFFER_BYTES_MAX];
 };
 
-static const char *const names[] = {
-#define X(NAME, name, category) [TRACE_##NAME] = name,
-    TRACE_KIND_LIST(X)
-#undef X
-};
-static const char *const categories[] = {
-#define X(NAME, name, category) [TRACE_##NAME] = category,
+static const struct {
+    const char *name, *category;
+} kinds[] = {
+#define X(NAME, name, category) [TRACE_##NAME] = {name, category},
     TRACE_KIND_LIST(X)
 #undef X
 };
@@ -216,13 +213,13 @@ void trace_write(struct trace *trace, const struct trace_event *event)
     if (trace == NULL)
         return;
     assert(event->track > 0);
-    assert(event->kind < sizeof names / sizeof names[0]);
+    assert(event->kind < sizeof kinds / sizeof kinds[0]);
     size_t bytes = text_print(
         line, sizeof line,
         ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%" PRIu64 ".%03" PRIu64
         ",\"dur\":%" PRIu64 ".%03" PRIu64 ",\"pid\":%ld,\"tid\":%" PRIu32
         ",\"args\":{\"step\":%" PRIu64,
-        names[event->kind], categories[event->kind], begin_ns / 1000, begin_ns % 1000,
+        kinds[event->kind].name, kinds[event->kind].category, begin_ns / 1000, begin_ns % 1000,
         long_ns / 1000, long_ns % 1000, (long)trace->process, event->track, event->step);
     if (event->bytes > 0)
         bytes += text_print(line + bytes, sizeof line - bytes, ",\"bytes\":%" PRIu64, event->bytes);

@@ -156,7 +156,7 @@ void transfers_fetch(
     device_issue(transfers->queues[0], fetch_parts, transfers);
 }
 
-/* The replicas' queues are waited for first. The first failure counts, and whose it is. */
+/* The replicas' queues are waited for first. The first failure counts. */
 enum sumac_status
 transfers_join(struct transfers *transfers, uint64_t until_ns, struct transfers_failure *failure)
 {

@@ -222,7 +222,8 @@ static enum sumac_status drain_for(
         struct sumac_error why = {0};
         const uint64_t begin_ns = step_trace_begin(worker->traced);
         const enum sumac_status status = sumac_push_wait(place->push, timeout_ms, &why);
-        step_trace_caller(worker->traced, TRACE_WAIT_FOR_PUSH, begin_ns, worker->applied);
+        step_trace_done(
+            worker->traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_PUSH, begin_ns, worker->applied);
         worker->waited_out = status == SUMAC_DEADLINE_EXCEEDED;
         if (!worker->waited_out) { /* else it is still under way */
             step_trace_pushed(worker->traced, (uint32_t)(place - worker->places));
@@ -287,7 +288,7 @@ begin_pull(struct sumac_worker *worker, bool beside, struct sumac_error *error)
         .lag_max = beside && lag_max > 0 ? lag_max - 1 : lag_max, /* the step has not finished */
         .timeout_ms = worker->options.timeout_ms,
     };
-    step_trace_pull(worker->traced, worker->steps + (beside ? 1 : 0));
+    step_trace_pull(worker->traced, worker->steps + (beside ? 1 : 0), next);
     return sumac_client_pull(
         worker->options.client, worker->fetches, next->count, &options, &worker->pull, error);
 }
@@ -300,7 +301,8 @@ static enum sumac_status end_pull(struct sumac_worker *worker, struct sumac_erro
     const uint64_t begin_ns = step_trace_begin(worker->traced);
     const enum sumac_status status =
         sumac_pull_wait(worker->pull, worker->options.timeout_ms, error);
-    step_trace_caller(worker->traced, TRACE_WAIT_FOR_PULL, begin_ns, worker->steps);
+    step_trace_done(
+        worker->traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_PULL, begin_ns, worker->steps);
     if (status == SUMAC_DEADLINE_EXCEEDED)
         return status;
     step_trace_pulled(worker->traced);
@@ -321,7 +323,7 @@ static enum sumac_status run_replica(void *context)
 
     const enum sumac_status status = runner->worker->options.step(
         &runner->replica, runner->worker->options.context, &runner->error);
-    step_trace_replica(traced, id, TRACE_COMPUTE, begin_ns, step);
+    step_trace_done(traced, STEP_TRACE_REPLICA(id), TRACE_COMPUTE, begin_ns, step);
     return status;
 }
 
@@ -369,7 +371,8 @@ static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sum
     const enum sumac_status status = queues_wait(
         worker->replicas.queues, worker->options.replicas, device_settle, DEVICE_NO_LIMIT, &failed);
 
-    step_trace_caller(worker->traced, TRACE_WAIT_FOR_REPLICAS, begin_ns, worker->steps);
+    step_trace_done(
+        worker->traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_REPLICAS, begin_ns, worker->steps);
     if (status == SUMAC_OK)
         return SUMAC_OK;
     const struct transfers_failure failure = {failed, worker->replicas.queues[failed]};
@@ -499,7 +502,7 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
     const uint64_t begin_ns = step_trace_step(worker->traced, worker->steps);
     status = take_values(worker, error);
     if (status != SUMAC_OK) {
-        step_trace_caller(worker->traced, TRACE_STEP, begin_ns, worker->steps);
+        step_trace_done(worker->traced, STEP_TRACE_CALLER, TRACE_STEP, begin_ns, worker->steps);
         step_trace_flush(worker->traced);
         return status;
     }
@@ -528,7 +531,7 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
         make_sums(worker, place, weight);
     if (status == SUMAC_OK)
         status = push(worker, place, weight, error);
-    step_trace_caller(worker->traced, TRACE_STEP, begin_ns, worker->steps);
+    step_trace_done(worker->traced, STEP_TRACE_CALLER, TRACE_STEP, begin_ns, worker->steps);
     if (status == SUMAC_OK)
         worker->steps++;
     else

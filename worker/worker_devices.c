@@ -119,6 +119,7 @@ enum sumac_status worker_reduce(
     struct sumac_error *error)
 {
     const bool has_mean = weight > 0 || worker->options.reduce == SUMAC_REDUCE_SUM;
+    const uint32_t replicas = worker->options.replicas;
     enum sumac_status status = SUMAC_OK;
     struct sumac_error why;
 
@@ -131,13 +132,18 @@ enum sumac_status worker_reduce(
     for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++)
         status = add_reduction(worker, place, v, error);
     assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
-    step_trace_all_begin(worker->traced);
+    for (uint32_t i = 0; i < replicas; i++)
+        step_trace_begins(worker->traced, STEP_COMPUTES, i);
     device_group_start(worker->group);
-    step_trace_all_end(worker->traced, TRACE_REDUCE);
+    for (uint32_t i = 0; i < replicas; i++)
+        step_trace_ends(worker->traced, STEP_COMPUTES, i, (struct step_part){TRACE_REDUCE, 0});
     transfers_fetch(&worker->transfers, &place->gradients, &place->written);
     status = await_reduction(worker, &why);
-    step_trace_replicas(worker->traced, TRACE_REDUCE, begin_ns, worker->steps);
-    step_trace_caller(worker->traced, TRACE_WAIT_FOR_REDUCTION, begin_ns, worker->steps);
+    for (uint32_t i = 0; i < replicas; i++)
+        step_trace_done(
+            worker->traced, STEP_TRACE_REPLICA(i), TRACE_REDUCE, begin_ns, worker->steps);
+    step_trace_done(
+        worker->traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_REDUCTION, begin_ns, worker->steps);
     if (status == SUMAC_OK || worker->lost.status != SUMAC_OK)
         return status == SUMAC_OK ? SUMAC_OK : worker_tell_lost(worker, error);
     return fail(error, why.status, why.reason, "%s", why.text); /* nothing of it has begun */
