@@ -51,8 +51,8 @@ static inline uint64_t step_trace_step(struct step_trace *traced, uint64_t step)
     return traced == NULL ? 0 : step_trace_begin_step(traced, step);
 }
 
-/* What the thread that calls the step has done since then (`of` is STEP_TRACE_CALLER); what a
- * replica has. step_trace_write is for a trace that is there. Threads  any. */
+/* The thread that calls the step (STEP_TRACE_CALLER), or a replica, has done this since then.
+ * step_trace_write is for a trace that is there. Threads  any. */
 #define STEP_TRACE_CALLER 0u
 #define STEP_TRACE_REPLICA(replica) (1 + (replica))
 void step_trace_write(

@@ -78,44 +78,35 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     return SUMAC_OK;
 }
 
-/* What the network reads and writes, and a device copies. */
+/* The host's tensors, which the network reads and writes, and the devices'. */
 static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_error *error)
 {
     const struct sumac_worker_options *options = &worker->options;
-    struct device *device = worker->replicas.devices[0];
-    enum sumac_status status = SUMAC_OK;
-
-    for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
-        status = tensors_init_host(
-            &worker->values[i], device, options->variables, options->variable_count, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
-        status = tensors_init_host(
-            &worker->places[i].gradients, device, options->variables, options->pushed_count, error);
-    for (uint32_t i = 0; status == SUMAC_OK && worker->half_count > 0 && i < place_count(worker);
-         i++)
-        status = tensors_init_float32(
-            &worker->places[i].widened, worker->halves, worker->half_count, error);
-    return status;
-}
-
-/* What the devices read and write. */
-static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct sumac_error *error)
-{
-    const struct sumac_worker_options *options = &worker->options;
+    struct device *const *devices = worker->replicas.devices;
     struct runner *runners = worker->runners;
     enum sumac_status status = SUMAC_OK;
 
+    for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
+        status = tensors_init(
+            &worker->values[i], TENSORS_OF_HOST, devices[0], options->variables,
+            options->variable_count, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++) {
+        struct tensor_place *place = &worker->places[i];
+        status = tensors_init(
+            &place->gradients, TENSORS_OF_HOST, devices[0], options->variables,
+            options->pushed_count, error);
+        if (status == SUMAC_OK && worker->half_count > 0)
+            status = tensors_init(
+                &place->widened, TENSORS_FLOAT32, NULL, worker->halves, worker->half_count, error);
+        if (status == SUMAC_OK)
+            status = tensors_mirror(&place->written, devices[0], &place->gradients, error);
+    }
     for (uint32_t i = 0; status == SUMAC_OK && i < 2 * options->replicas; i++)
         status = tensors_mirror(
-            &runners[i / 2].values[i % 2], worker->replicas.devices[i / 2], &worker->values[i % 2],
-            error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
-        status = tensors_mirror(
-            &worker->places[i].written, worker->replicas.devices[0], &worker->places[i].gradients,
-            error);
+            &runners[i / 2].values[i % 2], devices[i / 2], &worker->values[i % 2], error);
     for (uint32_t i = 1; status == SUMAC_OK && i < options->replicas; i++)
         status = tensors_init(
-            &runners[i].gradients, worker->replicas.devices[i], options->variables,
+            &runners[i].gradients, TENSORS_OF_DEVICE, devices[i], options->variables,
             options->pushed_count, error);
     if (status == SUMAC_OK)
         status = transfers_open(
@@ -163,8 +154,6 @@ enum sumac_status worker_create(
         status = open_devices(made, error);
     if (status == SUMAC_OK)
         status = make_tensors(made, error);
-    if (status == SUMAC_OK)
-        status = make_device_tensors(made, error);
     if (status == SUMAC_OK)
         status = step_trace_open(&made->options, &made->transfers, &made->traced, error);
     made->transfers.traced = made->traced;
