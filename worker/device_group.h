@@ -10,7 +10,7 @@
  * The devices of a group meet within its calls. No device reads another's values before that device
  * has come to the same call. So a device's groups are started in the same order on all its peers.
  *
- * cpu_group.c has the table of the CPU, and cuda/cuda_group_calls.c that of GPUs. A further kind
+ * cpu_group.c has the table of the CPU, and cuda/cuda_group.c that of GPUs. A further kind
  * needs a file with such a table, which the kind's own table names.
  */
 #pragma once

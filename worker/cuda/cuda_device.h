@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_device.h -- what a GPU and its queue are made of, for cuda_group_calls.c, which puts NCCL's
+/* cuda_device.h -- what a GPU and its queue are made of, for cuda_group.c, which puts NCCL's
  * calls into the same streams. */
 #pragma once
 

@@ -170,8 +170,9 @@ static union scalar scalar_of(enum sumac_dtype dtype, double value)
     return scalar;
 }
 
-ncclResult_t
-nccl_call_prepare(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t *op)
+/* The reduction of a call on this rank, which scales where it is a mean. */
+static ncclResult_t
+prepare(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t *op)
 {
     const double *weights = call->values.weights;
     double total = 0;
@@ -207,15 +208,16 @@ static ncclResult_t gather(const struct nccl_rank *rank, const struct device_gro
         if (bytes > 0)
             result = rank->library->ncclBroadcast(
                 from, to, bytes, ncclInt8, (int)i, rank->comm, rank->stream);
-        if (result != ncclSuccess && result != ncclInProgress)
+        if (!nccl_is_fine(result))
             return result;
         to += bytes;
     }
     return ncclSuccess;
 }
 
-ncclResult_t
-nccl_call_issue(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t op)
+/* Within a group of NCCL's. */
+static ncclResult_t
+issue(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t op)
 {
     const struct device_group_values *values = &call->values;
     const uint64_t begin = call->first * sumac_dtype_bytes(values->dtype);
@@ -246,4 +248,22 @@ nccl_call_issue(const struct nccl_rank *rank, const struct group_call *call, ncc
         break;
     }
     return ncclInternalError;
+}
+
+ncclResult_t nccl_call_ask(
+    const struct nccl_rank *rank, const struct group_call *calls, uint32_t count, ncclRedOp_t *ops)
+{
+    ncclResult_t result = ncclSuccess;
+
+    for (uint32_t i = 0; i < count; i++)
+        ops[i] = ncclSum;
+    for (uint32_t i = 0; nccl_is_fine(result) && i < count; i++)
+        result = prepare(rank, &calls[i], &ops[i]);
+    if (!nccl_is_fine(result))
+        return result;
+    result = rank->library->ncclGroupStart();
+    for (uint32_t i = 0; nccl_is_fine(result) && i < count; i++)
+        result = issue(rank, &calls[i], ops[i]);
+    const ncclResult_t ended = rank->library->ncclGroupEnd();
+    return nccl_is_fine(result) ? ended : result;
 }

@@ -42,12 +42,14 @@ uint64_t nccl_call_part(const struct group_call *call, uint64_t first);
 /* Is the replica's weight 0 in a mean? Nothing of what it gives is read then. */
 bool nccl_call_is_idle(const struct group_call *call, uint32_t replica);
 
-/* The reduction of a call on this rank, which scales where it is a mean; and back again, when the
- * call has begun. */
-ncclResult_t
-nccl_call_prepare(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t *op);
-void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op);
+/* It was asked for, or will be. */
+static inline bool nccl_is_fine(ncclResult_t result)
+{
+    return result == ncclSuccess || result == ncclInProgress;
+}
 
-/* Ask for the rank's part of it, within a group of NCCL's. */
-ncclResult_t
-nccl_call_issue(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t op);
+/* Ask for the rank's part of a batch, with a reduction for each call. nccl_call_forget gives a
+ * reduction back, when the batch has begun. */
+ncclResult_t nccl_call_ask(
+    const struct nccl_rank *rank, const struct group_call *calls, uint32_t count, ncclRedOp_t *ops);
+void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op);
