@@ -64,8 +64,8 @@ static enum sumac_status create_buffer(
 static enum sumac_status launch_here(
     struct device_queue *queue, const struct sumac_launch *launch, struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+    return fail_unsupported(
+        error,
         "kernel %.64s is launched on CPU:%u, which runs none: give the program a step for CPUs",
         launch->kernel, queue->device->index);
 }

@@ -9,10 +9,9 @@
 
 static enum sumac_status absent(struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-        "this build has no GPUs: build it where the CUDA toolkit and NCCL's header are "
-        "(cmake -DSUMAC_CUDA=ON says what it lacks)");
+    return fail_unsupported(
+        error, "this build has no GPUs: build it where the CUDA toolkit and NCCL's header are "
+               "(cmake -DSUMAC_CUDA=ON says what it lacks)");
 }
 
 static enum sumac_status begin(struct device *device, struct sumac_error *error)

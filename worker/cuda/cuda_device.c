@@ -210,7 +210,7 @@ static enum sumac_status begin(struct device *base, struct sumac_error *error)
         return status;
     const CUresult result = begin_context(device);
     if (result != CUDA_SUCCESS)
-        return cuda_fail(error, device->driver, result, "GPU:%u cannot be used", base->index);
+        return cuda_check(error, device->driver, result, "GPU:%u cannot be used", base->index);
     images_init(&device->images);
     pthread_mutex_init(&device->mutex, NULL);
     cuda_host_copy_begin();
@@ -327,14 +327,14 @@ static enum sumac_status create(
                                    : take_zeroed(device, bytes, &memory->address);
     if (result != CUDA_SUCCESS) {
         free(memory);
-        if (!pinned)
-            return cuda_fail(
-                error, device->driver, result, "GPU:%u gives no memory for %" PRIu64 " bytes",
-                base->index, bytes);
-        return cuda_fail(
-            error, device->driver, result,
-            "the host gives no pinned memory for %" PRIu64 " bytes that GPU:%u reads", bytes,
-            base->index);
+        return pinned
+                   ? cuda_check(
+                         error, device->driver, result,
+                         "the host gives no pinned memory for %" PRIu64 " bytes that GPU:%u reads",
+                         bytes, base->index)
+                   : cuda_check(
+                         error, device->driver, result,
+                         "GPU:%u gives no memory for %" PRIu64 " bytes", base->index, bytes);
     }
     (void)atomic_fetch_add(&base->references, 1);
     assert((uintptr_t)memory->host % 64 == 0);
@@ -364,10 +364,7 @@ static enum sumac_status begin_queue(struct device_queue *base, struct sumac_err
     const struct cuda_device *device = (const struct cuda_device *)base->device;
     const CUresult result = create_stream(device, &((struct cuda_queue *)base)->stream);
 
-    return result == CUDA_SUCCESS
-               ? SUMAC_OK
-               : cuda_fail(
-                     error, device->driver, result, "GPU:%u gives no stream", device->base.index);
+    return cuda_check(error, device->driver, result, "GPU:%u gives no stream", device->base.index);
 }
 
 /* The queue's thread has nothing to do: what it would say of a failure is said here. */
@@ -406,10 +403,7 @@ static enum sumac_status begin_event(struct device_event *base, struct sumac_err
     const struct cuda_device *device = (const struct cuda_device *)base->device;
     const CUresult result = cuda_device_create_event(device, &((struct cuda_event *)base)->event);
 
-    return result == CUDA_SUCCESS
-               ? SUMAC_OK
-               : cuda_fail(
-                     error, device->driver, result, "GPU:%u gives no event", device->base.index);
+    return cuda_check(error, device->driver, result, "GPU:%u gives no event", device->base.index);
 }
 
 static void end_event(struct device_event *base)
@@ -431,13 +425,9 @@ copy_here(struct device_queue *base, const struct sumac_copy *what, struct sumac
     const struct cuda_driver *driver = ((const struct cuda_device *)base->device)->driver;
 
     assert(base->device->ops == &cuda_device_ops);
-    const CUresult result = copy(driver, what, ((struct cuda_queue *)base)->stream);
-
-    if (result == CUDA_SUCCESS)
-        return SUMAC_OK;
-    return cuda_fail(
-        error, driver, result, "GPU:%u does not copy %" PRIu64 " bytes", base->device->index,
-        what->bytes);
+    return cuda_check(
+        error, driver, copy(driver, what, ((struct cuda_queue *)base)->stream),
+        "GPU:%u does not copy %" PRIu64 " bytes", base->device->index, what->bytes);
 }
 
 static enum sumac_status
@@ -461,9 +451,7 @@ launch_here(struct device_queue *base, const struct sumac_launch *launch, struct
         result = driver->cuLaunchKernel(
             function, launch->blocks, 1, 1, launch->threads, 1, 1, launch->shared_bytes,
             ((struct cuda_queue *)base)->stream, (void **)(uintptr_t)launch->parameters, NULL);
-    if (result == CUDA_SUCCESS)
-        return SUMAC_OK;
-    const enum sumac_status status = cuda_fail(
+    const enum sumac_status status = cuda_check(
         error, driver, result,
         "GPU:%u does not run kernel %.64s, %u blocks of %u threads with %u bytes of shared memory",
         base->device->index, launch->kernel, launch->blocks, launch->threads, launch->shared_bytes);
@@ -482,13 +470,12 @@ static enum sumac_status wait_here(struct device_queue *base, struct sumac_error
         driver, ((struct cuda_queue *)base)->stream,
         ms_max == 0 ? DEVICE_NO_LIMIT : device_until(ms_max));
 
-    if (cuda_device_note(base->device, result) == CUDA_SUCCESS)
-        return SUMAC_OK;
+    (void)cuda_device_note(base->device, result);
     if (result == CUDA_ERROR_NOT_READY)
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "GPU:%u has not done what is in the stream in %u ms", base->device->index, ms_max);
-    return cuda_fail(error, driver, result, "GPU:%u has failed", base->device->index);
+    return cuda_check(error, driver, result, "GPU:%u has failed", base->device->index);
 }
 
 const struct device_ops cuda_device_ops = {

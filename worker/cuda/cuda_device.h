@@ -5,7 +5,14 @@
 
 #include "device.h"
 #include "driver.h"
-#include "images.h"
+#include "list.h"
+
+/* The kernels of the program's own that a device has loaded (images.c): an image once, at the first
+ * launch of one of its kernels, until the device is closed. */
+struct images {
+    pthread_mutex_t mutex; /* guards what follows */
+    LIST(struct image) loaded;
+};
 
 struct cuda_device {
     struct device base;
@@ -41,3 +48,14 @@ void cuda_device_destroy_event(const struct cuda_device *device, CUevent event);
 /* Let lib/base/host_copy.h copy from and to GPUs: such a copy is done when the call returns.
  * Threads any. */
 void cuda_host_copy_begin(void);
+
+void images_init(struct images *images);
+/* With the device's context current. */
+void images_deinit(const struct cuda_driver *driver, struct images *images);
+
+/* The kernel of that launch, which may have as much shared memory as the launch says, with the
+ * device's context current. CUDA_ERROR_NOT_FOUND: its image has none of the name. Lends  *function,
+ * until images_deinit. Threads  any. */
+CUresult images_find(
+    const struct cuda_driver *driver, struct images *images, const struct sumac_launch *launch,
+    CUfunction *function);

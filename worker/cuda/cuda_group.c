@@ -237,7 +237,7 @@ static void fail_by_driver(struct cuda_member *member, CUresult result, const ch
 
     (void)cuda_device_note(member->queue->base.device, result);
     if (group->failure.status == SUMAC_OK && !group->base.aborted)
-        (void)cuda_fail(
+        (void)cuda_check(
             &group->failure, group->driver, result, "%s was aborted: replica %u (%s) %s",
             describe(group, group->starts, start), member->rank.replica,
             device_name(member->queue->base.device, name, sizeof name), what);
@@ -266,9 +266,7 @@ static enum sumac_status open_events(struct cuda_group *group, struct sumac_erro
 
     for (uint32_t i = 0; result == CUDA_SUCCESS && i < group->base.replicas; i++)
         result = cuda_device_create_event(device_of(&group->members[i]), &group->members[i].over);
-    if (result == CUDA_SUCCESS)
-        return SUMAC_OK;
-    return cuda_fail(
+    return cuda_check(
         error, group->driver, result, "a group of %u replicas gets no events",
         group->base.replicas);
 }
@@ -324,10 +322,9 @@ static enum sumac_status open_communicators(struct cuda_group *group, struct sum
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "NCCL has not connected %u GPUs in %u ms: NCCL_DEBUG=INFO has it say why",
             group->base.replicas, OPEN_MS_MAX);
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-        "NCCL does not connect %u GPUs: %s; NCCL_DEBUG=INFO has it say more", group->base.replicas,
-        group->library->ncclGetErrorString(result));
+    return fail_unsupported(
+        error, "NCCL does not connect %u GPUs: %s; NCCL_DEBUG=INFO has it say more",
+        group->base.replicas, group->library->ncclGetErrorString(result));
 }
 
 static void free_group(struct cuda_group *group)

@@ -22,11 +22,10 @@ struct piece {
 static CUresult
 copy_in(const struct cuda_driver *driver, const struct piece *piece, const CUstream stream)
 {
-    CUresult result = driver->cuMemcpyAsync(piece->to, piece->from, piece->bytes, stream);
+    const CUresult result = driver->cuMemcpyAsync(piece->to, piece->from, piece->bytes, stream);
     const CUresult over = driver->cuStreamSynchronize(stream); /* what is not over is not freed */
 
-    result = result != CUDA_SUCCESS ? result : over;
-    return result;
+    return result != CUDA_SUCCESS ? result : over;
 }
 
 static CUresult copy_apart(const struct cuda_driver *driver, const struct piece *piece)
@@ -79,12 +78,9 @@ static enum sumac_status do_copy(const struct piece *piece, bool here, struct su
 
     if (status != SUMAC_OK)
         return status;
-    const CUresult result = copy(driver, piece);
-    if (result == CUDA_SUCCESS)
-        return SUMAC_OK;
-    return cuda_fail(
-        error, driver, result, "%" PRIu64 " bytes are not copied %s GPU:%u", piece->bytes,
-        here ? "from" : "to", piece->place.device);
+    return cuda_check(
+        error, driver, copy(driver, piece), "%" PRIu64 " bytes are not copied %s GPU:%u",
+        piece->bytes, here ? "from" : "to", piece->place.device);
 }
 
 static enum sumac_status read_there(

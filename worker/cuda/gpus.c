@@ -86,8 +86,7 @@ static void describe_all(const struct cuda_driver *driver, struct gpus *gpus)
     }
     if (result == CUDA_SUCCESS)
         result = find_peers(driver, numbers, gpus);
-    if (result != CUDA_SUCCESS)
-        (void)cuda_fail(&gpus->missing, driver, result, "the driver does not describe every GPU");
+    (void)cuda_check(&gpus->missing, driver, result, "the driver does not describe every GPU");
 }
 
 void gpus_find(struct gpus *gpus)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* images.c -- images that are loaded, and the kernels of theirs that were asked for: few of both,
  * so that they are looked through. */
-#include "images.h"
+#include "cuda_device.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -45,11 +45,9 @@ load_kernels(const struct cuda_device *device, struct wide *wide, struct sumac_e
         result = cuda_kernels_load(device->driver, &wide->kernels);
         cuda_device_leave(device);
     }
-    return result == CUDA_SUCCESS
-               ? SUMAC_OK
-               : cuda_fail(
-                     error, device->driver, result, "GPU:%u does not load the library's kernels",
-                     device->base.index);
+    return cuda_check(
+        error, device->driver, result, "GPU:%u does not load the library's kernels",
+        device->base.index);
 }
 
 enum sumac_status wide_reserve(
