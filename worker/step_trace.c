@@ -38,33 +38,6 @@ struct step_trace {
 
 /* ---- the file, and its tracks */
 
-static enum sumac_status refuse_name(const char *file, size_t path_bytes, struct sumac_error *error)
-{
-    assert(path_bytes > 0);
-    return fail_argument(
-        error, "the trace %.100s… has a name of %zu bytes; name a file by fewer than %zu", file,
-        strlen(file), path_bytes);
-}
-
-/* "worker 0" within the file's name, before what comes after its last dot. */
-static enum sumac_status name_file(
-    const char *file, const char *who, char *path, size_t path_bytes, struct sumac_error *error)
-{
-    const char *slash = strrchr(file, '/');
-    const char *name = slash == NULL ? file : slash + 1;
-    const char *dot = name[0] == '\0' ? NULL : strrchr(name + 1, '.');
-    const size_t stem = dot == NULL ? strlen(file) : (size_t)(dot - file);
-
-    if (strlen(file) + strlen(who) + sizeof "." > path_bytes)
-        return refuse_name(file, path_bytes, error);
-    assert(who[0] != '\0');
-    size_t used = text_print(path, path_bytes, "%.*s.", (int)stem, file);
-    for (const char *c = who; *c != '\0'; c++)
-        path[used++] = *c == ' ' || *c == '/' ? '-' : *c;
-    (void)text_print(path + used, path_bytes - used, "%s", dot == NULL ? "" : dot);
-    return SUMAC_OK;
-}
-
 static void say(void *context, const char *line) { client_log(context, "%s", line); }
 
 static void make_tracks(struct step_trace *traced, const struct replicas *replicas)
@@ -94,19 +67,32 @@ static void make_tracks(struct step_trace *traced, const struct replicas *replic
     }
 }
 
-/* The file's name, of this member's own where there are others. */
+/* The file's name. A member that is not alone has its own, "worker 0", before the last dot. */
 static enum sumac_status choose_file(
     const struct sumac_worker_options *options, char *path, size_t path_bytes,
     struct sumac_error *error)
 {
     struct sumac_client_facts facts = {0};
+    const char *file = options->trace, *who = client_who(options->client);
+    const char *slash = strrchr(file, '/');
+    const char *name = slash == NULL ? file : slash + 1;
+    const char *dot = name[0] == '\0' ? NULL : strrchr(name + 1, '.');
 
     sumac_client_describe(options->client, &facts);
-    if (facts.member_count != 1)
-        return name_file(options->trace, client_who(options->client), path, path_bytes, error);
-    if (strlen(options->trace) >= path_bytes)
-        return refuse_name(options->trace, path_bytes, error);
-    (void)text_print(path, path_bytes, "%s", options->trace);
+    const bool is_alone = facts.member_count == 1;
+    if (strlen(file) + (is_alone ? 0 : strlen(who) + 1) >= path_bytes)
+        return fail_argument(
+            error, "the trace %.100s… has a name of %zu bytes; name a file by fewer than %zu", file,
+            strlen(file), path_bytes);
+    const size_t stem = is_alone || dot == NULL ? strlen(file) : (size_t)(dot - file);
+    size_t used = text_print(path, path_bytes, "%.*s", (int)stem, file);
+    if (is_alone)
+        return SUMAC_OK;
+    assert(who[0] != '\0');
+    path[used++] = '.';
+    for (const char *c = who; *c != '\0'; c++)
+        path[used++] = *c == ' ' || *c == '/' ? '-' : *c;
+    (void)text_print(path + used, path_bytes - used, "%s", dot == NULL ? "" : dot);
     return SUMAC_OK;
 }
 

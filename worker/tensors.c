@@ -32,8 +32,8 @@ static enum sumac_status give_up(
         why->text, count);
 }
 
-/* In a buffer that has yet to be taken, of so many bytes. A variable's shape was checked when it
- * was created. */
+/* In a buffer of *total bytes, which is taken afterwards. The shape of a variable was checked when
+ * it was created. */
 static enum sumac_status lay_out(
     struct tensors *tensors, enum tensors_memory memory,
     struct sumac_client_variable *const *variables, uint64_t *total, struct sumac_error *why)
@@ -115,17 +115,6 @@ enum sumac_status tensors_mirror(
     set_buffer(&made);
     *mirror = made;
     return SUMAC_OK;
-}
-
-void tensors_copy(struct device_queue *queue, const struct tensors *to, const struct tensors *from)
-{
-    assert(to->count == from->count);
-    if (to->buffer == from->buffer)
-        return;
-    device_copy(
-        queue,
-        &(struct sumac_copy){
-            .to = to->buffer, .from = from->buffer, .bytes = sumac_buffer_bytes(from->buffer)});
 }
 
 void tensors_deinit(struct tensors *tensors)

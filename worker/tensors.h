@@ -30,7 +30,3 @@ enum sumac_status tensors_mirror(
     struct tensors *mirror, struct device *device, const struct tensors *host,
     struct sumac_error *error);
 void tensors_deinit(struct tensors *tensors);
-
-/* Put into the queue: `to` gets what `from` has. Of a mirror that is the host's own there is
- * nothing to do. */
-void tensors_copy(struct device_queue *queue, const struct tensors *to, const struct tensors *from);

@@ -8,20 +8,6 @@
 #include "error.h"
 #include "step_trace.h"
 
-static enum sumac_status
-open_queues(const struct replicas *replicas, struct transfers *transfers, struct sumac_error *error)
-{
-    enum sumac_status status = SUMAC_OK;
-
-    assert(transfers->queues != NULL && transfers->arrived != NULL);
-    for (uint32_t i = 0; status == SUMAC_OK && i < replicas->count; i++) {
-        status = device_queue_open(replicas->devices[i], &transfers->queues[i], error);
-        if (status == SUMAC_OK)
-            status = device_event_open(replicas->devices[i], &transfers->arrived[i], error);
-    }
-    return status;
-}
-
 /* Parts of part_bytes or a little more, each of whole variables. */
 static void
 divide(const struct tensors *gradients, uint64_t part_bytes, struct transfers *transfers)
@@ -57,7 +43,12 @@ enum sumac_status transfers_open(
     if (transfers->queues == NULL || transfers->arrived == NULL || transfers->parts == NULL)
         return fail_for_memory(error, "no memory for the copies of %u replicas", replicas->count);
     divide(gradients, part_bytes, transfers);
-    enum sumac_status status = open_queues(replicas, transfers, error);
+    enum sumac_status status = SUMAC_OK;
+    for (uint32_t i = 0; status == SUMAC_OK && i < replicas->count; i++) {
+        status = device_queue_open(replicas->devices[i], &transfers->queues[i], error);
+        if (status == SUMAC_OK)
+            status = device_event_open(replicas->devices[i], &transfers->arrived[i], error);
+    }
     for (uint32_t i = 0; status == SUMAC_OK && i < transfers->part_count; i++)
         status = device_event_open(replicas->devices[0], &transfers->parts[i].written, error);
     return status;
@@ -88,7 +79,11 @@ void transfers_send(
     if (transfers->queues == NULL)
         return;
     step_trace_begins(transfers->traced, STEP_COPIES, replica);
-    tensors_copy(transfers->queues[replica], to, from);
+    assert(to->buffer != from->buffer && to->count == from->count);
+    device_copy(
+        transfers->queues[replica],
+        &(struct sumac_copy){
+            .to = to->buffer, .from = from->buffer, .bytes = sumac_buffer_bytes(from->buffer)});
     step_trace_ends(
         transfers->traced, STEP_COPIES, replica,
         (struct step_part){TRACE_COPY_IN, sumac_buffer_bytes(from->buffer)});
