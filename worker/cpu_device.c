@@ -50,8 +50,11 @@ static enum sumac_status count_devices(uint32_t *count, struct sumac_error *erro
 }
 
 static enum sumac_status create_buffer(
-    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
+    struct device *device, uint64_t bytes, enum sumac_place_kind place,
+    struct sumac_buffer **buffer, struct sumac_error *error)
 {
+    assert(place == SUMAC_PLACE_HOST);
+    (void)place;
     const enum sumac_status status = sumac_buffer_create(bytes, buffer);
 
     return status == SUMAC_OK
@@ -79,7 +82,6 @@ const struct device_ops cpu_device_ops = {
     .event_bytes = sizeof(struct device_event),
     .count = count_devices,
     .buffer_create = create_buffer,
-    .host_buffer_create = create_buffer,
     .carry_out = carry_out,
     .copy_here = copy_here,
     .launch_here = launch_here,

@@ -85,22 +85,24 @@ const char *device_name(const struct device *device, char *text, uint32_t text_b
 enum sumac_status device_buffer_create(
     struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
+    const struct device_ops *ops = device->ops;
     struct sumac_error why;
-    enum sumac_status status = device->ops->buffer_create(device, bytes, buffer, &why);
+    enum sumac_status status = ops->buffer_create(device, bytes, ops->place, buffer, &why);
 
     if (status == SUMAC_RESOURCE_EXHAUSTED && device->spare != NULL &&
         device->spare(device->spare_context))
-        status = device->ops->buffer_create(device, bytes, buffer, &why);
+        status = ops->buffer_create(device, bytes, ops->place, buffer, &why);
     if (status != SUMAC_OK && error != NULL)
         *error = why;
-    assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == device->ops->place);
+    assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == ops->place);
     return status;
 }
 
 enum sumac_status device_host_buffer_create(
     struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
-    const enum sumac_status status = device->ops->host_buffer_create(device, bytes, buffer, error);
+    const enum sumac_status status =
+        device->ops->buffer_create(device, bytes, SUMAC_PLACE_HOST, buffer, error);
 
     assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == SUMAC_PLACE_HOST);
     return status;

@@ -113,12 +113,10 @@ struct device_ops {
     enum sumac_status (*event_begin)(struct device_event *event, struct sumac_error *error);
     void (*event_end)(struct device_event *event);
     enum sumac_status (*count)(uint32_t *count, struct sumac_error *error);
+    /* Of the kind's place, or of the host's. */
     enum sumac_status (*buffer_create)(
-        struct device *device, uint64_t bytes, struct sumac_buffer **buffer,
-        struct sumac_error *error);
-    enum sumac_status (*host_buffer_create)(
-        struct device *device, uint64_t bytes, struct sumac_buffer **buffer,
-        struct sumac_error *error);
+        struct device *device, uint64_t bytes, enum sumac_place_kind place,
+        struct sumac_buffer **buffer, struct sumac_error *error);
     enum sumac_status (*carry_out)(struct device_queue *queue, const struct device_job *job);
     /* device_update.h. NULL: it updates nothing. */
     bool (*has_update)(const struct update_function *function, enum sumac_dtype dtype);

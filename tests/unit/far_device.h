@@ -69,11 +69,14 @@ static inline enum sumac_status far_is_full(struct sumac_error *error)
 }
 
 static inline enum sumac_status create_far_buffer(
-    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
+    struct device *device, uint64_t bytes, enum sumac_place_kind kind, struct sumac_buffer **buffer,
+    struct sumac_error *error)
 {
     const struct sumac_place place = {SUMAC_PLACE_CUDA, device->index};
-    void *data = calloc(1, bytes);
 
+    if (kind == SUMAC_PLACE_HOST)
+        return sumac_buffer_create(bytes, buffer) == SUMAC_OK ? SUMAC_OK : far_is_full(error);
+    void *data = calloc(1, bytes);
     if (data == NULL)
         return far_is_full(error);
     far_buffers++;
@@ -81,13 +84,6 @@ static inline enum sumac_status create_far_buffer(
         return SUMAC_OK;
     free_far(data);
     return far_is_full(error);
-}
-
-static inline enum sumac_status create_near_buffer(
-    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
-{
-    (void)device;
-    return sumac_buffer_create(bytes, buffer) == SUMAC_OK ? SUMAC_OK : far_is_full(error);
 }
 
 static inline struct device_ops make_far_ops(void)
@@ -103,6 +99,5 @@ static inline struct device_ops make_far_ops(void)
     ops.event_begin = begin_far_event;
     ops.event_end = end_far_event;
     ops.buffer_create = create_far_buffer;
-    ops.host_buffer_create = create_near_buffer;
     return ops;
 }

@@ -28,11 +28,11 @@
 
 #define ZEROED_MS_MAX 600000u /* to fill new memory with zeros */
 
-/* Of a device, or, at `host`, of the host's. */
+/* Of a device, or the host's. */
 struct cuda_memory {
     struct cuda_device *device;
     CUdeviceptr address;
-    void *host;
+    bool is_pinned;
 };
 
 /* ---- what a job does, on the queue's thread */
@@ -249,14 +249,14 @@ static void free_memory(void *context)
     struct cuda_memory *memory = context;
     const struct cuda_driver *driver = memory->device->driver;
 
-    assert((memory->address != 0) != (memory->host != NULL));
+    assert(memory->address != 0);
     if (device_is_given_up(&memory->device->base)) {
         free(memory); /* what it describes stays, and so does the device */
         return;
     }
     if (cuda_device_enter(memory->device) == CUDA_SUCCESS) {
-        if (memory->host != NULL)
-            (void)driver->cuMemFreeHost(memory->host);
+        if (memory->is_pinned)
+            (void)driver->cuMemFreeHost((void *)(uintptr_t)memory->address);
         else
             (void)driver->cuMemFree(memory->address);
         cuda_device_leave(memory->device);
@@ -267,25 +267,33 @@ static void free_memory(void *context)
 
 /* The memory is zero when it is given: whatever queue uses it first need not wait for that. A
  * device that does not come to its end may still write the memory, and is given up. */
-static CUresult take_zeroed(struct cuda_device *device, uint64_t bytes, CUdeviceptr *address)
+static CUresult take_zeroed(struct cuda_device *device, uint64_t taken, CUdeviceptr *address)
 {
     const struct cuda_driver *driver = device->driver;
-    const uint64_t taken = bytes > 0 ? bytes : 1; /* of nothing there is no address */
-    CUresult result = cuda_device_enter(device);
+    CUresult result = driver->cuMemAlloc(address, taken);
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver->cuMemAlloc(address, taken);
-    if (result == CUDA_SUCCESS) {
-        result = driver->cuMemsetD8Async(*address, 0, taken, device->zeroing);
-        if (result == CUDA_SUCCESS)
-            result = wait_for_stream(driver, device->zeroing, device_until(ZEROED_MS_MAX));
-        if (result == CUDA_ERROR_NOT_READY)
-            device_give_up(&device->base);
-        else if (result != CUDA_SUCCESS)
-            (void)driver->cuMemFree(*address);
-    }
-    cuda_device_leave(device);
+    result = driver->cuMemsetD8Async(*address, 0, taken, device->zeroing);
+    if (result == CUDA_SUCCESS)
+        result = wait_for_stream(driver, device->zeroing, device_until(ZEROED_MS_MAX));
+    if (result == CUDA_ERROR_NOT_READY)
+        device_give_up(&device->base);
+    else if (result != CUDA_SUCCESS)
+        (void)driver->cuMemFree(*address);
+    return result;
+}
+
+/* Pages that the device reads and writes itself, and every other GPU of the process. */
+static CUresult take_pinned(struct cuda_device *device, uint64_t taken, CUdeviceptr *address)
+{
+    void *host = NULL;
+    const CUresult result = device->driver->cuMemHostAlloc(&host, taken, CU_MEMHOSTALLOC_PORTABLE);
+
+    if (result == CUDA_SUCCESS)
+        memset(host, 0, taken);
+    *address = (CUdeviceptr)(uintptr_t)host;
+    assert(*address % 64 == 0);
     return result;
 }
 
@@ -296,38 +304,27 @@ static enum sumac_status fail_for_buffer(uint32_t index, uint64_t bytes, struct 
         index);
 }
 
-/* Pages that the device reads and writes itself, and every other GPU of the process. */
-static CUresult take_pinned(const struct cuda_device *device, uint64_t bytes, void **host)
-{
-    const struct cuda_driver *driver = device->driver;
-    const uint64_t taken = bytes > 0 ? bytes : 1;
-    CUresult result = cuda_device_enter(device);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver->cuMemHostAlloc(host, taken, CU_MEMHOSTALLOC_PORTABLE);
-    cuda_device_leave(device);
-    if (result == CUDA_SUCCESS)
-        memset(*host, 0, taken);
-    return result;
-}
-
-static enum sumac_status create(
-    struct device *base, uint64_t bytes, struct sumac_place place, struct sumac_buffer **buffer,
+static enum sumac_status create_buffer(
+    struct device *base, uint64_t bytes, enum sumac_place_kind kind, struct sumac_buffer **buffer,
     struct sumac_error *error)
 {
     struct cuda_device *device = (struct cuda_device *)base;
+    const bool is_pinned = kind == SUMAC_PLACE_HOST;
+    const struct sumac_place place = {kind, is_pinned ? 0 : base->index};
+    const uint64_t taken = bytes > 0 ? bytes : 1; /* of nothing there is no address */
     struct cuda_memory *memory = calloc(1, sizeof *memory);
-    const bool pinned = place.kind == SUMAC_PLACE_HOST;
 
     if (memory == NULL)
         return fail_for_buffer(base->index, bytes, error);
-    memory->device = device;
-    const CUresult result = pinned ? take_pinned(device, bytes, &memory->host)
-                                   : take_zeroed(device, bytes, &memory->address);
+    *memory = (struct cuda_memory){.device = device, .is_pinned = is_pinned};
+    CUresult result = cuda_device_enter(device);
+    if (result == CUDA_SUCCESS) {
+        result = (is_pinned ? take_pinned : take_zeroed)(device, taken, &memory->address);
+        cuda_device_leave(device);
+    }
     if (result != CUDA_SUCCESS) {
         free(memory);
-        return pinned
+        return is_pinned
                    ? cuda_check(
                          error, device->driver, result,
                          "the host gives no pinned memory for %" PRIu64 " bytes that GPU:%u reads",
@@ -337,24 +334,11 @@ static enum sumac_status create(
                          "GPU:%u gives no memory for %" PRIu64 " bytes", base->index, bytes);
     }
     (void)atomic_fetch_add(&base->references, 1);
-    assert((uintptr_t)memory->host % 64 == 0);
-    void *const data = pinned ? memory->host : (void *)(uintptr_t)memory->address;
+    void *const data = (void *)(uintptr_t)memory->address;
     if (buffer_own(data, bytes, place, free_memory, memory, buffer) == SUMAC_OK)
         return SUMAC_OK;
     free_memory(memory);
     return fail_for_buffer(base->index, bytes, error);
-}
-
-static enum sumac_status create_buffer(
-    struct device *base, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
-{
-    return create(base, bytes, (struct sumac_place){SUMAC_PLACE_CUDA, base->index}, buffer, error);
-}
-
-static enum sumac_status create_host_buffer(
-    struct device *base, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
-{
-    return create(base, bytes, (struct sumac_place){SUMAC_PLACE_HOST, 0}, buffer, error);
 }
 
 /* ---- queues and events */
@@ -493,7 +477,6 @@ const struct device_ops cuda_device_ops = {
     .event_end = end_event,
     .count = count_devices,
     .buffer_create = create_buffer,
-    .host_buffer_create = create_host_buffer,
     .carry_out = carry_out,
     .has_update = cuda_update_has,
     .update = cuda_update,
