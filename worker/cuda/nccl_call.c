@@ -128,6 +128,16 @@ uint64_t nccl_call_part(const struct group_call *call, uint64_t first)
     return NCCL_SCRATCH_BYTES_MAX / call->scratch_each;
 }
 
+double nccl_call_weights(const struct group_call *call, uint32_t replicas)
+{
+    double total = 0;
+
+    assert(call->op == SUMAC_REDUCE_MEAN);
+    for (uint32_t i = 0; i < replicas; i++)
+        total += call->values.weights[i];
+    return total;
+}
+
 bool nccl_call_is_idle(const struct group_call *call, uint32_t replica)
 {
     return call->kind <= GROUP_ALL_REDUCE && call->op == SUMAC_REDUCE_MEAN &&
@@ -174,17 +184,14 @@ static union scalar scalar_of(enum sumac_dtype dtype, double value)
 static ncclResult_t
 prepare(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t *op)
 {
-    const double *weights = call->values.weights;
-    double total = 0;
-
     assert(rank->replica < rank->replicas);
     *op = ncclSum;
     if (call->kind > GROUP_ALL_REDUCE || call->op != SUMAC_REDUCE_MEAN || call->is_wide)
         return ncclSuccess;
-    for (uint32_t i = 0; i < rank->replicas; i++)
-        total += weights[i];
+    const double total = nccl_call_weights(call, rank->replicas);
     assert(total > 0);
-    union scalar scalar = scalar_of(call->values.dtype, weights[rank->replica] / total);
+    union scalar scalar =
+        scalar_of(call->values.dtype, call->values.weights[rank->replica] / total);
     return rank->library->ncclRedOpCreatePreMulSum(
         op, &scalar, type_of(call->values.dtype), ncclScalarHostImmediate, rank->comm);
 }

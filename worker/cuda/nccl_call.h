@@ -39,6 +39,9 @@ uint64_t nccl_call_divide(struct group_call *calls, uint32_t count, uint32_t rep
 /* The elements of the call's next part, from `first` on, whose scratch is there. */
 uint64_t nccl_call_part(const struct group_call *call, uint64_t first);
 
+/* The sum of a mean's weights. */
+double nccl_call_weights(const struct group_call *call, uint32_t replicas);
+
 /* Is the replica's weight 0 in a mean? Nothing of what it gives is read then. */
 bool nccl_call_is_idle(const struct group_call *call, uint32_t replica);
 
