@@ -195,23 +195,19 @@ enum sumac_status devices_choose(
     const struct devices_wanted *wanted, struct devices *devices, struct sumac_error *error)
 {
     struct devices_wanted known = *wanted;
-    struct devices chosen = {0};
     const char *text = wanted->text != NULL ? wanted->text : getenv(VARIABLE);
     enum sumac_status status = devices_replicas(&known.replicas, error);
 
     if (status != SUMAC_OK)
         return status;
     if (text == NULL || text[0] == '\0' || strcasecmp(text, "auto") == 0)
-        status = choose_any(&known, &chosen, error);
+        status = choose_any(&known, devices, error);
     else if (strncasecmp(text, "cpu", strlen("cpu")) == 0)
-        status = choose_cpus(text, &known, &chosen, error);
+        status = choose_cpus(text, &known, devices, error);
     else if (strncasecmp(text, "gpu", strlen("gpu")) == 0)
-        status = choose_gpus(text, &known, &chosen, error);
+        status = choose_gpus(text, &known, devices, error);
     else
         status = bad_text(text, error);
-    if (status != SUMAC_OK)
-        return status;
-    assert(chosen.count > 0 && chosen.count <= SUMAC_REPLICAS_MAX);
-    *devices = chosen;
-    return SUMAC_OK;
+    assert(status != SUMAC_OK || (devices->count > 0 && devices->count <= SUMAC_REPLICAS_MAX));
+    return status;
 }
