@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_update.h"
 #include "error.h"
 #include "text.h"
 

@@ -25,6 +25,7 @@
 #include "sumac/device.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
+#include "update.h"
 
 #define DEVICE_NO_LIMIT UINT64_MAX /* of a wait's end, in nanoseconds of trace_now */
 #define DEVICE_JOBS_MAX 64u        /* in a queue, not finished; one more waits for room */
@@ -32,8 +33,6 @@
 
 struct device_group_ops;
 struct device_ops;
-struct device_update;
-struct update_function;
 
 /* Gives up memory of the device that is kept for later. false: there is none. Threads  any. */
 typedef bool device_spare(void *context);
@@ -99,6 +98,16 @@ struct device_queue {
     bool closing;
 };
 
+/* An update function of arrays in a device's memory: what update_run (lib/update/update.h) does
+ * with arrays of the host's, with the same bits. */
+struct device_update {
+    /* Of addresses in the device's memory. One that is of rows, of several sources or of an
+     * expression is not for a device; `scale` and `clip` are. */
+    struct update_slice slice;
+    bool is_wide;               /* of a half type: the gradient is float32 */
+    struct device_queue *queue; /* that it was put into */
+};
+
 /* A kind of device. The functions are called by those below, which say what they do. */
 struct device_ops {
     const char *name;                         /* "CPU": its devices are CPU:0, CPU:1, … */
@@ -113,12 +122,12 @@ struct device_ops {
     enum sumac_status (*event_begin)(struct device_event *event, struct sumac_error *error);
     void (*event_end)(struct device_event *event);
     enum sumac_status (*count)(uint32_t *count, struct sumac_error *error);
-    /* Of the kind's place, or of the host's. */
+    /* The place is the kind's, or the host's. */
     enum sumac_status (*buffer_create)(
         struct device *device, uint64_t bytes, enum sumac_place_kind place,
         struct sumac_buffer **buffer, struct sumac_error *error);
     enum sumac_status (*carry_out)(struct device_queue *queue, const struct device_job *job);
-    /* device_update.h. NULL: it updates nothing. */
+    /* NULL: it updates nothing. */
     bool (*has_update)(const struct update_function *function, enum sumac_dtype dtype);
     void (*update)(struct device_queue *queue, struct device_update *update);
     /* NULL: nothing that the work began is elsewhere. */
@@ -204,6 +213,16 @@ void device_await(struct device_queue *queue, struct device_event *event);
 /* Put into the queue: *ns gets the time, as trace_now has it, when what was put before is over on
  * the device. One that has failed may leave it alone. */
 void device_stamp(struct device_queue *queue, uint64_t *ns);
+
+/* Does the kind of device update values of that type by this function? If not, the host does. */
+bool device_has_update(
+    const struct device_ops *ops, const struct update_function *function, enum sumac_dtype dtype);
+
+/* Put it into the queue, after what it has, of what device_has_update.
+ * Borrows  *update, until the queue is waited for.
+ * Fails    by the next wait: RESOURCE_EXHAUSTED, the device has no memory for the function's code.
+ * Threads  one at a time for a queue. */
+void device_update(struct device_queue *queue, struct device_update *update);
 
 /* So many milliseconds from now, for the waits below. UINT32_MAX: DEVICE_NO_LIMIT. */
 uint64_t device_until(uint32_t timeout_ms);

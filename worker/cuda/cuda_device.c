@@ -28,7 +28,7 @@
 
 #define ZEROED_MS_MAX 600000u /* to fill new memory with zeros */
 
-/* Of a device, or the host's. */
+/* A device's memory, or pinned pages of the host. */
 struct cuda_memory {
     struct cuda_device *device;
     CUdeviceptr address;
@@ -223,7 +223,7 @@ static void end(struct device *base)
 
     assert(device->context != NULL && device->zeroing != NULL);
     if (cuda_device_enter(device) == CUDA_SUCCESS) {
-        cuda_update_forget(device);
+        cuda_updates_unload(device->driver, &device->updates);
         images_deinit(device->driver, &device->images);
         (void)device->driver->cuStreamDestroy(device->zeroing);
         cuda_device_leave(device);

@@ -5,6 +5,7 @@
 
 #include "device.h"
 #include "driver.h"
+#include "dtype.h"
 #include "list.h"
 
 /* The kernels of the program's own that a device has loaded (images.c): an image once, at the first
@@ -14,15 +15,22 @@ struct images {
     LIST(struct image) loaded;
 };
 
+/* The kernels of update functions (cuda_update.c). */
+struct cuda_updates {
+    CUmodule module; /* NULL: not loaded */
+    CUfunction functions[UPDATE_FUNCTIONS_MAX + 1][DTYPES_MAX + 1];
+    uint32_t blocks_max; /* of a launch; with fewer each thread takes more */
+};
+
 struct cuda_device {
     struct device base;
     const struct cuda_driver *driver;
     CUdevice number;
-    CUcontext context;            /* the primary one: libraries that a step uses have the same */
-    CUstream zeroing;             /* of new memory */
-    struct images images;         /* of the program's own kernels */
-    pthread_mutex_t mutex;        /* guards what follows */
-    struct cuda_updates *updates; /* cuda_update.c's kernels; NULL: nobody needed them yet */
+    CUcontext context;           /* the primary one: libraries that a step uses have the same */
+    CUstream zeroing;            /* of new memory */
+    struct images images;        /* of the program's own kernels */
+    pthread_mutex_t mutex;       /* guards what follows */
+    struct cuda_updates updates; /* cuda_update.c's kernels, loaded by the first update */
 };
 
 struct cuda_event {

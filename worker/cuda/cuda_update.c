@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels.h"
@@ -134,14 +133,8 @@ static CUresult load_once(struct cuda_device *device)
     CUresult result = CUDA_SUCCESS;
 
     pthread_mutex_lock(&device->mutex);
-    if (device->updates == NULL) {
-        struct cuda_updates *made = calloc(1, sizeof *made);
-        result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : cuda_updates_load(device->driver, made);
-        if (result == CUDA_SUCCESS)
-            device->updates = made;
-        else
-            free(made);
-    }
+    if (device->updates.module == NULL)
+        result = cuda_updates_load(device->driver, &device->updates);
     pthread_mutex_unlock(&device->mutex);
     return result;
 }
@@ -154,19 +147,10 @@ static enum sumac_status issue(void *context)
     CUresult result = load_once(device);
 
     if (result == CUDA_SUCCESS)
-        result = cuda_update_launch(device->driver, device->updates, update, queue->stream);
+        result = cuda_update_launch(device->driver, &device->updates, update, queue->stream);
     if (result != CUDA_SUCCESS)
         cuda_words(device->driver, result, queue->base.why, sizeof queue->base.why);
     return cuda_status(result);
-}
-
-void cuda_update_forget(struct cuda_device *device)
-{
-    if (device->updates == NULL)
-        return;
-    cuda_updates_unload(device->driver, device->updates);
-    free(device->updates);
-    device->updates = NULL;
 }
 
 void cuda_update(struct device_queue *queue, struct device_update *update)

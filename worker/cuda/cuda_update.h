@@ -22,8 +22,6 @@
 #include <stdbool.h>
 
 #include "cuda_device.h"
-#include "device_update.h"
-#include "dtype.h"
 
 /* Is the function one of the table, and the type a float? Threads  any. */
 bool cuda_update_has(const struct update_function *function, enum sumac_dtype dtype);
@@ -37,12 +35,6 @@ void cuda_update(struct device_queue *queue, struct device_update *update);
 
 /* ---- the kernels in a context, for those who have a stream; updates.cu has what they compute */
 
-struct cuda_updates {
-    CUmodule module; /* NULL: not loaded */
-    CUfunction functions[UPDATE_FUNCTIONS_MAX + 1][DTYPES_MAX + 1];
-    uint32_t blocks_max; /* of a launch; with fewer each thread takes more */
-};
-
 /* Load them into the context that is current; give them back in it. */
 CUresult cuda_updates_load(const struct cuda_driver *driver, struct cuda_updates *updates);
 void cuda_updates_unload(const struct cuda_driver *driver, struct cuda_updates *updates);
@@ -51,6 +43,3 @@ void cuda_updates_unload(const struct cuda_driver *driver, struct cuda_updates *
 CUresult cuda_update_launch(
     const struct cuda_driver *driver, const struct cuda_updates *updates,
     const struct device_update *update, CUstream stream);
-
-/* Unload the kernels of a device that closes. Its context is current, and its queues are closed. */
-void cuda_update_forget(struct cuda_device *device);
