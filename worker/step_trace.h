@@ -43,13 +43,8 @@ static inline uint64_t step_trace_begin(const struct step_trace *traced)
     return traced == NULL ? 0 : trace_now();
 }
 
-/* The same of a step. step_trace_begin_step is for a trace that is there. Threads  the caller's of
- * a step. */
-uint64_t step_trace_begin_step(struct step_trace *traced, uint64_t step);
-static inline uint64_t step_trace_step(struct step_trace *traced, uint64_t step)
-{
-    return traced == NULL ? 0 : step_trace_begin_step(traced, step);
-}
+/* The same of a step. Threads  the caller's of a step. */
+uint64_t step_trace_step(struct step_trace *traced, uint64_t step);
 
 /* The thread that calls the step (STEP_TRACE_CALLER), or a replica, has done this since then.
  * step_trace_write is for a trace that is there. Threads  any. */

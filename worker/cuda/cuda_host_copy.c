@@ -71,7 +71,9 @@ static CUresult copy(const struct cuda_driver *driver, const struct piece *piece
     return result;
 }
 
-static enum sumac_status do_copy(const struct piece *piece, bool here, struct sumac_error *error)
+static uint64_t address_of(const void *data) { return (uint64_t)(uintptr_t)data; }
+
+static enum sumac_status do_copy(struct piece piece, const char *way, struct sumac_error *error)
 {
     const struct cuda_driver *driver = NULL;
     const enum sumac_status status = cuda_driver_open(&driver, error);
@@ -79,28 +81,23 @@ static enum sumac_status do_copy(const struct piece *piece, bool here, struct su
     if (status != SUMAC_OK)
         return status;
     return cuda_check(
-        error, driver, copy(driver, piece), "%" PRIu64 " bytes are not copied %s GPU:%u",
-        piece->bytes, here ? "from" : "to", piece->place.device);
+        error, driver, copy(driver, &piece), "%" PRIu64 " bytes are not copied %s GPU:%u",
+        piece.bytes, way, piece.place.device);
 }
 
 static enum sumac_status read_there(
     struct sumac_place place, const void *there, void *here, uint64_t bytes,
     struct sumac_error *error)
 {
-    const struct piece piece = {
-        place, (CUdeviceptr)(uintptr_t)here, (CUdeviceptr)(uintptr_t)there, bytes};
-
-    return do_copy(&piece, true, error);
+    return do_copy(
+        (struct piece){place, address_of(here), address_of(there), bytes}, "from", error);
 }
 
 static enum sumac_status write_there(
     struct sumac_place place, void *there, const void *here, uint64_t bytes,
     struct sumac_error *error)
 {
-    const struct piece piece = {
-        place, (CUdeviceptr)(uintptr_t)there, (CUdeviceptr)(uintptr_t)here, bytes};
-
-    return do_copy(&piece, false, error);
+    return do_copy((struct piece){place, address_of(there), address_of(here), bytes}, "to", error);
 }
 
 void cuda_host_copy_begin(void)
