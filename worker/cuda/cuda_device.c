@@ -21,8 +21,8 @@
 
 #include "buffer.h"
 #include "device_group.h"
-#include "cuda_update.h"
 #include "error.h"
+#include "kernels.h"
 #include "pause.h"
 #include "trace.h"
 

@@ -15,7 +15,7 @@ struct images {
     LIST(struct image) loaded;
 };
 
-/* The kernels of update functions (cuda_update.c). */
+/* The kernels of update functions (kernels.c). */
 struct cuda_updates {
     CUmodule module; /* NULL: not loaded */
     CUfunction functions[UPDATE_FUNCTIONS_MAX + 1][DTYPES_MAX + 1];
@@ -30,7 +30,7 @@ struct cuda_device {
     CUstream zeroing;            /* of new memory */
     struct images images;        /* of the program's own kernels */
     pthread_mutex_t mutex;       /* guards what follows */
-    struct cuda_updates updates; /* cuda_update.c's kernels, loaded by the first update */
+    struct cuda_updates updates; /* loaded by the first update */
 };
 
 struct cuda_event {
