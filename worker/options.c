@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <float.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
 #include "own_variables.h"

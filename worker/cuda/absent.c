@@ -2,8 +2,6 @@
 /* absent.c -- GPUs in a build without the CUDA toolkit: whoever asks for one is told. */
 #include "device.h"
 
-#include <stddef.h>
-
 #include "error.h"
 #include "gpus.h"
 

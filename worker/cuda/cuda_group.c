@@ -21,7 +21,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cuda_device.h"
 #include "error.h"

@@ -3,7 +3,6 @@
 #include "gpus.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

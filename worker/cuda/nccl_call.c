@@ -79,16 +79,6 @@ static bool touch(const struct group_call *a, const struct group_call *b, uint32
     return false;
 }
 
-static uint64_t bytes_given(const struct group_call *call)
-{
-    return call->values.elements[0] * sumac_dtype_bytes(call->values.dtype);
-}
-
-static uint64_t scratch_of(const struct group_call *call)
-{
-    return (call->values.elements[0] * call->scratch_each + ALIGNED - 1) / ALIGNED * ALIGNED;
-}
-
 uint64_t nccl_call_divide(struct group_call *calls, uint32_t count, uint32_t replicas)
 {
     uint64_t bytes = 0, scratch = 0; /* of the batch so far: that replica 0 gives, that all need */
@@ -97,7 +87,8 @@ uint64_t nccl_call_divide(struct group_call *calls, uint32_t count, uint32_t rep
 
     for (uint32_t i = 0; i < count; i++) {
         struct group_call *call = &calls[i];
-        const uint64_t own = scratch_of(call);
+        const uint64_t elements = call->values.elements[0];
+        const uint64_t own = (elements * call->scratch_each + ALIGNED - 1) / ALIGNED * ALIGNED;
         call->begins = i == 0 || i - first == NCCL_BATCH_CALLS_MAX || bytes >= NCCL_BATCH_BYTES ||
                        scratch > NCCL_SCRATCH_BYTES_MAX ||
                        (own > 0 && scratch + own > NCCL_SCRATCH_BYTES_MAX);
@@ -108,9 +99,9 @@ uint64_t nccl_call_divide(struct group_call *calls, uint32_t count, uint32_t rep
             bytes = scratch = 0;
         }
         call->first = 0;
-        call->count = call->values.elements[0];
+        call->count = elements;
         call->scratch_offset = scratch;
-        bytes += bytes_given(call);
+        bytes += elements * sumac_dtype_bytes(call->values.dtype);
         scratch += own;
         most = scratch > most ? scratch : most;
         assert(i - first < NCCL_BATCH_CALLS_MAX);
@@ -164,36 +155,24 @@ nccl_call_describe(const struct group_call *calls, uint32_t count, char *text, u
 
 /* ---- a rank's part */
 
-/* In the call's type, as NCCL wants it. */
-union scalar {
-    float single;
-    double real;
-};
-
-static union scalar scalar_of(enum sumac_dtype dtype, double value)
-{
-    union scalar scalar = {.real = value};
-
-    assert(dtype == SUMAC_FLOAT32 || dtype == SUMAC_FLOAT64); /* means of halves are wide */
-    if (dtype == SUMAC_FLOAT32)
-        scalar.single = (float)value;
-    return scalar;
-}
-
 /* The reduction of a call on this rank, which scales where it is a mean. */
 static ncclResult_t
 prepare(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t *op)
 {
+    const enum sumac_dtype dtype = call->values.dtype;
+
     assert(rank->replica < rank->replicas);
     *op = ncclSum;
     if (call->kind > GROUP_ALL_REDUCE || call->op != SUMAC_REDUCE_MEAN || call->is_wide)
         return ncclSuccess;
+    assert(dtype == SUMAC_FLOAT32 || dtype == SUMAC_FLOAT64); /* means of halves are wide */
     const double total = nccl_call_weights(call, rank->replicas);
     assert(total > 0);
-    union scalar scalar =
-        scalar_of(call->values.dtype, call->values.weights[rank->replica] / total);
+    double weight = call->values.weights[rank->replica] / total;
+    float single = (float)weight;
     return rank->library->ncclRedOpCreatePreMulSum(
-        op, &scalar, type_of(call->values.dtype), ncclScalarHostImmediate, rank->comm);
+        op, dtype == SUMAC_FLOAT32 ? (void *)&single : &weight, type_of(dtype),
+        ncclScalarHostImmediate, rank->comm);
 }
 
 void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op)
