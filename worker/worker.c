@@ -25,7 +25,6 @@
 #include "elements.h"
 #include "error.h"
 #include "log.h"
-#include "reduce.h"
 #include "step_trace.h"
 
 static uint32_t place_count(const struct sumac_worker *worker)
@@ -419,7 +418,8 @@ make_sums(const struct sumac_worker *worker, const struct tensor_place *place, d
         if (is_widened(worker, i)) {
             const struct sumac_tensor *wide = &place->widened.items[half++];
             const uint64_t count = sumac_tensor_bytes(wide) / sizeof(float);
-            reduce_widen(tensor->dtype, sumac_tensor_data(tensor), sumac_tensor_data(wide), count);
+            arithmetic_of(tensor->dtype)
+                ->widen(sumac_tensor_data(tensor), sumac_tensor_data(wide), (size_t)count);
             tensor = wide;
         }
         if (scales)

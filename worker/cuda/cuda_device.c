@@ -211,7 +211,6 @@ static enum sumac_status begin(struct device *base, struct sumac_error *error)
     const CUresult result = begin_context(device);
     if (result != CUDA_SUCCESS)
         return cuda_check(error, device->driver, result, "GPU:%u cannot be used", base->index);
-    images_init(&device->images);
     pthread_mutex_init(&device->mutex, NULL);
     cuda_host_copy_begin();
     return SUMAC_OK;
@@ -224,7 +223,7 @@ static void end(struct device *base)
     assert(device->context != NULL && device->zeroing != NULL);
     if (cuda_device_enter(device) == CUDA_SUCCESS) {
         cuda_updates_unload(device->driver, &device->updates);
-        images_deinit(device->driver, &device->images);
+        images_unload(device);
         (void)device->driver->cuStreamDestroy(device->zeroing);
         cuda_device_leave(device);
     }
@@ -422,7 +421,7 @@ launch_here(struct device_queue *base, const struct sumac_launch *launch, struct
     CUfunction function = NULL;
 
     assert(launch->blocks > 0 && launch->threads > 0);
-    CUresult result = images_find(driver, &device->images, launch, &function);
+    CUresult result = images_find(device, launch, &function);
     assert((result == CUDA_SUCCESS) == (function != NULL));
 
     if (result == CUDA_ERROR_NOT_FOUND)

@@ -8,13 +8,6 @@
 #include "dtype.h"
 #include "list.h"
 
-/* The kernels of the program's own that a device has loaded (images.c): an image once, at the first
- * launch of one of its kernels, until the device is closed. */
-struct images {
-    pthread_mutex_t mutex; /* guards what follows */
-    LIST(struct image) loaded;
-};
-
 /* The kernels of update functions (kernels.c). */
 struct cuda_updates {
     CUmodule module; /* NULL: not loaded */
@@ -28,8 +21,8 @@ struct cuda_device {
     CUdevice number;
     CUcontext context;           /* the primary one: libraries that a step uses have the same */
     CUstream zeroing;            /* of new memory */
-    struct images images;        /* of the program's own kernels */
     pthread_mutex_t mutex;       /* guards what follows */
+    LIST(struct image) images;   /* of the program's own kernels */
     struct cuda_updates updates; /* loaded by the first update */
 };
 
@@ -57,13 +50,11 @@ void cuda_device_destroy_event(const struct cuda_device *device, CUevent event);
  * Threads any. */
 void cuda_host_copy_begin(void);
 
-void images_init(struct images *images);
-/* With the device's context current. */
-void images_deinit(const struct cuda_driver *driver, struct images *images);
-
 /* The kernel of that launch, which may have as much shared memory as the launch says, with the
- * device's context current. CUDA_ERROR_NOT_FOUND: its image has none of the name. Lends  *function,
- * until images_deinit. Threads  any. */
-CUresult images_find(
-    const struct cuda_driver *driver, struct images *images, const struct sumac_launch *launch,
-    CUfunction *function);
+ * device's context current. An image is loaded once, at the first launch of one of its kernels.
+ * CUDA_ERROR_NOT_FOUND: its image has none of the name. Lends  *function, until images_unload.
+ * Threads  any. */
+CUresult
+images_find(struct cuda_device *device, const struct sumac_launch *launch, CUfunction *function);
+/* With the device's context current. */
+void images_unload(struct cuda_device *device);
