@@ -184,21 +184,6 @@ CUresult cuda_device_note(struct device *device, CUresult result)
     return result;
 }
 
-static CUresult begin_context(struct cuda_device *device)
-{
-    const struct cuda_driver *driver = device->driver;
-    CUresult result = driver->cuDeviceGet(&device->number, (int)device->base.index);
-
-    if (result == CUDA_SUCCESS)
-        result = driver->cuDevicePrimaryCtxRetain(&device->context, device->number);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = create_stream(device, &device->zeroing);
-    if (result != CUDA_SUCCESS)
-        (void)driver->cuDevicePrimaryCtxRelease(device->number);
-    return result;
-}
-
 static enum sumac_status begin(struct device *base, struct sumac_error *error)
 {
     struct cuda_device *device = (struct cuda_device *)base;
@@ -208,9 +193,17 @@ static enum sumac_status begin(struct device *base, struct sumac_error *error)
         status = check_index(device->driver, base->index, error);
     if (status != SUMAC_OK)
         return status;
-    const CUresult result = begin_context(device);
+    const struct cuda_driver *driver = device->driver;
+    CUresult result = driver->cuDeviceGet(&device->number, (int)base->index);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuDevicePrimaryCtxRetain(&device->context, device->number);
+    if (result == CUDA_SUCCESS) {
+        result = create_stream(device, &device->zeroing);
+        if (result != CUDA_SUCCESS)
+            (void)driver->cuDevicePrimaryCtxRelease(device->number);
+    }
     if (result != CUDA_SUCCESS)
-        return cuda_check(error, device->driver, result, "GPU:%u cannot be used", base->index);
+        return cuda_check(error, driver, result, "GPU:%u cannot be used", base->index);
     pthread_mutex_init(&device->mutex, NULL);
     cuda_host_copy_begin();
     return SUMAC_OK;
