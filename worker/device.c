@@ -5,10 +5,9 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "device_update.h"
 #include "error.h"
 #include "text.h"
 
@@ -37,16 +36,38 @@ device_count(const struct device_ops *ops, uint32_t *count, struct sumac_error *
 enum sumac_status device_open(
     const struct device_ops *ops, uint32_t index, struct device **device, struct sumac_error *error)
 {
-    const enum sumac_status status = ops->open(index, device, error);
+    assert(ops->device_bytes >= sizeof(struct device));
+    struct device *opened = calloc(1, ops->device_bytes);
 
-    assert(status != SUMAC_OK || ((*device)->ops == ops && (*device)->index == index));
+    if (opened == NULL)
+        return fail_for_memory(error, "no memory for device %s:%u", ops->name, index);
+    opened->ops = ops;
+    opened->index = index;
+    atomic_init(&opened->references, 1);
+    const enum sumac_status status = ops->begin == NULL ? SUMAC_OK : ops->begin(opened, error);
+    if (status == SUMAC_OK)
+        *device = opened;
+    else
+        free(opened);
     return status;
+}
+
+void device_unref(struct device *device)
+{
+    const unsigned before = atomic_fetch_sub(&device->references, 1);
+
+    assert(before > 0);
+    if (before > 1)
+        return;
+    if (device->ops->end != NULL)
+        device->ops->end(device);
+    free(device);
 }
 
 void device_close(struct device *device)
 {
     if (device != NULL && !device_is_given_up(device))
-        device->ops->close(device);
+        device_unref(device);
 }
 
 void device_give_up(struct device *device) { atomic_store(&device->is_given_up, true); }
@@ -63,22 +84,24 @@ const char *device_name(const struct device *device, char *text, uint32_t text_b
 enum sumac_status device_buffer_create(
     struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
+    const struct device_ops *ops = device->ops;
     struct sumac_error why;
-    enum sumac_status status = device->ops->buffer_create(device, bytes, buffer, &why);
+    enum sumac_status status = ops->buffer_create(device, bytes, ops->place, buffer, &why);
 
     if (status == SUMAC_RESOURCE_EXHAUSTED && device->spare != NULL &&
         device->spare(device->spare_context))
-        status = device->ops->buffer_create(device, bytes, buffer, &why);
+        status = ops->buffer_create(device, bytes, ops->place, buffer, &why);
     if (status != SUMAC_OK && error != NULL)
         *error = why;
-    assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == device->ops->place);
+    assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == ops->place);
     return status;
 }
 
 enum sumac_status device_host_buffer_create(
     struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
-    const enum sumac_status status = device->ops->host_buffer_create(device, bytes, buffer, error);
+    const enum sumac_status status =
+        device->ops->buffer_create(device, bytes, SUMAC_PLACE_HOST, buffer, error);
 
     assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == SUMAC_PLACE_HOST);
     return status;
@@ -95,75 +118,6 @@ enum sumac_status device_buffer_mirror(
     return SUMAC_OK;
 }
 
-enum sumac_status
-device_queue_open(struct device *device, struct device_queue **queue, struct sumac_error *error)
-{
-    const enum sumac_status status = device->ops->queue_open(device, queue, error);
-
-    assert(status != SUMAC_OK || (*queue)->device == device);
-    return status;
-}
-
-void device_queue_close(struct device_queue *queue)
-{
-    if (queue != NULL && !device_is_given_up(queue->device))
-        queue->device->ops->queue_close(queue);
-}
-
-enum sumac_status
-device_event_open(struct device *device, struct device_event **event, struct sumac_error *error)
-{
-    const enum sumac_status status = device->ops->event_open(device, event, error);
-
-    assert(status != SUMAC_OK || (*event)->device == device);
-    return status;
-}
-
-void device_event_close(struct device_event *event)
-{
-    if (event != NULL && !device_is_given_up(event->device))
-        event->device->ops->event_close(event);
-}
-
-void device_run(struct device_queue *queue, device_work *work, void *context)
-{
-    assert(work != NULL);
-    queue->device->ops->run(queue, work, context);
-}
-
-void device_issue(struct device_queue *queue, device_work *work, void *context)
-{
-    assert(work != NULL);
-    queue->device->ops->issue(queue, work, context);
-}
-
-void device_copy(struct device_queue *queue, const struct sumac_copy *copy)
-{
-    assert(copy->to_offset <= sumac_buffer_bytes(copy->to));
-    assert(copy->bytes <= sumac_buffer_bytes(copy->to) - copy->to_offset);
-    assert(copy->from_offset <= sumac_buffer_bytes(copy->from));
-    assert(copy->bytes <= sumac_buffer_bytes(copy->from) - copy->from_offset);
-    queue->device->ops->copy(queue, copy);
-}
-
-void device_record(struct device_queue *queue, struct device_event *event)
-{
-    assert(event->device == queue->device);
-    queue->device->ops->record(queue, event);
-}
-
-void device_await(struct device_queue *queue, struct device_event *event)
-{
-    assert(event->device->ops == queue->device->ops);
-    queue->device->ops->await(queue, event);
-}
-
-void device_stamp(struct device_queue *queue, uint64_t *ns)
-{
-    assert(ns != NULL);
-    queue->device->ops->stamp(queue, ns);
-}
-
 bool device_has_update(
     const struct device_ops *ops, const struct update_function *function, enum sumac_dtype dtype)
 {
@@ -176,51 +130,6 @@ void device_update(struct device_queue *queue, struct device_update *update)
     assert(device_has_update(queue->device->ops, update->slice.function, update->slice.dtype));
     assert(update->slice.rows == NULL && update->slice.sources == NULL);
     queue->device->ops->update(queue, update);
-}
-
-uint64_t device_until(uint32_t timeout_ms)
-{
-    struct timespec now;
-
-    if (timeout_ms == UINT32_MAX)
-        return DEVICE_NO_LIMIT;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 +
-           (uint64_t)timeout_ms * 1000;
-}
-
-enum sumac_status device_settle(struct device_queue *queue, uint64_t until_us)
-{
-    assert(queue->device != NULL);
-    return queue->device->ops->settle(queue, until_us);
-}
-
-enum sumac_status device_complete(struct device_queue *queue, uint64_t until_us)
-{
-    assert(queue->device != NULL);
-    const struct device_ops *ops = queue->device->ops;
-    return ops->complete == NULL ? SUMAC_OK : ops->complete(queue, until_us);
-}
-
-enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_us)
-{
-    const enum sumac_status settled = device_settle(queue, until_us);
-    const enum sumac_status completed = device_complete(queue, until_us);
-
-    return settled != SUMAC_OK ? settled : completed; /* what was told first counts */
-}
-
-enum sumac_status device_wait(struct device_queue *queue)
-{
-    return device_wait_until(queue, DEVICE_NO_LIMIT);
-}
-
-const char *device_why(const struct device_queue *queue)
-{
-    const char *why = queue->device->ops->why(queue);
-
-    assert(why != NULL);
-    return why;
 }
 
 /* ---- as a step sees it (sumac/device.h): nothing else is behind the pointer that it has */

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,14 +25,14 @@
 #include "sumac/device.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
+#include "update.h"
 
-#define DEVICE_NO_LIMIT UINT64_MAX /* of a wait's end, in microseconds of CLOCK_MONOTONIC */
+#define DEVICE_NO_LIMIT UINT64_MAX /* of a wait's end, in nanoseconds of trace_now */
 #define DEVICE_JOBS_MAX 64u        /* in a queue, not finished; one more waits for room */
+#define DEVICE_WHY_BYTES 160
 
 struct device_group_ops;
 struct device_ops;
-struct device_update;
-struct update_function;
 
 /* Gives up memory of the device that is kept for later. false: there is none. Threads  any. */
 typedef bool device_spare(void *context);
@@ -42,53 +43,95 @@ struct device {
     uint32_t index;
     device_spare *spare; /* who is asked when there is no memory; NULL: nobody */
     void *spare_context;
+    atomic_uint references;  /* its own, while it is open, and of each memory that may outlive it */
     atomic_bool is_broken;   /* the driver says that nothing works there while the process lives */
     atomic_bool is_given_up; /* device_give_up */
 };
-struct device_queue {
-    struct device *device;
-    uint32_t wait_ms_max; /* of sumac_device_wait; 0: none */
-};
+
+/* A place in one queue: how often it was asked to be recorded, and how often that came to pass. */
 struct device_event {
     struct device *device;
+    pthread_mutex_t mutex; /* guards what follows */
+    pthread_cond_t changed;
+    uint64_t recorded, passed;
 };
 
 /* Runs on the device's behalf; another status than OK is the queue's, until it is waited for. */
 typedef enum sumac_status device_work(void *context);
+
+enum device_job_kind {
+    JOB_WORK,   /* work(context), when the jobs before are done */
+    JOB_ISSUE,  /* work(context), which begins more of what they have begun elsewhere */
+    JOB_COPY,   /* copy */
+    JOB_RECORD, /* event: device_event_pass */
+    JOB_AWAIT,  /* event, until it has passed so often: device_event_await */
+    JOB_STAMP,  /* stamp: the time, when what the jobs before have begun elsewhere is over */
+};
+struct device_job {
+    enum device_job_kind kind;
+    device_work *work;
+    void *context;
+    struct sumac_copy copy;
+    struct device_event *event;
+    uint64_t until;
+    uint64_t *stamp;
+};
+
+/* A ring of jobs, and the thread that does them one after the other (job_queue.c):
+ *
+ *     device_run, device_copy, … ──► [ job | job | job |   |   ] ──► thread: carry_out(queue, job)
+ *
+ * What the thread itself puts into its queue – what is run there does so – is carried out at once:
+ * after all that was before the job that it does, and before all that comes after that. */
+struct device_queue {
+    struct device *device;
+    uint32_t wait_ms_max; /* of sumac_device_wait; 0: none */
+    pthread_t thread;
+    char why[DEVICE_WHY_BYTES];  /* the thread's: of the job that it does, "" before carry_out */
+    char told[DEVICE_WHY_BYTES]; /* the waiting thread's: of the failure that was told, or "" */
+    pthread_mutex_t mutex;       /* guards what follows */
+    pthread_cond_t changed;
+    struct device_job jobs[DEVICE_JOBS_MAX]; /* a ring: put … done */
+    uint64_t put, done;
+    enum sumac_status failure; /* the first since the last wait */
+    char failure_why[DEVICE_WHY_BYTES];
+    bool closing;
+};
+
+/* An update function of arrays in a device's memory: what update_run (lib/update/update.h) does
+ * with arrays of the host's, with the same bits. */
+struct device_update {
+    /* Of addresses in the device's memory. One that is of rows, of several sources or of an
+     * expression is not for a device; `scale` and `clip` are. */
+    struct update_slice slice;
+    bool is_wide;               /* of a half type: the gradient is float32 */
+    struct device_queue *queue; /* that it was put into */
+};
 
 /* A kind of device. The functions are called by those below, which say what they do. */
 struct device_ops {
     const char *name;                         /* "CPU": its devices are CPU:0, CPU:1, … */
     enum sumac_place_kind place;              /* of the memory that its work reads and writes */
     const struct device_group_ops *group_ops; /* what a group of them computes; NULL: nothing */
-    enum sumac_status (*open)(uint32_t index, struct device **device, struct sumac_error *error);
-    void (*close)(struct device *device);
+    uint32_t device_bytes, queue_bytes, event_bytes; /* of the kind's own structs */
+    /* Begin and end the kind's own part of a device, a queue and an event; NULL: it has none. */
+    enum sumac_status (*begin)(struct device *device, struct sumac_error *error);
+    void (*end)(struct device *device);
+    enum sumac_status (*queue_begin)(struct device_queue *queue, struct sumac_error *error);
+    void (*queue_end)(struct device_queue *queue); /* its thread has ended */
+    enum sumac_status (*event_begin)(struct device_event *event, struct sumac_error *error);
+    void (*event_end)(struct device_event *event);
     enum sumac_status (*count)(uint32_t *count, struct sumac_error *error);
+    /* The place is the kind's, or the host's. */
     enum sumac_status (*buffer_create)(
-        struct device *device, uint64_t bytes, struct sumac_buffer **buffer,
-        struct sumac_error *error);
-    enum sumac_status (*host_buffer_create)(
-        struct device *device, uint64_t bytes, struct sumac_buffer **buffer,
-        struct sumac_error *error);
-    enum sumac_status (*queue_open)(
-        struct device *device, struct device_queue **queue, struct sumac_error *error);
-    void (*queue_close)(struct device_queue *queue);
-    enum sumac_status (*event_open)(
-        struct device *device, struct device_event **event, struct sumac_error *error);
-    void (*event_close)(struct device_event *event);
-    void (*run)(struct device_queue *queue, device_work *work, void *context);
-    void (*issue)(struct device_queue *queue, device_work *work, void *context);
-    void (*copy)(struct device_queue *queue, const struct sumac_copy *copy);
-    void (*record)(struct device_queue *queue, struct device_event *event);
-    void (*await)(struct device_queue *queue, struct device_event *event);
-    void (*stamp)(struct device_queue *queue, uint64_t *ns);
-    /* device_update.h. NULL: it updates nothing. */
+        struct device *device, uint64_t bytes, enum sumac_place_kind place,
+        struct sumac_buffer **buffer, struct sumac_error *error);
+    enum sumac_status (*carry_out)(struct device_queue *queue, const struct device_job *job);
+    /* NULL: it updates nothing. */
     bool (*has_update)(const struct update_function *function, enum sumac_dtype dtype);
     void (*update)(struct device_queue *queue, struct device_update *update);
-    enum sumac_status (*settle)(struct device_queue *queue, uint64_t until_us);
     /* NULL: nothing that the work began is elsewhere. */
-    enum sumac_status (*complete)(struct device_queue *queue, uint64_t until_us);
-    const char *(*why)(const struct device_queue *queue);
+    enum sumac_status (*complete)(struct device_queue *queue, uint64_t until_ns);
     /* Within the queue's work: sumac/device.h. */
     void *(*stream)(const struct device_queue *queue); /* NULL: it has none */
     enum sumac_status (*copy_here)(
@@ -119,6 +162,8 @@ enum sumac_status device_open(
     const struct device_ops *ops, uint32_t index, struct device **device,
     struct sumac_error *error);
 void device_close(struct device *device);
+/* The last reference ends the device. */
+void device_unref(struct device *device);
 
 /* "CPU:0" into `text`, cut to fit. Lends  text. */
 const char *device_name(const struct device *device, char *text, uint32_t text_bytes);
@@ -169,21 +214,31 @@ void device_await(struct device_queue *queue, struct device_event *event);
  * the device. One that has failed may leave it alone. */
 void device_stamp(struct device_queue *queue, uint64_t *ns);
 
+/* Does the kind of device update values of that type by this function? If not, the host does. */
+bool device_has_update(
+    const struct device_ops *ops, const struct update_function *function, enum sumac_dtype dtype);
+
+/* Put it into the queue, after what it has, of what device_has_update.
+ * Borrows  *update, until the queue is waited for.
+ * Fails    by the next wait: RESOURCE_EXHAUSTED, the device has no memory for the function's code.
+ * Threads  one at a time for a queue. */
+void device_update(struct device_queue *queue, struct device_update *update);
+
 /* So many milliseconds from now, for the waits below. UINT32_MAX: DEVICE_NO_LIMIT. */
 uint64_t device_until(uint32_t timeout_ms);
 
 /* Wait until all functions that were put into the queue have returned: what they began on the
  * device may still be under way. Fails    as device_wait_until, with what is known by then. */
-enum sumac_status device_settle(struct device_queue *queue, uint64_t until_us);
+enum sumac_status device_settle(struct device_queue *queue, uint64_t until_ns);
 
 /* Wait, on this thread, until what they began is over on the device: nothing else wakes it up. */
-enum sumac_status device_complete(struct device_queue *queue, uint64_t until_us);
+enum sumac_status device_complete(struct device_queue *queue, uint64_t until_ns);
 
 /* Wait until the queue is empty: both, one after the other; within the queue's own work, until all
  * that it has begun is over. What its work wrote is then visible to the caller.
  * Fails    with the first failure since the last wait. DEADLINE_EXCEEDED: it is not empty by then;
  *          the next wait goes on. device_wait has no limit. */
-enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_us);
+enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_ns);
 enum sumac_status device_wait(struct device_queue *queue);
 
 /* The device's work does not end. From here on what its threads and its streams may touch is left
@@ -198,3 +253,14 @@ const char *device_why(const struct device_queue *queue);
 
 /* The queue as a step sees it, and back. */
 struct sumac_device *device_for_step(struct device_queue *queue);
+
+/* ---- for the kinds */
+
+/* The queue whose thread this is; NULL: of none. */
+struct device_queue *device_queue_of_thread(void);
+
+/* The event will be passed once more, and later waits are for that. */
+void device_event_promise(struct device_event *event);
+/* For carry_out: it has come to pass once more; wait until it has so often. */
+void device_event_pass(struct device_event *event);
+void device_event_await(struct device_event *event, uint64_t until);

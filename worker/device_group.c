@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_group.c -- which kinds of devices have collectives, and what is checked of every call. */
+/* device_group.c -- groups of every kind of device: their calls, and what is checked of each. */
 #include "device_group.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "error.h"
-
-bool device_group_has(
-    const struct device_group_ops *ops, enum sumac_reduce_op op, enum sumac_dtype dtype)
-{
-    assert(ops != NULL);
-    return ops->has(op, dtype);
-}
+#include "pause.h"
+#include "reduce.h"
 
 enum sumac_status device_group_open(
     struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
@@ -32,9 +27,31 @@ enum sumac_status device_group_open(
                 queues[i]->device->index);
     const struct device_group_ops *ops = devices->group_ops;
     assert(ops != NULL);
-    const enum sumac_status status = ops->open(queues, replicas, calls_max, group, error);
-    assert(status != SUMAC_OK || (*group)->replicas == replicas);
+    struct device_group *opened = calloc(1, ops->bytes);
+    struct group_call *calls = calloc(calls_max, sizeof *calls);
+    if (opened == NULL || calls == NULL) {
+        free(calls);
+        free(opened);
+        return fail_for_memory(error, "no memory for a group of %u replicas", replicas);
+    }
+    opened->ops = ops;
+    opened->calls = calls;
+    opened->replicas = replicas;
+    opened->calls_max = calls_max;
+    pthread_mutex_init(&opened->mutex, NULL);
+    pause_init(&opened->changed);
+    const enum sumac_status status = ops->begin(opened, queues, error);
+    if (status == SUMAC_OK)
+        *group = opened;
     return status;
+}
+
+void device_group_free(struct device_group *group)
+{
+    pthread_cond_destroy(&group->changed);
+    pthread_mutex_destroy(&group->mutex);
+    free(group->calls);
+    free(group);
 }
 
 void device_group_close(struct device_group *group)
@@ -43,9 +60,8 @@ void device_group_close(struct device_group *group)
         group->ops->close(group);
 }
 
-/* A call is added if nothing is wrong with it. */
-static enum sumac_status
-add(struct device_group *group, enum group_call_kind kind, enum sumac_reduce_op op, uint32_t root,
+enum sumac_status device_group_add(
+    struct device_group *group, enum group_call_kind kind, enum sumac_reduce_op op, uint32_t root,
     const struct device_group_values *values, struct sumac_error *error)
 {
     const bool reduces = kind == GROUP_REDUCE || kind == GROUP_ALL_REDUCE;
@@ -54,10 +70,10 @@ add(struct device_group *group, enum group_call_kind kind, enum sumac_reduce_op 
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "the group of %u replicas runs: wait for it, then add calls", group->replicas);
-    if (group->calls == group->calls_max)
+    if (group->call_count == group->calls_max)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
-            "%u calls were added to a group that has room for %u: start it", group->calls,
+            "%u calls were added to a group that has room for %u: start it", group->call_count,
             group->calls_max);
     if (sumac_dtype_kind(values->dtype) == SUMAC_KIND_NONE)
         return fail_invalid(
@@ -73,49 +89,23 @@ add(struct device_group *group, enum group_call_kind kind, enum sumac_reduce_op 
                 error, SUMAC_REASON_BAD_SHAPE,
                 "replica %u gives %" PRIu64 " elements, and replica 0 gives %" PRIu64, i,
                 values->elements[i], values->elements[0]);
-    if (reduces && !group->ops->has(op, values->dtype))
+    if (reduces && !reduce_has(op, values->dtype))
         return fail_invalid(
             error, SUMAC_REASON_WRONG_DATA_TYPE, "%s values cannot be reduced by %s",
             sumac_dtype_name(values->dtype), op == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM");
     if (reduces && op == SUMAC_REDUCE_MEAN && values->weights == NULL)
         return fail_argument(
             error, "MEAN wants a weight for each of the %u replicas", group->replicas);
-    group->ops->add(group, kind, op, root, values);
-    group->calls++;
+    group->calls[group->call_count++] =
+        (struct group_call){.kind = kind, .op = op, .root = root, .values = *values};
     return SUMAC_OK;
-}
-
-enum sumac_status device_group_reduce(
-    struct device_group *group, enum sumac_reduce_op op, uint32_t root,
-    const struct device_group_values *values, struct sumac_error *error)
-{
-    return add(group, GROUP_REDUCE, op, root, values, error);
-}
-
-enum sumac_status device_group_all_reduce(
-    struct device_group *group, enum sumac_reduce_op op, const struct device_group_values *values,
-    struct sumac_error *error)
-{
-    return add(group, GROUP_ALL_REDUCE, op, 0, values, error);
-}
-
-enum sumac_status device_group_all_gather(
-    struct device_group *group, const struct device_group_values *values, struct sumac_error *error)
-{
-    return add(group, GROUP_ALL_GATHER, 0, 0, values, error);
-}
-
-enum sumac_status device_group_broadcast(
-    struct device_group *group, uint32_t root, const struct device_group_values *values,
-    struct sumac_error *error)
-{
-    return add(group, GROUP_BROADCAST, 0, root, values, error);
 }
 
 void device_group_record(struct device_group *group, struct device_event *event)
 {
-    assert(group->calls > 0 && !group->running);
-    group->ops->record(group, event);
+    assert(group->call_count > 0 && !group->running);
+    assert(event->device->ops->group_ops == group->ops);
+    group->calls[group->call_count - 1].over = event;
 }
 
 void device_group_start(struct device_group *group)
@@ -134,7 +124,7 @@ device_group_wait(struct device_group *group, uint32_t timeout_ms, struct sumac_
     if (status == SUMAC_DEADLINE_EXCEEDED)
         return status;
     group->running = false;
-    group->calls = 0;
+    group->call_count = 0;
     return status;
 }
 
@@ -142,4 +132,41 @@ void device_group_abort(struct device_group *group)
 {
     assert(group != NULL);
     group->ops->abort(group);
+}
+
+/* ---- for the kinds */
+
+void device_group_promise(struct device_group *group)
+{
+    assert(group->promised == 0);
+    for (uint32_t i = 0; i < group->call_count; i++)
+        if (group->calls[i].over != NULL)
+            device_event_promise(group->calls[i].over);
+    group->promised = group->call_count;
+}
+
+void device_group_pass_call(struct group_call *call)
+{
+    struct device_event *over = call->over;
+
+    call->over = NULL;
+    if (over != NULL)
+        device_event_pass(over);
+}
+
+void device_group_pass(struct device_group *group)
+{
+    assert(group->promised <= group->calls_max);
+    for (uint32_t i = 0; i < group->promised; i++)
+        device_group_pass_call(&group->calls[i]);
+    group->promised = 0;
+}
+
+enum sumac_status
+device_group_fail_aborted(const struct device_group *group, struct sumac_error *error)
+{
+    assert(group->aborted);
+    return fail(
+        error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+        "the group of %u replicas was aborted: open another", group->replicas);
 }

@@ -13,9 +13,6 @@
 #define GRAMMAR                                                                                    \
     "auto, cpu:N for N replicas on CPUs, or gpu:0,1 for one on each of these GPUs (gpu: on all)"
 
-static const struct device_ops *cpus(void) { return device_kind("CPU"); }
-static const struct device_ops *gpus(void) { return device_kind("GPU"); }
-
 struct devices devices_first(const struct device_ops *kind, uint32_t count)
 {
     struct devices devices = {.kind = kind, .count = count};
@@ -65,7 +62,7 @@ static enum sumac_status no_step(const struct device_ops *kind, struct sumac_err
 {
     return fail_argument(
         error,
-        kind == cpus()
+        kind == &cpu_device_ops
             ? "CPUs are asked for, and the program has no step for them (step in the worker's "
               "options): ask for gpu"
             : "GPUs are asked for, and the program has no step for them (cuda_step in the worker's "
@@ -117,14 +114,15 @@ static enum sumac_status choose_cpus(
 
     assert(strncasecmp(text, "cpu", strlen("cpu")) == 0);
     if (!wanted->has_cpu_step)
-        return no_step(cpus(), error);
+        return no_step(&cpu_device_ops, error);
     if (at[0] == ':' && (at++, !read_number(&at, &count) || count == 0))
         return bad_text(text, error);
     if (at[0] != '\0')
         return bad_text(text, error);
     if (count > 0 && wanted->replicas > 0 && wanted->replicas != count)
         return fail_number(text, wanted->replicas, error);
-    return take_first(cpus(), wanted->replicas > 0 ? wanted->replicas : count, 1, devices, error);
+    return take_first(
+        &cpu_device_ops, wanted->replicas > 0 ? wanted->replicas : count, 1, devices, error);
 }
 
 static enum sumac_status
@@ -148,17 +146,17 @@ static enum sumac_status choose_gpus(
     struct sumac_error *error)
 {
     const char *at = text + strlen("gpu");
-    struct devices named = {.kind = gpus()};
+    struct devices named = {.kind = &cuda_device_ops};
     uint32_t there = 0;
 
     assert(strncasecmp(text, "gpu", strlen("gpu")) == 0);
     if (!wanted->has_cuda_step)
-        return no_step(gpus(), error);
+        return no_step(&cuda_device_ops, error);
     if (at[0] == '\0')
-        return take_first(gpus(), wanted->replicas, SUMAC_REPLICAS_MAX, devices, error);
+        return take_first(&cuda_device_ops, wanted->replicas, SUMAC_REPLICAS_MAX, devices, error);
     if (at[0] != ':')
         return bad_text(text, error);
-    enum sumac_status status = device_count(gpus(), &there, error);
+    enum sumac_status status = device_count(&cuda_device_ops, &there, error);
     if (status != SUMAC_OK)
         return status;
     do {
@@ -186,7 +184,7 @@ choose_any(const struct devices_wanted *wanted, struct devices *devices, struct 
 
     if (wanted->has_cuda_step &&
         (!wanted->has_cpu_step ||
-         (device_count(gpus(), &there, NULL) == SUMAC_OK && wanted->replicas <= there)))
+         (device_count(&cuda_device_ops, &there, NULL) == SUMAC_OK && wanted->replicas <= there)))
         return choose_gpus("gpu", wanted, devices, error);
     return choose_cpus("cpu", wanted, devices, error);
 }
@@ -195,23 +193,19 @@ enum sumac_status devices_choose(
     const struct devices_wanted *wanted, struct devices *devices, struct sumac_error *error)
 {
     struct devices_wanted known = *wanted;
-    struct devices chosen = {0};
     const char *text = wanted->text != NULL ? wanted->text : getenv(VARIABLE);
     enum sumac_status status = devices_replicas(&known.replicas, error);
 
     if (status != SUMAC_OK)
         return status;
     if (text == NULL || text[0] == '\0' || strcasecmp(text, "auto") == 0)
-        status = choose_any(&known, &chosen, error);
+        status = choose_any(&known, devices, error);
     else if (strncasecmp(text, "cpu", strlen("cpu")) == 0)
-        status = choose_cpus(text, &known, &chosen, error);
+        status = choose_cpus(text, &known, devices, error);
     else if (strncasecmp(text, "gpu", strlen("gpu")) == 0)
-        status = choose_gpus(text, &known, &chosen, error);
+        status = choose_gpus(text, &known, devices, error);
     else
         status = bad_text(text, error);
-    if (status != SUMAC_OK)
-        return status;
-    assert(chosen.count > 0 && chosen.count <= SUMAC_REPLICAS_MAX);
-    *devices = chosen;
-    return SUMAC_OK;
+    assert(status != SUMAC_OK || (devices->count > 0 && devices->count <= SUMAC_REPLICAS_MAX));
+    return status;
 }

@@ -35,6 +35,12 @@ struct devices_wanted {
 enum sumac_status devices_choose(
     const struct devices_wanted *wanted, struct devices *devices, struct sumac_error *error);
 
+/* As sumac_worker_create, with replicas on these devices, whose kind has collectives; of no kind
+ * (zeroed): as the options say. */
+enum sumac_status worker_create(
+    const struct devices *devices, const struct sumac_worker_options *options,
+    struct sumac_worker **worker, struct sumac_error *error);
+
 /* How many replicas SUMAC_REPLICAS says, where *replicas says nothing (0), which it still does if
  * that does not either. Fails INVALID_ARGUMENT: it is no such number. */
 enum sumac_status devices_replicas(uint32_t *replicas, struct sumac_error *error);

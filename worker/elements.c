@@ -72,29 +72,15 @@ HALF(float16)
 HALF(bfloat16)
 #undef HALF
 
-#define ROW_BOOL(name, bytes)                                                                      \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define ROW_INT(name, bytes)                                                                       \
-    {                                                                                              \
-        .add = add_bytes##bytes                                                                    \
-    }
-#define ROW_UINT(name, bytes)                                                                      \
-    {                                                                                              \
-        .add = add_bytes##bytes                                                                    \
-    }
-#define ROW_HALF(name, bytes)                                                                      \
-    {                                                                                              \
-        .widen = widen_##name, .narrow = narrow_##name                                             \
-    }
+#define ROW_BOOL(name, bytes) .add = NULL
+#define ROW_INT(name, bytes) .add = add_bytes##bytes
+#define ROW_UINT(name, bytes) .add = add_bytes##bytes
+#define ROW_HALF(name, bytes) .widen = widen_##name, .narrow = narrow_##name
 #define ROW_FLOAT(name, bytes)                                                                     \
-    {                                                                                              \
-        .add = add_##name, .scale = scale_##name, .divide = divide_##name,                         \
-        .add_scaled = add_scaled_##name                                                            \
-    }
+    .add = add_##name, .scale = scale_##name, .divide = divide_##name,                             \
+    .add_scaled = add_scaled_##name
 static const struct arithmetic arithmetics[DTYPES_MAX + 1] = {
-#define X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name, bytes),
+#define X(NAME, number, bytes, kind, name, numpy) [number] = {ROW_##kind(name, bytes)},
     SUMAC_DTYPE_LIST(X)
 #undef X
 };

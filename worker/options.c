@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c -- what a worker was told, by its program and by the environment: checked, and what is
  * left open filled in. */
-#include "options.h"
+#include "worker_state.h"
 
 #include <inttypes.h>
 #include <assert.h>
 #include <float.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "device_group.h"
 #include "error.h"
 #include "own_variables.h"
+#include "reduce.h"
 
 #define STEP_TIMEOUT_MS 600000u /* where the program says nothing: longer than steps are */
 
@@ -86,19 +85,16 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
     return check_conditioning(options, error);
 }
 
-static enum sumac_status check_reductions(
-    const struct device_ops *devices, const struct sumac_worker_options *options,
-    struct sumac_error *error)
+static enum sumac_status
+check_reductions(const struct sumac_worker_options *options, struct sumac_error *error)
 {
     if (options->reduce != SUMAC_REDUCE_SUM && options->reduce != SUMAC_REDUCE_MEAN)
         return fail_argument(
             error, "reduce is %d, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN",
             (int)options->reduce);
-    const struct device_group_ops *group_ops = devices->group_ops;
-    assert(group_ops != NULL);
     for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
         const enum sumac_dtype dtype = sumac_client_variable_dtype(options->variables[i]);
-        if (!device_group_has(group_ops, options->reduce, dtype))
+        if (!reduce_has(options->reduce, dtype))
             return fail_invalid(
                 error, SUMAC_REASON_WRONG_DATA_TYPE,
                 "the replicas' gradients of %s cannot be reduced by %s: it is %s; %s",
@@ -176,6 +172,6 @@ enum sumac_status worker_options_read(
     if (status == SUMAC_OK)
         status = read_synchronous(filled, error);
     if (status == SUMAC_OK)
-        status = check_reductions(devices->kind, filled, error);
+        status = check_reductions(filled, error);
     return status;
 }

@@ -132,9 +132,3 @@ void reduce_values(enum sumac_reduce_op op, const struct reduce_input *input)
         (half ? reduce_half_run : reduce_run)(input, weights, total, first, run);
     }
 }
-
-void reduce_widen(enum sumac_dtype half, const void *from, float *to, uint64_t count)
-{
-    assert(sumac_dtype_kind(half) == SUMAC_KIND_HALF);
-    arithmetic_of(half)->widen(from, to, (size_t)count);
-}

@@ -29,6 +29,3 @@ struct reduce_input {
  * dtype's own; half types are summed in float32 and rounded once. Integers wrap. The caller has
  * checked reduce_has, and that the weights are finite, not negative and not all 0. */
 void reduce_values(enum sumac_reduce_op op, const struct reduce_input *input);
-
-/* So many values of a half type, as float32. */
-void reduce_widen(enum sumac_dtype half, const void *from, float *to, uint64_t count);

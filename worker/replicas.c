@@ -55,25 +55,14 @@ void replicas_begin(
         (void)work(context);
 }
 
-void replicas_issue(
-    const struct replicas *replicas, uint32_t index, device_work *work, void *context)
-{
-    assert(index < replicas->count);
-    assert(replicas->queues != NULL);
-    device_issue(replicas->queues[index], work, context);
-}
-
-/* The first failure is told, and whose it is. */
-static enum sumac_status wait_for_each(
-    const struct replicas *replicas, uint32_t count,
-    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_us), uint64_t until_us,
+enum sumac_status queues_wait(
+    struct device_queue *const *queues, uint32_t count, device_wait_for *wait, uint64_t until_ns,
     uint32_t *failed)
 {
     enum sumac_status first = SUMAC_OK;
 
-    assert(count <= replicas->count);
-    for (uint32_t i = 0; replicas->queues != NULL && i < count; i++) {
-        const enum sumac_status status = wait(replicas->queues[i], until_us);
+    for (uint32_t i = 0; queues != NULL && i < count; i++) {
+        const enum sumac_status status = wait(queues[i], until_ns);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -81,17 +70,6 @@ static enum sumac_status wait_for_each(
             *failed = i;
     }
     return first;
-}
-
-enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed)
-{
-    return wait_for_each(replicas, count, device_settle, DEVICE_NO_LIMIT, failed);
-}
-
-enum sumac_status replicas_complete(
-    const struct replicas *replicas, uint32_t count, uint64_t until_us, uint32_t *failed)
-{
-    return wait_for_each(replicas, count, device_complete, until_us, failed);
 }
 
 void replicas_give_up(const struct replicas *replicas)

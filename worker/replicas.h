@@ -19,20 +19,16 @@ replicas_open(const struct devices *devices, struct replicas *replicas, struct s
 void replicas_close_queues(struct replicas *replicas);
 void replicas_close(struct replicas *replicas);
 
-/* Put it into a replica's queue, or run it here; of one that only begins more on its device, behind
- * what is under way there. */
+/* Put it into a replica's queue, or run it here. */
 void replicas_begin(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
-void replicas_issue(
-    const struct replicas *replicas, uint32_t index, device_work *work, void *context);
-/* Wait for the first `count`: until their functions have returned (replicas_settle), or until the
- * device's work that these began is over, too (replicas_complete). *failed (NULL: not wanted) is
- * which one failed, or was not over in time (DEADLINE_EXCEEDED).
- * Fails    as the first replica's that failed. */
-enum sumac_status
-replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed);
-enum sumac_status replicas_complete(
-    const struct replicas *replicas, uint32_t count, uint64_t until_us, uint32_t *failed);
+/* Wait for the first `count` queues (NULL: no wait) by device_settle or device_complete.
+ * *failed (NULL: not wanted) is which one failed, or was not over in time (DEADLINE_EXCEEDED).
+ * Fails    as the first that failed. */
+typedef enum sumac_status device_wait_for(struct device_queue *queue, uint64_t until_ns);
+enum sumac_status queues_wait(
+    struct device_queue *const *queues, uint32_t count, device_wait_for *wait, uint64_t until_ns,
+    uint32_t *failed);
 
 /* Work on one of the devices does not end, and so may that on the others: device_give_up. */
 void replicas_give_up(const struct replicas *replicas);

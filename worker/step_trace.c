@@ -12,13 +12,6 @@
 #include "log.h"
 #include "text.h"
 
-/* What has begun, and is to be written when it ends. */
-struct begun {
-    uint64_t begin_ns, step, bytes;
-    uint32_t track;
-    bool under_way;
-};
-
 /* The time at which a queue has come to it: a part of a step begins there, or this one ends. */
 struct stamp {
     uint64_t ns; /* 0: it was not taken */
@@ -34,43 +27,16 @@ struct step_trace {
     uint32_t replica_count, place_count;
     uint64_t step;        /* that runs … */
     bool computes;        /* … and has been put into the queues */
-    uint64_t value_bytes; /* of all that are pulled */
     struct stamp *stamps; /* (stamps_max), stamp_count of this step; NULL: memory is the host's */
     uint32_t stamp_count, stamps_max;
-    uint32_t caller;            /* its track; … */
-    uint32_t replicas, streams; /* … the first of theirs; behind the streams are the copies' */
-    struct begun pull;          /* at most one is under way */
-    struct begun pushes[SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX + 1]; /* by the place that is pushed */
+    uint32_t caller;  /* its track, with the replicas' behind it */
+    uint32_t streams; /* the first of theirs; behind the streams are the copies' */
+    /* What is under way, where begin_ns is not 0: at most one pull, and a push of each place. */
+    struct trace_event pull;
+    struct trace_event pushes[SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX + 1];
 };
 
 /* ---- the file, and its tracks */
-
-static enum sumac_status refuse_name(const char *file, size_t path_bytes, struct sumac_error *error)
-{
-    assert(path_bytes > 0);
-    return fail_argument(
-        error, "the trace %.100s… has a name of %zu bytes; name a file by fewer than %zu", file,
-        strlen(file), path_bytes);
-}
-
-/* "worker 0" within the file's name, before what comes after its last dot. */
-static enum sumac_status name_file(
-    const char *file, const char *who, char *path, size_t path_bytes, struct sumac_error *error)
-{
-    const char *slash = strrchr(file, '/');
-    const char *name = slash == NULL ? file : slash + 1;
-    const char *dot = name[0] == '\0' ? NULL : strrchr(name + 1, '.');
-    const size_t stem = dot == NULL ? strlen(file) : (size_t)(dot - file);
-
-    if (strlen(file) + strlen(who) + sizeof "." > path_bytes)
-        return refuse_name(file, path_bytes, error);
-    assert(who[0] != '\0');
-    size_t used = text_print(path, path_bytes, "%.*s.", (int)stem, file);
-    for (const char *c = who; *c != '\0'; c++)
-        path[used++] = *c == ' ' || *c == '/' ? '-' : *c;
-    (void)text_print(path + used, path_bytes - used, "%s", dot == NULL ? "" : dot);
-    return SUMAC_OK;
-}
 
 static void say(void *context, const char *line) { client_log(context, "%s", line); }
 
@@ -84,8 +50,7 @@ static void make_tracks(struct step_trace *traced, const struct replicas *replic
         (void)device_name(replicas->devices[i], device, sizeof device);
         (void)text_print(name, sizeof name, "replica %" PRIu32 " (%s)", i, device);
         const uint32_t track = trace_track(trace, name);
-        traced->replicas = i == 0 ? track : traced->replicas;
-        assert(track == traced->replicas + i);
+        assert(track == traced->caller + STEP_TRACE_REPLICA(i));
     }
     for (uint32_t i = 0; traced->stamps != NULL && i < 2 * replicas->count; i++) {
         (void)device_name(replicas->devices[i % replicas->count], device, sizeof device);
@@ -102,47 +67,33 @@ static void make_tracks(struct step_trace *traced, const struct replicas *replic
     }
 }
 
-/* The file's name, of this member's own where there are others. */
+/* The file's name. A member that is not alone has its own, "worker 0", before the last dot. */
 static enum sumac_status choose_file(
     const struct sumac_worker_options *options, char *path, size_t path_bytes,
     struct sumac_error *error)
 {
     struct sumac_client_facts facts = {0};
+    const char *file = options->trace, *who = client_who(options->client);
+    const char *slash = strrchr(file, '/');
+    const char *name = slash == NULL ? file : slash + 1;
+    const char *dot = name[0] == '\0' ? NULL : strrchr(name + 1, '.');
 
     sumac_client_describe(options->client, &facts);
-    if (facts.member_count != 1)
-        return name_file(options->trace, client_who(options->client), path, path_bytes, error);
-    if (strlen(options->trace) >= path_bytes)
-        return refuse_name(options->trace, path_bytes, error);
-    (void)text_print(path, path_bytes, "%s", options->trace);
-    return SUMAC_OK;
-}
-
-/* What a step has of all variables; their shapes were looked at when tensors were made of them. */
-static uint64_t bytes_of(const struct sumac_worker_options *options)
-{
-    uint64_t total = 0;
-
-    for (uint32_t i = 0; i < options->variable_count; i++) {
-        const struct sumac_shape shape = sumac_client_variable_shape(options->variables[i]);
-        uint64_t elements = 0, bytes = 0;
-        if (sumac_shape_size(
-                &shape, sumac_client_variable_dtype(options->variables[i]), &elements, &bytes) ==
-            SUMAC_OK)
-            total += bytes;
-    }
-    return total;
-}
-
-/* In a step each replica's values come in twice at most, its own and the next one's; it computes,
- * reduces, and gives parts of gradients: each begins and ends. */
-static enum sumac_status make_stamps(struct step_trace *traced, const struct transfers *transfers)
-{
-    if (transfers->queues == NULL)
+    const bool is_alone = facts.member_count == 1;
+    if (strlen(file) + (is_alone ? 0 : strlen(who) + 1) >= path_bytes)
+        return fail_argument(
+            error, "the trace %.100s… has a name of %zu bytes; name a file by fewer than %zu", file,
+            strlen(file), path_bytes);
+    const size_t stem = is_alone || dot == NULL ? strlen(file) : (size_t)(dot - file);
+    size_t used = text_print(path, path_bytes, "%.*s", (int)stem, file);
+    if (is_alone)
         return SUMAC_OK;
-    traced->stamps_max = 2 * (4 * transfers->replicas->count + transfers->part_count);
-    traced->stamps = calloc(traced->stamps_max, sizeof *traced->stamps);
-    return traced->stamps == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK;
+    assert(who[0] != '\0');
+    path[used++] = '.';
+    for (const char *c = who; *c != '\0'; c++)
+        path[used++] = *c == ' ' || *c == '/' ? '-' : *c;
+    (void)text_print(path + used, path_bytes - used, "%s", dot == NULL ? "" : dot);
+    return SUMAC_OK;
 }
 
 static enum sumac_status make(
@@ -156,17 +107,21 @@ static enum sumac_status make(
         .context = options->client,
     };
 
-    if (make_stamps(made, transfers) != SUMAC_OK)
-        return fail_for_memory(error, "no memory for a trace");
-    const enum sumac_status status = trace_open(&file, &made->trace, error);
-    if (status != SUMAC_OK)
-        return status;
     made->transfers = transfers;
     made->replica_count = transfers->replicas->count;
-    made->value_bytes = bytes_of(options);
     made->place_count = options->pushes_in_flight + 1;
-    make_tracks(made, transfers->replicas);
-    return SUMAC_OK;
+    /* In a step each replica's values come in twice at most, its own and the next one's; it
+     * computes, reduces, and gives parts of gradients: each begins and ends. */
+    made->stamps_max = 2 * (4 * made->replica_count + transfers->part_count);
+    if (transfers->queues != NULL) {
+        made->stamps = calloc(made->stamps_max, sizeof *made->stamps);
+        if (made->stamps == NULL)
+            return fail_for_memory(error, "no memory for a trace");
+    }
+    const enum sumac_status status = trace_open(&file, &made->trace, error);
+    if (status == SUMAC_OK)
+        make_tracks(made, transfers->replicas);
+    return status;
 }
 
 enum sumac_status step_trace_open(
@@ -210,45 +165,27 @@ void step_trace_close(struct step_trace *traced)
 
 /* ---- what has been done */
 
-static void since(
-    const struct step_trace *traced, uint32_t track, enum trace_kind kind, uint64_t begin_ns,
+void step_trace_write(
+    const struct step_trace *traced, uint32_t of, enum trace_kind kind, uint64_t begin_ns,
     uint64_t step)
 {
+    assert(of <= traced->replica_count);
     trace_write(
         traced->trace, &(struct trace_event){
                            .kind = kind,
-                           .track = track,
+                           .track = traced->caller + of,
                            .begin_ns = begin_ns,
                            .end_ns = trace_now(),
                            .step = step,
                        });
 }
 
-void step_trace_write_caller(
-    struct step_trace *traced, enum trace_kind kind, uint64_t begin_ns, uint64_t step)
-{
-    since(traced, traced->caller, kind, begin_ns, step);
-}
-
-void step_trace_write_replica(
-    struct step_trace *traced, uint32_t replica, enum trace_kind kind, uint64_t begin_ns,
-    uint64_t step)
-{
-    assert(replica < traced->replica_count);
-    since(traced, traced->replicas + replica, kind, begin_ns, step);
-}
-
-void step_trace_replicas(
-    struct step_trace *traced, enum trace_kind kind, uint64_t begin_ns, uint64_t step)
-{
-    for (uint32_t i = 0; traced != NULL && i < traced->replica_count; i++)
-        step_trace_write_replica(traced, i, kind, begin_ns, step);
-}
-
 /* ---- what devices have done by themselves */
 
-uint64_t step_trace_begin_step(struct step_trace *traced, uint64_t step)
+uint64_t step_trace_step(struct step_trace *traced, uint64_t step)
 {
+    if (traced == NULL)
+        return 0;
     assert(traced->stamp_count == 0);
     traced->step = step;
     traced->computes = false;
@@ -279,18 +216,6 @@ void step_trace_stamp(
     device_stamp((copies ? transfers->queues : transfers->replicas->queues)[replica], &stamp->ns);
 }
 
-void step_trace_all_begin(struct step_trace *traced)
-{
-    for (uint32_t i = 0; traced != NULL && i < traced->replica_count; i++)
-        step_trace_stamp(traced, STEP_COMPUTES, i, NULL);
-}
-
-void step_trace_all_end(struct step_trace *traced, enum trace_kind kind)
-{
-    for (uint32_t i = 0; traced != NULL && i < traced->replica_count; i++)
-        step_trace_stamp(traced, STEP_COMPUTES, i, &(struct step_part){.kind = kind});
-}
-
 /* From the stamp before, on the same track, to this one. A device that has failed takes none. */
 static void write_part(const struct step_trace *traced, uint32_t end)
 {
@@ -318,7 +243,7 @@ void step_trace_write_parts(struct step_trace *traced, uint64_t begin_ns)
 {
     if (traced == NULL || traced->stamps == NULL)
         return;
-    since(traced, traced->caller, TRACE_WAIT_FOR_COPY, begin_ns, traced->step);
+    step_trace_write(traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_COPY, begin_ns, traced->step);
     for (uint32_t i = 0; i < traced->stamp_count; i++)
         if (!traced->stamps[i].begins)
             write_part(traced, i);
@@ -327,36 +252,34 @@ void step_trace_write_parts(struct step_trace *traced, uint64_t begin_ns)
 
 /* ---- what is under way */
 
-static void end(const struct step_trace *traced, struct begun *begun, enum trace_kind kind)
+static void begin(struct trace_event *event, uint64_t step, uint64_t bytes)
 {
-    if (!begun->under_way)
+    assert(event->track > 0);
+    event->begin_ns = trace_now();
+    event->step = step;
+    event->bytes = bytes;
+}
+
+static void end(const struct step_trace *traced, struct trace_event *event, enum trace_kind kind)
+{
+    if (event->begin_ns == 0)
         return;
-    assert(begun->track != traced->caller);
-    begun->under_way = false;
-    trace_write(
-        traced->trace, &(struct trace_event){
-                           .kind = kind,
-                           .track = begun->track,
-                           .begin_ns = begun->begin_ns,
-                           .end_ns = trace_now(),
-                           .step = begun->step,
-                           .bytes = begun->bytes,
-                       });
+    assert(event->track != traced->caller);
+    event->kind = kind;
+    event->end_ns = trace_now();
+    trace_write(traced->trace, event);
+    event->begin_ns = 0;
 }
 
-static void begin(struct begun *begun, uint64_t step, uint64_t bytes)
+void step_trace_pull(struct step_trace *traced, uint64_t step, const struct tensors *into)
 {
-    assert(begun->track > 0);
-    begun->begin_ns = trace_now();
-    begun->step = step;
-    begun->bytes = bytes;
-    begun->under_way = true;
-}
+    uint64_t bytes = 0;
 
-void step_trace_pull(struct step_trace *traced, uint64_t step)
-{
-    if (traced != NULL)
-        begin(&traced->pull, step, traced->value_bytes);
+    if (traced == NULL)
+        return;
+    for (uint32_t i = 0; i < into->count; i++)
+        bytes += sumac_tensor_bytes(&into->items[i]);
+    begin(&traced->pull, step, bytes);
 }
 
 void step_trace_pulled(struct step_trace *traced)

@@ -43,36 +43,23 @@ static inline uint64_t step_trace_begin(const struct step_trace *traced)
     return traced == NULL ? 0 : trace_now();
 }
 
-/* The same of a step. The first of each pair is for a trace that is there. Threads  the caller's of
- * a step. */
-uint64_t step_trace_begin_step(struct step_trace *traced, uint64_t step);
-static inline uint64_t step_trace_step(struct step_trace *traced, uint64_t step)
-{
-    return traced == NULL ? 0 : step_trace_begin_step(traced, step);
-}
+/* The same of a step. Threads  the caller's of a step. */
+uint64_t step_trace_step(struct step_trace *traced, uint64_t step);
 
-/* What the thread that calls the step has done since then; what a replica has. Threads  any. */
-void step_trace_write_caller(
-    struct step_trace *traced, enum trace_kind kind, uint64_t begin_ns, uint64_t step);
-static inline void
-step_trace_caller(struct step_trace *traced, enum trace_kind kind, uint64_t begin_ns, uint64_t step)
-{
-    if (traced != NULL)
-        step_trace_write_caller(traced, kind, begin_ns, step);
-}
-void step_trace_write_replica(
-    struct step_trace *traced, uint32_t replica, enum trace_kind kind, uint64_t begin_ns,
+/* The thread that calls the step (STEP_TRACE_CALLER), or a replica, has done this since then.
+ * step_trace_write is for a trace that is there. Threads  any. */
+#define STEP_TRACE_CALLER 0u
+#define STEP_TRACE_REPLICA(replica) (1 + (replica))
+void step_trace_write(
+    const struct step_trace *traced, uint32_t of, enum trace_kind kind, uint64_t begin_ns,
     uint64_t step);
-static inline void step_trace_replica(
-    struct step_trace *traced, uint32_t replica, enum trace_kind kind, uint64_t begin_ns,
+static inline void step_trace_done(
+    const struct step_trace *traced, uint32_t of, enum trace_kind kind, uint64_t begin_ns,
     uint64_t step)
 {
     if (traced != NULL)
-        step_trace_write_replica(traced, replica, kind, begin_ns, step);
+        step_trace_write(traced, of, kind, begin_ns, step);
 }
-/* The same of all replicas at once. */
-void step_trace_replicas(
-    struct step_trace *traced, enum trace_kind kind, uint64_t begin_ns, uint64_t step);
 
 /* Where a device has memory of its own, what is put into a queue goes on by itself: the queue takes
  * the time (device_stamp) where a part of the step begins, and where it ends. Values that come in
@@ -98,15 +85,12 @@ static inline void step_trace_ends(
     if (traced != NULL)
         step_trace_stamp(traced, queue, replica, &part);
 }
-/* The same of all replicas' own queues. */
-void step_trace_all_begin(struct step_trace *traced);
-void step_trace_all_end(struct step_trace *traced, enum trace_kind kind);
 /* The queues are empty, for which the caller has waited since then: their parts are written. */
 void step_trace_write_parts(struct step_trace *traced, uint64_t begin_ns);
 
 /* The pull of that step's values begins; it is over, or failed. One that did not even begin is
  * forgotten with the next. Threads  the caller's of a step. */
-void step_trace_pull(struct step_trace *traced, uint64_t step);
+void step_trace_pull(struct step_trace *traced, uint64_t step, const struct tensors *into);
 void step_trace_pulled(struct step_trace *traced);
 
 /* The push of that step, in that place, begins; it has ended, which may be said more than once.

@@ -27,26 +27,20 @@ _Static_assert(LINE_BYTES_MAX < TRACE_BUFFER_BYTES_MAX, "each event fits into an
 struct trace {
     int file;
     pid_t process;
-    char *path;
-    void (*say)(void *context, const char *line);
-    void *context;
-    uint64_t bytes_max;
-    pthread_mutex_t mutex; /* guards what follows */
-    bool over;             /* before its time: nothing is added any more */
-    uint32_t tracks;       /* that were made */
-    uint64_t bytes;        /* in the file */
-    uint64_t oldest_ns;    /* when the first that is in the buffer was over */
+    struct trace_options options; /* with defaults filled in; the path is our copy */
+    pthread_mutex_t mutex;        /* guards what follows */
+    bool over;                    /* before its time: nothing is added any more */
+    uint32_t tracks;              /* that were made */
+    uint64_t bytes;               /* in the file */
+    uint64_t oldest_ns;           /* when the first that is in the buffer was over */
     size_t used;
     char buffer[TRACE_BUFFER_BYTES_MAX];
 };
 
-static const char *const names[] = {
-#define X(NAME, name, category) [TRACE_##NAME] = name,
-    TRACE_KIND_LIST(X)
-#undef X
-};
-static const char *const categories[] = {
-#define X(NAME, name, category) [TRACE_##NAME] = category,
+static const struct {
+    const char *name, *category;
+} kinds[] = {
+#define X(NAME, name, category) [TRACE_##NAME] = {name, category},
     TRACE_KIND_LIST(X)
 #undef X
 };
@@ -70,8 +64,8 @@ static void end_early(struct trace *trace, const char *why)
     trace->over = true;
     (void)text_print_line(
         line, sizeof line, "the trace %.300s ends here: %s; the work goes on without it",
-        trace->path, why);
-    trace->say(trace->context, line);
+        trace->options.path, why);
+    trace->options.say(trace->options.context, line);
 }
 
 /* 0, or why not. A file that may not grow further would end the process by a signal. */
@@ -120,7 +114,7 @@ static void end_at_most(struct trace *trace)
 {
     char why[64];
 
-    assert(trace->bytes + trace->used + sizeof END - 1 <= trace->bytes_max);
+    assert(trace->bytes + trace->used + sizeof END - 1 <= trace->options.bytes_max);
     write_out(trace);
     if (trace->over)
         return;
@@ -136,7 +130,7 @@ static void append(struct trace *trace, const char *line, size_t bytes, uint64_t
     pthread_mutex_lock(&trace->mutex);
     if (!trace->over && trace->used + bytes > sizeof trace->buffer)
         write_out(trace);
-    if (!trace->over && trace->bytes + trace->used + bytes + sizeof END > trace->bytes_max)
+    if (!trace->over && trace->bytes + trace->used + bytes + sizeof END > trace->options.bytes_max)
         end_at_most(trace);
     if (!trace->over) {
         if (trace->used == 0)
@@ -216,13 +210,13 @@ void trace_write(struct trace *trace, const struct trace_event *event)
     if (trace == NULL)
         return;
     assert(event->track > 0);
-    assert(event->kind < sizeof names / sizeof names[0]);
+    assert(event->kind < sizeof kinds / sizeof kinds[0]);
     size_t bytes = text_print(
         line, sizeof line,
         ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%" PRIu64 ".%03" PRIu64
         ",\"dur\":%" PRIu64 ".%03" PRIu64 ",\"pid\":%ld,\"tid\":%" PRIu32
         ",\"args\":{\"step\":%" PRIu64,
-        names[event->kind], categories[event->kind], begin_ns / 1000, begin_ns % 1000,
+        kinds[event->kind].name, kinds[event->kind].category, begin_ns / 1000, begin_ns % 1000,
         long_ns / 1000, long_ns % 1000, (long)trace->process, event->track, event->step);
     if (event->bytes > 0)
         bytes += text_print(line + bytes, sizeof line - bytes, ",\"bytes\":%" PRIu64, event->bytes);
@@ -298,10 +292,10 @@ trace_open(const struct trace_options *options, struct trace **trace, struct sum
     assert(options->say != NULL);
     made->file = file;
     made->process = getpid();
-    made->path = path;
-    made->say = options->say;
-    made->context = options->context;
-    made->bytes_max = options->bytes_max == 0 ? TRACE_FILE_BYTES_MAX : options->bytes_max;
+    made->options = *options;
+    made->options.path = path;
+    if (options->bytes_max == 0)
+        made->options.bytes_max = TRACE_FILE_BYTES_MAX;
     pthread_mutex_init(&made->mutex, NULL);
     append_name(made, "[\n", "process_name", 0, options->process);
     *trace = made;
@@ -333,6 +327,6 @@ void trace_close(struct trace *trace)
         end_early(trace, strerror(why));
     pthread_mutex_unlock(&trace->mutex);
     pthread_mutex_destroy(&trace->mutex);
-    free(trace->path);
+    free((void *)(uintptr_t)trace->options.path);
     free(trace);
 }

@@ -18,7 +18,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "sumac/status.h"

@@ -8,20 +8,6 @@
 #include "error.h"
 #include "step_trace.h"
 
-static enum sumac_status
-open_queues(const struct replicas *replicas, struct transfers *transfers, struct sumac_error *error)
-{
-    enum sumac_status status = SUMAC_OK;
-
-    assert(transfers->queues != NULL && transfers->arrived != NULL);
-    for (uint32_t i = 0; status == SUMAC_OK && i < replicas->count; i++) {
-        status = device_queue_open(replicas->devices[i], &transfers->queues[i], error);
-        if (status == SUMAC_OK)
-            status = device_event_open(replicas->devices[i], &transfers->arrived[i], error);
-    }
-    return status;
-}
-
 /* Parts of part_bytes or a little more, each of whole variables. */
 static void
 divide(const struct tensors *gradients, uint64_t part_bytes, struct transfers *transfers)
@@ -57,7 +43,12 @@ enum sumac_status transfers_open(
     if (transfers->queues == NULL || transfers->arrived == NULL || transfers->parts == NULL)
         return fail_for_memory(error, "no memory for the copies of %u replicas", replicas->count);
     divide(gradients, part_bytes, transfers);
-    enum sumac_status status = open_queues(replicas, transfers, error);
+    enum sumac_status status = SUMAC_OK;
+    for (uint32_t i = 0; status == SUMAC_OK && i < replicas->count; i++) {
+        status = device_queue_open(replicas->devices[i], &transfers->queues[i], error);
+        if (status == SUMAC_OK)
+            status = device_event_open(replicas->devices[i], &transfers->arrived[i], error);
+    }
     for (uint32_t i = 0; status == SUMAC_OK && i < transfers->part_count; i++)
         status = device_event_open(replicas->devices[0], &transfers->parts[i].written, error);
     return status;
@@ -88,7 +79,11 @@ void transfers_send(
     if (transfers->queues == NULL)
         return;
     step_trace_begins(transfers->traced, STEP_COPIES, replica);
-    tensors_copy(transfers->queues[replica], to, from);
+    assert(to->buffer != from->buffer && to->count == from->count);
+    device_copy(
+        transfers->queues[replica],
+        &(struct sumac_copy){
+            .to = to->buffer, .from = from->buffer, .bytes = sumac_buffer_bytes(from->buffer)});
     step_trace_ends(
         transfers->traced, STEP_COPIES, replica,
         (struct step_part){TRACE_COPY_IN, sumac_buffer_bytes(from->buffer)});
@@ -156,36 +151,23 @@ void transfers_fetch(
     device_issue(transfers->queues[0], fetch_parts, transfers);
 }
 
-/* Wait for each queue, the replicas' first. The first failure counts, and whose it is. */
-static enum sumac_status wait_for_each(
-    const struct transfers *transfers,
-    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_us), uint64_t until_us,
-    struct transfers_failure *failure)
+/* The replicas' queues are waited for first. The first failure counts. */
+enum sumac_status
+transfers_join(struct transfers *transfers, uint64_t until_ns, struct transfers_failure *failure)
 {
-    const uint32_t replicas = transfers->replicas->count;
-    const uint32_t queues = transfers->queues == NULL ? replicas : 2 * replicas;
+    struct device_queue *const *const queues[] = {transfers->replicas->queues, transfers->queues};
     enum sumac_status first = SUMAC_OK;
 
-    assert(transfers->replicas->queues != NULL);
-    for (uint32_t i = 0; i < queues; i++) {
-        struct device_queue *queue =
-            i < replicas ? transfers->replicas->queues[i] : transfers->queues[i - replicas];
-        const enum sumac_status status = wait(queue, until_us);
-        if (first != SUMAC_OK || status == SUMAC_OK)
-            continue;
-        first = status;
-        *failure = (struct transfers_failure){.replica = i % replicas, .queue = queue};
+    assert(queues[0] != NULL);
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t failed = 0;
+        const enum sumac_status status = queues_wait(
+            queues[i % 2], transfers->replicas->count, i < 2 ? device_settle : device_complete,
+            until_ns, &failed);
+        if (first == SUMAC_OK && status != SUMAC_OK) {
+            first = status;
+            *failure = (struct transfers_failure){failed, queues[i % 2][failed]};
+        }
     }
     return first;
-}
-
-enum sumac_status
-transfers_join(struct transfers *transfers, uint64_t until_us, struct transfers_failure *failure)
-{
-    struct transfers_failure later;
-    const enum sumac_status settled = wait_for_each(transfers, device_settle, until_us, failure);
-    const enum sumac_status completed =
-        wait_for_each(transfers, device_complete, until_us, settled == SUMAC_OK ? failure : &later);
-
-    return settled != SUMAC_OK ? settled : completed;
 }

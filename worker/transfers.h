@@ -72,4 +72,4 @@ struct transfers_failure {
 /* Wait until nothing is under way. Fails  as the first that failed, which is left in *failure.
  * DEADLINE_EXCEEDED: that one is not over by then. */
 enum sumac_status
-transfers_join(struct transfers *transfers, uint64_t until_us, struct transfers_failure *failure);
+transfers_join(struct transfers *transfers, uint64_t until_ns, struct transfers_failure *failure);

@@ -19,14 +19,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "create.h"
 #include "device.h"
 #include "elements.h"
 #include "error.h"
 #include "log.h"
-#include "options.h"
-#include "reduce.h"
 #include "step_trace.h"
 
 static uint32_t place_count(const struct sumac_worker *worker)
@@ -65,66 +63,49 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     worker->fetches = calloc(options->variable_count, sizeof *worker->fetches);
     worker->deltas = calloc(options->pushed_count, sizeof *worker->deltas);
     const size_t sources = (size_t)options->pushed_count * options->replicas;
-    worker->sources = calloc(options->pushed_count, sizeof *worker->sources);
     worker->source_data = calloc(sources, sizeof *worker->source_data);
     worker->source_elements = calloc(sources, sizeof *worker->source_elements);
     worker->weights = calloc(options->replicas, sizeof *worker->weights);
-    if (variables == NULL || worker->runners == NULL || worker->places == NULL ||
-        worker->fetches == NULL || worker->deltas == NULL || worker->sources == NULL ||
-        worker->source_data == NULL || worker->source_elements == NULL || worker->weights == NULL)
-        return fail_for_memory(error, "no memory for a worker");
     worker->halves = calloc(options->pushed_count, sizeof(void *));
-    if (worker->halves == NULL)
+    if (variables == NULL || worker->runners == NULL || worker->places == NULL ||
+        worker->fetches == NULL || worker->deltas == NULL || worker->source_data == NULL ||
+        worker->source_elements == NULL || worker->weights == NULL || worker->halves == NULL)
         return fail_for_memory(error, "no memory for a worker");
     for (uint32_t v = 0; v < options->pushed_count; v++)
         if (is_widened(worker, v))
             worker->halves[worker->half_count++] = options->variables[v];
-    for (uint32_t v = 0; v < options->pushed_count; v++)
-        worker->sources[v] = (struct source){
-            .data = &worker->source_data[(size_t)v * options->replicas],
-            .elements = &worker->source_elements[(size_t)v * options->replicas],
-        };
     return SUMAC_OK;
 }
 
-/* What the network reads and writes, and a device copies. */
+/* The host's tensors, which the network reads and writes, and the devices'. */
 static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_error *error)
 {
     const struct sumac_worker_options *options = &worker->options;
-    struct device *device = worker->replicas.devices[0];
-    enum sumac_status status = SUMAC_OK;
-
-    for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
-        status = tensors_init_host(
-            &worker->values[i], device, options->variables, options->variable_count, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
-        status = tensors_init_host(
-            &worker->places[i].gradients, device, options->variables, options->pushed_count, error);
-    for (uint32_t i = 0; status == SUMAC_OK && worker->half_count > 0 && i < place_count(worker);
-         i++)
-        status = tensors_init_float32(
-            &worker->places[i].widened, worker->halves, worker->half_count, error);
-    return status;
-}
-
-/* What the devices read and write. */
-static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct sumac_error *error)
-{
-    const struct sumac_worker_options *options = &worker->options;
+    struct device *const *devices = worker->replicas.devices;
     struct runner *runners = worker->runners;
     enum sumac_status status = SUMAC_OK;
 
+    for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
+        status = tensors_init(
+            &worker->values[i], TENSORS_OF_HOST, devices[0], options->variables,
+            options->variable_count, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++) {
+        struct tensor_place *place = &worker->places[i];
+        status = tensors_init(
+            &place->gradients, TENSORS_OF_HOST, devices[0], options->variables,
+            options->pushed_count, error);
+        if (status == SUMAC_OK && worker->half_count > 0)
+            status = tensors_init(
+                &place->widened, TENSORS_FLOAT32, NULL, worker->halves, worker->half_count, error);
+        if (status == SUMAC_OK)
+            status = tensors_mirror(&place->written, devices[0], &place->gradients, error);
+    }
     for (uint32_t i = 0; status == SUMAC_OK && i < 2 * options->replicas; i++)
         status = tensors_mirror(
-            &runners[i / 2].values[i % 2], worker->replicas.devices[i / 2], &worker->values[i % 2],
-            error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
-        status = tensors_mirror(
-            &worker->places[i].written, worker->replicas.devices[0], &worker->places[i].gradients,
-            error);
+            &runners[i / 2].values[i % 2], devices[i / 2], &worker->values[i % 2], error);
     for (uint32_t i = 1; status == SUMAC_OK && i < options->replicas; i++)
         status = tensors_init(
-            &runners[i].gradients, worker->replicas.devices[i], options->variables,
+            &runners[i].gradients, TENSORS_OF_DEVICE, devices[i], options->variables,
             options->pushed_count, error);
     if (status == SUMAC_OK)
         status = transfers_open(
@@ -136,23 +117,17 @@ static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct
 static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_error *error)
 {
     const uint32_t timeout_ms = worker->options.step_timeout_ms;
-
-    assert(worker->devices.count == worker->options.replicas);
-    for (uint32_t i = 0; i < worker->options.replicas; i++)
-        worker->runners[i].worker = worker;
-    const enum sumac_status status = replicas_open(&worker->devices, &worker->replicas, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < worker->options.replicas; i++)
-        worker->replicas.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
-    return status;
-}
-
-static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_error *error)
-{
     const uint32_t replicas = worker->options.replicas;
 
+    assert(worker->devices.count == replicas);
     assert(replicas <= SUMAC_REPLICAS_MAX);
-    if (replicas == 1)
-        return SUMAC_OK;
+    for (uint32_t i = 0; i < replicas; i++)
+        worker->runners[i].worker = worker;
+    const enum sumac_status status = replicas_open(&worker->devices, &worker->replicas, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < replicas; i++)
+        worker->replicas.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
+    if (status != SUMAC_OK || replicas == 1)
+        return status;
     return device_group_open(
         worker->replicas.queues, replicas, worker->options.pushed_count, &worker->group, error);
 }
@@ -172,16 +147,12 @@ enum sumac_status worker_create(
         return fail_for_memory(error, "no memory for a worker");
     made->options = filled;
     made->devices = chosen;
-    entry_init(&made->entry);
+    made->process = getpid();
     status = allocate(made, error);
     if (status == SUMAC_OK)
         status = open_devices(made, error);
     if (status == SUMAC_OK)
-        status = open_group(made, error);
-    if (status == SUMAC_OK)
         status = make_tensors(made, error);
-    if (status == SUMAC_OK)
-        status = make_device_tensors(made, error);
     if (status == SUMAC_OK)
         status = step_trace_open(&made->options, &made->transfers, &made->traced, error);
     made->transfers.traced = made->traced;
@@ -239,7 +210,8 @@ static enum sumac_status drain_for(
         struct sumac_error why = {0};
         const uint64_t begin_ns = step_trace_begin(worker->traced);
         const enum sumac_status status = sumac_push_wait(place->push, timeout_ms, &why);
-        step_trace_caller(worker->traced, TRACE_WAIT_FOR_PUSH, begin_ns, worker->applied);
+        step_trace_done(
+            worker->traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_PUSH, begin_ns, worker->applied);
         worker->waited_out = status == SUMAC_DEADLINE_EXCEEDED;
         if (!worker->waited_out) { /* else it is still under way */
             step_trace_pushed(worker->traced, (uint32_t)(place - worker->places));
@@ -304,7 +276,7 @@ begin_pull(struct sumac_worker *worker, bool beside, struct sumac_error *error)
         .lag_max = beside && lag_max > 0 ? lag_max - 1 : lag_max, /* the step has not finished */
         .timeout_ms = worker->options.timeout_ms,
     };
-    step_trace_pull(worker->traced, worker->steps + (beside ? 1 : 0));
+    step_trace_pull(worker->traced, worker->steps + (beside ? 1 : 0), next);
     return sumac_client_pull(
         worker->options.client, worker->fetches, next->count, &options, &worker->pull, error);
 }
@@ -317,7 +289,8 @@ static enum sumac_status end_pull(struct sumac_worker *worker, struct sumac_erro
     const uint64_t begin_ns = step_trace_begin(worker->traced);
     const enum sumac_status status =
         sumac_pull_wait(worker->pull, worker->options.timeout_ms, error);
-    step_trace_caller(worker->traced, TRACE_WAIT_FOR_PULL, begin_ns, worker->steps);
+    step_trace_done(
+        worker->traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_PULL, begin_ns, worker->steps);
     if (status == SUMAC_DEADLINE_EXCEEDED)
         return status;
     step_trace_pulled(worker->traced);
@@ -338,7 +311,7 @@ static enum sumac_status run_replica(void *context)
 
     const enum sumac_status status = runner->worker->options.step(
         &runner->replica, runner->worker->options.context, &runner->error);
-    step_trace_replica(traced, id, TRACE_COMPUTE, begin_ns, step);
+    step_trace_done(traced, STEP_TRACE_REPLICA(id), TRACE_COMPUTE, begin_ns, step);
     return status;
 }
 
@@ -372,7 +345,7 @@ static void start_replicas(struct sumac_worker *worker, const struct tensor_plac
         runner->error.text[0] = '\0';
         transfers_await(&worker->transfers, i);
         step_trace_begins(worker->traced, STEP_COMPUTES, i);
-        replicas_issue(&worker->replicas, i, run_replica, runner);
+        device_issue(worker->replicas.queues[i], run_replica, runner);
         step_trace_ends(worker->traced, STEP_COMPUTES, i, (struct step_part){TRACE_COMPUTE, 0});
     }
 }
@@ -383,10 +356,11 @@ static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sum
 {
     uint32_t failed = 0;
     const uint64_t begin_ns = step_trace_begin(worker->traced);
-    const enum sumac_status status =
-        replicas_settle(&worker->replicas, worker->options.replicas, &failed);
+    const enum sumac_status status = queues_wait(
+        worker->replicas.queues, worker->options.replicas, device_settle, DEVICE_NO_LIMIT, &failed);
 
-    step_trace_caller(worker->traced, TRACE_WAIT_FOR_REPLICAS, begin_ns, worker->steps);
+    step_trace_done(
+        worker->traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_REPLICAS, begin_ns, worker->steps);
     if (status == SUMAC_OK)
         return SUMAC_OK;
     const struct transfers_failure failure = {failed, worker->replicas.queues[failed]};
@@ -444,7 +418,8 @@ make_sums(const struct sumac_worker *worker, const struct tensor_place *place, d
         if (is_widened(worker, i)) {
             const struct sumac_tensor *wide = &place->widened.items[half++];
             const uint64_t count = sumac_tensor_bytes(wide) / sizeof(float);
-            reduce_widen(tensor->dtype, sumac_tensor_data(tensor), sumac_tensor_data(wide), count);
+            arithmetic_of(tensor->dtype)
+                ->widen(sumac_tensor_data(tensor), sumac_tensor_data(wide), (size_t)count);
             tensor = wide;
         }
         if (scales)
@@ -516,7 +491,7 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
     const uint64_t begin_ns = step_trace_step(worker->traced, worker->steps);
     status = take_values(worker, error);
     if (status != SUMAC_OK) {
-        step_trace_caller(worker->traced, TRACE_STEP, begin_ns, worker->steps);
+        step_trace_done(worker->traced, STEP_TRACE_CALLER, TRACE_STEP, begin_ns, worker->steps);
         step_trace_flush(worker->traced);
         return status;
     }
@@ -545,7 +520,7 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
         make_sums(worker, place, weight);
     if (status == SUMAC_OK)
         status = push(worker, place, weight, error);
-    step_trace_caller(worker->traced, TRACE_STEP, begin_ns, worker->steps);
+    step_trace_done(worker->traced, STEP_TRACE_CALLER, TRACE_STEP, begin_ns, worker->steps);
     if (status == SUMAC_OK)
         worker->steps++;
     else
@@ -555,24 +530,49 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
     return status;
 }
 
+/* ---- who may call: the process that made the worker, one call at a time */
+
+/* The devices' threads are not in a child, and its client is of no use there. */
+static bool is_own(const struct sumac_worker *worker) { return worker->process == getpid(); }
+
+static enum sumac_status enter(
+    struct sumac_worker *worker, const char *function,
+    enum sumac_status (*call)(struct sumac_worker *, struct sumac_error *),
+    struct sumac_error *error)
+{
+    if (worker == NULL)
+        return fail_for_null(error, function, "worker");
+    if (!is_own(worker))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "this worker was made by process %ld, and this is its child %ld: fork first, then open "
+            "a client and make a worker in each process",
+            (long)worker->process, (long)getpid());
+    if (atomic_exchange(&worker->is_taken, true))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "%s: another call of this worker is under way, in another thread or around this one; "
+            "one at a time",
+            function);
+    const enum sumac_status status = call(worker, error);
+    assert(atomic_load(&worker->is_taken));
+    atomic_store(&worker->is_taken, false);
+    return status;
+}
+
 enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error)
 {
-    static const char call[] = "sumac_worker_step";
+    return enter(worker, "sumac_worker_step", take_step, error);
+}
 
-    if (worker == NULL)
-        return fail_for_null(error, call, "worker");
-    const enum sumac_status status = entry_take(&worker->entry, call, error);
-    return status == SUMAC_OK ? entry_leave(&worker->entry, take_step(worker, error)) : status;
+static enum sumac_status flush(struct sumac_worker *worker, struct sumac_error *error)
+{
+    return drain(worker, 0, error);
 }
 
 enum sumac_status sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error)
 {
-    static const char call[] = "sumac_worker_flush";
-
-    if (worker == NULL)
-        return fail_for_null(error, call, "worker");
-    const enum sumac_status status = entry_take(&worker->entry, call, error);
-    return status == SUMAC_OK ? entry_leave(&worker->entry, drain(worker, 0, error)) : status;
+    return enter(worker, "sumac_worker_flush", flush, error);
 }
 
 /* Into the values of the last step, which nothing reads between steps: what a step has pulled ahead
@@ -600,12 +600,7 @@ static enum sumac_status pull_now(struct sumac_worker *worker, struct sumac_erro
 
 enum sumac_status sumac_worker_pull(struct sumac_worker *worker, struct sumac_error *error)
 {
-    static const char call[] = "sumac_worker_pull";
-
-    if (worker == NULL)
-        return fail_for_null(error, call, "worker");
-    const enum sumac_status status = entry_take(&worker->entry, call, error);
-    return status == SUMAC_OK ? entry_leave(&worker->entry, pull_now(worker, error)) : status;
+    return enter(worker, "sumac_worker_pull", pull_now, error);
 }
 
 const struct sumac_tensor *sumac_worker_values(const struct sumac_worker *worker)
@@ -662,9 +657,9 @@ static void free_tensors(struct sumac_worker *worker)
 
 void sumac_worker_destroy(struct sumac_worker *worker)
 {
-    if (worker == NULL || !entry_is_own(&worker->entry)) /* the threads are the parent's */
+    if (worker == NULL || !is_own(worker)) /* the threads are the parent's */
         return;
-    if (entry_is_taken(&worker->entry)) {
+    if (atomic_load(&worker->is_taken)) {
         client_log(
             worker->options.client,
             "sumac_worker_destroy: called within a step of the worker, or beside one: nothing was "
@@ -684,7 +679,6 @@ void sumac_worker_destroy(struct sumac_worker *worker)
     free(worker->halves);
     free(worker->source_elements);
     free(worker->source_data);
-    free(worker->sources);
     free(worker->deltas);
     free(worker->fetches);
     free(worker->places);

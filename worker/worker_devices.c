@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
@@ -42,27 +41,29 @@ static enum sumac_status add_reduction(
     struct sumac_worker *worker, const struct tensor_place *place, uint32_t v,
     struct sumac_error *error)
 {
-    const struct source *source = &worker->sources[v];
+    const uint32_t replicas = worker->options.replicas;
+    void **const data = &worker->source_data[(size_t)v * replicas];
+    uint64_t *const elements = &worker->source_elements[(size_t)v * replicas];
     const struct sumac_tensor *tensor = &place->written.items[v];
     struct device_event *written = transfers_written(&worker->transfers, v);
     const uint64_t bytes = sumac_tensor_bytes(tensor);
 
     assert(v < worker->options.pushed_count);
-    for (uint32_t i = 0; i < worker->options.replicas; i++) {
+    for (uint32_t i = 0; i < replicas; i++) {
         if (i > 0)
             tensor = &worker->runners[i].gradients.items[v];
-        source->data[i] = sumac_tensor_data(tensor);
-        source->elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
+        data[i] = sumac_tensor_data(tensor);
+        elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
     }
     const struct device_group_values values = {
         .dtype = tensor->dtype,
-        .from = (const void *const *)source->data,
-        .to = source->data,
-        .elements = source->elements,
+        .from = (const void *const *)data,
+        .to = data,
+        .elements = elements,
         .weights = worker->weights,
     };
     const enum sumac_status status =
-        device_group_reduce(worker->group, worker->options.reduce, 0, &values, error);
+        device_group_add(worker->group, GROUP_REDUCE, worker->options.reduce, 0, &values, error);
     if (status == SUMAC_OK && written != NULL)
         device_group_record(worker->group, written);
     return status;
@@ -117,6 +118,7 @@ enum sumac_status worker_reduce(
     struct sumac_error *error)
 {
     const bool has_mean = weight > 0 || worker->options.reduce == SUMAC_REDUCE_SUM;
+    const uint32_t replicas = worker->options.replicas;
     enum sumac_status status = SUMAC_OK;
     struct sumac_error why;
 
@@ -129,13 +131,18 @@ enum sumac_status worker_reduce(
     for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++)
         status = add_reduction(worker, place, v, error);
     assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
-    step_trace_all_begin(worker->traced);
+    for (uint32_t i = 0; i < replicas; i++)
+        step_trace_begins(worker->traced, STEP_COMPUTES, i);
     device_group_start(worker->group);
-    step_trace_all_end(worker->traced, TRACE_REDUCE);
+    for (uint32_t i = 0; i < replicas; i++)
+        step_trace_ends(worker->traced, STEP_COMPUTES, i, (struct step_part){TRACE_REDUCE, 0});
     transfers_fetch(&worker->transfers, &place->gradients, &place->written);
     status = await_reduction(worker, &why);
-    step_trace_replicas(worker->traced, TRACE_REDUCE, begin_ns, worker->steps);
-    step_trace_caller(worker->traced, TRACE_WAIT_FOR_REDUCTION, begin_ns, worker->steps);
+    for (uint32_t i = 0; i < replicas; i++)
+        step_trace_done(
+            worker->traced, STEP_TRACE_REPLICA(i), TRACE_REDUCE, begin_ns, worker->steps);
+    step_trace_done(
+        worker->traced, STEP_TRACE_CALLER, TRACE_WAIT_FOR_REDUCTION, begin_ns, worker->steps);
     if (status == SUMAC_OK || worker->lost.status != SUMAC_OK)
         return status == SUMAC_OK ? SUMAC_OK : worker_tell_lost(worker, error);
     return fail(error, why.status, why.reason, "%s", why.text); /* nothing of it has begun */

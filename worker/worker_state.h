@@ -3,11 +3,10 @@
  * of it that the devices do together. */
 #pragma once
 
-#include "sumac/worker.h"
+#include <sys/types.h>
 
 #include "device_group.h"
 #include "devices.h"
-#include "entry.h"
 #include "replica.h"
 #include "replicas.h"
 #include "tensors.h"
@@ -22,12 +21,6 @@ struct runner {
     struct sumac_error error; /* of its step */
     struct tensors values[2]; /* the worker's, where the device reads them */
     struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's place */
-};
-
-/* A variable's gradients, of all replicas, for the reduction. */
-struct source {
-    void **data;        /* (replicas) */
-    uint64_t *elements; /* (replicas) */
 };
 
 /* Gradients, and the push that reads them. */
@@ -54,10 +47,10 @@ struct sumac_worker {
     bool pulled;                 /* values[1 - current] is complete */
     struct sumac_fetch *fetches; /* (variable_count) */
     struct sumac_delta *deltas;  /* (pushed_count) */
-    struct source *sources;      /* (pushed_count) */
-    void **source_data;          /* (pushed_count, replicas) */
-    uint64_t *source_elements;   /* (pushed_count, replicas) */
-    double *weights;             /* (replicas) */
+    /* Gradients of all replicas, for the reduction: (pushed_count, replicas). */
+    void **source_data;
+    uint64_t *source_elements;
+    double *weights; /* (replicas) */
     /* Of those that are pushed in synchronous steps the ones of half types, which contribute
      * float32: (half_count), in their order. */
     struct sumac_client_variable **halves;
@@ -67,8 +60,17 @@ struct sumac_worker {
     struct step_trace *traced; /* NULL: no trace is written */
     bool waited_out;           /* the last wait for a push ended before that push */
     struct sumac_error lost;   /* what ended the group, and each step since; OK: nothing has */
-    struct entry_point entry;  /* of steps and flushes */
+    pid_t process;             /* whose threads the devices are */
+    atomic_bool is_taken; /* by a call that is under way, in another thread or around this one */
 };
+
+/* The options given, with what SUMAC_DEVICES, SUMAC_REPLICAS, SUMAC_SYNCHRONOUS and SUMAC_TRACE say
+ * and the defaults where they say nothing; `step` is that of the devices, and a trace without a
+ * name is NULL. *devices, where they have no kind yet, are chosen. Fails  as sumac_worker_create.
+ */
+enum sumac_status worker_options_read(
+    const struct sumac_worker_options *options, struct sumac_worker_options *filled,
+    struct devices *devices, struct sumac_error *error);
 
 /* A replica's function, or what it began on its device, has failed. Returns  the status. */
 enum sumac_status worker_tell_failed(

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "cuda_device.h"
-#include "cuda_update.h"
 #include "half.h"
 #include "kernels.h"
 #include "timing.h"

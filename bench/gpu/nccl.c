@@ -126,7 +126,9 @@ static void by_sumac(struct bench *bench)
         .elements = bench->elements};
     struct sumac_error error;
 
-    must(device_group_all_reduce(bench->group, SUMAC_REDUCE_SUM, &values, &error), "an all_reduce");
+    must(
+        device_group_add(bench->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, &error),
+        "an all_reduce");
     device_group_start(bench->group);
     must(device_group_wait(bench->group, DEVICE_GROUP_NO_LIMIT, &error), "an all_reduce");
 }

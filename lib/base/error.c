@@ -50,6 +50,16 @@ enum sumac_status fail_argument(struct sumac_error *error, const char *format, .
     return SUMAC_INVALID_ARGUMENT;
 }
 
+enum sumac_status fail_unsupported(struct sumac_error *error, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fill(error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED, format, arguments);
+    va_end(arguments);
+    return SUMAC_FAILED_PRECONDITION;
+}
+
 enum sumac_status fail_for_memory(struct sumac_error *error, const char *format, ...)
 {
     va_list arguments;

@@ -17,6 +17,10 @@ fail_invalid(struct sumac_error *error, enum sumac_reason reason, const char *fo
 enum sumac_status fail_argument(struct sumac_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* FAILED_PRECONDITION, UNSUPPORTED. */
+enum sumac_status fail_unsupported(struct sumac_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* RESOURCE_EXHAUSTED, OUT_OF_MEMORY. */
 enum sumac_status fail_for_memory(struct sumac_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

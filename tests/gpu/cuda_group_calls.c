@@ -74,12 +74,14 @@ static void reduce_there(
 
     gpu_world_send(world, &from); /* when: to everybody, then to the root alone, in its place */
     gpu_world_send(world, &to);
-    assert_int_equal(device_group_all_reduce(world->group, op, &values, NULL), SUMAC_OK);
+    assert_int_equal(
+        device_group_add(world->group, GROUP_ALL_REDUCE, op, 0, &values, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &to);
     const struct device_group_values in_place = {
         dtype, (const void *const *)from.at, from.at, values.elements, values.weights};
-    assert_int_equal(device_group_reduce(world->group, op, 1, &in_place, NULL), SUMAC_OK);
+    assert_int_equal(
+        device_group_add(world->group, GROUP_REDUCE, op, 1, &in_place, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &from);
 
@@ -102,9 +104,7 @@ GROUP_TEST(what_is_reduced_is_the_cpus_for_every_type_and_size)
     for (unsigned dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++)
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
             for (unsigned op = SUMAC_REDUCE_SUM; op <= SUMAC_REDUCE_MEAN; op++)
-                if (device_group_has(
-                        device_kind("GPU")->group_ops, (enum sumac_reduce_op)op,
-                        (enum sumac_dtype)dtype))
+                if (reduce_has((enum sumac_reduce_op)op, (enum sumac_dtype)dtype))
                     reduce_there(
                         world, (enum sumac_reduce_op)op, (enum sumac_dtype)dtype, counts[i]);
 }
@@ -125,7 +125,8 @@ GROUP_TEST(a_mean_by_uneven_weights_is_the_cpus_to_rounding)
 
     gpu_world_send(world, &held); /* when */
     assert_int_equal(
-        device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+        device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_MEAN, 0, &values, NULL),
+        SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &held);
 
@@ -152,7 +153,8 @@ GROUP_TEST(all_gather_puts_uneven_rows_one_after_the_other)
         SUMAC_INT32, (const void *const *)from.at, to.at, (const uint64_t[]){4, 0, 6}, NULL};
 
     gpu_world_send(world, &from); /* when */
-    assert_int_equal(device_group_all_gather(world->group, &values, NULL), SUMAC_OK);
+    assert_int_equal(
+        device_group_add(world->group, GROUP_ALL_GATHER, 0, 0, &values, NULL), SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &to);
 
@@ -182,12 +184,14 @@ GROUP_TEST(calls_of_one_start_run_one_after_the_other)
 
     gpu_world_send(world, &flags); /* when */
     gpu_world_send(world, &g);
-    assert_int_equal(device_group_broadcast(world->group, 2, &told, NULL), SUMAC_OK);
+    assert_int_equal(device_group_add(world->group, GROUP_BROADCAST, 0, 2, &told, NULL), SUMAC_OK);
     assert_int_equal(
-        device_group_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
-    assert_int_equal(device_group_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+        device_group_add(world->group, GROUP_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
     assert_int_equal(
-        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_add(world->group, GROUP_BROADCAST, 0, 0, &values, NULL), SUMAC_OK);
+    assert_int_equal(
+        device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+        SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &flags);
     gpu_world_fetch(world, &g);
@@ -216,7 +220,8 @@ GROUP_TEST(many_calls_are_one_start)
         const struct device_group_values values = {
             SUMAC_INT32, (const void *const *)at[i], at[i], gpu_world_ones, NULL};
         assert_int_equal(
-            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+            SUMAC_OK);
     }
     gpu_world_finish(world);
     gpu_world_fetch(world, &held);
@@ -241,7 +246,8 @@ GROUP_TEST(what_is_put_into_a_queue_before_and_after_is_before_and_after)
 
         gpu_world_send(world, &held); /* when: nobody waits between */
         assert_int_equal(
-            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+            SUMAC_OK);
         device_group_start(world->group);
         gpu_world_fetch(world, &held);
 
@@ -266,7 +272,8 @@ GROUP_TEST(integers_of_16_bits_wrap)
         memcpy(sumac_buffer_data(held.host[i]), given[i], 4);
     gpu_world_send(world, &held); /* when */
     assert_int_equal(
-        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+        SUMAC_OK);
     gpu_world_finish(world);
     gpu_world_fetch(world, &held);
 
@@ -292,7 +299,8 @@ GROUP_TEST(wide_values_of_one_start_have_places_of_their_own)
         const struct device_group_values values = {
             SUMAC_UINT16, (const void *const *)at[call], at[call], elements, NULL};
         assert_int_equal(
-            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+            SUMAC_OK);
     }
     gpu_world_finish(world);
     gpu_world_fetch(world, &held);
@@ -326,7 +334,8 @@ GROUP_TEST(a_mean_of_halves_is_rounded_once)
 
         gpu_world_send(world, &held); /* when */
         assert_int_equal(
-            device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_MEAN, 0, &values, NULL),
+            SUMAC_OK);
         gpu_world_finish(world);
         gpu_world_fetch(world, &held);
 
@@ -363,7 +372,8 @@ GROUP_TEST(nans_of_a_replica_of_weight_0_stay_out_of_a_mean)
         gpu_world_send(world, &held);
 
         assert_int_equal(
-            device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_MEAN, 0, &values, NULL),
+            SUMAC_OK);
         gpu_world_finish(world); /* when */
 
         gpu_world_fetch(world, &held); /* then */
@@ -395,9 +405,11 @@ GROUP_TEST(a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts)
     gpu_world_send(world, &small);
 
     assert_int_equal(
-        device_group_all_reduce(world->group, SUMAC_REDUCE_MEAN, &others, NULL), SUMAC_OK);
+        device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_MEAN, 0, &others, NULL),
+        SUMAC_OK);
     assert_int_equal(
-        device_group_reduce(world->group, SUMAC_REDUCE_MEAN, 0, &values, NULL), SUMAC_OK);
+        device_group_add(world->group, GROUP_REDUCE, SUMAC_REDUCE_MEAN, 0, &values, NULL),
+        SUMAC_OK);
     gpu_world_finish(world); /* when */
 
     gpu_world_fetch(world, &held); /* then: (4 + 8 + 32) / 4 */

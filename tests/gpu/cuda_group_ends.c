@@ -10,6 +10,7 @@
 
 #include "gpu_world.h"
 #include "kernels.h"
+#include "reduce.h"
 
 #define MANY 5000u
 
@@ -41,7 +42,8 @@ static void add_three(struct gpu_world *world, const struct gpu_held *held)
         NULL};
 
     assert_int_equal(
-        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+        SUMAC_OK);
 }
 
 static void assert_three(struct gpu_world *world, struct gpu_held *held, float a, float b, float c)
@@ -374,7 +376,8 @@ GROUP_TEST(one_replica_alone_has_what_it_gives)
 
     assert_int_equal(device_group_open(world->queues, 1, 3, &group, NULL), SUMAC_OK);
 
-    assert_int_equal(device_group_all_reduce(group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+    assert_int_equal(
+        device_group_add(group, GROUP_ALL_REDUCE, SUMAC_REDUCE_MEAN, 0, &values, NULL), SUMAC_OK);
     device_group_start(group); /* when */
     assert_int_equal(device_group_wait(group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_OK);
 
@@ -383,7 +386,8 @@ GROUP_TEST(one_replica_alone_has_what_it_gives)
     *(float *)sumac_buffer_data(to.host[0]) = 7; /* and when the group is aborted, no more */
     gpu_world_send(world, &to);
     device_group_abort(group);
-    assert_int_equal(device_group_all_reduce(group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+    assert_int_equal(
+        device_group_add(group, GROUP_ALL_REDUCE, SUMAC_REDUCE_MEAN, 0, &values, NULL), SUMAC_OK);
     device_group_start(group);
     assert_int_equal(device_wait(world->queues[0]), SUMAC_OK);
     assert_int_equal(device_group_wait(group, DEVICE_GROUP_NO_LIMIT, NULL), SUMAC_ABORTED);
@@ -429,7 +433,8 @@ GROUP_TEST(a_device_that_is_full_refuses_a_start_and_the_next_one_is_well)
             SUMAC_INT16, (const void *const *)held.at, held.at, elements, NULL};
 
         assert_int_equal(
-            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+            SUMAC_OK);
         gpu_world_fail_at(refused[i].name, refused[i].nth, 2);
         device_group_start(world->group); /* when */
         const enum sumac_status status =
@@ -443,7 +448,8 @@ GROUP_TEST(a_device_that_is_full_refuses_a_start_and_the_next_one_is_well)
         assert_false(world->group->has_ended);
         gpu_world_fail_at("", 0, 0);
         assert_int_equal(
-            device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+            SUMAC_OK);
         gpu_world_finish(world);
         device_group_close(world->group);
         assert_int_equal(
@@ -473,7 +479,8 @@ GROUP_TEST(memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other)
     world->devices[1]->spare_context = &asked;
     gpu_world_fail_at("cuMemAlloc_v2", 2, 2);
     assert_int_equal(
-        device_group_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        device_group_add(world->group, GROUP_ALL_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+        SUMAC_OK);
 
     gpu_world_finish(world); /* when, then */
 
@@ -509,9 +516,9 @@ GROUP_TEST(a_group_that_does_not_run_need_not_be_waited_for)
 {
     assert_int_equal(device_group_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
     gpu_world_finish(world);                                              /* of no call */
-    assert_true(device_group_has(device_kind("GPU")->group_ops, SUMAC_REDUCE_SUM, SUMAC_INT8));
-    assert_false(device_group_has(device_kind("GPU")->group_ops, SUMAC_REDUCE_MEAN, SUMAC_INT8));
-    assert_false(device_group_has(device_kind("GPU")->group_ops, SUMAC_REDUCE_SUM, SUMAC_BOOL));
+    assert_true(reduce_has(SUMAC_REDUCE_SUM, SUMAC_INT8));
+    assert_false(reduce_has(SUMAC_REDUCE_MEAN, SUMAC_INT8));
+    assert_false(reduce_has(SUMAC_REDUCE_SUM, SUMAC_BOOL));
 }
 
 int main(void)

@@ -8,7 +8,7 @@
  * −, ·, ÷ and √ of IEEE 754, rounded to the nearest on both sides and fused on neither, and ftrl's
  * power is made of these (lib/update/power.h). There is nothing to be a bound of.
  */
-#include "cuda_update.h"
+#include "kernels.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -85,7 +85,7 @@ void kernel_world_run(
         device_copy(
             world->queue, &(struct sumac_copy){.to = there[i], .from = here[i], .bytes = bytes});
     }
-    job_queue_issue(world->queue, issue, &issued);
+    device_issue(world->queue, issue, &issued);
     for (uint32_t i = 0; i < count; i++)
         if (there[i] != NULL)
             device_copy(

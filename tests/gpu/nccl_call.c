@@ -21,7 +21,7 @@ struct told {
 static const char *divided(const struct told *told, uint32_t count)
 {
     static char text[8];
-    struct nccl_call calls[8];
+    struct group_call calls[8];
     const void *from[8][REPLICAS];
     void *to[8][REPLICAS];
     uint64_t elements[8][REPLICAS];
@@ -32,7 +32,7 @@ static const char *divided(const struct told *told, uint32_t count)
             to[i][r] = &memory[r][told[i].to];
             elements[i][r] = told[i].elements;
         }
-        calls[i] = (struct nccl_call){
+        calls[i] = (struct group_call){
             .kind = told[i].kind,
             .op = SUMAC_REDUCE_SUM,
             .root = told[i].root,
@@ -93,14 +93,14 @@ TEST(what_no_replica_reads_or_writes_is_not_touched)
 
 TEST(more_calls_than_a_batch_may_have_are_several)
 {
-    struct nccl_call calls[3 * NCCL_BATCH_CALLS_MAX];
+    struct group_call calls[3 * NCCL_BATCH_CALLS_MAX];
     static const uint64_t elements[REPLICAS];
     const void *from[REPLICAS] = {NULL};
     void *to[REPLICAS] = {NULL};
     uint32_t batches = 0;
 
     for (uint32_t i = 0; i < 3 * NCCL_BATCH_CALLS_MAX; i++)
-        calls[i] = (struct nccl_call){
+        calls[i] = (struct group_call){
             .kind = GROUP_ALL_REDUCE,
             .op = SUMAC_REDUCE_SUM,
             .values = {SUMAC_INT8, from, to, elements, NULL},
@@ -117,12 +117,12 @@ TEST(a_batch_that_is_full_of_bytes_gets_no_more_calls)
 {
     void *at[4][REPLICAS]; /* apart */
     const uint64_t few[REPLICAS] = {1, 1}, many[REPLICAS] = {NCCL_BATCH_BYTES, NCCL_BATCH_BYTES};
-    struct nccl_call calls[4];
+    struct group_call calls[4];
 
     for (uint32_t i = 0; i < 4; i++) {
         for (uint32_t j = 0; j < REPLICAS; j++)
             at[i][j] = (void *)((uintptr_t)(i + 1) << 40);
-        calls[i] = (struct nccl_call){
+        calls[i] = (struct group_call){
             .kind = GROUP_ALL_REDUCE,
             .op = SUMAC_REDUCE_SUM,
             .values = {SUMAC_INT8, (const void *const *)at[i], at[i], i == 1 ? many : few, NULL},
@@ -141,12 +141,12 @@ TEST(a_batch_has_no_more_calls_than_it_has_scratch_for)
     void *at[4][REPLICAS]; /* apart */
     const uint64_t half = NCCL_SCRATCH_BYTES_MAX / 8 / 64;
     const uint64_t few[REPLICAS] = {half, half}, many[REPLICAS] = {1u << 30, 1u << 30};
-    struct nccl_call calls[4];
+    struct group_call calls[4];
 
     for (uint32_t i = 0; i < 4; i++) {
         for (uint32_t j = 0; j < REPLICAS; j++)
             at[i][j] = (void *)((uintptr_t)(i + 1) << 40);
-        calls[i] = (struct nccl_call){
+        calls[i] = (struct group_call){
             .kind = GROUP_ALL_REDUCE,
             .op = SUMAC_REDUCE_SUM,
             .values = {SUMAC_INT8, (const void *const *)at[i], at[i], i == 2 ? many : few, NULL},

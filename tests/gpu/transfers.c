@@ -135,7 +135,8 @@ static void add_reductions(struct world *world)
             .to = data[v],
             .elements = each[v]};
         assert_int_equal(
-            device_group_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+            device_group_add(world->group, GROUP_REDUCE, SUMAC_REDUCE_SUM, 0, &values, NULL),
+            SUMAC_OK);
         if (transfers_written(&world->transfers, v) != NULL)
             device_group_record(world->group, transfers_written(&world->transfers, v));
     }
@@ -158,7 +159,7 @@ static enum sumac_status run(struct world *world)
                 .from = world->values_there[i].buffer,
                 .bytes = sumac_buffer_bytes(world->values.buffer)}};
         transfers_await(&world->transfers, i);
-        replicas_issue(&world->replicas, i, run_step, &steps[i]);
+        device_issue(world->replicas.queues[i], run_step, &steps[i]);
     }
     if (world->group == NULL) {
         transfers_record_written(&world->transfers);

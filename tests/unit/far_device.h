@@ -10,52 +10,48 @@
 static struct device_ops far_ops;
 static uint32_t far_buffers, far_opened; /* devices, queues and events */
 
-static inline enum sumac_status
-open_far(uint32_t index, struct device **device, struct sumac_error *error)
+static inline enum sumac_status begin_far(struct device *device, struct sumac_error *error)
 {
-    const enum sumac_status status = device_kind("CPU")->open(index, device, error);
-
-    if (status == SUMAC_OK) {
-        (*device)->ops = &far_ops;
-        far_opened++;
-    }
-    return status;
+    (void)device;
+    (void)error;
+    far_opened++;
+    return SUMAC_OK;
 }
 
-static inline void close_far(struct device *device)
+static inline void end_far(struct device *device)
 {
+    (void)device;
     far_opened--;
-    device_kind("CPU")->close(device);
 }
 
 static inline enum sumac_status
-open_far_queue(struct device *device, struct device_queue **queue, struct sumac_error *error)
+begin_far_queue(struct device_queue *queue, struct sumac_error *error)
 {
-    const enum sumac_status status = device_kind("CPU")->queue_open(device, queue, error);
-
-    far_opened += status == SUMAC_OK;
-    return status;
+    (void)queue;
+    (void)error;
+    far_opened++;
+    return SUMAC_OK;
 }
 
-static inline void close_far_queue(struct device_queue *queue)
+static inline void end_far_queue(struct device_queue *queue)
 {
+    (void)queue;
     far_opened--;
-    device_kind("CPU")->queue_close(queue);
 }
 
 static inline enum sumac_status
-open_far_event(struct device *device, struct device_event **event, struct sumac_error *error)
+begin_far_event(struct device_event *event, struct sumac_error *error)
 {
-    const enum sumac_status status = device_kind("CPU")->event_open(device, event, error);
-
-    far_opened += status == SUMAC_OK;
-    return status;
+    (void)event;
+    (void)error;
+    far_opened++;
+    return SUMAC_OK;
 }
 
-static inline void close_far_event(struct device_event *event)
+static inline void end_far_event(struct device_event *event)
 {
+    (void)event;
     far_opened--;
-    device_kind("CPU")->event_close(event);
 }
 
 static inline void free_far(void *data)
@@ -73,11 +69,14 @@ static inline enum sumac_status far_is_full(struct sumac_error *error)
 }
 
 static inline enum sumac_status create_far_buffer(
-    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
+    struct device *device, uint64_t bytes, enum sumac_place_kind kind, struct sumac_buffer **buffer,
+    struct sumac_error *error)
 {
     const struct sumac_place place = {SUMAC_PLACE_CUDA, device->index};
-    void *data = calloc(1, bytes);
 
+    if (kind == SUMAC_PLACE_HOST)
+        return sumac_buffer_create(bytes, buffer) == SUMAC_OK ? SUMAC_OK : far_is_full(error);
+    void *data = calloc(1, bytes);
     if (data == NULL)
         return far_is_full(error);
     far_buffers++;
@@ -87,26 +86,18 @@ static inline enum sumac_status create_far_buffer(
     return far_is_full(error);
 }
 
-static inline enum sumac_status create_near_buffer(
-    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
-{
-    (void)device;
-    return sumac_buffer_create(bytes, buffer) == SUMAC_OK ? SUMAC_OK : far_is_full(error);
-}
-
 static inline struct device_ops make_far_ops(void)
 {
     struct device_ops ops = *device_kind("CPU");
 
     ops.name = "FAR";
     ops.place = SUMAC_PLACE_CUDA;
-    ops.open = open_far;
-    ops.close = close_far;
-    ops.queue_open = open_far_queue;
-    ops.queue_close = close_far_queue;
-    ops.event_open = open_far_event;
-    ops.event_close = close_far_event;
+    ops.begin = begin_far;
+    ops.end = end_far;
+    ops.queue_begin = begin_far_queue;
+    ops.queue_end = end_far_queue;
+    ops.event_begin = begin_far_event;
+    ops.event_end = end_far_event;
     ops.buffer_create = create_far_buffer;
-    ops.host_buffer_create = create_near_buffer;
     return ops;
 }

@@ -10,7 +10,7 @@
 #include "unit.h"
 #include <semaphore.h>
 
-#include "create.h"
+#include "devices.h"
 #include "log.h"
 #include "replica.h"
 #include "sumac/worker.h"

@@ -530,27 +530,6 @@ static struct device_ops late_ops;
 static struct device_group_ops late_group;
 
 static enum sumac_status
-open_late(uint32_t index, struct device **device, struct sumac_error *error)
-{
-    const enum sumac_status status = cpu_device_ops.open(index, device, error);
-
-    if (status == SUMAC_OK)
-        (*device)->ops = &late_ops;
-    return status;
-}
-
-static enum sumac_status open_late_group(
-    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct device_group **group, struct sumac_error *error)
-{
-    const enum sumac_status status = cpu_group_ops.open(queues, replicas, calls_max, group, error);
-
-    if (status == SUMAC_OK)
-        (*group)->ops = &late_group;
-    return status;
-}
-
-static enum sumac_status
 wait_in_vain(struct device_group *group, uint32_t timeout_ms, struct sumac_error *error)
 {
     const enum sumac_status status = cpu_group_ops.wait(group, DEVICE_GROUP_NO_LIMIT, error);
@@ -568,10 +547,8 @@ TEST(a_worker_whose_devices_were_late_takes_no_more_steps)
     struct sumac_worker *worker = NULL;
 
     late_group = cpu_group_ops;
-    late_group.open = open_late_group;
     late_group.wait = wait_in_vain;
     late_ops = cpu_device_ops;
-    late_ops.open = open_late;
     late_ops.group_ops = &late_group;
     const struct devices devices = devices_first(&late_ops, 2);
     prepare(&fixture, 2);

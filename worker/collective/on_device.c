@@ -184,8 +184,9 @@ enum sumac_status on_device_complete(struct sumac_strategy *strategy, uint32_t *
     enum sumac_status status = SUMAC_DEADLINE_EXCEEDED;
 
     for (int half = 0; half < 2 && status == SUMAC_DEADLINE_EXCEEDED; half++) {
-        status =
-            replicas_complete(&strategy->own, strategy->replicas, device_until(timeout_ms), failed);
+        status = queues_wait(
+            strategy->own.queues, strategy->replicas, device_complete, device_until(timeout_ms),
+            failed);
         if (status != SUMAC_DEADLINE_EXCEEDED)
             break;
         const struct sumac_error late = late_error(strategy, *failed);

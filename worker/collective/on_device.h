@@ -12,7 +12,6 @@
 #pragma once
 
 #include "device_group.h"
-#include "device_update.h"
 #include "strategy.h"
 
 /* on_device_memory.c: of one device. */

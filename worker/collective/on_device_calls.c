@@ -9,13 +9,12 @@
 #include "dtype.h"
 #include "error.h"
 #include "on_device.h"
+#include "reduce.h"
 
 #define CALLS_AT_ONCE_MAX 256u /* of a start */
 
-enum on_device_kind { THERE_SUM, THERE_REDUCE, THERE_GATHER, THERE_BROADCAST };
-
 struct on_device_call {
-    enum on_device_kind kind;
+    enum group_call_kind kind;
     enum sumac_reduce_op op; /* of SUM, and of REDUCE, whose result replica 0 gets */
     enum sumac_dtype dtype;
     const void **from;  /* (replicas) … */
@@ -96,7 +95,7 @@ static enum sumac_status add_with_results(
     struct sumac_value **result, struct sumac_error *error)
 {
     const uint32_t replicas = calls->strategy->replicas;
-    const bool is_one = kind->kind == THERE_REDUCE;
+    const bool is_one = kind->kind == GROUP_REDUCE;
     struct sumac_value *items[SUMAC_REPLICAS_MAX];
 
     assert(replicas <= SUMAC_REPLICAS_MAX);
@@ -124,10 +123,10 @@ enum sumac_status on_device_add_sum(
     const struct sumac_tensor *const *tensors, struct sumac_value **result,
     struct sumac_error *error)
 {
-    assert(
-        device_group_has(calls->strategy->own.devices[0]->ops->group_ops, op, tensors[0]->dtype));
+    assert(reduce_has(op, tensors[0]->dtype));
     return add_with_results(
-        calls, &(struct on_device_call){.op = op}, tensors, tensors[0], result, error);
+        calls, &(struct on_device_call){.kind = GROUP_ALL_REDUCE, .op = op}, tensors, tensors[0],
+        result, error);
 }
 
 enum sumac_status on_device_add_reduce(
@@ -135,10 +134,9 @@ enum sumac_status on_device_add_reduce(
     const struct sumac_tensor *const *tensors, struct sumac_value **result,
     struct sumac_error *error)
 {
-    assert(
-        device_group_has(calls->strategy->own.devices[0]->ops->group_ops, op, tensors[0]->dtype));
+    assert(reduce_has(op, tensors[0]->dtype));
     return add_with_results(
-        calls, &(struct on_device_call){.kind = THERE_REDUCE, .op = op}, tensors, tensors[0],
+        calls, &(struct on_device_call){.kind = GROUP_REDUCE, .op = op}, tensors, tensors[0],
         result, error);
 }
 
@@ -151,7 +149,7 @@ enum sumac_status on_device_add_gather(
     assert(shape->rank == like.shape.rank);
     like.shape = *shape;
     return add_with_results(
-        calls, &(struct on_device_call){.kind = THERE_GATHER}, tensors, &like, result, error);
+        calls, &(struct on_device_call){.kind = GROUP_ALL_GATHER}, tensors, &like, result, error);
 }
 
 enum sumac_status on_device_add_broadcast(
@@ -164,7 +162,7 @@ enum sumac_status on_device_add_broadcast(
     for (uint32_t i = 0; i < calls->strategy->replicas; i++)
         tensors[i] = first;
     return add_with_results(
-        calls, &(struct on_device_call){.kind = THERE_BROADCAST}, tensors, first, result, error);
+        calls, &(struct on_device_call){.kind = GROUP_BROADCAST}, tensors, first, result, error);
 }
 
 enum sumac_status on_device_make_slices(
@@ -237,17 +235,7 @@ static enum sumac_status add_to_group(
         .elements = call->elements,
         .weights = on_device->weights};
 
-    switch (call->kind) {
-    case THERE_SUM:
-        return device_group_all_reduce(on_device->group, call->op, &values, error);
-    case THERE_REDUCE:
-        return device_group_reduce(on_device->group, call->op, 0, &values, error);
-    case THERE_GATHER:
-        return device_group_all_gather(on_device->group, &values, error);
-    case THERE_BROADCAST:
-        return device_group_broadcast(on_device->group, 0, &values, error);
-    }
-    return SUMAC_INTERNAL;
+    return device_group_add(on_device->group, call->kind, call->op, 0, &values, error);
 }
 
 /* Calls of one start: as many as are not more bytes together than are asked for. */

@@ -2,23 +2,18 @@
 /* absent.c -- GPUs in a build without the CUDA toolkit: whoever asks for one is told. */
 #include "device.h"
 
-#include <stddef.h>
-
 #include "error.h"
 #include "gpus.h"
 
 static enum sumac_status absent(struct sumac_error *error)
 {
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-        "this build has no GPUs: build it where the CUDA toolkit and NCCL's header are "
-        "(cmake -DSUMAC_CUDA=ON says what it lacks)");
+    return fail_unsupported(
+        error, "this build has no GPUs: build it where the CUDA toolkit and NCCL's header are "
+               "(cmake -DSUMAC_CUDA=ON says what it lacks)");
 }
 
-static enum sumac_status
-open_device(uint32_t index, struct device **device, struct sumac_error *error)
+static enum sumac_status begin(struct device *device, struct sumac_error *error)
 {
-    (void)index;
     (void)device;
     return absent(error);
 }
@@ -33,7 +28,8 @@ static enum sumac_status count_devices(uint32_t *count, struct sumac_error *erro
 const struct device_ops cuda_device_ops = {
     .name = "GPU",
     .place = SUMAC_PLACE_CUDA,
-    .open = open_device,
+    .device_bytes = sizeof(struct device),
+    .begin = begin,
     .count = count_devices,
 };
 

@@ -21,18 +21,18 @@
 
 #include "buffer.h"
 #include "device_group.h"
-#include "cuda_update.h"
 #include "error.h"
+#include "kernels.h"
 #include "pause.h"
 #include "trace.h"
 
 #define ZEROED_MS_MAX 600000u /* to fill new memory with zeros */
 
-/* Of a device, or, at `host`, of the host's. */
+/* A device's memory, or pinned pages of the host. */
 struct cuda_memory {
     struct cuda_device *device;
     CUdeviceptr address;
-    void *host;
+    bool is_pinned;
 };
 
 /* ---- what a job does, on the queue's thread */
@@ -58,11 +58,11 @@ static void CUDA_CB stamp(void *ns) { *(uint64_t *)ns = trace_now(); }
 
 /* Also on a device that has failed does the work run, and does the event pass: somebody may be
  * waiting for that. */
-static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job)
+static enum sumac_status carry_out(struct device_queue *queue, const struct device_job *job)
 {
-    const struct cuda_device *device = (const struct cuda_device *)jobs->base.device;
+    const struct cuda_device *device = (const struct cuda_device *)queue->device;
     const struct cuda_driver *driver = device->driver;
-    const CUstream stream = ((struct cuda_queue *)jobs)->stream;
+    const CUstream stream = ((struct cuda_queue *)queue)->stream;
     const struct cuda_event *event = (const struct cuda_event *)job->event;
     CUresult result = driver->cuCtxSetCurrent(device->context), next = CUDA_SUCCESS;
     enum sumac_status work = SUMAC_OK;
@@ -83,38 +83,37 @@ static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job
         break;
     case JOB_RECORD:
         next = driver->cuEventRecord(event->event, stream);
-        job_event_pass(job->event);
+        device_event_pass(job->event);
         break;
     case JOB_AWAIT:
-        job_event_await(job->event, job->until);
+        device_event_await(job->event, job->until);
         next = driver->cuStreamWaitEvent(stream, event->event, CU_EVENT_WAIT_DEFAULT);
         break;
     case JOB_STAMP:
         next = driver->cuLaunchHostFunc(stream, stamp, job->stamp);
         break;
     }
-    result = cuda_device_note(jobs->base.device, result != CUDA_SUCCESS ? result : next);
+    result = cuda_device_note(queue->device, result != CUDA_SUCCESS ? result : next);
     if (result == CUDA_SUCCESS)
         return work;
-    cuda_words(driver, result, jobs->why, sizeof jobs->why);
+    cuda_words(driver, result, queue->why, sizeof queue->why);
     return cuda_status(result);
 }
 
 /* The context is current: until the stream has done what it has. CUDA_ERROR_NOT_READY: it has not
  * by then. The driver's own wait is for as long as a kernel takes. */
 static CUresult
-wait_for_stream(const struct cuda_driver *driver, CUstream stream, uint64_t until_us)
+wait_for_stream(const struct cuda_driver *driver, CUstream stream, uint64_t until_ns)
 {
     const uint64_t begin_us = pause_now_us();
     CUresult result = CUDA_SUCCESS;
 
-    if (until_us == DEVICE_NO_LIMIT)
+    if (until_ns == DEVICE_NO_LIMIT)
         return driver->cuStreamSynchronize(stream);
     while ((result = driver->cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
-        const uint64_t now_us = pause_now_us();
-        if (now_us >= until_us)
+        if (trace_now() >= until_ns)
             break;
-        pause_here(now_us - begin_us);
+        pause_here(pause_now_us() - begin_us);
     }
     return result;
 }
@@ -148,6 +147,36 @@ void cuda_device_leave(const struct cuda_device *device)
     assert(popped == device->context);
 }
 
+static CUresult create_stream(const struct cuda_device *device, CUstream *stream)
+{
+    CUresult result = cuda_device_enter(device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = device->driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING);
+    cuda_device_leave(device);
+    return result;
+}
+
+CUresult cuda_device_create_event(const struct cuda_device *device, CUevent *event)
+{
+    CUresult result = cuda_device_enter(device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = device->driver->cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+    cuda_device_leave(device);
+    return result;
+}
+
+void cuda_device_destroy_event(const struct cuda_device *device, CUevent event)
+{
+    if (event == NULL || cuda_device_enter(device) != CUDA_SUCCESS)
+        return;
+    (void)device->driver->cuEventDestroy(event);
+    cuda_device_leave(device);
+}
+
 CUresult cuda_device_note(struct device *device, CUresult result)
 {
     if (cuda_is_sticky(result))
@@ -155,77 +184,45 @@ CUresult cuda_device_note(struct device *device, CUresult result)
     return result;
 }
 
-static CUresult begin(struct cuda_device *device)
+static enum sumac_status begin(struct device *base, struct sumac_error *error)
 {
-    const struct cuda_driver *driver = device->driver;
-
-    assert(device->base.index < driver->devices);
-    CUresult result = driver->cuDeviceGet(&device->number, (int)device->base.index);
-
-    if (result == CUDA_SUCCESS)
-        result = driver->cuDevicePrimaryCtxRetain(&device->context, device->number);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = cuda_device_enter(device);
-    if (result == CUDA_SUCCESS) {
-        result = driver->cuStreamCreate(&device->zeroing, CU_STREAM_NON_BLOCKING);
-        cuda_device_leave(device);
-    }
-    if (result != CUDA_SUCCESS)
-        (void)driver->cuDevicePrimaryCtxRelease(device->number);
-    return result;
-}
-
-static enum sumac_status
-open_device(uint32_t index, struct device **device, struct sumac_error *error)
-{
-    const struct cuda_driver *driver = NULL;
-    enum sumac_status status = cuda_driver_open(&driver, error);
+    struct cuda_device *device = (struct cuda_device *)base;
+    enum sumac_status status = cuda_driver_open(&device->driver, error);
 
     if (status == SUMAC_OK)
-        status = check_index(driver, index, error);
+        status = check_index(device->driver, base->index, error);
     if (status != SUMAC_OK)
         return status;
-    struct cuda_device *opened = calloc(1, sizeof *opened);
-    if (opened == NULL)
-        return fail_for_memory(error, "no memory for device GPU:%u", index);
-    opened->base = (struct device){.ops = &cuda_device_ops, .index = index};
-    opened->driver = driver;
-    images_init(&opened->images);
-    pthread_mutex_init(&opened->mutex, NULL);
-    const CUresult result = begin(opened);
-    if (result != CUDA_SUCCESS) {
-        pthread_mutex_destroy(&opened->mutex);
-        images_deinit(driver, &opened->images);
-        free(opened);
-        return cuda_fail(error, driver, result, "GPU:%u cannot be used", index);
+    const struct cuda_driver *driver = device->driver;
+    CUresult result = driver->cuDeviceGet(&device->number, (int)base->index);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuDevicePrimaryCtxRetain(&device->context, device->number);
+    if (result == CUDA_SUCCESS) {
+        result = create_stream(device, &device->zeroing);
+        if (result != CUDA_SUCCESS)
+            (void)driver->cuDevicePrimaryCtxRelease(device->number);
     }
-    atomic_init(&opened->references, 1);
+    if (result != CUDA_SUCCESS)
+        return cuda_check(error, driver, result, "GPU:%u cannot be used", base->index);
+    pthread_mutex_init(&device->mutex, NULL);
     cuda_host_copy_begin();
-    *device = &opened->base;
     return SUMAC_OK;
 }
 
-static void unref(struct cuda_device *device)
+static void end(struct device *base)
 {
-    const unsigned before = atomic_fetch_sub(&device->references, 1);
+    struct cuda_device *device = (struct cuda_device *)base;
 
-    assert(before > 0);
-    if (before > 1)
-        return;
     assert(device->context != NULL && device->zeroing != NULL);
     if (cuda_device_enter(device) == CUDA_SUCCESS) {
-        cuda_update_forget(device);
-        images_deinit(device->driver, &device->images);
+        cuda_updates_unload(device->driver, &device->updates);
+        images_unload(device);
         (void)device->driver->cuStreamDestroy(device->zeroing);
         cuda_device_leave(device);
     }
     pthread_mutex_destroy(&device->mutex);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
-    free(device);
 }
-
-static void close_device(struct device *base) { unref((struct cuda_device *)base); }
 
 static enum sumac_status count_devices(uint32_t *count, struct sumac_error *error)
 {
@@ -244,43 +241,51 @@ static void free_memory(void *context)
     struct cuda_memory *memory = context;
     const struct cuda_driver *driver = memory->device->driver;
 
-    assert((memory->address != 0) != (memory->host != NULL));
+    assert(memory->address != 0);
     if (device_is_given_up(&memory->device->base)) {
         free(memory); /* what it describes stays, and so does the device */
         return;
     }
     if (cuda_device_enter(memory->device) == CUDA_SUCCESS) {
-        if (memory->host != NULL)
-            (void)driver->cuMemFreeHost(memory->host);
+        if (memory->is_pinned)
+            (void)driver->cuMemFreeHost((void *)(uintptr_t)memory->address);
         else
             (void)driver->cuMemFree(memory->address);
         cuda_device_leave(memory->device);
     }
-    unref(memory->device);
+    device_unref(&memory->device->base);
     free(memory);
 }
 
 /* The memory is zero when it is given: whatever queue uses it first need not wait for that. A
  * device that does not come to its end may still write the memory, and is given up. */
-static CUresult take_zeroed(struct cuda_device *device, uint64_t bytes, CUdeviceptr *address)
+static CUresult take_zeroed(struct cuda_device *device, uint64_t taken, CUdeviceptr *address)
 {
     const struct cuda_driver *driver = device->driver;
-    const uint64_t taken = bytes > 0 ? bytes : 1; /* of nothing there is no address */
-    CUresult result = cuda_device_enter(device);
+    CUresult result = driver->cuMemAlloc(address, taken);
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver->cuMemAlloc(address, taken);
-    if (result == CUDA_SUCCESS) {
-        result = driver->cuMemsetD8Async(*address, 0, taken, device->zeroing);
-        if (result == CUDA_SUCCESS)
-            result = wait_for_stream(driver, device->zeroing, device_until(ZEROED_MS_MAX));
-        if (result == CUDA_ERROR_NOT_READY)
-            device_give_up(&device->base);
-        else if (result != CUDA_SUCCESS)
-            (void)driver->cuMemFree(*address);
-    }
-    cuda_device_leave(device);
+    result = driver->cuMemsetD8Async(*address, 0, taken, device->zeroing);
+    if (result == CUDA_SUCCESS)
+        result = wait_for_stream(driver, device->zeroing, device_until(ZEROED_MS_MAX));
+    if (result == CUDA_ERROR_NOT_READY)
+        device_give_up(&device->base);
+    else if (result != CUDA_SUCCESS)
+        (void)driver->cuMemFree(*address);
+    return result;
+}
+
+/* Pages that the device reads and writes itself, and every other GPU of the process. */
+static CUresult take_pinned(struct cuda_device *device, uint64_t taken, CUdeviceptr *address)
+{
+    void *host = NULL;
+    const CUresult result = device->driver->cuMemHostAlloc(&host, taken, CU_MEMHOSTALLOC_PORTABLE);
+
+    if (result == CUDA_SUCCESS)
+        memset(host, 0, taken);
+    *address = (CUdeviceptr)(uintptr_t)host;
+    assert(*address % 64 == 0);
     return result;
 }
 
@@ -291,171 +296,96 @@ static enum sumac_status fail_for_buffer(uint32_t index, uint64_t bytes, struct 
         index);
 }
 
-/* Pages that the device reads and writes itself, and every other GPU of the process. */
-static CUresult take_pinned(const struct cuda_device *device, uint64_t bytes, void **host)
-{
-    const struct cuda_driver *driver = device->driver;
-    const uint64_t taken = bytes > 0 ? bytes : 1;
-    CUresult result = cuda_device_enter(device);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver->cuMemHostAlloc(host, taken, CU_MEMHOSTALLOC_PORTABLE);
-    cuda_device_leave(device);
-    if (result == CUDA_SUCCESS)
-        memset(*host, 0, taken);
-    return result;
-}
-
-static enum sumac_status create(
-    struct device *base, uint64_t bytes, struct sumac_place place, struct sumac_buffer **buffer,
+static enum sumac_status create_buffer(
+    struct device *base, uint64_t bytes, enum sumac_place_kind kind, struct sumac_buffer **buffer,
     struct sumac_error *error)
 {
     struct cuda_device *device = (struct cuda_device *)base;
+    const bool is_pinned = kind == SUMAC_PLACE_HOST;
+    const struct sumac_place place = {kind, is_pinned ? 0 : base->index};
+    const uint64_t taken = bytes > 0 ? bytes : 1; /* of nothing there is no address */
     struct cuda_memory *memory = calloc(1, sizeof *memory);
-    const bool pinned = place.kind == SUMAC_PLACE_HOST;
 
     if (memory == NULL)
         return fail_for_buffer(base->index, bytes, error);
-    memory->device = device;
-    const CUresult result = pinned ? take_pinned(device, bytes, &memory->host)
-                                   : take_zeroed(device, bytes, &memory->address);
+    *memory = (struct cuda_memory){.device = device, .is_pinned = is_pinned};
+    CUresult result = cuda_device_enter(device);
+    if (result == CUDA_SUCCESS) {
+        result = (is_pinned ? take_pinned : take_zeroed)(device, taken, &memory->address);
+        cuda_device_leave(device);
+    }
     if (result != CUDA_SUCCESS) {
         free(memory);
-        if (!pinned)
-            return cuda_fail(
-                error, device->driver, result, "GPU:%u gives no memory for %" PRIu64 " bytes",
-                base->index, bytes);
-        return cuda_fail(
-            error, device->driver, result,
-            "the host gives no pinned memory for %" PRIu64 " bytes that GPU:%u reads", bytes,
-            base->index);
+        return is_pinned
+                   ? cuda_check(
+                         error, device->driver, result,
+                         "the host gives no pinned memory for %" PRIu64 " bytes that GPU:%u reads",
+                         bytes, base->index)
+                   : cuda_check(
+                         error, device->driver, result,
+                         "GPU:%u gives no memory for %" PRIu64 " bytes", base->index, bytes);
     }
-    (void)atomic_fetch_add(&device->references, 1);
-    assert((uintptr_t)memory->host % 64 == 0);
-    void *const data = pinned ? memory->host : (void *)(uintptr_t)memory->address;
+    (void)atomic_fetch_add(&base->references, 1);
+    void *const data = (void *)(uintptr_t)memory->address;
     if (buffer_own(data, bytes, place, free_memory, memory, buffer) == SUMAC_OK)
         return SUMAC_OK;
     free_memory(memory);
     return fail_for_buffer(base->index, bytes, error);
 }
 
-static enum sumac_status create_buffer(
-    struct device *base, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
-{
-    return create(base, bytes, (struct sumac_place){SUMAC_PLACE_CUDA, base->index}, buffer, error);
-}
-
-static enum sumac_status create_host_buffer(
-    struct device *base, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
-{
-    return create(base, bytes, (struct sumac_place){SUMAC_PLACE_HOST, 0}, buffer, error);
-}
-
 /* ---- queues and events */
 
-static void destroy_stream(const struct cuda_device *device, CUstream stream)
+static enum sumac_status begin_queue(struct device_queue *base, struct sumac_error *error)
 {
-    if (cuda_device_enter(device) != CUDA_SUCCESS)
-        return;
-    (void)device->driver->cuStreamDestroy(stream);
-    cuda_device_leave(device);
-}
+    const struct cuda_device *device = (const struct cuda_device *)base->device;
+    const CUresult result = create_stream(device, &((struct cuda_queue *)base)->stream);
 
-static enum sumac_status
-open_queue(struct device *base, struct device_queue **queue, struct sumac_error *error)
-{
-    struct cuda_device *device = (struct cuda_device *)base;
-    const struct cuda_driver *driver = device->driver;
-    struct cuda_queue *opened = calloc(1, sizeof *opened);
-
-    if (opened == NULL)
-        return fail_for_memory(error, "no memory for a queue of device GPU:%u", base->index);
-    CUresult result = cuda_device_enter(device);
-    if (result == CUDA_SUCCESS) {
-        result = driver->cuStreamCreate(&opened->stream, CU_STREAM_NON_BLOCKING);
-        cuda_device_leave(device);
-    }
-    if (result != CUDA_SUCCESS) {
-        free(opened);
-        return cuda_fail(error, driver, result, "GPU:%u gives no stream", base->index);
-    }
-    const enum sumac_status status = job_queue_init(&opened->jobs, base, carry_out, error);
-    if (status != SUMAC_OK) {
-        destroy_stream(device, opened->stream);
-        free(opened);
-        return status;
-    }
-    *queue = &opened->jobs.base;
-    return SUMAC_OK;
+    return cuda_check(error, device->driver, result, "GPU:%u gives no stream", device->base.index);
 }
 
 /* The queue's thread has nothing to do: what it would say of a failure is said here. */
-static enum sumac_status complete(struct device_queue *base, uint64_t until_us)
+static enum sumac_status complete(struct device_queue *base, uint64_t until_ns)
 {
     struct cuda_queue *queue = (struct cuda_queue *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
     CUresult result = cuda_device_enter(device);
 
     if (result == CUDA_SUCCESS) {
-        result = wait_for_stream(device->driver, queue->stream, until_us);
+        result = wait_for_stream(device->driver, queue->stream, until_ns);
         cuda_device_leave(device);
     }
     if (cuda_device_note(base->device, result) == CUDA_SUCCESS)
         return SUMAC_OK;
     if (result == CUDA_ERROR_NOT_READY)
         return SUMAC_DEADLINE_EXCEEDED;
-    if (queue->jobs.told[0] == '\0')
-        cuda_words(device->driver, result, queue->jobs.told, sizeof queue->jobs.told);
+    if (base->told[0] == '\0')
+        cuda_words(device->driver, result, base->told, sizeof base->told);
     return cuda_status(result);
 }
 
-static void close_queue(struct device_queue *base)
+static void end_queue(struct device_queue *base)
 {
-    struct cuda_queue *queue = (struct cuda_queue *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
 
-    (void)device_wait(base); /* nobody waits for its failures any more */
-    job_queue_deinit(&queue->jobs);
-    destroy_stream(device, queue->stream);
-    free(queue);
+    (void)complete(base, DEVICE_NO_LIMIT); /* its failures are not told any more */
+    if (cuda_device_enter(device) != CUDA_SUCCESS)
+        return;
+    (void)device->driver->cuStreamDestroy(((struct cuda_queue *)base)->stream);
+    cuda_device_leave(device);
 }
 
-static enum sumac_status
-open_event(struct device *base, struct device_event **event, struct sumac_error *error)
+static enum sumac_status begin_event(struct device_event *base, struct sumac_error *error)
 {
-    struct cuda_device *device = (struct cuda_device *)base;
-    const struct cuda_driver *driver = device->driver;
-    struct cuda_event *opened = calloc(1, sizeof *opened);
-
-    if (opened == NULL)
-        return fail_for_memory(error, "no memory for an event of device GPU:%u", base->index);
-    CUresult result = cuda_device_enter(device);
-    if (result == CUDA_SUCCESS) {
-        result = driver->cuEventCreate(&opened->event, CU_EVENT_DISABLE_TIMING);
-        cuda_device_leave(device);
-    }
-    if (result != CUDA_SUCCESS) {
-        free(opened);
-        return cuda_fail(error, driver, result, "GPU:%u gives no event", base->index);
-    }
-    job_event_init(&opened->base, base);
-    *event = &opened->base.base;
-    return SUMAC_OK;
-}
-
-static void close_event(struct device_event *base)
-{
-    struct cuda_event *event = (struct cuda_event *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
+    const CUresult result = cuda_device_create_event(device, &((struct cuda_event *)base)->event);
 
-    assert(event->event != NULL);
-    job_event_deinit(&event->base);
-    if (cuda_device_enter(device) == CUDA_SUCCESS) {
-        (void)device->driver->cuEventDestroy(event->event);
-        cuda_device_leave(device);
-    }
-    free(event);
+    return cuda_check(error, device->driver, result, "GPU:%u gives no event", device->base.index);
+}
+
+static void end_event(struct device_event *base)
+{
+    cuda_device_destroy_event(
+        (const struct cuda_device *)base->device, ((struct cuda_event *)base)->event);
 }
 
 /* ---- within a queue's work, with the context current */
@@ -471,13 +401,9 @@ copy_here(struct device_queue *base, const struct sumac_copy *what, struct sumac
     const struct cuda_driver *driver = ((const struct cuda_device *)base->device)->driver;
 
     assert(base->device->ops == &cuda_device_ops);
-    const CUresult result = copy(driver, what, ((struct cuda_queue *)base)->stream);
-
-    if (result == CUDA_SUCCESS)
-        return SUMAC_OK;
-    return cuda_fail(
-        error, driver, result, "GPU:%u does not copy %" PRIu64 " bytes", base->device->index,
-        what->bytes);
+    return cuda_check(
+        error, driver, copy(driver, what, ((struct cuda_queue *)base)->stream),
+        "GPU:%u does not copy %" PRIu64 " bytes", base->device->index, what->bytes);
 }
 
 static enum sumac_status
@@ -488,7 +414,7 @@ launch_here(struct device_queue *base, const struct sumac_launch *launch, struct
     CUfunction function = NULL;
 
     assert(launch->blocks > 0 && launch->threads > 0);
-    CUresult result = images_find(driver, &device->images, launch, &function);
+    CUresult result = images_find(device, launch, &function);
     assert((result == CUDA_SUCCESS) == (function != NULL));
 
     if (result == CUDA_ERROR_NOT_FOUND)
@@ -501,9 +427,7 @@ launch_here(struct device_queue *base, const struct sumac_launch *launch, struct
         result = driver->cuLaunchKernel(
             function, launch->blocks, 1, 1, launch->threads, 1, 1, launch->shared_bytes,
             ((struct cuda_queue *)base)->stream, (void **)(uintptr_t)launch->parameters, NULL);
-    if (result == CUDA_SUCCESS)
-        return SUMAC_OK;
-    const enum sumac_status status = cuda_fail(
+    const enum sumac_status status = cuda_check(
         error, driver, result,
         "GPU:%u does not run kernel %.64s, %u blocks of %u threads with %u bytes of shared memory",
         base->device->index, launch->kernel, launch->blocks, launch->threads, launch->shared_bytes);
@@ -522,39 +446,33 @@ static enum sumac_status wait_here(struct device_queue *base, struct sumac_error
         driver, ((struct cuda_queue *)base)->stream,
         ms_max == 0 ? DEVICE_NO_LIMIT : device_until(ms_max));
 
-    if (cuda_device_note(base->device, result) == CUDA_SUCCESS)
-        return SUMAC_OK;
+    (void)cuda_device_note(base->device, result);
     if (result == CUDA_ERROR_NOT_READY)
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "GPU:%u has not done what is in the stream in %u ms", base->device->index, ms_max);
-    return cuda_fail(error, driver, result, "GPU:%u has failed", base->device->index);
+    return cuda_check(error, driver, result, "GPU:%u has failed", base->device->index);
 }
 
 const struct device_ops cuda_device_ops = {
     .name = "GPU",
     .place = SUMAC_PLACE_CUDA,
     .group_ops = &cuda_group_ops,
-    .open = open_device,
-    .close = close_device,
+    .device_bytes = sizeof(struct cuda_device),
+    .queue_bytes = sizeof(struct cuda_queue),
+    .event_bytes = sizeof(struct cuda_event),
+    .begin = begin,
+    .end = end,
+    .queue_begin = begin_queue,
+    .queue_end = end_queue,
+    .event_begin = begin_event,
+    .event_end = end_event,
     .count = count_devices,
     .buffer_create = create_buffer,
-    .host_buffer_create = create_host_buffer,
-    .queue_open = open_queue,
-    .queue_close = close_queue,
-    .event_open = open_event,
-    .event_close = close_event,
-    .run = job_queue_run,
-    .issue = job_queue_issue,
-    .copy = job_queue_copy,
-    .record = job_queue_record,
-    .await = job_queue_await,
-    .stamp = job_queue_stamp,
+    .carry_out = carry_out,
     .has_update = cuda_update_has,
     .update = cuda_update,
-    .settle = job_queue_settle,
     .complete = complete,
-    .why = job_queue_why,
     .stream = stream_of,
     .copy_here = copy_here,
     .launch_here = launch_here,

@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_device.h -- what a GPU and its queue are made of, for cuda_group_calls.c, which puts NCCL's
+/* cuda_device.h -- what a GPU and its queue are made of, for cuda_group.c, which puts NCCL's
  * calls into the same streams. */
 #pragma once
 
-#include <stdatomic.h>
-
+#include "device.h"
 #include "driver.h"
-#include "images.h"
-#include "job_queue.h"
+#include "dtype.h"
+#include "list.h"
+
+/* The kernels of update functions (kernels.c). */
+struct cuda_updates {
+    CUmodule module; /* NULL: not loaded */
+    CUfunction functions[UPDATE_FUNCTIONS_MAX + 1][DTYPES_MAX + 1];
+    uint32_t blocks_max; /* of a launch; with fewer each thread takes more */
+};
 
 struct cuda_device {
     struct device base;
     const struct cuda_driver *driver;
     CUdevice number;
-    CUcontext context;            /* the primary one: libraries that a step uses have the same */
-    CUstream zeroing;             /* of new memory */
-    struct images images;         /* of the program's own kernels */
-    pthread_mutex_t mutex;        /* guards what follows */
-    struct cuda_updates *updates; /* cuda_update.c's kernels; NULL: nobody needed them yet */
-    /* its own, while it is open, and of each memory: that may outlive it */
-    atomic_uint references;
+    CUcontext context;           /* the primary one: libraries that a step uses have the same */
+    CUstream zeroing;            /* of new memory */
+    pthread_mutex_t mutex;       /* guards what follows */
+    LIST(struct image) images;   /* of the program's own kernels */
+    struct cuda_updates updates; /* loaded by the first update */
 };
 
 struct cuda_event {
-    struct job_event base;
+    struct device_event base;
     CUevent event;
 };
 
 struct cuda_queue {
-    struct job_queue jobs;
+    struct device_queue base;
     CUstream stream;
 };
 
@@ -39,7 +43,18 @@ CUresult cuda_device_note(struct device *device, CUresult result);
  * modules are made and destroyed in between. Leave only after an enter that succeeded. */
 CUresult cuda_device_enter(const struct cuda_device *device);
 void cuda_device_leave(const struct cuda_device *device);
+CUresult cuda_device_create_event(const struct cuda_device *device, CUevent *event);
+void cuda_device_destroy_event(const struct cuda_device *device, CUevent event); /* NULL is fine */
 
 /* Let lib/base/host_copy.h copy from and to GPUs: such a copy is done when the call returns.
  * Threads any. */
 void cuda_host_copy_begin(void);
+
+/* The kernel of that launch, which may have as much shared memory as the launch says, with the
+ * device's context current. An image is loaded once, at the first launch of one of its kernels.
+ * CUDA_ERROR_NOT_FOUND: its image has none of the name. Lends  *function, until images_unload.
+ * Threads  any. */
+CUresult
+images_find(struct cuda_device *device, const struct sumac_launch *launch, CUfunction *function);
+/* With the device's context current. */
+void images_unload(struct cuda_device *device);

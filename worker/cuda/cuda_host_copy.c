@@ -22,11 +22,10 @@ struct piece {
 static CUresult
 copy_in(const struct cuda_driver *driver, const struct piece *piece, const CUstream stream)
 {
-    CUresult result = driver->cuMemcpyAsync(piece->to, piece->from, piece->bytes, stream);
+    const CUresult result = driver->cuMemcpyAsync(piece->to, piece->from, piece->bytes, stream);
     const CUresult over = driver->cuStreamSynchronize(stream); /* what is not over is not freed */
 
-    result = result != CUDA_SUCCESS ? result : over;
-    return result;
+    return result != CUDA_SUCCESS ? result : over;
 }
 
 static CUresult copy_apart(const struct cuda_driver *driver, const struct piece *piece)
@@ -44,10 +43,9 @@ static CUresult copy_apart(const struct cuda_driver *driver, const struct piece 
 /* The stream in which this thread's work on that GPU is; NULL: it has none there. */
 static CUstream own_stream(uint32_t device)
 {
-    const struct job_queue *queue = job_queue_of_thread();
+    const struct device_queue *queue = device_queue_of_thread();
 
-    return queue != NULL && queue->base.device->ops == &cuda_device_ops &&
-                   queue->base.device->index == device
+    return queue != NULL && queue->device->ops == &cuda_device_ops && queue->device->index == device
                ? ((const struct cuda_queue *)queue)->stream
                : NULL;
 }
@@ -73,39 +71,33 @@ static CUresult copy(const struct cuda_driver *driver, const struct piece *piece
     return result;
 }
 
-static enum sumac_status do_copy(const struct piece *piece, bool here, struct sumac_error *error)
+static uint64_t address_of(const void *data) { return (uint64_t)(uintptr_t)data; }
+
+static enum sumac_status do_copy(struct piece piece, const char *way, struct sumac_error *error)
 {
     const struct cuda_driver *driver = NULL;
     const enum sumac_status status = cuda_driver_open(&driver, error);
 
     if (status != SUMAC_OK)
         return status;
-    const CUresult result = copy(driver, piece);
-    if (result == CUDA_SUCCESS)
-        return SUMAC_OK;
-    return cuda_fail(
-        error, driver, result, "%" PRIu64 " bytes are not copied %s GPU:%u", piece->bytes,
-        here ? "from" : "to", piece->place.device);
+    return cuda_check(
+        error, driver, copy(driver, &piece), "%" PRIu64 " bytes are not copied %s GPU:%u",
+        piece.bytes, way, piece.place.device);
 }
 
 static enum sumac_status read_there(
     struct sumac_place place, const void *there, void *here, uint64_t bytes,
     struct sumac_error *error)
 {
-    const struct piece piece = {
-        place, (CUdeviceptr)(uintptr_t)here, (CUdeviceptr)(uintptr_t)there, bytes};
-
-    return do_copy(&piece, true, error);
+    return do_copy(
+        (struct piece){place, address_of(here), address_of(there), bytes}, "from", error);
 }
 
 static enum sumac_status write_there(
     struct sumac_place place, void *there, const void *here, uint64_t bytes,
     struct sumac_error *error)
 {
-    const struct piece piece = {
-        place, (CUdeviceptr)(uintptr_t)there, (CUdeviceptr)(uintptr_t)here, bytes};
-
-    return do_copy(&piece, false, error);
+    return do_copy((struct piece){place, address_of(there), address_of(here), bytes}, "to", error);
 }
 
 void cuda_host_copy_begin(void)

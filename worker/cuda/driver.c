@@ -33,20 +33,6 @@ static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static struct cuda_driver the_driver;
 static struct sumac_error problem; /* its status is OK: there is none */
 
-static enum sumac_status missing(struct sumac_error *error, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static enum sumac_status missing(struct sumac_error *error, const char *format, ...)
-{
-    char text[SUMAC_ERROR_TEXT_BYTES];
-    va_list values;
-
-    va_start(values, format);
-    (void)text_print_line_values(text, sizeof text, format, values);
-    va_end(values);
-    return fail(error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED, "%s", text);
-}
-
 static enum sumac_status
 open_library(void **library, struct cuda_driver *driver, struct sumac_error *error)
 {
@@ -55,7 +41,7 @@ open_library(void **library, struct cuda_driver *driver, struct sumac_error *err
     *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (*library == NULL) {
         const char *why = dlerror();
-        return missing(
+        return fail_unsupported(
             error,
             "there is no NVIDIA driver here (%s): install one, or give the container the GPUs of "
             "its host",
@@ -64,10 +50,10 @@ open_library(void **library, struct cuda_driver *driver, struct sumac_error *err
     void *const symbol = dlsym(*library, "cuDriverGetVersion");
     memcpy(&get_version, &symbol, sizeof get_version);
     if (get_version == NULL || get_version(&driver->version) != CUDA_SUCCESS)
-        return missing(
+        return fail_unsupported(
             error, "%s does not say its version: install the NVIDIA driver again", LIBRARY);
     if (driver->version < CUDA_DRIVER_VERSION_MIN)
-        return missing(
+        return fail_unsupported(
             error,
             "the NVIDIA driver here knows CUDA %d.%d, and this build needs one of CUDA %d.%d or "
             "later: update the driver, or build with an older toolkit",
@@ -83,7 +69,7 @@ find_functions(void *library, struct cuda_driver *driver, struct sumac_error *er
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *const symbol = dlsym(library, functions[i].symbol);
         if (symbol == NULL)
-            return missing(
+            return fail_unsupported(
                 error, "the NVIDIA driver here (CUDA %d.%d) has no %s: update it",
                 driver->version / 1000, driver->version % 1000 / 10, functions[i].symbol);
         memcpy((char *)driver + functions[i].offset, &symbol, sizeof symbol);
@@ -96,12 +82,12 @@ static enum sumac_status no_device(struct sumac_error *error)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
     if (visible != NULL)
-        return missing(
+        return fail_unsupported(
             error,
             "CUDA_VISIBLE_DEVICES is \"%s\", and no GPU is left to be seen: unset it, or name GPUs "
             "that `nvidia-smi -L` lists",
             visible);
-    return missing(
+    return fail_unsupported(
         error, "the NVIDIA driver here finds no GPU: `nvidia-smi` says which there are, and a "
                "container must be given them");
 }
@@ -118,7 +104,7 @@ static enum sumac_status start(struct cuda_driver *driver, struct sumac_error *e
     if (result == CUDA_ERROR_NO_DEVICE || (result == CUDA_SUCCESS && count <= 0))
         return no_device(error);
     if (result != CUDA_SUCCESS) {
-        (void)cuda_fail(
+        (void)cuda_check(
             error, driver, result, "the NVIDIA driver here does not start (see `nvidia-smi`)");
         return SUMAC_FAILED_PRECONDITION;
     }
@@ -221,7 +207,7 @@ void cuda_words(const struct cuda_driver *driver, CUresult result, char *text, s
         (void)text_print_line(text, text_bytes, "%s (%s)", name, words);
 }
 
-enum sumac_status cuda_fail(
+enum sumac_status cuda_check(
     struct sumac_error *error, const struct cuda_driver *driver, CUresult result,
     const char *format, ...)
 {
@@ -229,7 +215,8 @@ enum sumac_status cuda_fail(
     char text[SUMAC_ERROR_TEXT_BYTES], words[160];
     va_list values;
 
-    assert(result != CUDA_SUCCESS);
+    if (result == CUDA_SUCCESS)
+        return SUMAC_OK;
     va_start(values, format);
     (void)text_print_line_values(text, sizeof text, format, values);
     va_end(values);

@@ -83,8 +83,8 @@ bool cuda_is_sticky(CUresult result);
 /* The driver's name for it, and its words: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)". */
 void cuda_words(const struct cuda_driver *driver, CUresult result, char *text, size_t text_bytes);
 
-/* A sentence of what failed with the driver's name for it, and its words: "GPU:1 could not …:
- * CUDA_ERROR_OUT_OF_MEMORY (out of memory)". Returns the status. */
-enum sumac_status cuda_fail(
+/* The result as a status. Unless that is OK, the error has the sentence with the driver's name for
+ * it and its words: "GPU:1 could not …: CUDA_ERROR_OUT_OF_MEMORY (out of memory)". */
+enum sumac_status cuda_check(
     struct sumac_error *error, const struct cuda_driver *driver, CUresult result,
     const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -3,7 +3,6 @@
 #include "gpus.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,8 +85,7 @@ static void describe_all(const struct cuda_driver *driver, struct gpus *gpus)
     }
     if (result == CUDA_SUCCESS)
         result = find_peers(driver, numbers, gpus);
-    if (result != CUDA_SUCCESS)
-        (void)cuda_fail(&gpus->missing, driver, result, "the driver does not describe every GPU");
+    (void)cuda_check(&gpus->missing, driver, result, "the driver does not describe every GPU");
 }
 
 void gpus_find(struct gpus *gpus)

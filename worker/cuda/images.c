@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* images.c -- images that are loaded, and the kernels of theirs that were asked for: few of both,
  * so that they are looked through. */
-#include "images.h"
+#include "cuda_device.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -24,12 +24,6 @@ struct image {
     LIST(struct kernel) kernels;
 };
 
-void images_init(struct images *images)
-{
-    assert(images->loaded.first == NULL);
-    pthread_mutex_init(&images->mutex, NULL);
-}
-
 static void unload(const struct cuda_driver *driver, struct image *image)
 {
     while (image->kernels.first != NULL) {
@@ -41,31 +35,29 @@ static void unload(const struct cuda_driver *driver, struct image *image)
     free(image);
 }
 
-void images_deinit(const struct cuda_driver *driver, struct images *images)
+void images_unload(struct cuda_device *device)
 {
-    while (images->loaded.first != NULL) {
-        struct image *image = images->loaded.first;
-        LIST_REMOVE(&images->loaded, image, of_device);
-        unload(driver, image);
+    while (device->images.first != NULL) {
+        struct image *image = device->images.first;
+        LIST_REMOVE(&device->images, image, of_device);
+        unload(device->driver, image);
     }
-    pthread_mutex_destroy(&images->mutex);
 }
 
-static CUresult load(
-    const struct cuda_driver *driver, struct images *images, const void *data, struct image **image)
+static CUresult load(struct cuda_device *device, const void *data, struct image **image)
 {
     struct image *loaded = calloc(1, sizeof *loaded);
 
     if (loaded == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    const CUresult result = driver->cuModuleLoadData(&loaded->module, data);
+    const CUresult result = device->driver->cuModuleLoadData(&loaded->module, data);
     if (result != CUDA_SUCCESS) {
         free(loaded);
         return result;
     }
     assert(loaded->module != NULL);
     loaded->data = data;
-    LIST_APPEND(&images->loaded, loaded, of_device);
+    LIST_APPEND(&device->images, loaded, of_device);
     *image = loaded;
     return CUDA_SUCCESS;
 }
@@ -109,38 +101,35 @@ allow_shared(const struct cuda_driver *driver, struct kernel *kernel, uint32_t s
 }
 
 /* Under the mutex. */
-static CUresult find(
-    const struct cuda_driver *driver, struct images *images, const struct sumac_launch *launch,
-    CUfunction *function)
+static CUresult
+find(struct cuda_device *device, const struct sumac_launch *launch, CUfunction *function)
 {
-    struct image *image = images->loaded.first;
+    struct image *image = device->images.first;
     CUresult result = CUDA_SUCCESS;
 
     while (image != NULL && image->data != launch->image)
         image = image->of_device.next;
-    if (image == NULL) {
-        result = load(driver, images, launch->image, &image);
-        if (result != CUDA_SUCCESS)
-            return result;
-    }
+    if (image == NULL)
+        result = load(device, launch->image, &image);
+    if (result != CUDA_SUCCESS)
+        return result;
     struct kernel *kernel = image->kernels.first;
     while (kernel != NULL && strcmp(kernel->name, launch->kernel) != 0)
         kernel = kernel->of_image.next;
     if (kernel == NULL)
-        result = look_up(driver, image, launch->kernel, &kernel);
+        result = look_up(device->driver, image, launch->kernel, &kernel);
     if (result == CUDA_SUCCESS)
-        result = allow_shared(driver, kernel, launch->shared_bytes);
+        result = allow_shared(device->driver, kernel, launch->shared_bytes);
     if (result == CUDA_SUCCESS)
         *function = kernel->function;
     return result;
 }
 
-CUresult images_find(
-    const struct cuda_driver *driver, struct images *images, const struct sumac_launch *launch,
-    CUfunction *function)
+CUresult
+images_find(struct cuda_device *device, const struct sumac_launch *launch, CUfunction *function)
 {
-    pthread_mutex_lock(&images->mutex);
-    const CUresult result = find(driver, images, launch, function);
-    pthread_mutex_unlock(&images->mutex);
+    pthread_mutex_lock(&device->mutex);
+    const CUresult result = find(device, launch, function);
+    pthread_mutex_unlock(&device->mutex);
     return result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.h -- the library's own kernels on a device, of one array or of two. kernels.cu has what
- * they compute; those of update functions are behind cuda_update.h.
+ * they compute; updates.cu has those of update functions.
  *
  * - widen_…, narrow_…: casts. to = from · by, and to = from ÷ by rounded to the nearest. A half
  * type is float32 when it is wide; a 16-bit integer has 32 bits then, and is cut off again: of it
@@ -15,9 +15,7 @@
  */
 #pragma once
 
-#include <stdint.h>
-
-#include "driver.h"
+#include "cuda_device.h"
 #include "kernel_arguments.h"
 
 /* X(its enumerator, its name in the image, after "sumac_") */
@@ -63,18 +61,32 @@ CUresult cuda_kernel_launch(
     const struct cuda_driver *driver, const struct cuda_kernels *kernels, enum cuda_kernel kernel,
     const struct cuda_kernel_arguments *arguments, CUstream stream);
 
-/* ---- for those who have an image of their own */
-
 /* Enough for every launch to have a thread for each tile, up to some 2^26 elements. */
 #define CUDA_BLOCKS_MAX 65536u
 
-/* A function in a stream: with how much of work, how much of it a thread should have, and in how
- * many blocks at most. */
-struct cuda_launch {
-    CUfunction function;
-    const void *argument; /* the kernel's, one */
-    uint64_t elements;    /* more than 0 */
-    uint32_t elements_per_thread, blocks_max;
-};
-CUresult
-cuda_launch(const struct cuda_driver *driver, const struct cuda_launch *launch, CUstream stream);
+/* ---- update functions of arrays in a GPU's memory
+ *
+ * cuda_update does what update_run (lib/update/update.h) does, with the same slice and the same
+ * bits, except the payload of a NaN. The caller asks cuda_update_has first, and prepares the slice
+ * by update_prepare. A pointer of the slice is an address of the device: that of sumac_buffer_data,
+ * plus an offset of whole elements. An update runs after the copies and reductions that its queue
+ * has. Several may be put into a queue before a wait. */
+
+/* Is the function one of the table, and the type a float? Threads  any. */
+bool cuda_update_has(const struct update_function *function, enum sumac_dtype dtype);
+
+/* Put it into the queue of a GPU. The first one on a device loads the kernels there.
+ * Borrows  *update, until the queue is waited for.
+ * Fails    by the next wait, as whatever is put into a queue: RESOURCE_EXHAUSTED, the device has no
+ *          memory for the kernels.
+ * Threads  one at a time for a queue. */
+void cuda_update(struct device_queue *queue, struct device_update *update);
+
+/* Load them into the context that is current; give them back in it. */
+CUresult cuda_updates_load(const struct cuda_driver *driver, struct cuda_updates *updates);
+void cuda_updates_unload(const struct cuda_driver *driver, struct cuda_updates *updates);
+
+/* Put one into a stream of that context; its queue is not looked at. */
+CUresult cuda_update_launch(
+    const struct cuda_driver *driver, const struct cuda_updates *updates,
+    const struct device_update *update, CUstream stream);

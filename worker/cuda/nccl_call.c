@@ -30,7 +30,7 @@ static ncclDataType_t type_of(enum sumac_dtype dtype)
 }
 
 /* What is added: wide values of halves are float32, those of integers uint32. */
-static ncclDataType_t added_type(const struct nccl_call *call)
+static ncclDataType_t added_type(const struct group_call *call)
 {
     if (!call->is_wide)
         return type_of(call->values.dtype);
@@ -49,7 +49,7 @@ static bool overlap(struct bytes a, struct bytes b)
     return a.count > 0 && b.count > 0 && a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
-static struct bytes read_by(const struct nccl_call *call, uint32_t replica)
+static struct bytes read_by(const struct group_call *call, uint32_t replica)
 {
     const bool reads = call->kind != GROUP_BROADCAST || replica == call->root;
     const uint64_t each = sumac_dtype_bytes(call->values.dtype);
@@ -58,7 +58,7 @@ static struct bytes read_by(const struct nccl_call *call, uint32_t replica)
         (uintptr_t)call->values.from[replica], reads ? call->values.elements[replica] * each : 0};
 }
 
-static struct bytes written_by(const struct nccl_call *call, uint32_t replica, uint32_t replicas)
+static struct bytes written_by(const struct group_call *call, uint32_t replica, uint32_t replicas)
 {
     const bool writes = call->kind != GROUP_REDUCE || replica == call->root;
     const uint64_t each = sumac_dtype_bytes(call->values.dtype);
@@ -69,7 +69,7 @@ static struct bytes written_by(const struct nccl_call *call, uint32_t replica, u
     return (struct bytes){(uintptr_t)call->values.to[replica], writes ? elements * each : 0};
 }
 
-static bool touch(const struct nccl_call *a, const struct nccl_call *b, uint32_t replicas)
+static bool touch(const struct group_call *a, const struct group_call *b, uint32_t replicas)
 {
     for (uint32_t i = 0; i < replicas; i++) {
         const struct bytes a_to = written_by(a, i, replicas), b_to = written_by(b, i, replicas);
@@ -79,25 +79,16 @@ static bool touch(const struct nccl_call *a, const struct nccl_call *b, uint32_t
     return false;
 }
 
-static uint64_t bytes_given(const struct nccl_call *call)
-{
-    return call->values.elements[0] * sumac_dtype_bytes(call->values.dtype);
-}
-
-static uint64_t scratch_of(const struct nccl_call *call)
-{
-    return (call->values.elements[0] * call->scratch_each + ALIGNED - 1) / ALIGNED * ALIGNED;
-}
-
-uint64_t nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas)
+uint64_t nccl_call_divide(struct group_call *calls, uint32_t count, uint32_t replicas)
 {
     uint64_t bytes = 0, scratch = 0; /* of the batch so far: that replica 0 gives, that all need */
     uint64_t most = 0;
     uint32_t first = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        struct nccl_call *call = &calls[i];
-        const uint64_t own = scratch_of(call);
+        struct group_call *call = &calls[i];
+        const uint64_t elements = call->values.elements[0];
+        const uint64_t own = (elements * call->scratch_each + ALIGNED - 1) / ALIGNED * ALIGNED;
         call->begins = i == 0 || i - first == NCCL_BATCH_CALLS_MAX || bytes >= NCCL_BATCH_BYTES ||
                        scratch > NCCL_SCRATCH_BYTES_MAX ||
                        (own > 0 && scratch + own > NCCL_SCRATCH_BYTES_MAX);
@@ -108,9 +99,9 @@ uint64_t nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t repl
             bytes = scratch = 0;
         }
         call->first = 0;
-        call->count = call->values.elements[0];
+        call->count = elements;
         call->scratch_offset = scratch;
-        bytes += bytes_given(call);
+        bytes += elements * sumac_dtype_bytes(call->values.dtype);
         scratch += own;
         most = scratch > most ? scratch : most;
         assert(i - first < NCCL_BATCH_CALLS_MAX);
@@ -118,7 +109,7 @@ uint64_t nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t repl
     return most < NCCL_SCRATCH_BYTES_MAX ? most : NCCL_SCRATCH_BYTES_MAX;
 }
 
-uint64_t nccl_call_part(const struct nccl_call *call, uint64_t first)
+uint64_t nccl_call_part(const struct group_call *call, uint64_t first)
 {
     const uint64_t left = call->values.elements[0] - first;
 
@@ -128,14 +119,24 @@ uint64_t nccl_call_part(const struct nccl_call *call, uint64_t first)
     return NCCL_SCRATCH_BYTES_MAX / call->scratch_each;
 }
 
-bool nccl_call_is_idle(const struct nccl_call *call, uint32_t replica)
+double nccl_call_weights(const struct group_call *call, uint32_t replicas)
+{
+    double total = 0;
+
+    assert(call->op == SUMAC_REDUCE_MEAN);
+    for (uint32_t i = 0; i < replicas; i++)
+        total += call->values.weights[i];
+    return total;
+}
+
+bool nccl_call_is_idle(const struct group_call *call, uint32_t replica)
 {
     return call->kind <= GROUP_ALL_REDUCE && call->op == SUMAC_REDUCE_MEAN &&
            call->values.weights[replica] <= 0;
 }
 
 const char *
-nccl_call_describe(const struct nccl_call *calls, uint32_t count, char *text, uint32_t text_bytes)
+nccl_call_describe(const struct group_call *calls, uint32_t count, char *text, uint32_t text_bytes)
 {
     static const char *const names[] = {
         [GROUP_REDUCE] = "reduce",
@@ -154,38 +155,24 @@ nccl_call_describe(const struct nccl_call *calls, uint32_t count, char *text, ui
 
 /* ---- a rank's part */
 
-/* In the call's type, as NCCL wants it. */
-union scalar {
-    float single;
-    double real;
-};
-
-static union scalar scalar_of(enum sumac_dtype dtype, double value)
+/* The reduction of a call on this rank, which scales where it is a mean. */
+static ncclResult_t
+prepare(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t *op)
 {
-    union scalar scalar = {.real = value};
-
-    assert(dtype == SUMAC_FLOAT32 || dtype == SUMAC_FLOAT64); /* means of halves are wide */
-    if (dtype == SUMAC_FLOAT32)
-        scalar.single = (float)value;
-    return scalar;
-}
-
-ncclResult_t
-nccl_call_prepare(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t *op)
-{
-    const double *weights = call->values.weights;
-    double total = 0;
+    const enum sumac_dtype dtype = call->values.dtype;
 
     assert(rank->replica < rank->replicas);
     *op = ncclSum;
     if (call->kind > GROUP_ALL_REDUCE || call->op != SUMAC_REDUCE_MEAN || call->is_wide)
         return ncclSuccess;
-    for (uint32_t i = 0; i < rank->replicas; i++)
-        total += weights[i];
+    assert(dtype == SUMAC_FLOAT32 || dtype == SUMAC_FLOAT64); /* means of halves are wide */
+    const double total = nccl_call_weights(call, rank->replicas);
     assert(total > 0);
-    union scalar scalar = scalar_of(call->values.dtype, weights[rank->replica] / total);
+    double weight = call->values.weights[rank->replica] / total;
+    float single = (float)weight;
     return rank->library->ncclRedOpCreatePreMulSum(
-        op, &scalar, type_of(call->values.dtype), ncclScalarHostImmediate, rank->comm);
+        op, dtype == SUMAC_FLOAT32 ? (void *)&single : &weight, type_of(dtype),
+        ncclScalarHostImmediate, rank->comm);
 }
 
 void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op)
@@ -207,15 +194,16 @@ static ncclResult_t gather(const struct nccl_rank *rank, const struct device_gro
         if (bytes > 0)
             result = rank->library->ncclBroadcast(
                 from, to, bytes, ncclInt8, (int)i, rank->comm, rank->stream);
-        if (result != ncclSuccess && result != ncclInProgress)
+        if (!nccl_is_fine(result))
             return result;
         to += bytes;
     }
     return ncclSuccess;
 }
 
-ncclResult_t
-nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t op)
+/* Within a group of NCCL's. */
+static ncclResult_t
+issue(const struct nccl_rank *rank, const struct group_call *call, ncclRedOp_t op)
 {
     const struct device_group_values *values = &call->values;
     const uint64_t begin = call->first * sumac_dtype_bytes(values->dtype);
@@ -246,4 +234,22 @@ nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, nccl
         break;
     }
     return ncclInternalError;
+}
+
+ncclResult_t nccl_call_ask(
+    const struct nccl_rank *rank, const struct group_call *calls, uint32_t count, ncclRedOp_t *ops)
+{
+    ncclResult_t result = ncclSuccess;
+
+    for (uint32_t i = 0; i < count; i++)
+        ops[i] = ncclSum;
+    for (uint32_t i = 0; nccl_is_fine(result) && i < count; i++)
+        result = prepare(rank, &calls[i], &ops[i]);
+    if (!nccl_is_fine(result))
+        return result;
+    result = rank->library->ncclGroupStart();
+    for (uint32_t i = 0; nccl_is_fine(result) && i < count; i++)
+        result = issue(rank, &calls[i], ops[i]);
+    const ncclResult_t ended = rank->library->ncclGroupEnd();
+    return nccl_is_fine(result) ? ended : result;
 }

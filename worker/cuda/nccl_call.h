@@ -18,19 +18,6 @@
 /* Of scratch that a batch has. A call that needs more is alone, and is made in parts. */
 #define NCCL_SCRATCH_BYTES_MAX (UINT64_C(32) << 20)
 
-struct nccl_call {
-    enum group_call_kind kind;
-    enum sumac_reduce_op op;
-    uint32_t root;
-    struct device_group_values values;
-    bool begins;             /* a batch */
-    bool is_wide;            /* NCCL adds wider values (wide.h) */
-    uint32_t scratch_each;   /* bytes of scratch for each element; 0: it needs none */
-    uint64_t scratch_offset; /* where its scratch begins */
-    uint64_t first, count;   /* the elements that are asked for now: all, or what scratch is for */
-    struct device_event *over; /* NULL: nobody awaits this call alone */
-};
-
 /* A rank of a communicator. */
 struct nccl_rank {
     const struct nccl_library *library;
@@ -43,24 +30,29 @@ struct nccl_rank {
 /* What a start is of: "(all_reduce)", "(reduce and 3 more)"; into `text`, cut to fit. Lends  text.
  */
 const char *
-nccl_call_describe(const struct nccl_call *calls, uint32_t count, char *text, uint32_t text_bytes);
+nccl_call_describe(const struct group_call *calls, uint32_t count, char *text, uint32_t text_bytes);
 
 /* Say of each call whether it begins a batch, and where its scratch is: the same on all ranks.
  * Returns the bytes of scratch that the batches need. */
-uint64_t nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas);
+uint64_t nccl_call_divide(struct group_call *calls, uint32_t count, uint32_t replicas);
 
 /* The elements of the call's next part, from `first` on, whose scratch is there. */
-uint64_t nccl_call_part(const struct nccl_call *call, uint64_t first);
+uint64_t nccl_call_part(const struct group_call *call, uint64_t first);
+
+/* The sum of a mean's weights. */
+double nccl_call_weights(const struct group_call *call, uint32_t replicas);
 
 /* Is the replica's weight 0 in a mean? Nothing of what it gives is read then. */
-bool nccl_call_is_idle(const struct nccl_call *call, uint32_t replica);
+bool nccl_call_is_idle(const struct group_call *call, uint32_t replica);
 
-/* The reduction of a call on this rank, which scales where it is a mean; and back again, when the
- * call has begun. */
-ncclResult_t
-nccl_call_prepare(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t *op);
+/* It was asked for, or will be. */
+static inline bool nccl_is_fine(ncclResult_t result)
+{
+    return result == ncclSuccess || result == ncclInProgress;
+}
+
+/* Ask for the rank's part of a batch, with a reduction for each call. nccl_call_forget gives a
+ * reduction back, when the batch has begun. */
+ncclResult_t nccl_call_ask(
+    const struct nccl_rank *rank, const struct group_call *calls, uint32_t count, ncclRedOp_t *ops);
 void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op);
-
-/* Ask for the rank's part of it, within a group of NCCL's. */
-ncclResult_t
-nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t op);

@@ -40,13 +40,13 @@ static enum sumac_status open_library(void **library, struct sumac_error *error)
         return SUMAC_OK;
     why = dlerror();
     if (named != NULL)
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+        return fail_unsupported(
+            error,
             LIBRARY_VARIABLE
             " is no library that can be opened (%s): name NCCL's file, or unset it",
             why == NULL ? named : why);
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+    return fail_unsupported(
+        error,
         "there is no NCCL here, which several GPUs need (%s): install it, or name its file "
         "in " LIBRARY_VARIABLE,
         why == NULL ? LIBRARY : why);
@@ -72,16 +72,14 @@ check_version(void *handle, struct nccl_library *library, struct sumac_error *er
 
     memcpy(&get_version, &symbol, sizeof get_version);
     if (get_version == NULL || get_version(&library->version) != ncclSuccess)
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-            "NCCL does not say its version: install it again");
+        return fail_unsupported(error, "NCCL does not say its version: install it again");
     if (library->version >= NCCL_LIBRARY_VERSION_MIN)
         return SUMAC_OK;
     uint32_t has[3], needs[3];
     split(library->version, &has[0], &has[1], &has[2]);
     split(NCCL_LIBRARY_VERSION_MIN, &needs[0], &needs[1], &needs[2]);
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+    return fail_unsupported(
+        error,
         "NCCL here is %u.%u.%u, and several GPUs need %u.%u.%u or later: update it, name another "
         "in " LIBRARY_VARIABLE ", or run one process for each GPU",
         has[0], has[1], has[2], needs[0], needs[1], needs[2]);
@@ -94,9 +92,8 @@ find_functions(void *handle, struct nccl_library *library, struct sumac_error *e
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *const symbol = dlsym(handle, functions[i].symbol);
         if (symbol == NULL)
-            return fail(
-                error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-                "NCCL here has no %s: update it, or name another in " LIBRARY_VARIABLE,
+            return fail_unsupported(
+                error, "NCCL here has no %s: update it, or name another in " LIBRARY_VARIABLE,
                 functions[i].symbol);
         memcpy((char *)library + functions[i].offset, &symbol, sizeof symbol);
     }
@@ -119,8 +116,8 @@ static enum sumac_status check_blocking(struct sumac_error *error)
 
     if (variable == NULL || strtol(variable, NULL, 0) != 1)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+    return fail_unsupported(
+        error,
         "NCCL_COMM_BLOCKING is %.16s, and several GPUs need communicators that do not block: unset "
         "it, or run one process for each GPU",
         variable);

@@ -190,14 +190,7 @@ constexpr int width = sizeof(ELEMENT) == 2 && RULE::slots > 0 ? 4 : 16 / (int)si
     struct function##_rule {                                                                       \
         static constexpr int slots = slot_count;                                                   \
         static constexpr enum use use = how;                                                       \
-        static LEAF void run(const of_float::update_slice *tile)                                   \
-        {                                                                                          \
-            of_float::function##_loop(tile);                                                       \
-        }                                                                                          \
-        static LEAF void run(const of_double::update_slice *tile)                                  \
-        {                                                                                          \
-            of_double::function##_loop(tile);                                                      \
-        }                                                                                          \
+        template <class TILE> static LEAF void run(const TILE *tile) { function##_loop(tile); }    \
     };                                                                                             \
     KERNEL(function, float16, __half)                                                              \
     KERNEL(function, bfloat16, __nv_bfloat16)                                                      \

@@ -6,7 +6,7 @@
 
 #define WIDE_BYTES 4u /* of an element */
 
-static bool is_wide(const struct nccl_call *call)
+static bool is_wide(const struct group_call *call)
 {
     const enum sumac_dtype dtype = call->values.dtype;
 
@@ -16,7 +16,7 @@ static bool is_wide(const struct nccl_call *call)
            (sumac_dtype_kind(dtype) == SUMAC_KIND_HALF && call->op == SUMAC_REDUCE_MEAN);
 }
 
-static bool has_idle(const struct nccl_call *call, uint32_t replicas)
+static bool has_idle(const struct group_call *call, uint32_t replicas)
 {
     for (uint32_t i = 0; i < replicas; i++)
         if (nccl_call_is_idle(call, i))
@@ -24,10 +24,10 @@ static bool has_idle(const struct nccl_call *call, uint32_t replicas)
     return false;
 }
 
-void wide_arrange(struct nccl_call *calls, uint32_t count, uint32_t replicas)
+void wide_arrange(struct group_call *calls, uint32_t count, uint32_t replicas)
 {
     for (uint32_t i = 0; i < count; i++) {
-        struct nccl_call *call = &calls[i];
+        struct group_call *call = &calls[i];
         call->is_wide = is_wide(call);
         call->scratch_each = call->is_wide              ? WIDE_BYTES
                              : has_idle(call, replicas) ? sumac_dtype_bytes(call->values.dtype)
@@ -45,11 +45,9 @@ load_kernels(const struct cuda_device *device, struct wide *wide, struct sumac_e
         result = cuda_kernels_load(device->driver, &wide->kernels);
         cuda_device_leave(device);
     }
-    return result == CUDA_SUCCESS
-               ? SUMAC_OK
-               : cuda_fail(
-                     error, device->driver, result, "GPU:%u does not load the library's kernels",
-                     device->base.index);
+    return cuda_check(
+        error, device->driver, result, "GPU:%u does not load the library's kernels",
+        device->base.index);
 }
 
 enum sumac_status wide_reserve(
@@ -79,77 +77,59 @@ void wide_deinit(const struct cuda_device *device, struct wide *wide)
     cuda_device_leave(device);
 }
 
-/* Those of integers have no weights. */
-static double total_of(const struct nccl_rank *rank, const struct nccl_call *call)
+/* From the rank's values to its scratch, or back. */
+static CUresult launch(
+    const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
+    const struct group_call *call, bool narrows)
 {
-    double total = 0;
+    static const enum cuda_kernel of_float16[] = {
+        CUDA_KERNEL_WIDEN_FLOAT16, CUDA_KERNEL_NARROW_FLOAT16};
+    static const enum cuda_kernel of_bfloat16[] = {
+        CUDA_KERNEL_WIDEN_BFLOAT16, CUDA_KERNEL_NARROW_BFLOAT16};
+    static const enum cuda_kernel of_int16[] = {CUDA_KERNEL_WIDEN_INT16, CUDA_KERNEL_NARROW_INT16};
+    const enum sumac_dtype dtype = call->values.dtype;
+    const enum cuda_kernel *kernels = dtype == SUMAC_FLOAT16    ? of_float16
+                                      : dtype == SUMAC_BFLOAT16 ? of_bfloat16
+                                                                : of_int16;
+    const bool is_mean = call->op == SUMAC_REDUCE_MEAN;
+    const uint64_t scratch = rank->scratch + call->scratch_offset;
+    const void *array = narrows ? call->values.to[rank->replica] : call->values.from[rank->replica];
+    const uint64_t values = (uint64_t)(uintptr_t)array + call->first * sumac_dtype_bytes(dtype);
 
-    for (uint32_t i = 0; call->op == SUMAC_REDUCE_MEAN && i < rank->replicas; i++)
-        total += call->values.weights[i];
-    return total;
-}
-
-static enum cuda_kernel widening(enum sumac_dtype dtype)
-{
-    if (dtype == SUMAC_FLOAT16)
-        return CUDA_KERNEL_WIDEN_FLOAT16;
-    return dtype == SUMAC_BFLOAT16 ? CUDA_KERNEL_WIDEN_BFLOAT16 : CUDA_KERNEL_WIDEN_INT16;
-}
-
-static enum cuda_kernel narrowing(enum sumac_dtype dtype)
-{
-    if (dtype == SUMAC_FLOAT16)
-        return CUDA_KERNEL_NARROW_FLOAT16;
-    return dtype == SUMAC_BFLOAT16 ? CUDA_KERNEL_NARROW_BFLOAT16 : CUDA_KERNEL_NARROW_INT16;
-}
-
-/* The address of element `first` of a rank's array. */
-static uint64_t address_of(const struct nccl_call *call, const void *array)
-{
-    return (uint64_t)(uintptr_t)array + call->first * sumac_dtype_bytes(call->values.dtype);
+    return cuda_kernel_launch(
+        driver, &wide->kernels, kernels[narrows],
+        &(struct cuda_kernel_arguments){
+            .to = narrows ? values : scratch,
+            .from = narrows ? scratch : values,
+            .count = call->count,
+            .by = !is_mean  ? 1
+                  : narrows ? nccl_call_weights(call, rank->replicas)
+                            : call->values.weights[rank->replica],
+        },
+        (CUstream)rank->stream);
 }
 
 CUresult wide_begin(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
-    const struct nccl_call *call)
+    const struct group_call *call)
 {
-    const bool is_mean = call->op == SUMAC_REDUCE_MEAN;
-    const CUdeviceptr scratch = rank->scratch + call->scratch_offset;
-
     assert(call->scratch_each > 0);
     assert(wide->scratch != NULL || call->count == 0);
     if (call->count == 0)
         return CUDA_SUCCESS;
     if (nccl_call_is_idle(call, rank->replica))
         return driver->cuMemsetD8Async(
-            scratch, 0, call->count * call->scratch_each, (CUstream)rank->stream);
-    if (!call->is_wide)
-        return CUDA_SUCCESS;
-    return cuda_kernel_launch(
-        driver, &wide->kernels, widening(call->values.dtype),
-        &(struct cuda_kernel_arguments){
-            .to = scratch,
-            .from = address_of(call, call->values.from[rank->replica]),
-            .count = call->count,
-            .by = is_mean ? call->values.weights[rank->replica] : 1,
-        },
-        (CUstream)rank->stream);
+            rank->scratch + call->scratch_offset, 0, call->count * call->scratch_each,
+            (CUstream)rank->stream);
+    return call->is_wide ? launch(driver, wide, rank, call, false) : CUDA_SUCCESS;
 }
 
 CUresult wide_end(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
-    const struct nccl_call *call)
+    const struct group_call *call)
 {
     assert(wide->scratch != NULL || call->count == 0);
     if (!call->is_wide || (call->kind == GROUP_REDUCE && rank->replica != call->root))
         return CUDA_SUCCESS;
-    return cuda_kernel_launch(
-        driver, &wide->kernels, narrowing(call->values.dtype),
-        &(struct cuda_kernel_arguments){
-            .to = address_of(call, call->values.to[rank->replica]),
-            .from = rank->scratch + call->scratch_offset,
-            .count = call->count,
-            .by = total_of(rank, call),
-        },
-        (CUstream)rank->stream);
+    return launch(driver, wide, rank, call, true);
 }

@@ -20,7 +20,7 @@ struct wide {
 };
 
 /* Say of each call whether it is wide, and how much scratch it needs. */
-void wide_arrange(struct nccl_call *calls, uint32_t count, uint32_t replicas);
+void wide_arrange(struct group_call *calls, uint32_t count, uint32_t replicas);
 
 /* So many bytes of scratch, and the kernels, if it is any; nothing of them may be in use.
  * Fails  RESOURCE_EXHAUSTED; as the device. What there was stays. */
@@ -32,5 +32,5 @@ void wide_deinit(const struct cuda_device *device, struct wide *wide);
  * the device's context current. */
 typedef CUresult wide_step(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
-    const struct nccl_call *call);
+    const struct group_call *call);
 wide_step wide_begin, wide_end;

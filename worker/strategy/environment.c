@@ -10,7 +10,6 @@
 
 #include "error.h"
 #include "member_jobs.h"
-#include "options.h"
 #include "own_variables.h"
 #include "surroundings.h"
 

@@ -96,7 +96,8 @@ static void run_all(struct strategy_run *run)
         replicas_begin(&strategy->own, i, run_replica, &run->replicas[i]);
     }
     uint32_t failed = 0, later = 0;
-    const enum sumac_status settled = replicas_settle(&strategy->own, strategy->replicas, &failed);
+    const enum sumac_status settled = queues_wait(
+        strategy->own.queues, strategy->replicas, device_settle, DEVICE_NO_LIMIT, &failed);
     const enum sumac_status completed =
         strategy->on_device == NULL ? SUMAC_OK : on_device_complete(strategy, &later);
     if (settled != SUMAC_OK)

@@ -13,7 +13,6 @@
 #include "own_functions.h"
 #include "own_variables.h"
 #include "devices.h"
-#include "options.h"
 #include "peers.h"
 #include "on_device.h"
 #include "surroundings.h"
