@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "options.h"
 #include "sumac/client.h"
 #include "update.h"
 

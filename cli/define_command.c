@@ -8,8 +8,7 @@
 #include "cluster_functions.h"
 #include "command.h"
 #include "json.h"
-#include "observer.h"
-#include "options.h"
+#include "roster.h"
 #include "sumac/client.h"
 
 #define PATIENCE_MS 10000u

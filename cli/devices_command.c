@@ -10,7 +10,6 @@
 #include "command.h"
 #include "gpus.h"
 #include "json.h"
-#include "options.h"
 #include "table.h"
 #include "text.h"
 

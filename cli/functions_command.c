@@ -11,7 +11,6 @@
 #include "dtype.h"
 #include "json.h"
 #include "nearest.h"
-#include "options.h"
 #include "plugin_files.h"
 #include "sumac/tensor.h"
 #include "update.h"

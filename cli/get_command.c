@@ -9,11 +9,8 @@
 #include "array_file.h"
 #include "command.h"
 #include "error.h"
-#include "json_array.h"
-#include "options.h"
 #include "pattern.h"
 #include "print_array.h"
-#include "row_list.h"
 #include "sumac/client.h"
 #include "wanted.h"
 

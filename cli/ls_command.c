@@ -12,7 +12,6 @@
 #include "error.h"
 #include "json.h"
 #include "names.h"
-#include "options.h"
 #include "pattern.h"
 #include "plural.h"
 #include "screen.h"
@@ -21,7 +20,6 @@
 #include "update.h"
 #include "text.h"
 #include "total.h"
-#include "unknown.h"
 
 #define PS_TEXT_BYTES 64
 

@@ -8,7 +8,6 @@
 #include "alloc.h"
 #include "command.h"
 #include "descriptors.h"
-#include "options.h"
 #include "sumac/client.h"
 #include "sumac/status.h"
 

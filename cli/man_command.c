@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "options.h"
 #include "sumac/client.h"
 
 /* roff interprets backslashes and hyphens. No line of a text may begin with a point or a quote. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c -- long options with one row each: --name VALUE, --name=VALUE, --flag; and letters that
  * stand for some. */
-#include "options.h"
+#include "command.h"
 
 #include <errno.h>
 #include <inttypes.h>

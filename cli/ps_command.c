@@ -8,7 +8,6 @@
 #include "command.h"
 #include "descriptors.h"
 #include "error.h"
-#include "options.h"
 #include "plugin_files.h"
 #include "ps.h"
 #include "sumac/cluster.h"

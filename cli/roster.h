@@ -8,6 +8,7 @@
 #include "command.h"
 #include "found_run.h"
 #include "json.h"
+#include "sumac/client.h"
 #include "sumac/status.h"
 
 struct roster_ps {
@@ -84,3 +85,14 @@ int roster_report(const struct command *command, const struct roster *roster, co
 
 /* Who is missing, as an array of objects: ps, address, error. Gives  a value. */
 json_t *roster_to_json(const struct roster *roster);
+
+/* Join the run of the roster, without a word.
+ *
+ * Gives    *client; ends with observer_leave.
+ * Fails    as sumac_client_open. */
+enum sumac_status observer_join(
+    const struct roster *roster, uint32_t timeout_ms, struct sumac_client **client,
+    struct sumac_error *error);
+
+/* Takes  client; NULL is fine. */
+void observer_leave(struct sumac_client *client);

@@ -15,7 +15,6 @@
 
 #include "alloc.h"
 #include "command.h"
-#include "run_keeper.h"
 
 const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes)
 {

@@ -6,22 +6,21 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "command.h"
 #include "descriptors.h"
-#include "options.h"
 #include "run.h"
-#include "run_keeper.h"
-#include "run_ports.h"
 #include "run_record.h"
 #include "text.h"
 
@@ -219,6 +218,64 @@ static void record(const struct run_plan *plan)
             plan->ports[0], error.text);
 }
 
+/* ---- ports: the system chooses, and all are held until the last is chosen: so they differ */
+
+static int bind_socket(sa_family_t family, uint16_t *port)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.any.sa_family = family};
+    socklen_t bytes = family == AF_INET ? sizeof address.v4 : sizeof address.v6;
+    const int held = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (held < 0)
+        return -1;
+    if (family == AF_INET)
+        address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else
+        address.v6.sin6_addr = in6addr_loopback;
+    if (bind(held, &address.any, bytes) != 0 || getsockname(held, &address.any, &bytes) != 0) {
+        const int why = errno;
+        (void)close(held);
+        errno = why;
+        return -1;
+    }
+    *port = ntohs(family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
+    return held;
+}
+
+static bool pick(sa_family_t family, uint16_t *ports, uint32_t count)
+{
+    int *held = cli_alloc(count, sizeof *held);
+    uint32_t picked = 0;
+
+    while (picked < count && (held[picked] = bind_socket(family, &ports[picked])) >= 0)
+        picked++;
+    const int why = errno;
+    for (uint32_t i = 0; i < picked; i++)
+        (void)close(held[i]);
+    errno = why;
+    return picked == count;
+}
+
+/* Pick `count` different free ports of *host, which is 127.0.0.1, or [::1] on a machine without
+ * IPv4. Nothing keeps them free: another process may take one before it is used.
+ * False: the system has none; errno says why. */
+static bool pick_ports(uint16_t *ports, uint32_t count, const char **host)
+{
+    *host = "127.0.0.1";
+    if (pick(AF_INET, ports, count))
+        return true;
+    if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT)
+        return false;
+    *host = "[::1]";
+    return pick(AF_INET6, ports, count);
+}
+
+/* ---- the run */
+
 static bool one_file(int left, int right)
 {
     struct stat a, b;
@@ -230,7 +287,7 @@ static bool one_file(int left, int right)
 static int attempt(struct cluster_run *run, struct run_plan *plan, int signals, bool *again)
 {
     *again = false;
-    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count, &plan->host))
+    if (!pick_ports(plan->ports, plan->ps_count + plan->worker_count, &plan->host))
         return command_say(&run_command, EXIT_FAILED, "no free loopback port: %s", strerror(errno));
     *run = (struct cluster_run){0};
     for (int i = 0; i < 2; i++) {

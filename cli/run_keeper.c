@@ -11,7 +11,7 @@
  * run ends.
  */
 #define _GNU_SOURCE /* close_range */
-#include "run_keeper.h"
+#include "run.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -10,7 +10,6 @@
 #include "command.h"
 #include "error.h"
 #include "last_word.h"
-#include "options.h"
 #include "screen.h"
 #include "stats.h"
 #include "sumac/client.h"

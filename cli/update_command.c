@@ -8,15 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array_input.h"
+#include "array_file.h"
 #include "catalogue.h"
 #include "command.h"
 #include "error.h"
 #include "json.h"
-#include "observer.h"
-#include "options.h"
+#include "roster.h"
 #include "sumac/client.h"
-#include "unknown.h"
+#include "pattern.h"
 #include "update.h"
 
 #define PATIENCE_MS 10000u

@@ -4,7 +4,7 @@
 
 #include "unit.h"
 #include "nearest.h"
-#include "options.h"
+#include "command.h"
 
 struct target {
     bool json;
