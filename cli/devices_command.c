@@ -75,11 +75,9 @@ static const struct sumac_error *nccl_missing(const struct gpus *gpus)
 
 static void add_cpu(struct table *table, const struct cpu *cpu)
 {
-    char memory[32];
-
     table_add(table, "CPU");
     table_add(table, "%s", cpu->name);
-    table_add(table, "%s", table_bytes((double)cpu->memory_bytes, memory, sizeof memory));
+    table_add(table, "%s", table_bytes((double)cpu->memory_bytes).text);
     table_add(table, cpu->cores == 1 ? "%" PRIu32 " core" : "%" PRIu32 " cores", cpu->cores);
     table_add(table, "-");
 }
@@ -87,7 +85,7 @@ static void add_cpu(struct table *table, const struct cpu *cpu)
 static void add_gpu(struct table *table, const struct gpus *gpus, uint32_t index)
 {
     const struct gpu *gpu = &gpus->items[index];
-    char text[512] = "-", memory[32];
+    char text[512] = "-";
     size_t used = 0;
 
     for (uint32_t other = 0; other < gpus->count; other++)
@@ -96,7 +94,7 @@ static void add_gpu(struct table *table, const struct gpus *gpus, uint32_t index
                 text + used, sizeof text - used, "%sGPU:%" PRIu32, used == 0 ? "" : ", ", other);
     table_add(table, "GPU:%" PRIu32, index);
     table_add(table, "%s", gpu->name);
-    table_add(table, "%s", table_bytes((double)gpu->memory_bytes, memory, sizeof memory));
+    table_add(table, "%s", table_bytes((double)gpu->memory_bytes).text);
     table_add(table, "%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor);
     table_add(table, "%s", text);
 }
@@ -136,7 +134,6 @@ static bool print_text(const struct cpu *cpu, const struct gpus *gpus)
     for (uint32_t i = 0; i < gpus->count; i++)
         add_gpu(&table, gpus, i);
     const bool printed = table_print(&table, 0, stdout);
-    table_deinit(&table);
     print_versions(gpus);
     if (gpus->missing.status != SUMAC_OK)
         printf("%s: %s\n", gpus->count == 0 ? "no GPU" : "not every GPU", gpus->missing.text);

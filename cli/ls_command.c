@@ -175,13 +175,6 @@ add_definition(struct table *table, const struct ls_listing *listing, const wire
     table_add(table, "%s", function_name(listing, variable->function, number));
 }
 
-static void add_bytes(struct table *table, uint64_t bytes)
-{
-    char text[32];
-
-    table_add(table, "%s", table_bytes((double)bytes, text, sizeof text));
-}
-
 /* "0 1 3", or as much of it as has room. */
 static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES])
 {
@@ -217,7 +210,7 @@ static void add_variable(
         table_add(table, "%" PRIu64, lowest);
     else
         table_add(table, "%" PRIu64 "-%" PRIu64, lowest, highest);
-    add_bytes(table, bytes_of(entry->variable));
+    table_add(table, "%s", table_bytes((double)bytes_of(entry->variable)).text);
     print_holders(entry->variable, holders);
     table_add(table, "%s", holders);
 }
@@ -235,7 +228,7 @@ static void add_shards(
             table_add(table, "%" PRIu64, held->version);
         else
             table_add(table, "-");
-        add_bytes(table, shard->bytes);
+        table_add(table, "%s", table_bytes((double)shard->bytes).text);
         table_add(table, "%" PRIu32, shard->ps);
         if (variable->n_shards > 1)
             table_add(
@@ -261,20 +254,18 @@ static bool print_table(const struct ls_listing *listing, bool shards)
         {.title = "LAST WORKER"}};
     const size_t column_count = sizeof columns / sizeof columns[0];
     struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
-    char bytes[32];
 
     for (struct catalogue_entry entry = {0}; next(listing, &entry);)
         (shards ? add_shards : add_variable)(&table, listing, &entry);
     bool printed = listing->variables == 0 ||
                    table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
-    table_deinit(&table);
     if (listing->variables == 0)
         (void)command_say(&ls_command, EXIT_FINE, "the run has no variables yet");
     else
         printed = printf(
-                      "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s\n", listing->variables,
-                      plural(listing->variables), listing->elements, plural(listing->elements),
-                      table_bytes((double)listing->bytes, bytes, sizeof bytes)) > 0 &&
+                      "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s bytes\n",
+                      listing->variables, plural(listing->variables), listing->elements,
+                      plural(listing->elements), table_bytes((double)listing->bytes).text) > 0 &&
                   printed;
     return printed;
 }

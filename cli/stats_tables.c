@@ -63,13 +63,12 @@ static void print_pace(const struct sample *sample, FILE *file)
     const struct pace pace = measure(sample);
     const char *noun = pace.steps ? "steps" : "pushes";
     struct merged_histogram staleness = {0};
-    char sum[32], least[32], most[32];
 
     for (uint32_t i = 0; i < sample->ps_count; i++)
         histogram_merge(&staleness, &sample->ps[i].staleness);
     fprintf(
         file, "%u %s: %s %s/s", pace.members, pace.members == 1 ? "worker" : "workers",
-        table_rate(pace.sum, sum, sizeof sum), noun);
+        table_rate(pace.sum).text, noun);
     if (staleness.count > 0)
         fprintf(
             file, ", staleness %.1f (P99 %.0f)", histogram_mean(&staleness),
@@ -78,51 +77,27 @@ static void print_pace(const struct sample *sample, FILE *file)
     if (pace.members > 1 && pace.least < SLOW_SHARE * pace.most)
         fprintf(
             file, "slowest: %s with %s %s/s, of %s's %s\n", pace.slowest->name,
-            table_rate(pace.least, least, sizeof least), noun, pace.fastest->name,
-            table_rate(pace.most, most, sizeof most));
+            table_rate(pace.least).text, noun, pace.fastest->name, table_rate(pace.most).text);
 }
 
 /* ---- who does what */
 
-#define PUSH(title, spare)                                                                         \
-    {                                                                                              \
-        "push", title, spare                                                                       \
-    }
-#define PULL(title, spare)                                                                         \
-    {                                                                                              \
-        "pull", title, spare                                                                       \
-    }
-#define STALENESS(title, spare)                                                                    \
-    {                                                                                              \
-        "staleness", title, spare                                                                  \
-    }
 #define TRAFFIC                                                                                    \
-    PUSH(">/S", 0), PUSH(">BYTES/S", 5), PUSH(">P50", 4), PUSH(">P99", 3), STALENESS(">MEAN", 1),  \
-        STALENESS(">P99", 2), PULL(">/S", 0), PULL(">BYTES/S", 5), PULL(">P50", 4),                \
-        PULL(">P99", 3)
-
-static void add_rate(struct table *table, double rate)
-{
-    char text[32];
-
-    table_add(table, "%s", isnan(rate) ? "-" : table_rate(rate, text, sizeof text));
-}
-
-static void add_size(struct table *table, double bytes)
-{
-    char text[32];
-
-    table_add(table, "%s", isnan(bytes) ? "-" : table_size(bytes, text, sizeof text));
-}
+    {"push", ">/S", 0}, {"push", ">BYTES/S", 5}, {"push", ">P50", 4}, {"push", ">P99", 3},         \
+        {"staleness", ">MEAN", 1}, {"staleness", ">P99", 2}, {"pull", ">/S", 0},                   \
+        {"pull", ">BYTES/S", 5}, {"pull", ">P50", 4},                                              \
+    {                                                                                              \
+        "pull", ">P99", 3                                                                          \
+    }
 
 static void add_latencies(struct table *table, const struct merged_histogram *histogram)
 {
     static const double fractions[] = {0.5, 0.99};
-    char text[32];
 
     for (int i = 0; i < 2; i++) {
         const double us = histogram_percentile(histogram, fractions[i]);
-        table_add(table, "%s", histogram->count > 0 ? table_duration(us, text, sizeof text) : "-");
+        table_add(
+            table, "%s", histogram->count > 0 ? text_time_us((uint64_t)(us + 0.5)).text : "-");
     }
 }
 
@@ -139,12 +114,12 @@ static void add_staleness(struct table *table, const struct merged_histogram *hi
 
 static void add_traffic(struct table *table, const struct activity *activity)
 {
-    add_rate(table, activity->whole_push_rate);
-    add_size(table, activity->push_bytes_rate);
+    table_add(table, "%s", table_rate(activity->whole_push_rate).text);
+    table_add(table, "%s", table_bytes(activity->push_bytes_rate).text);
     add_latencies(table, &activity->push_us);
     add_staleness(table, &activity->staleness);
-    add_rate(table, activity->whole_pull_rate);
-    add_size(table, activity->pull_bytes_rate);
+    table_add(table, "%s", table_rate(activity->whole_pull_rate).text);
+    table_add(table, "%s", table_bytes(activity->pull_bytes_rate).text);
     add_latencies(table, &activity->pull_us);
 }
 
@@ -155,8 +130,6 @@ static bool is_observer(const struct activity *client)
 
 static void add_client(struct table *table, const struct activity *client)
 {
-    char text[32];
-
     if (client->attempt > 1)
         table_add(table, "%s (attempt %" PRIu64 ")", client->name, client->attempt);
     else
@@ -164,7 +137,9 @@ static void add_client(struct table *table, const struct activity *client)
     table_add(table, "%s", client->state);
     /* The step count of an observer is the clock at which the observer joined. */
     const bool observer = is_observer(client);
-    add_rate(table, client->steps > 0 && !observer ? client->step_rate : (double)NAN);
+    table_add(
+        table, "%s",
+        table_rate(client->steps > 0 && !observer ? client->step_rate : (double)NAN).text);
     if (observer)
         table_add(table, "-");
     else
@@ -174,7 +149,7 @@ static void add_client(struct table *table, const struct activity *client)
     else
         table_add(table, "-");
     add_traffic(table, client);
-    table_add(table, "%s", table_duration((double)client->heard_ms * 1000, text, sizeof text));
+    table_add(table, "%s", text_time_ms(client->heard_ms).text);
 }
 
 /* An observer that is gone: each command is one. */
@@ -198,9 +173,7 @@ print_clients(const struct sample *sample, uint32_t width, uint32_t lines_max, F
     for (uint32_t i = 0; i < sample->client_count; i++)
         if (!has_only_looked(&sample->clients[i]))
             add_client(&table, &sample->clients[i]);
-    const bool printed = table_print(&table, width, file);
-    table_deinit(&table);
-    return printed;
+    return table_print(&table, width, file);
 }
 
 static void add_missing(struct table *table, const struct roster *roster, uint32_t ps)
@@ -230,9 +203,7 @@ static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
         table_add(&table, "%" PRIu64, reply->shards);
         table_add(&table, "%s", reply->address);
     }
-    const bool printed = table_print(&table, width, file);
-    table_deinit(&table);
-    return printed;
+    return table_print(&table, width, file);
 }
 
 /* ---- memory */
@@ -287,11 +258,9 @@ static bool print_memory(const struct answers *answers, uint32_t width, FILE *fi
             (double)memory->grpc_memory_bytes_max};
         table_add(&table, "ps %" PRIu32, reply->ps);
         for (size_t j = 0; j < sizeof figures / sizeof figures[0]; j++)
-            add_size(&table, figures[j]);
+            table_add(&table, "%s", table_bytes(figures[j]).text);
     }
-    const bool printed = table_print(&table, width, file);
-    table_deinit(&table);
-    return printed;
+    return table_print(&table, width, file);
 }
 
 /* ---- sentences */

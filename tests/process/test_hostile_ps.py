@@ -70,7 +70,7 @@ class Lies(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
         self.assertIn("File too large", text)
         self.assertEqual(code, 1)
-        self.assertIn("5 variables, 4611686018427387909 elements, 16777216.0 TiB", self.ask(ps, "ls", "*")[1])
+        self.assertIn("5 variables, 4611686018427387909 elements, 16777216T bytes", self.ask(ps, "ls", "*")[1])
 
 
 if __name__ == "__main__":
