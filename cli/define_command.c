@@ -91,11 +91,11 @@ static bool print_defined(const char *name, uint32_t number, const struct found_
 {
     if (!json)
         return printf("%s is function %" PRIu32 "\n", name, number) > 0;
-    json_t *value = json_object();
-    json_put(value, "name", json_string(name));
-    json_put(value, "number", json_number(number));
-    json_put(value, "run", found_run_to_json(run));
-    return json_print(value, false, stdout);
+    return json_print(
+        JSON_OBJECT(
+            {"name", json_string(name)}, {"number", json_number(number)},
+            {"run", found_run_to_json(run)}),
+        false, stdout);
 }
 
 static int

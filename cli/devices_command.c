@@ -102,23 +102,19 @@ static void add_gpu(struct table *table, const struct gpus *gpus, uint32_t index
 /* "driver 580.65.06, CUDA 13.0, NCCL 2.28.9": those that there are. */
 static void print_versions(const struct gpus *gpus)
 {
-    const char *before = "";
+    const bool driver = gpus->driver[0] != '\0', cuda = gpus->cuda_major > 0;
+    const bool nccl = gpus->nccl_major > 0;
 
-    if (gpus->driver[0] != '\0') {
+    if (driver)
         printf("driver %s", gpus->driver);
-        before = ", ";
-    }
-    if (gpus->cuda_major > 0) {
-        printf("%sCUDA %" PRIu32 ".%" PRIu32, before, gpus->cuda_major, gpus->cuda_minor);
-        before = ", ";
-    }
-    if (gpus->nccl_major > 0) {
+    if (cuda)
         printf(
-            "%sNCCL %" PRIu32 ".%" PRIu32 ".%" PRIu32, before, gpus->nccl_major, gpus->nccl_minor,
-            gpus->nccl_patch);
-        before = ", ";
-    }
-    if (before[0] != '\0')
+            "%sCUDA %" PRIu32 ".%" PRIu32, driver ? ", " : "", gpus->cuda_major, gpus->cuda_minor);
+    if (nccl)
+        printf(
+            "%sNCCL %" PRIu32 ".%" PRIu32 ".%" PRIu32, driver || cuda ? ", " : "", gpus->nccl_major,
+            gpus->nccl_minor, gpus->nccl_patch);
+    if (driver || cuda || nccl)
         putchar('\n');
 }
 
@@ -144,55 +140,35 @@ static bool print_text(const struct cpu *cpu, const struct gpus *gpus)
 
 /* ---- JSON */
 
-static json_t *cpu_value(const struct cpu *cpu)
-{
-    json_t *value = json_object();
-
-    json_put(value, "name", json_string(cpu->name));
-    json_put(value, "cores", json_number(cpu->cores));
-    json_put(value, "memory_bytes", json_number(cpu->memory_bytes));
-    return value;
-}
-
 static json_t *gpu_value(const struct gpus *gpus, uint32_t index)
 {
     const struct gpu *gpu = &gpus->items[index];
-    json_t *value = json_object(), *others = json_array();
-    char text[32];
+    json_t *const others = json_array();
 
     for (uint32_t other = 0; other < gpus->count; other++)
         if (reaches(gpu, other))
             json_add(others, json_number(other));
-    json_put(value, "index", json_number(index));
-    json_put(value, "name", json_string(gpu->name));
-    json_put(value, "memory_bytes", json_number(gpu->memory_bytes));
-    (void)text_print(
-        text, sizeof text, "%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor);
-    json_put(value, "compute_capability", json_string(text));
-    json_put(value, "reaches", others);
-    return value;
+    return JSON_OBJECT(
+        {"index", json_number(index)}, {"name", json_string(gpu->name)},
+        {"memory_bytes", json_number(gpu->memory_bytes)},
+        {"compute_capability",
+         json_sprintf("%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor)},
+        {"reaches", others});
 }
 
 /* What is not there has no key. */
-static void put_versions(json_t *all, const struct gpus *gpus)
-{
-    char text[64];
-
-    if (gpus->driver[0] != '\0')
-        json_put(all, "driver", json_string(gpus->driver));
-    (void)text_print(text, sizeof text, "%" PRIu32 ".%" PRIu32, gpus->cuda_major, gpus->cuda_minor);
-    if (gpus->cuda_major > 0)
-        json_put(all, "cuda", json_string(text));
-    (void)text_print(
-        text, sizeof text, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, gpus->nccl_major, gpus->nccl_minor,
-        gpus->nccl_patch);
-    if (gpus->nccl_major > 0)
-        json_put(all, "nccl", json_string(text));
-}
-
 static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
 {
-    json_t *all = json_object(), *items = json_array(), *missing = json_array();
+    json_t *const items = json_array(), *const missing = json_array();
+    json_t *const cuda =
+        gpus->cuda_major == 0
+            ? NULL
+            : json_sprintf("%" PRIu32 ".%" PRIu32, gpus->cuda_major, gpus->cuda_minor);
+    json_t *const nccl = gpus->nccl_major == 0
+                             ? NULL
+                             : json_sprintf(
+                                   "%" PRIu32 ".%" PRIu32 ".%" PRIu32, gpus->nccl_major,
+                                   gpus->nccl_minor, gpus->nccl_patch);
 
     for (uint32_t i = 0; i < gpus->count; i++)
         json_add(items, gpu_value(gpus, i));
@@ -200,11 +176,15 @@ static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
         json_add(missing, json_string(gpus->missing.text));
     if (nccl_missing(gpus) != NULL)
         json_add(missing, json_string(nccl_missing(gpus)->text));
-    json_put(all, "cpu", cpu_value(cpu));
-    json_put(all, "gpus", items);
-    put_versions(all, gpus);
-    json_put(all, "missing", missing);
-    return json_print(all, false, stdout);
+    json_t *const processor = JSON_OBJECT(
+        {"name", json_string(cpu->name)}, {"cores", json_number(cpu->cores)},
+        {"memory_bytes", json_number(cpu->memory_bytes)});
+    return json_print(
+        JSON_OBJECT(
+            {"cpu", processor}, {"gpus", items},
+            {"driver", gpus->driver[0] != '\0' ? json_string(gpus->driver) : NULL}, {"cuda", cuda},
+            {"nccl", nccl}, {"missing", missing}),
+        false, stdout);
 }
 
 static int list(const void *given, struct command_words words)

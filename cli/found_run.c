@@ -91,24 +91,19 @@ const char *found_run_print(const struct found_run *run, char text[FOUND_RUN_TEX
 
 json_t *found_run_to_json(const struct found_run *run)
 {
-    json_t *json = json_object();
+    const bool recorded = run->pid != 0, answered = run->answered;
+    const bool identified = answered && run->identity.pid != 0;
 
-    if (run->pid != 0) {
-        json_put(json, "program", json_string(run->program));
-        json_put(json, "pid", json_number((uint64_t)run->pid));
-    }
-    if (run->answered) {
-        json_put(json, "ps", json_number(run->ps));
-        json_put(json, "address", json_string(run->address));
-        json_put(json, "uptime_ms", json_number(run->uptime_ms));
-    }
-    if (run->answered && run->identity.pid != 0) {
-        json_put(json, "name", json_string(run->identity.run));
-        json_put(json, "host", json_string(run->identity.host));
-        json_put(json, "ps_pid", json_number(run->identity.pid));
-        json_put(json, "user", json_number(run->user));
-    }
-    return json;
+    return JSON_OBJECT(
+        {"program", recorded ? json_string(run->program) : NULL},
+        {"pid", recorded ? json_number((uint64_t)run->pid) : NULL},
+        {"ps", answered ? json_number(run->ps) : NULL},
+        {"address", answered ? json_string(run->address) : NULL},
+        {"uptime_ms", answered ? json_number(run->uptime_ms) : NULL},
+        {"name", identified ? json_string(run->identity.run) : NULL},
+        {"host", identified ? json_string(run->identity.host) : NULL},
+        {"ps_pid", identified ? json_number(run->identity.pid) : NULL},
+        {"user", identified ? json_number(run->user) : NULL});
 }
 
 enum sumac_status

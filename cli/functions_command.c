@@ -136,16 +136,15 @@ static json_t *dtypes_value(const struct update_function *function)
 
 static json_t *hyperparameters_value(const struct update_function *function)
 {
-    json_t *all = json_object();
+    json_t *const all = json_object();
 
-    for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
-        if (!takes(function, number))
-            continue;
-        json_t *one = json_object();
-        json_put(one, "default", json_finite(function->defaults[number]));
-        json_put(one, "range", json_string(update_hyperparameter_range(function, number)));
-        json_put(all, update_hyperparameter_of(function, number)->name, one);
-    }
+    for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++)
+        if (takes(function, number))
+            json_put(
+                all, update_hyperparameter_of(function, number)->name,
+                JSON_OBJECT(
+                    {"default", json_finite(function->defaults[number])},
+                    {"range", json_string(update_hyperparameter_range(function, number))}));
     return all;
 }
 
@@ -160,31 +159,21 @@ static void put_properties(json_t *value, const struct update_function *function
     json_put(value, "hyperparameters", hyperparameters_value(function));
 }
 
-static json_t *function_value(const struct update_function *function)
+/* `one` NULL: the function is of the table. */
+static json_t *
+function_value(const struct update_function *function, const struct cluster_function *one)
 {
-    json_t *value = json_object();
+    const bool of_plugin = one != NULL && one->plugin[0] != '\0',
+               of_text = one != NULL && !of_plugin;
+    json_t *const value = JSON_OBJECT(
+        {"name", json_string(one != NULL ? one->name : function->name)},
+        {"number", one != NULL ? json_number(one->number) : NULL},
+        {"text", of_text ? json_string(one->text) : NULL},
+        {"plugin", of_plugin ? json_string(one->plugin) : NULL},
+        {"rule", function != NULL && !of_text ? json_string(function->rule) : NULL});
 
-    json_put(value, "name", json_string(function->name));
-    json_put(value, "rule", json_string(function->rule));
-    put_properties(value, function);
-    return value;
-}
-
-static json_t *defined_value(const struct cluster_function *function)
-{
-    json_t *value = json_object();
-
-    json_put(value, "name", json_string(function->name));
-    json_put(value, "number", json_number(function->number));
-    if (function->plugin[0] == '\0') {
-        json_put(value, "text", json_string(function->text));
-    } else {
-        json_put(value, "plugin", json_string(function->plugin));
-        if (function->row != NULL)
-            json_put(value, "rule", json_string(function->row->rule));
-    }
-    if (function->row != NULL)
-        put_properties(value, function->row);
+    if (function != NULL)
+        put_properties(value, function);
     return value;
 }
 
@@ -238,13 +227,13 @@ print_all(const struct command_words *names, const struct cluster_functions *def
     bool first = true;
 
     for (uint32_t i = 0; (name = function_name(defined, i)) != NULL; i++) {
-        const struct update_function *function = update_at(i);
-        const struct cluster_function *one =
-            function == NULL ? cluster_functions_find_by_name(defined, name) : NULL;
+        const struct cluster_function *const one =
+            update_at(i) == NULL ? cluster_functions_find_by_name(defined, name) : NULL;
+        const struct update_function *const function = one != NULL ? one->row : update_at(i);
         if (!is_wanted(name, names))
             continue;
         if (json) {
-            json_add(all, one != NULL ? defined_value(one) : function_value(function));
+            json_add(all, function_value(function, one));
             continue;
         }
         if (!first)

@@ -274,42 +274,38 @@ static bool print_table(const struct ls_listing *listing, bool shards)
 
 static json_t *shard_to_json(const wire_shard *shard, const wire_shard *held)
 {
-    json_t *json = json_object();
+    json_t *const json = json_object();
 
-    json_put_fields(json, &shard->base, (const char *[]){"ps", "first_row", "rows", "bytes"}, 4);
+    JSON_PUT_FIELDS(json, &shard->base, "ps", "first_row", "rows", "bytes");
     if (held != NULL)
-        json_put_fields(json, &held->base, (const char *[]){"version", "last_worker"}, 2);
+        JSON_PUT_FIELDS(json, &held->base, "version", "last_worker");
     return json;
 }
 
 /* In the words of SCHEDULE's fields, those that its kind has. */
 static json_t *schedule_to_json(const wire_schedule *schedule)
 {
-    json_t *json = json_object();
+    const bool exponential = (int)schedule->kind == UPDATE_SCHEDULE_EXPONENTIAL_DECAY;
+    const bool cosine = (int)schedule->kind == UPDATE_SCHEDULE_COSINE_DECAY;
+    const bool warms_up = schedule->warmup_steps > 0;
 
-    json_put(json, "name", json_string(names_schedule((int)schedule->kind)));
-    if (schedule->decay_steps > 0)
-        json_put(json, "decay_steps", json_number(schedule->decay_steps));
-    if ((int)schedule->kind == UPDATE_SCHEDULE_EXPONENTIAL_DECAY) {
-        json_put(json, "decay_rate", json_finite(schedule->decay_rate));
-        json_put(json, "staircase", json_boolean(schedule->staircase));
-    }
-    if ((int)schedule->kind == UPDATE_SCHEDULE_COSINE_DECAY)
-        json_put(json, "alpha", json_finite(schedule->alpha));
-    if (schedule->warmup_steps > 0) {
-        json_put(json, "warmup_steps", json_number(schedule->warmup_steps));
-        json_put(json, "warmup_target", json_finite(schedule->warmup_target));
-    }
-    json_put(json, "first_version", json_number(schedule->first_version));
-    return json;
+    return JSON_OBJECT(
+        {"name", json_string(names_schedule((int)schedule->kind))},
+        {"decay_steps", schedule->decay_steps > 0 ? json_number(schedule->decay_steps) : NULL},
+        {"decay_rate", exponential ? json_finite(schedule->decay_rate) : NULL},
+        {"staircase", exponential ? json_boolean(schedule->staircase) : NULL},
+        {"alpha", cosine ? json_finite(schedule->alpha) : NULL},
+        {"warmup_steps", warms_up ? json_number(schedule->warmup_steps) : NULL},
+        {"warmup_target", warms_up ? json_finite(schedule->warmup_target) : NULL},
+        {"first_version", json_number(schedule->first_version)});
 }
 
 static json_t *function_to_json(const struct ls_listing *listing, const wire_function *function)
 {
-    json_t *json = json_object();
     char number[16];
+    json_t *const json =
+        JSON_OBJECT({"name", json_string(function_name(listing, function, number))});
 
-    json_put(json, "name", json_string(function_name(listing, function, number)));
     for (size_t i = 0; function != NULL && i < function->n_hyperparameters; i++)
         json_put(
             json,
@@ -338,8 +334,9 @@ static const wire_function *current_of(const struct catalogue_entry *entry)
 static json_t *
 variable_to_json(const struct ls_listing *listing, const struct catalogue_entry *entry)
 {
-    const wire_variable *variable = entry->variable;
-    json_t *json = json_object(), *shape = json_array(), *shards = json_array();
+    const wire_variable *const variable = entry->variable;
+    const wire_function *const current = current_of(entry);
+    json_t *const shape = json_array(), *const shards = json_array();
 
     for (size_t i = 0; i < variable->n_shape; i++)
         json_add(shape, json_number(variable->shape[i]));
@@ -347,39 +344,35 @@ variable_to_json(const struct ls_listing *listing, const struct catalogue_entry 
         const wire_shard *shard = variable->shards[i];
         json_add(shards, shard_to_json(shard, page_held_shard(entry->page, entry->index, shard)));
     }
-    json_put(json, "name", json_string(variable->name));
-    json_put(json, "dtype", json_string(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
-    json_put(json, "shape", shape);
-    json_put(json, "elements", json_number(elements_of(variable)));
-    json_put(json, "bytes", json_number(bytes_of(variable)));
-    json_put(json, "aggregation", json_string(names_aggregation((int)variable->aggregation)));
-    json_put(
-        json, "synchronization",
-        json_string(names_synchronization((int)variable->synchronization)));
-    json_put(json, "trainable", json_boolean(variable->trainable));
-    json_put(json, "function", function_to_json(listing, variable->function));
-    const wire_function *current = current_of(entry);
-    if (current != NULL)
-        json_put(json, "current", function_to_json(listing, current));
-    json_put(json, "shards", shards);
-    return json;
+    return JSON_OBJECT(
+        {"name", json_string(variable->name)},
+        {"dtype", json_string(sumac_dtype_name((enum sumac_dtype)variable->data_type))},
+        {"shape", shape}, {"elements", json_number(elements_of(variable))},
+        {"bytes", json_number(bytes_of(variable))},
+        {"aggregation", json_string(names_aggregation((int)variable->aggregation))},
+        {"synchronization", json_string(names_synchronization((int)variable->synchronization))},
+        {"trainable", json_boolean(variable->trainable)},
+        {"function", function_to_json(listing, variable->function)},
+        {"current", current != NULL ? function_to_json(listing, current) : NULL},
+        {"shards", shards});
 }
 
 static bool print_json(const struct ls_listing *listing)
 {
-    json_t *json = json_object(), *variables = json_array(), *total = json_object();
+    json_t *const variables = json_array();
 
     for (struct catalogue_entry entry = {0}; next(listing, &entry);)
         json_add(variables, variable_to_json(listing, &entry));
-    json_put(total, "variables", json_number(listing->variables));
-    json_put(total, "elements", json_number(listing->elements));
-    json_put(total, "bytes", json_number(listing->bytes));
-    json_put(json, "run", found_run_to_json(&listing->roster.run));
-    json_put(json, "epoch", json_number(page_first(&listing->catalogue.pages[0])->epoch));
-    json_put(json, "variables", variables);
-    json_put(json, "total", total);
-    json_put(json, "missing", roster_to_json(&listing->roster));
-    return json_print(json, false, stdout);
+    json_t *const total = JSON_OBJECT(
+        {"variables", json_number(listing->variables)},
+        {"elements", json_number(listing->elements)}, {"bytes", json_number(listing->bytes)});
+    return json_print(
+        JSON_OBJECT(
+            {"run", found_run_to_json(&listing->roster.run)},
+            {"epoch", json_number(page_first(&listing->catalogue.pages[0])->epoch)},
+            {"variables", variables}, {"total", total},
+            {"missing", roster_to_json(&listing->roster)}),
+        false, stdout);
 }
 
 /* ---- the command */

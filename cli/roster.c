@@ -107,11 +107,10 @@ json_t *roster_to_json(const struct roster *roster)
         char silence[256];
         if (!ps->missing)
             continue;
-        json_t *json = json_object();
-        json_put(json, "ps", json_number(i));
-        json_put(json, "address", json_string(ps->address));
-        json_put(json, "error", json_string(roster_silence(ps, silence, sizeof silence)));
-        json_add(array, json);
+        json_add(
+            array, JSON_OBJECT(
+                       {"ps", json_number(i)}, {"address", json_string(ps->address)},
+                       {"error", json_string(roster_silence(ps, silence, sizeof silence))}));
     }
     return array;
 }

@@ -79,16 +79,13 @@ static uint64_t process_started(pid_t pid)
 
 static json_t *to_json(const struct run_record *record)
 {
-    json_t *whole = json_object();
-    json_t *ps = json_array();
+    json_t *const ps = json_array();
 
     for (uint32_t i = 0; i < record->ps_count; i++)
         json_add(ps, json_string(record->ps[i]));
-    json_put(whole, "pid", json_number((uint64_t)record->pid));
-    json_put(whole, "started", json_number(record->started));
-    json_put(whole, "program", json_string(record->program));
-    json_put(whole, "ps", ps);
-    return whole;
+    return JSON_OBJECT(
+        {"pid", json_number((uint64_t)record->pid)}, {"started", json_number(record->started)},
+        {"program", json_string(record->program)}, {"ps", ps});
 }
 
 /* Takes  whole. */

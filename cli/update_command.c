@@ -113,18 +113,18 @@ static bool print_json(
     const struct found_run *run)
 {
     const wire_variable *variable = page_first(page)->variables[0];
-    json_t *json = json_object(), *versions = json_array();
+    json_t *const versions = json_array();
 
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *held = page_held_shard(page, 0, variable->shards[i]);
         if (held != NULL)
             json_add(versions, json_number(held->version));
     }
-    json_put(json, "name", json_string(wanted->name));
-    json_put(json, "function", json_string(wanted->function.name));
-    json_put(json, "versions", versions);
-    json_put(json, "run", found_run_to_json(run));
-    return json_print(json, false, stdout);
+    return json_print(
+        JSON_OBJECT(
+            {"name", json_string(wanted->name)}, {"function", json_string(wanted->function.name)},
+            {"versions", versions}, {"run", found_run_to_json(run)}),
+        false, stdout);
 }
 
 static bool print_versions(const struct wanted_update *wanted, const struct catalogue_page *page)
