@@ -5,9 +5,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "error.h"
 #include "last_word.h"
 #include "rpc.h"
@@ -29,14 +29,6 @@ struct ps_question {
     uint64_t asked_us;
     struct sumac_error error;
 };
-
-static uint64_t now_us(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
-}
 
 static void keep(struct rpc_call *call, const struct wire_received *received)
 {
@@ -72,7 +64,7 @@ begin(struct rpc_poller *poller, struct ps_question *question, const struct inqu
     const uint64_t patience_us = question->ps->missing ? PATIENCE_WITH_MISSING_US : PATIENCE_US;
     enum sumac_status status = SUMAC_UNAVAILABLE;
 
-    question->asked_us = now_us();
+    question->asked_us = clock_now_us();
     if (question->ps->address[0] != '\0')
         status = rpc_channel_open(poller, question->ps->address, &question->channel);
     if (status == SUMAC_OK)
@@ -134,7 +126,6 @@ static const char *guess_at(const struct roster_ps *ps)
 static enum sumac_status explain(const struct ps_question *question, struct sumac_error *error)
 {
     const char *text = question->error.text, *address = question->ps->address;
-    char silence[256];
 
     if (is_refusal(question))
         return fail(
@@ -154,7 +145,7 @@ static enum sumac_status explain(const struct ps_question *question, struct suma
         question->error.status == SUMAC_DEADLINE_EXCEEDED)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, "no ps answers at %s: %s: %s%s",
-            address, roster_silence(question->ps, silence, sizeof silence), guess_at(question->ps),
+            address, roster_silence(question->ps).text, guess_at(question->ps),
             silence_is_own(question->ps->why.text) ? "" : "; check the address");
     return fail(
         error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
@@ -178,7 +169,7 @@ static void note(struct ps_question *question)
     if (says_more)
         ps->why = question->error;
     ps->missing = true;
-    ps->told_us = now_us();
+    ps->told_us = clock_now_us();
     if (ps->why.status == SUMAC_OK)
         (void)fail(
             &ps->why, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
@@ -246,7 +237,7 @@ put(struct roster *roster, struct rpc_poller *poller, struct ps_question *questi
             begin(poller, &questions[i], inquiry);
     }
     while (!is_enough(questions, inquiry, answers))
-        (void)rpc_poll(poller, now_us() + 2 * (uint64_t)PATIENCE_US);
+        (void)rpc_poll(poller, clock_now_us() + 2 * (uint64_t)PATIENCE_US);
     for (uint32_t i = 0; i < roster->count; i++) {
         if (!roster->ps[i].left_out && (questions[i].over || answers->replies[i] != NULL))
             note(&questions[i]);

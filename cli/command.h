@@ -53,19 +53,10 @@ struct option_row {
     const char *help;
     enum option_kind kind;
     size_t offset; /* of its value in the command's options */
-    uint32_t min,
-        max; /* of a number; 0: the least that its kind has, and the most that 32 bits have */
-};
-
-/* Rows from the one of that name on stand under a title of their own in --help. */
-struct option_group {
-    const char *first, *title;
-};
-
-/* -o for --output. */
-struct option_letter {
-    char letter; /* 0 ends the list */
-    const char *name;
+    /* Of a number; 0: the least that its kind has, and the most that 32 bits have. */
+    uint32_t min, max;
+    const char *group; /* the title of the rows from this one on; NULL: that of those before it */
+    char letter;       /* 'o': -o is the same; 0: it has none */
 };
 
 /* The words of the command line that are no options; NULL ends them. */
@@ -82,8 +73,6 @@ struct command {
     const char *examples;  /* lines */
     const struct option_row *rows;
     size_t row_count;
-    const struct option_letter *letters; /* NULL: none */
-    const struct option_group *groups; /* the last one has no `first`; NULL: one group, "Options" */
     /* `sumac run` hands options on to `sumac ps` in the text of one of its own: that option's name,
      * the other command, and the options that it sets itself, NULL at the end. NULL: none. */
     const char *carrier;
@@ -119,6 +108,14 @@ extern const struct command ps_command, run_command, ls_command, get_command, st
     functions_command, define_command, update_command, devices_command, completion_command,
     man_command;
 
+/* A command's options: its `rows`, and their struct. */
+#define COMMAND_OPTIONS(options, ...)                                                              \
+    .rows = rows, .row_count = sizeof rows / sizeof rows[0], .options_bytes = sizeof(options),     \
+    .defaults = &(const options)                                                                   \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
 /* Rows that several commands have; `options` is the type of theirs. */
 #define OPTION_ROW_PS(options)                                                                     \
     {                                                                                              \
@@ -142,9 +139,6 @@ enum options_outcome {
  * Words that are no options are moved to argv's front, in order: argv[0 … *word_count - 1]. */
 enum options_outcome
 options_parse(const struct command *command, int argc, char **argv, void *target, int *word_count);
-
-/* The title of the group that begins with that row; NULL: the row goes on with the last one's. */
-const char *options_group(const struct command *command, size_t row);
 
 /* The command's help, on standard output. */
 void options_print_help(const struct command *command);

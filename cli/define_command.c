@@ -104,12 +104,9 @@ define_in_run(const struct define_options *options, const char *name, const stru
     struct roster roster = {.count = 0};
     struct sumac_client *client = NULL;
     struct sumac_error error = {0};
-    enum sumac_status status = roster_find(options->ps, &roster, &error);
+    enum sumac_status status =
+        observer_join(options->ps, options->json, options->timeout_ms, &roster, &client, &error);
 
-    if (status == SUMAC_OK)
-        status = roster_tell_and_check(&roster, options->json, &error);
-    if (status == SUMAC_OK)
-        status = observer_join(&roster, options->timeout_ms, &client, &error);
     if (status == SUMAC_OK)
         status = sumac_client_define(client, name, text->data, text->bytes, &error);
     observer_leave(client);
@@ -154,9 +151,6 @@ const struct command define_command = {
     .examples = "  sumac define lion2 lion.txt\n"
                 "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
                 "  sumac functions --ps 127.0.0.1:2222\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct define_options),
-    .defaults = &(const struct define_options){.timeout_ms = PATIENCE_MS},
+    COMMAND_OPTIONS(struct define_options, .timeout_ms = PATIENCE_MS),
     .run = define,
 };

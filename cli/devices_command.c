@@ -211,9 +211,7 @@ const struct command devices_command = {
         "Each missing part is named with its remedy. No ps is asked.",
     .examples = "  sumac devices\n"
                 "  CUDA_VISIBLE_DEVICES=1 sumac devices --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct devices_options),
+    COMMAND_OPTIONS(struct devices_options, 0),
     .no_words = "means nothing here; see `sumac devices --help`",
     .run = list,
 };

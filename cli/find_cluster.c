@@ -252,13 +252,18 @@ void roster_tell(struct roster *roster, bool json)
         fprintf(stderr, "%s\n", text);
 }
 
-enum sumac_status roster_tell_and_check(struct roster *roster, bool json, struct sumac_error *error)
-{
-    roster_tell(roster, json);
-    return found_run_check_user(&roster->run, (uint32_t)geteuid(), error);
-}
-
 /* ---- a session in it */
+
+enum sumac_status roster_open(
+    const struct roster *roster, struct sumac_client_options options, struct sumac_client **client,
+    struct sumac_error *error)
+{
+    const char *const address = roster->ps[roster->first].address;
+
+    options.ps_addresses = &address;
+    options.ps_count = 1;
+    return sumac_client_open(&options, client, error);
+}
 
 static void say_nothing(void *context, const char *line)
 {
@@ -267,26 +272,24 @@ static void say_nothing(void *context, const char *line)
 }
 
 enum sumac_status observer_join(
-    const struct roster *roster, uint32_t timeout_ms, struct sumac_client **client,
-    struct sumac_error *error)
+    const char *ps_option, bool json, uint32_t timeout_ms, struct roster *roster,
+    struct sumac_client **client, struct sumac_error *error)
 {
-    const char *address = roster->ps[roster->first].address;
     const struct sumac_client_options options = {
-        .ps_addresses = &address,
-        .ps_count = 1,
-        .observer = true,
-        .timeout_ms = timeout_ms,
-        .log = say_nothing};
+        .observer = true, .timeout_ms = timeout_ms, .log = say_nothing};
+    enum sumac_status status = roster_find(ps_option, roster, error);
 
-    return sumac_client_open(&options, client, error);
+    if (status != SUMAC_OK)
+        return status;
+    roster_tell(roster, json);
+    status = found_run_check_user(&roster->run, (uint32_t)geteuid(), error);
+    return status == SUMAC_OK ? roster_open(roster, options, client, error) : status;
 }
 
 /* What it did is done: a session that does not end in time ends with its lease. */
 void observer_leave(struct sumac_client *client)
 {
-    if (client != NULL && sumac_client_leave(client, SUMAC_LEAVING_DONE, NULL) != SUMAC_OK) {
-        sumac_client_close(client);
-        return;
-    }
+    if (client != NULL)
+        (void)!sumac_client_leave(client, SUMAC_LEAVING_DONE, NULL);
     sumac_client_close(client);
 }

@@ -339,8 +339,6 @@ const struct command functions_command = {
                 "  sumac functions --ps 127.0.0.1:2222\n"
                 "  sumac functions --plugin libmine.so mine\n"
                 "  sumac functions --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct functions_options),
+    COMMAND_OPTIONS(struct functions_options, 0),
     .run = list,
 };

@@ -32,7 +32,7 @@ static const struct option_row rows[] = {
     {"output", "FILE",
      "write a NumPy file and print nothing: .npy for one variable, .npz for any number; - is "
      "standard output; -o FILE is the same",
-     OPTION_TEXT, .offset = offsetof(struct get_options, output)},
+     OPTION_TEXT, .offset = offsetof(struct get_options, output), .letter = 'o'},
     {"at-step", "N",
      "as every ps is after synchronous step N and before the next; waits for it, and fails when a "
      "later one is over",
@@ -42,8 +42,6 @@ static const struct option_row rows[] = {
     OPTION_ROW_PS(struct get_options),
     OPTION_ROW_JSON(struct get_options),
 };
-
-static const struct option_letter letters[] = {{'o', "output"}, {0, NULL}};
 
 /* What is read, and where it goes. */
 struct reading {
@@ -57,21 +55,6 @@ struct reading {
 };
 
 /* ---- reading */
-
-static enum sumac_status
-open_reader(const struct roster *roster, struct sumac_client **client, struct sumac_error *error)
-{
-    const char *address = roster->ps[roster->first].address;
-    const struct sumac_client_options options = {
-        .ps_addresses = &address,
-        .ps_count = 1,
-        .reader = true,
-        .any_ps = true,
-        .timeout_ms = PATIENCE_MS,
-    };
-
-    return sumac_client_open(&options, client, error);
-}
 
 /* Memory for the values of one: the file's own, or some of ours. */
 static enum sumac_status make_room(struct reading *reading, size_t index, struct sumac_error *error)
@@ -191,13 +174,12 @@ static int report_missing(const struct reading *reading)
 
     for (size_t i = 0; i < reading->list.count; i++) {
         const struct wanted *item = &reading->list.items[i];
-        char silence[256];
         if (item->missing < 0)
             continue;
         const struct roster_ps *ps = &reading->roster.ps[item->missing];
         code = command_say(
             &get_command, command_exit_code(&ps->why), "%s is held by ps %d at %s: %s", item->label,
-            (int)item->missing, ps->address, roster_silence(ps, silence, sizeof silence));
+            (int)item->missing, ps->address, roster_silence(ps).text);
     }
     return code;
 }
@@ -224,7 +206,9 @@ static int read_and_show(struct reading *reading)
         return missing;
     if (reading->options->output != NULL && open_file(reading, &error) != SUMAC_OK)
         return file_failed(&error);
-    enum sumac_status status = open_reader(&reading->roster, &client, &error);
+    const struct sumac_client_options options = {
+        .reader = true, .any_ps = true, .timeout_ms = PATIENCE_MS};
+    enum sumac_status status = roster_open(&reading->roster, options, &client, &error);
     if (status == SUMAC_OK)
         status = pull(reading, client, &error);
     sumac_client_close(client);
@@ -356,10 +340,6 @@ const struct command get_command = {
                 "  sumac get W1 -o - | gzip > w1.npy.gz\n"
                 "  sumac get b1 --json\n"
                 "  sumac get W1 --at-step 1000 --timeout-ms 600000 -o w1.npy\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .letters = letters,
-    .options_bytes = sizeof(struct get_options),
-    .defaults = &(const struct get_options){.timeout_ms = PATIENCE_MS},
+    COMMAND_OPTIONS(struct get_options, .timeout_ms = PATIENCE_MS),
     .run = get,
 };

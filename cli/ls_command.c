@@ -416,8 +416,6 @@ const struct command ls_command = {
                 "  sumac ls W1 W2 --shards\n"
                 "  sumac ls 'layer1/*'\n"
                 "  sumac ls --ps 127.0.0.1:2222 --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct ls_options),
+    COMMAND_OPTIONS(struct ls_options, 0),
     .run = list,
 };

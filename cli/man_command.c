@@ -37,9 +37,8 @@ static void print_options(const struct command *command)
     puts(".SH OPTIONS");
     for (size_t i = 0; i < command->row_count; i++) {
         const struct option_row *row = &command->rows[i];
-        const char *title = options_group(command, i);
-        if (title != NULL && command->groups != NULL)
-            printf(".SS %s\n", title);
+        if (row->group != NULL)
+            printf(".SS %s\n", row->group);
         printf(".TP\n\\fB\\-\\-");
         print_text(row->name);
         printf("\\fR%s\\fI%s\\fR\n", row->argument ? " " : "", row->argument ? row->argument : "");

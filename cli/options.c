@@ -207,11 +207,10 @@ unknown(const struct command *command, const char *name, const char *value)
 /* "output" for -o; NULL: there is no such letter. */
 static const char *letter_name(const struct command *command, const char *word)
 {
-    const struct option_letter *letter = command->letters;
-
-    while (letter != NULL && letter->letter != 0 && (letter->letter != word[1] || word[2] != '\0'))
-        letter++;
-    return letter == NULL || letter->letter == 0 ? NULL : letter->name;
+    for (size_t i = 0; i < command->row_count; i++)
+        if (word[1] == command->rows[i].letter && word[2] == '\0')
+            return command->rows[i].name;
+    return NULL;
 }
 
 static enum options_outcome unknown_letter(const struct command *command, const char *word)
@@ -287,16 +286,6 @@ options_parse(const struct command *command, int argc, char **argv, void *target
     return OPTIONS_GO;
 }
 
-const char *options_group(const struct command *command, size_t row)
-{
-    if (command->groups == NULL)
-        return row == 0 ? "Options" : NULL;
-    for (const struct option_group *group = command->groups; group->first != NULL; group++)
-        if (strcmp(group->first, command->rows[row].name) == 0)
-            return group->title;
-    return NULL;
-}
-
 #define HELP_COLUMN 27
 #define HELP_COLUMNS 100
 #define HELP_COLUMNS_MIN 40 /* of a text, however narrow the terminal is */
@@ -343,18 +332,18 @@ void options_print_help(const struct command *command)
     print_wrapped(command->about, 0);
     for (size_t i = 0; i < command->row_count; i++) {
         const struct option_row *row = &command->rows[i];
-        const char *title = options_group(command, i);
         char left[48];
         (void)snprintf(
             left, sizeof left, "--%s%s%s", row->name, row->argument ? " " : "",
             row->argument ? row->argument : "");
-        if (title != NULL)
-            printf("\n%s:\n", title);
+        if (i == 0 || row->group != NULL)
+            printf("\n%s:\n", row->group != NULL ? row->group : "Options");
         const int padding = HELP_COLUMN - 3 - (int)table_characters(left);
         printf("  %s%*s ", left, padding > 0 ? padding : 0, "");
         print_wrapped(row->help, HELP_COLUMN);
     }
-    if (command->row_count == 0 || command->groups != NULL)
-        puts(command->groups != NULL ? "" : "\nOptions:");
+    const bool grouped = command->row_count > 0 && command->rows[0].group != NULL;
+    if (command->row_count == 0 || grouped)
+        puts(grouped ? "" : "\nOptions:");
     printf("  %-24s this text\n\nExamples:\n%s\n", "--help", command->examples);
 }

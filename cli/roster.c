@@ -66,19 +66,20 @@ bool roster_has_last_word(const struct roster *roster)
     return false;
 }
 
-const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_bytes)
+struct roster_silence roster_silence(const struct roster_ps *ps)
 {
     const uint64_t silent_us = ps->told_us - ps->silent_us;
     const bool is_late =
         ps->why.status == SUMAC_DEADLINE_EXCEEDED || ps->why.status == SUMAC_CANCELLED;
-    size_t used = text_print_line(text, text_bytes, "no answer");
+    const bool says_why = !is_late && ps->why.text[0] != '\0';
+    struct roster_silence silence;
 
-    if (silent_us >= SAID_FROM_US)
-        used += text_print_line(
-            text + used, text_bytes - used, " for %s", text_time_us(silent_us).text);
-    if (!is_late && ps->why.text[0] != '\0')
-        (void)text_print_line(text + used, text_bytes - used, " (%.160s)", ps->why.text);
-    return text;
+    (void)text_print_line(
+        silence.text, sizeof silence.text, "no answer%s%s%s%.160s%s",
+        silent_us >= SAID_FROM_US ? " for " : "",
+        silent_us >= SAID_FROM_US ? text_time_us(silent_us).text : "", says_why ? " (" : "",
+        says_why ? ps->why.text : "", says_why ? ")" : "");
+    return silence;
 }
 
 int roster_report(const struct command *command, const struct roster *roster, const char *left_out)
@@ -87,12 +88,11 @@ int roster_report(const struct command *command, const struct roster *roster, co
 
     for (uint32_t i = 0; i < roster->count; i++) {
         const struct roster_ps *ps = &roster->ps[i];
-        char silence[256];
         if (!ps->missing)
             continue;
         (void)command_say(
-            command, EXIT_FAILED, "ps %u at %s: %s; %s", i, ps->address,
-            roster_silence(ps, silence, sizeof silence), left_out);
+            command, EXIT_FAILED, "ps %u at %s: %s; %s", i, ps->address, roster_silence(ps).text,
+            left_out);
         code = code == EXIT_FINE ? command_exit_code(&ps->why) : code;
     }
     return code;
@@ -104,13 +104,12 @@ json_t *roster_to_json(const struct roster *roster)
 
     for (uint32_t i = 0; i < roster->count; i++) {
         const struct roster_ps *ps = &roster->ps[i];
-        char silence[256];
         if (!ps->missing)
             continue;
         json_add(
             array, JSON_OBJECT(
                        {"ps", json_number(i)}, {"address", json_string(ps->address)},
-                       {"error", json_string(roster_silence(ps, silence, sizeof silence))}));
+                       {"error", json_string(roster_silence(ps).text)}));
     }
     return array;
 }

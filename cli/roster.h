@@ -57,11 +57,6 @@ void roster_leave_out_all_but(struct roster *roster, uint32_t one);
  * have it, too. A ps that does not tell is no failure. */
 void roster_tell(struct roster *roster, bool json);
 
-/* The same for a command that changes the run.
- * Fails    as found_run_check_user. */
-enum sumac_status
-roster_tell_and_check(struct roster *roster, bool json, struct sumac_error *error);
-
 /* What to do about the address of that ps, at which another ps answers. */
 const char *roster_remedy(const struct roster *roster, uint32_t index);
 
@@ -76,8 +71,11 @@ uint32_t roster_missing(const struct roster *roster);
 /* Has one of the missing said why it ends? */
 bool roster_has_last_word(const struct roster *roster);
 
-/* "no answer for 5 s (Connection refused)", of a missing one. Lends  text. */
-const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_bytes);
+/* "no answer for 5 s (Connection refused)", of a missing one. */
+struct roster_silence {
+    char text[256];
+};
+struct roster_silence roster_silence(const struct roster_ps *ps);
 
 /* Say on standard error who is missing, and that `left_out` is not shown. Returns the exit code:
  * EXIT_FINE when nobody is. */
@@ -86,13 +84,22 @@ int roster_report(const struct command *command, const struct roster *roster, co
 /* Who is missing, as an array of objects: ps, address, error. Gives  a value. */
 json_t *roster_to_json(const struct roster *roster);
 
-/* Join the run of the roster, without a word.
+/* Open a client of the roster's run with these options, whose addresses are filled in.
  *
- * Gives    *client; ends with observer_leave.
+ * Gives    *client.
  * Fails    as sumac_client_open. */
-enum sumac_status observer_join(
-    const struct roster *roster, uint32_t timeout_ms, struct sumac_client **client,
+enum sumac_status roster_open(
+    const struct roster *roster, struct sumac_client_options options, struct sumac_client **client,
     struct sumac_error *error);
+
+/* roster_find, roster_tell, and join that run as an observer, for a command that changes the run
+ * and holds nothing up.
+ *
+ * Gives    *roster and *client; ends with observer_leave.
+ * Fails    as roster_find, found_run_check_user, sumac_client_open. */
+enum sumac_status observer_join(
+    const char *ps_option, bool json, uint32_t timeout_ms, struct roster *roster,
+    struct sumac_client **client, struct sumac_error *error);
 
 /* Takes  client; NULL is fine. */
 void observer_leave(struct sumac_client *client);

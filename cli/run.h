@@ -56,8 +56,11 @@ struct cluster_run {
 /* Start every process of the plan. False: the system could not, and said why; nothing is left. */
 bool run_start(struct cluster_run *run, const struct run_plan *plan);
 
-/* "worker 1". Lends  text. */
-const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes);
+/* "worker 1" */
+struct run_name {
+    char text[RUN_OUTPUT_LABEL_BYTES];
+};
+struct run_name run_child_name(const struct run_child *child);
 
 /* Send a signal to the process groups of all ps, or all workers, that have not ended. SIGKILL takes
  * along all that a worker has started. */
@@ -91,6 +94,10 @@ void run_keeper_fork(pid_t run);
  * False: this process has children already, of the shell that became it, and could not tell theirs
  * from a keeper's; or the system refuses. */
 bool run_keeper_adopt(void);
+
+/* The field of /proc/PID/stat, from the fourth on, that is a number; 0: there is no such process.
+ */
+uint64_t run_process_field(pid_t pid, int field);
 
 /* Kill all children of this process, and what these leave, and wait for their end. */
 void run_keeper_bury(void);

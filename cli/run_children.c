@@ -16,10 +16,13 @@
 #include "alloc.h"
 #include "command.h"
 
-const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes)
+struct run_name run_child_name(const struct run_child *child)
 {
-    (void)snprintf(text, text_bytes, "%s %u", child->is_ps ? "ps" : "worker", child->index);
-    return text;
+    struct run_name name;
+
+    (void)snprintf(
+        name.text, sizeof name.text, "%s %u", child->is_ps ? "ps" : "worker", child->index);
+    return name;
 }
 
 /* The cluster as every process's TF_CONFIG tells it, and which task this one is. Gives  text to
@@ -95,13 +98,12 @@ static bool set_environment(const struct run_plan *plan, const struct run_child 
 
 static void make_outputs(struct cluster_run *run, struct run_child *child)
 {
-    char name[RUN_OUTPUT_LABEL_BYTES];
-
-    (void)run_child_name(child, name, sizeof name);
     for (int i = 0; i < 2; i++) {
         child->output[i] = cli_alloc(1, sizeof *child->output[i]);
         child->output[i]->screen = &run->screens[i];
-        (void)snprintf(child->output[i]->label, sizeof child->output[i]->label, "%-9.20s| ", name);
+        (void)snprintf(
+            child->output[i]->label, sizeof child->output[i]->label, "%-9.20s| ",
+            run_child_name(child).text);
     }
 }
 
@@ -168,10 +170,9 @@ bool run_start(struct cluster_run *run, const struct run_plan *plan)
         child->index = child->is_ps ? i : i - plan->ps_count;
         if (start(run, child))
             continue;
-        char name[RUN_OUTPUT_LABEL_BYTES];
         (void)command_say(
-            &run_command, EXIT_FAILED, "%s could not be started: %s",
-            run_child_name(child, name, sizeof name), strerror(errno));
+            &run_command, EXIT_FAILED, "%s could not be started: %s", run_child_name(child).text,
+            strerror(errno));
         child->pid = 0;
         run->child_count = i + 1;
         run_signal(run, true, SIGKILL);

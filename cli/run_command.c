@@ -384,13 +384,10 @@ const struct command run_command = {
                 "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"
                 "  sumac run --trace steps.json -- build/release/digits\n"
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
     .carrier = "ps-options",
     .carries_to = &ps_command,
     .carries_not = own_ps_options,
     .program_follows = true,
-    .options_bytes = sizeof(struct run_options),
-    .defaults = &(const struct run_options){.ps = 1, .workers = 1},
+    COMMAND_OPTIONS(struct run_options, .ps = 1, .workers = 1),
     .run = run_cluster,
 };

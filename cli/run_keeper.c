@@ -14,7 +14,6 @@
 #include "run.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -32,22 +31,21 @@
 #define VAIN_TRIES_MAX 100
 #define VAIN_TRY_NS 10000000
 
-/* From /proc/PID/stat, whose second field is a name in parentheses that may hold anything. 0: it
- * has ended. */
-static pid_t parent_of(const char *pid)
+uint64_t run_process_field(pid_t pid, int field)
 {
-    char path[64], line[512];
+    char path[64], text[1024];
 
-    (void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return 0;
-    const size_t bytes = fread(line, 1, sizeof line - 1, file);
+    const size_t bytes = fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
-    line[bytes] = '\0';
-    const char *name_end = strrchr(line, ')');
-    int parent = 0;
-    return name_end != NULL && sscanf(name_end, ") %*c %d", &parent) == 1 ? parent : 0;
+    text[bytes] = '\0';
+    const char *at = strrchr(text, ')'); /* field 2 is the name, which may hold anything */
+    for (int number = 2; at != NULL && number < field; number++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? strtoull(at, NULL, 10) : 0;
 }
 
 /* True: there was one at least, and it may be waited for. */
@@ -58,9 +56,11 @@ static bool kill_children(void)
 
     if (processes == NULL)
         return false;
-    for (struct dirent *entry = readdir(processes); entry != NULL; entry = readdir(processes))
-        if (isdigit((unsigned char)entry->d_name[0]) && parent_of(entry->d_name) == getpid())
-            some |= kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL) == 0;
+    for (struct dirent *entry = readdir(processes); entry != NULL; entry = readdir(processes)) {
+        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: it is no process's */
+        if (pid > 0 && run_process_field(pid, 4) == (uint64_t)getpid())
+            some |= kill(pid, SIGKILL) == 0;
+    }
     closedir(processes);
     return some;
 }

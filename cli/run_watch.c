@@ -15,13 +15,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
+#include "text.h"
 
 /* How long the ps may take to end by themselves once the workers are done, and anybody after a
  * signal: a ps finishes what is in flight first, within 5 s by default. */
@@ -47,13 +49,7 @@ struct watch {
                  */
 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
-}
+static uint64_t now_ms(void) { return clock_now_us() / 1000; }
 
 static bool all_ended(const struct cluster_run *run, bool ps)
 {
@@ -63,13 +59,17 @@ static bool all_ended(const struct cluster_run *run, bool ps)
     return true;
 }
 
-static void say(struct watch *watch, const char *text)
+static void __attribute__((format(printf, 2, 3))) say(struct watch *watch, const char *format, ...)
 {
-    char line[256];
+    char text[256];
+    const size_t used = text_print(text, sizeof text, "sumac run: ");
+    va_list values;
 
+    va_start(values, format);
+    (void)text_print_values(text + used, sizeof text - used, format, values);
+    va_end(values);
     run_screen_end(&watch->run->screens[0]);
-    (void)snprintf(line, sizeof line, "sumac run: %s", text);
-    run_screen_say(&watch->run->screens[1], line);
+    run_screen_say(&watch->run->screens[1], text);
 }
 
 /* ---- what ends */
@@ -88,7 +88,7 @@ static void kill_late(struct watch *watch, bool ps)
     struct cluster_run *run = watch->run;
     const struct run_child *first = NULL;
     uint32_t others = 0;
-    char name[RUN_OUTPUT_LABEL_BYTES], more[32] = "", text[160];
+    char more[32] = "";
 
     for (uint32_t i = 0; i < run->child_count; i++) {
         const struct run_child *child = &run->children[i];
@@ -100,31 +100,24 @@ static void kill_late(struct watch *watch, bool ps)
     const bool says = first != NULL && !watch->killed;
     watch->killed = true;
     run_signal(run, ps, SIGKILL);
-    if (says) {
-        if (others > 0)
-            (void)snprintf(more, sizeof more, " and %u more", (unsigned)others);
-        (void)run_child_name(first, name, sizeof name);
-        (void)snprintf(
-            text, sizeof text, "%s%s did not end within %d s of being told to, and %s killed", name,
-            more, STOPPING_MS / 1000, others > 0 ? "are" : "is");
-        say(watch, text);
-    }
+    if (others > 0)
+        (void)snprintf(more, sizeof more, " and %u more", (unsigned)others);
+    if (says)
+        say(watch, "%s%s did not end within %d s of being told to, and %s killed",
+            run_child_name(first).text, more, STOPPING_MS / 1000, others > 0 ? "are" : "is");
 }
 
 static void tell_code(struct watch *watch, const struct run_child *child, const char *then)
 {
-    char name[RUN_OUTPUT_LABEL_BYTES], text[160];
+    const struct run_name name = run_child_name(child);
 
-    (void)run_child_name(child, name, sizeof name);
     if (child->code > 128 && child->code < 128 + NSIG)
-        (void)snprintf(
-            text, sizeof text, "%s ended with %d (%s)%s", name, child->code,
+        say(watch, "%s ended with %d (%s)%s", name.text, child->code,
             child->code == EXIT_RETRYABLE ? "starting again may help"
                                           : strsignal(child->code - 128),
             then);
     else
-        (void)snprintf(text, sizeof text, "%s ended with %d%s", name, child->code, then);
-    say(watch, text);
+        say(watch, "%s ended with %d%s", name.text, child->code, then);
 }
 
 /* The first process that failed decides the run's code. Those that we stopped have not failed. */
@@ -160,14 +153,9 @@ static void tell_failed(struct watch *watch)
 /* The last lines of the processes that a signal ended look like failures. */
 static void tell_interrupted(struct watch *watch)
 {
-    char text[160];
-
-    if (watch->told_ms == 0 || watch->failed != NULL || watch->port_taken)
-        return;
-    (void)snprintf(
-        text, sizeof text, "the run was interrupted by a signal (%s) and ends with %d",
-        strsignal(watch->code - 128), watch->code);
-    say(watch, text);
+    if (watch->told_ms != 0 && watch->failed == NULL && !watch->port_taken)
+        say(watch, "the run was interrupted by a signal (%s) and ends with %d",
+            strsignal(watch->code - 128), watch->code);
 }
 
 /* Told to terminate, ps 0 still ends with 0 when everybody has left as done. A worker that exited
@@ -337,13 +325,10 @@ static void tell_lost_output(struct watch *watch)
 
     for (int i = 0; i < 2; i++) {
         const int lost = watch->run->screens[i].lost;
-        char text[160];
         if (lost == 0)
             continue;
-        (void)snprintf(
-            text, sizeof text, "%s cannot be written, and what the processes printed is lost: %s",
-            names[i], strerror(lost));
-        say(watch, text);
+        say(watch, "%s cannot be written, and what the processes printed is lost: %s", names[i],
+            strerror(lost));
         watch->code = watch->code == 0 ? EXIT_FAILED : watch->code;
     }
 }

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 #define COLUMNS_ELSEWHERE 120
 
 static const char enter[] = "\033[?1049h\033[?25l";
@@ -69,21 +71,21 @@ static void resized(int number) { (void)number; }
 
 /* ---- the page */
 
+static struct winsize measure(void)
+{
+    struct winsize size = {0};
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size : (struct winsize){0};
+}
+
 uint32_t screen_columns(void)
 {
-    struct winsize size = {0};
+    const uint32_t columns = measure().ws_col;
 
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        return COLUMNS_ELSEWHERE;
-    return size.ws_col;
+    return columns == 0 ? COLUMNS_ELSEWHERE : columns;
 }
 
-uint32_t screen_lines(void)
-{
-    struct winsize size = {0};
-
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
-}
+uint32_t screen_lines(void) { return measure().ws_row; }
 
 void screen_open(void)
 {
@@ -132,9 +134,9 @@ static const char *draw_line(const char *text, uint32_t columns)
 
 bool screen_draw(const char *text)
 {
-    struct winsize size = {0};
+    struct winsize size = measure();
 
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+    if (size.ws_col == 0 || size.ws_row == 0)
         size = (struct winsize){.ws_col = COLUMNS_ELSEWHERE, .ws_row = UINT16_MAX};
     fputs("\033[H", stdout);
     for (uint32_t line = 0; line < size.ws_row && *text != '\0'; line++) {
@@ -149,12 +151,10 @@ bool screen_draw(const char *text)
 bool screen_wait(uint64_t until_us)
 {
     sigset_t waited_for;
-    struct timespec now;
 
     sigemptyset(&waited_for);
     sigaddset(&waited_for, SIGWINCH);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const uint64_t now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    const uint64_t now_us = clock_now_us();
     const uint64_t left_us = until_us > now_us ? until_us - now_us : 0;
     const struct timespec left = {
         .tv_sec = (time_t)(left_us / 1000000), .tv_nsec = (long)(left_us % 1000000) * 1000};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "command.h"
 #include "error.h"
 #include "last_word.h"
@@ -50,14 +51,6 @@ struct sight {
     char *drawn; /* owned: what the terminal shows */
 };
 
-static uint64_t now_us(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
-}
-
 /* A ps has another incarnation each time that it is started, and a run does not outlive one of
  * them. */
 static enum sumac_status see_same_run(struct sight *sight, struct sumac_error *error)
@@ -95,7 +88,7 @@ static enum sumac_status look(struct sight *sight, struct sumac_error *error)
         status = see_same_run(sight, error);
     if (status != SUMAC_OK)
         return status;
-    sample_take(&sight->answers, now_us(), &sight->now);
+    sample_take(&sight->answers, clock_now_us(), &sight->now);
     sample_compare(&sight->before, &sight->now);
     found_run_learn(&sight->roster.run, stats_of(&sight->answers, sight->answers.first));
     sight->seen = true;
@@ -146,7 +139,7 @@ static bool pause_and_draw(struct sight *sight, uint64_t until_us)
 {
     bool drawn = true;
 
-    for (uint64_t now = now_us(); drawn && now < until_us; now = now_us()) {
+    for (uint64_t now = clock_now_us(); drawn && now < until_us; now = clock_now_us()) {
         const uint64_t due_us = now + LISTEN_US < until_us ? now + LISTEN_US : until_us;
         if (last_word_listen(&sight->word, due_us))
             break;
@@ -170,11 +163,11 @@ static void pause_until(struct sight *sight, uint64_t until_us)
  * looks. */
 static enum sumac_status look_again(struct sight *sight, struct sumac_error *error)
 {
-    if (!last_word_listen(&sight->word, now_us() + 1)) {
+    if (!last_word_listen(&sight->word, clock_now_us() + 1)) {
         const enum sumac_status status = look(sight, error);
         sight->told = status != SUMAC_OK && roster_has_last_word(&sight->roster);
         if (status == SUMAC_OK || sight->told ||
-            !last_word_listen(&sight->word, now_us() + LAST_WORD_US))
+            !last_word_listen(&sight->word, clock_now_us() + LAST_WORD_US))
             return status;
     }
     sight->told = true;
@@ -212,7 +205,6 @@ static enum sumac_status watch(
 static int tell_end(const struct sight *sight, const struct sumac_error *error)
 {
     const struct roster_ps *ps = sight->roster.ps;
-    char silence[256];
     const bool well = error->reason == SUMAC_REASON_RUN_ENDED; /* which a ps alone says */
 
     if (sight->told && !well)
@@ -226,7 +218,7 @@ static int tell_end(const struct sight *sight, const struct sumac_error *error)
         stderr,
         "sumac stats: ps 0 at %s: %s: gone without a word, so that nobody can tell whether the run "
         "is over or lost\n",
-        ps->address, roster_silence(ps, silence, sizeof silence));
+        ps->address, roster_silence(ps).text);
     return command_exit_code(error);
 }
 
@@ -306,10 +298,7 @@ const struct command stats_command = {
                 "  sumac stats --watch\n"
                 "  sumac stats --watch --json --interval-ms 10000 >> run.jsonl\n"
                 "  sumac stats --ps 127.0.0.1:2222 --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct stats_options),
-    .defaults = &(const struct stats_options){.interval_ms = INTERVAL_MS},
+    COMMAND_OPTIONS(struct stats_options, .interval_ms = INTERVAL_MS),
     .no_words = "means nothing here; see `sumac stats --help`",
     .run = stats,
 };

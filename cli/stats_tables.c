@@ -178,12 +178,8 @@ print_clients(const struct sample *sample, uint32_t width, uint32_t lines_max, F
 
 static void add_missing(struct table *table, const struct roster *roster, uint32_t ps)
 {
-    char silence[256];
-
     table_add(table, "ps %" PRIu32, ps);
-    table_add_rest(
-        table, "%s at %s", roster_silence(&roster->ps[ps], silence, sizeof silence),
-        roster->ps[ps].address);
+    table_add_rest(table, "%s at %s", roster_silence(&roster->ps[ps]).text, roster->ps[ps].address);
 }
 
 static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)

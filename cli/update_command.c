@@ -160,12 +160,10 @@ static int update_in_run(const struct wanted_update *wanted)
     struct sumac_tensor value = {.buffer = NULL};
     struct sumac_error error = {0};
     bool printed = true;
-    enum sumac_status status = roster_find(wanted->options->ps, &roster, &error);
+    const struct update_options *const options = wanted->options;
+    enum sumac_status status =
+        observer_join(options->ps, options->json, options->timeout_ms, &roster, &client, &error);
 
-    if (status == SUMAC_OK)
-        status = roster_tell_and_check(&roster, wanted->options->json, &error);
-    if (status == SUMAC_OK)
-        status = observer_join(&roster, wanted->options->timeout_ms, &client, &error);
     if (status == SUMAC_OK)
         status = push(client, wanted, &value, &error);
     unknown_explain(&roster, (char *[]){(char *)(uintptr_t)wanted->name}, 1, false, &error);
@@ -210,9 +208,6 @@ const struct command update_command = {
     .examples = "  sumac update W1 assign --value w1.npy\n"
                 "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
                 "  sumac update W1 lion --value - --json < gradient.npy\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct update_options),
-    .defaults = &(const struct update_options){.timeout_ms = PATIENCE_MS},
+    COMMAND_OPTIONS(struct update_options, .timeout_ms = PATIENCE_MS),
     .run = update,
 };
