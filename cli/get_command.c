@@ -285,12 +285,11 @@ static int get(const void *given, struct command_words words)
 {
     const struct get_options *const options = given;
     const size_t count = pattern_drop_repeated(words.items, words.count);
-    struct reading reading = {.options = options, .many = count > 1};
+    struct reading reading = {
+        .options = options, .many = count > 1 || pattern_are_some(words.items, count)};
     struct sumac_error error = {0};
     enum sumac_status status = SUMAC_OK;
 
-    for (size_t i = 0; i < count; i++)
-        reading.many = reading.many || pattern_is_one(words.items[i]);
     if (check(options, count, reading.many) != EXIT_FINE)
         return EXIT_MISUSED;
     if (options->rows != NULL)

@@ -49,17 +49,6 @@ struct ls_listing {
 
 /* ---- what is meant */
 
-/* Marks every word that names it. */
-static bool is_meant(const struct ls_listing *listing, const char *name)
-{
-    bool meant = listing->word_count == 0;
-
-    for (size_t i = 0; i < listing->word_count; i++)
-        if (pattern_matches(listing->words[i], name))
-            meant = listing->used[i] = true;
-    return meant;
-}
-
 static uint64_t elements_of(const wire_variable *variable)
 {
     uint64_t elements = 1;
@@ -78,13 +67,18 @@ static uint64_t bytes_of(const wire_variable *variable)
     return bytes;
 }
 
-/* Move on to the next variable that is meant. */
+/* Move on to the next variable that is meant, and mark every word that names it. */
 static bool next(const struct ls_listing *listing, struct catalogue_entry *entry)
 {
-    while (catalogue_next(&listing->catalogue, entry))
-        if (is_meant(listing, entry->variable->name))
-            return true;
-    return false;
+    bool meant = false;
+
+    while (!meant && catalogue_next(&listing->catalogue, entry)) {
+        meant = listing->word_count == 0;
+        for (size_t i = 0; i < listing->word_count; i++)
+            if (pattern_matches(listing->words[i], entry->variable->name))
+                meant = listing->used[i] = true;
+    }
+    return meant;
 }
 
 static void count(struct ls_listing *listing)
@@ -94,9 +88,8 @@ static void count(struct ls_listing *listing)
         listing->variables++;
         total_add(&listing->elements, elements_of(entry.variable));
         total_add(&listing->bytes, bytes_of(entry.variable));
-        listing->has_defined =
-            listing->has_defined ||
-            (function != NULL && (uint32_t)function->function >= UPDATE_DEFINED_FIRST);
+        listing->has_defined |=
+            function != NULL && (uint32_t)function->function >= UPDATE_DEFINED_FIRST;
     }
 }
 
@@ -104,10 +97,8 @@ static void count(struct ls_listing *listing)
 static enum sumac_status read_listing(
     const struct ls_options *options, struct ls_listing *listing, struct sumac_error *error)
 {
-    bool patterns = false;
+    const bool patterns = pattern_are_some(listing->words, listing->word_count);
 
-    for (size_t i = 0; i < listing->word_count; i++)
-        patterns = patterns || pattern_is_one(listing->words[i]);
     listing->used = cli_alloc(listing->word_count, sizeof *listing->used);
     enum sumac_status status = roster_find(options->ps, &listing->roster, error);
     if (status == SUMAC_OK)
@@ -204,10 +195,9 @@ static void add_variable(
     char holders[PS_TEXT_BYTES];
 
     add_definition(table, listing, entry->variable);
-    if (!page_versions(entry->page, entry->index, &lowest, &highest))
-        table_add(table, "-");
-    else if (lowest == highest)
-        table_add(table, "%" PRIu64, lowest);
+    const bool known = page_versions(entry->page, entry->index, &lowest, &highest);
+    if (lowest == highest)
+        table_add_number(table, known, lowest);
     else
         table_add(table, "%" PRIu64 "-%" PRIu64, lowest, highest);
     table_add(table, "%s", table_bytes((double)bytes_of(entry->variable)).text);
@@ -224,10 +214,7 @@ static void add_shards(
         const wire_shard *shard = variable->shards[i];
         const wire_shard *held = page_held_shard(entry->page, entry->index, shard);
         add_definition(table, listing, variable);
-        if (held != NULL)
-            table_add(table, "%" PRIu64, held->version);
-        else
-            table_add(table, "-");
+        table_add_number(table, held != NULL, held != NULL ? held->version : 0);
         table_add(table, "%s", table_bytes((double)shard->bytes).text);
         table_add(table, "%" PRIu32, shard->ps);
         if (variable->n_shards > 1)

@@ -14,6 +14,13 @@
 
 bool pattern_is_one(const char *word) { return strpbrk(word, "*?") != NULL; }
 
+bool pattern_are_some(char *const *words, size_t count)
+{
+    while (count > 0 && !pattern_is_one(words[count - 1]))
+        count--;
+    return count > 0;
+}
+
 bool pattern_matches(const char *word, const char *name)
 {
     if (strcmp(word, name) == 0)

@@ -11,6 +11,8 @@
 /* Has the word a * or a ?, so that it may stand for several names? */
 bool pattern_is_one(const char *word);
 
+bool pattern_are_some(char *const *words, size_t count); /* one of them at least */
+
 /* Does the word name the variable: letter by letter, or as a pattern, whose * and ? stand for any
  * characters, / too, and whose [a-c] for one of these? */
 bool pattern_matches(const char *word, const char *name);

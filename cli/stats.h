@@ -45,7 +45,7 @@ struct activity {
     double step_rate, push_rate, push_bytes_rate, pull_rate, pull_bytes_rate;
     /* Pushes and pulls, where those above count the parts on all ps: the most parts on one ps. */
     double whole_push_rate, whole_pull_rate;
-    const struct parts_on_ps *on_ps; /* of a client: (ps_count), the sample's; of a ps NULL */
+    struct parts_on_ps *on_ps; /* of a client: (ps_count), the sample's; of a ps NULL */
 };
 
 /* At one moment. */
@@ -54,7 +54,7 @@ struct sample {
     uint32_t ps_count, client_count;
     struct activity *ps;      /* (ps_count), owned */
     struct activity *clients; /* (client_count), owned: a session, what it did at all ps added up */
-    struct parts_on_ps *on_ps; /* (client_count, ps_count), owned */
+    struct parts_on_ps *on_ps; /* (client_count, ps_count), owned, with room for more */
 };
 
 /* Gives  *sample; release with sample_deinit. */

@@ -140,25 +140,13 @@ static void add_client(struct table *table, const struct activity *client)
     table_add(
         table, "%s",
         table_rate(client->steps > 0 && !observer ? client->step_rate : (double)NAN).text);
-    if (observer)
-        table_add(table, "-");
-    else
-        table_add(table, "%" PRIu64, client->steps);
-    if (client->is_member)
-        table_add(table, "%" PRIu64, client->lag);
-    else
-        table_add(table, "-");
+    table_add_number(table, !observer, client->steps);
+    table_add_number(table, client->is_member, client->lag);
     add_traffic(table, client);
     table_add(table, "%s", text_time_ms(client->heard_ms).text);
 }
 
-/* An observer that is gone: each command is one. */
-static bool has_only_looked(const struct activity *client)
-{
-    return is_observer(client) && strcmp(client->state, "open") != 0 && client->pushes == 0;
-}
-
-static bool
+static void
 print_clients(const struct sample *sample, uint32_t width, uint32_t lines_max, FILE *file)
 {
     static const struct table_column columns[] = {{NULL, "CLIENT", 0},  {NULL, "STATE", 0},
@@ -170,19 +158,16 @@ print_clients(const struct sample *sample, uint32_t width, uint32_t lines_max, F
         .column_count = sizeof columns / sizeof columns[0],
         .lines_max = lines_max};
 
-    for (uint32_t i = 0; i < sample->client_count; i++)
-        if (!has_only_looked(&sample->clients[i]))
-            add_client(&table, &sample->clients[i]);
-    return table_print(&table, width, file);
+    for (uint32_t i = 0; i < sample->client_count; i++) {
+        const struct activity *const client = &sample->clients[i];
+        const bool is_gone = strcmp(client->state, "open") != 0;
+        if (!is_observer(client) || !is_gone || client->pushes > 0) /* each command is one */
+            add_client(&table, client);
+    }
+    (void)table_print(&table, width, file);
 }
 
-static void add_missing(struct table *table, const struct roster *roster, uint32_t ps)
-{
-    table_add(table, "ps %" PRIu32, ps);
-    table_add_rest(table, "%s at %s", roster_silence(&roster->ps[ps]).text, roster->ps[ps].address);
-}
-
-static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
+static void print_ps(const struct picture *picture, uint32_t width, FILE *file)
 {
     static const struct table_column columns[] = {
         {NULL, "PS", 0}, TRAFFIC, {"held", ">SHARDS", 7}, {NULL, "ADDRESS", 6}};
@@ -190,16 +175,17 @@ static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
 
     for (uint32_t i = 0; i < picture->sample->ps_count; i++) {
         const wire_stats_reply *reply = stats_of(picture->answers, i);
+        table_add(&table, "ps %" PRIu32, reply != NULL ? reply->ps : i);
         if (reply == NULL) {
-            add_missing(&table, picture->roster, i);
+            const struct roster_ps *const ps = &picture->roster->ps[i];
+            table_add_rest(&table, "%s at %s", roster_silence(ps).text, ps->address);
             continue;
         }
-        table_add(&table, "%s", picture->sample->ps[i].name);
         add_traffic(&table, &picture->sample->ps[i]);
-        table_add(&table, "%" PRIu64, reply->shards);
+        table_add_number(&table, true, reply->shards);
         table_add(&table, "%s", reply->address);
     }
-    return table_print(&table, width, file);
+    (void)table_print(&table, width, file);
 }
 
 /* ---- memory */
@@ -213,7 +199,7 @@ uint64_t stats_memory_bound(const wire_memory_stats *memory)
            memory->grpc_memory_bytes_max;
 }
 
-static bool print_memory(const struct answers *answers, uint32_t width, FILE *file)
+static void print_memory(const struct answers *answers, uint32_t width, FILE *file)
 {
     static const struct table_column columns[] = {
         {NULL, "MEMORY", 0},         {"process", ">RESIDENT", 0}, {"process", ">BOUND", 0},
@@ -256,11 +242,12 @@ static bool print_memory(const struct answers *answers, uint32_t width, FILE *fi
         for (size_t j = 0; j < sizeof figures / sizeof figures[0]; j++)
             table_add(&table, "%s", table_bytes(figures[j]).text);
     }
-    return table_print(&table, width, file);
+    (void)table_print(&table, width, file);
 }
 
 /* ---- sentences */
 
+/* What a ps waits for, and what it leaves out and refuses. */
 static void print_waits(const wire_stats_reply *reply, FILE *file)
 {
     char line[WAIT_BYTES], who[32];
@@ -282,16 +269,12 @@ static void print_waits(const wire_stats_reply *reply, FILE *file)
         fprintf(
             file, "ps %u: %" PRIu64 " other sessions are left out\n", reply->ps,
             reply->sessions_left_out);
-}
-
-static void print_refused(const wire_stats_reply *reply, FILE *file)
-{
     if (reply->connections_refused > 0)
         fprintf(
             file,
             "ps %u: refused %" PRIu64 " connection%s so far; %" PRIu64 " are open, at most %" PRIu64
             "\n",
-            reply->ps, reply->connections_refused, reply->connections_refused == 1 ? "" : "s",
+            reply->ps, reply->connections_refused, plural(reply->connections_refused),
             reply->connections, reply->connections_max);
 }
 
@@ -316,28 +299,25 @@ static void print_oddities(const struct activity *client, FILE *file)
 }
 
 /* What stands above the clients. */
-static bool print_above(const struct picture *picture, uint32_t width, FILE *file)
+static void print_above(const struct picture *picture, uint32_t width, FILE *file)
 {
     const struct sample *sample = picture->sample;
     char run[FOUND_RUN_TEXT_BYTES];
-    bool printed = true;
 
     if (found_run_print(&picture->roster->run, run)[0] != '\0')
         fprintf(file, "%s\n", run);
     print_pace(sample, file);
     for (uint32_t i = 0; i < sample->ps_count; i++) {
         const wire_stats_reply *reply = stats_of(picture->answers, i);
-        if (reply == NULL)
-            continue;
-        print_waits(reply, file);
-        print_refused(reply, file);
+        if (reply != NULL)
+            print_waits(reply, file);
     }
     for (uint32_t i = 0; i < sample->client_count; i++)
         print_oddities(&sample->clients[i], file);
     fputc('\n', file);
-    printed = print_ps(picture, width, file);
+    print_ps(picture, width, file);
     fputc('\n', file);
-    return print_memory(picture->answers, width, file) && printed;
+    print_memory(picture->answers, width, file);
 }
 
 /* How many lines are left for clients below a text; 0: as many as they need. */
@@ -358,11 +338,12 @@ bool stats_print_tables(const struct picture *picture, uint32_t width, uint32_t 
     size_t bytes = 0;
     FILE *const above = cli_need(open_memstream(&text, &bytes));
 
-    bool printed = print_above(picture, width, above);
-    printed = fclose(above) == 0 && printed && fputs(text, file) >= 0;
+    print_above(picture, width, above);
+    const bool whole = ferror(above) == 0;
+    const bool printed = fclose(above) == 0 && whole && fputs(text, file) >= 0;
     if (printed && picture->sample->client_count > 0) {
         fputc('\n', file);
-        printed = print_clients(picture->sample, width, lines_below(text, lines), file);
+        print_clients(picture->sample, width, lines_below(text, lines), file);
     }
     free(text);
     return printed && ferror(file) == 0;

@@ -3,6 +3,7 @@
 #include "table.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -47,6 +48,14 @@ void table_add(struct table *table, const char *format, ...)
     va_start(values, format);
     add(table, false, format, values);
     va_end(values);
+}
+
+void table_add_number(struct table *table, bool known, uint64_t number)
+{
+    if (known)
+        table_add(table, "%" PRIu64, number);
+    else
+        table_add(table, "-");
 }
 
 void table_add_rest(struct table *table, const char *format, ...)

@@ -33,6 +33,8 @@ struct table {
 
 /* Add the next cell, left to right, row by row. */
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Add a number, or "-" where it is not `known`. */
+void table_add_number(struct table *table, bool known, uint64_t number);
 /* Add a text that goes from here, a column that is never spared, to the end of the row, and makes
  * no column wider. */
 void table_add_rest(struct table *table, const char *format, ...)

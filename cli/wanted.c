@@ -85,7 +85,6 @@ struct terms {
     size_t count;
     struct term *items;
     char **names;
-    bool patterns; /* one of them is a pattern at least */
 };
 
 static enum sumac_status take_all_apart(
@@ -98,7 +97,6 @@ static enum sumac_status take_all_apart(
     for (size_t i = 0; i < count; i++) {
         terms->items[i] = take_apart(words[i], slice);
         terms->names[i] = terms->items[i].name;
-        terms->patterns = terms->patterns || pattern_is_one(terms->names[i]);
         if (slice != NULL && terms->items[i].slice != slice)
             return fail_argument(
                 error, "%.200s has its rows, and --slice %.100s says other ones: give them once",
@@ -270,7 +268,8 @@ static enum sumac_status read_catalogue(
     memcpy(names, terms->names, terms->count * sizeof *names);
     const size_t different = pattern_drop_repeated(names, terms->count);
     roster_leave_out_all_but(roster, roster->first);
-    return catalogue_ask(roster, names, terms->patterns ? 0 : different, catalogue, error);
+    return catalogue_ask(
+        roster, names, pattern_are_some(names, different) ? 0 : different, catalogue, error);
 }
 
 enum sumac_status wanted_find(
