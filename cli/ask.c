@@ -4,13 +4,11 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "alloc.h"
 #include "clock.h"
 #include "error.h"
 #include "last_word.h"
-#include "rpc.h"
 #include "silence.h"
 
 #define PATIENCE_US 5500000u /* lib/rpc gives up a connection after 5 s, and then says why */

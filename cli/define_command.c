@@ -6,10 +6,6 @@
 #include <string.h>
 
 #include "cluster_functions.h"
-#include "command.h"
-#include "json.h"
-#include "roster.h"
-#include "sumac/client.h"
 
 #define PATIENCE_MS 10000u
 

@@ -15,7 +15,6 @@
 #include "alloc.h"
 #include "ask.h"
 #include "error.h"
-#include "run_record.h"
 #include "sumac/cluster.h"
 
 #define REMEDY                                                                                     \

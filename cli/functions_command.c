@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "cluster_functions.h"
-#include "command.h"
 #include "dtype.h"
-#include "json.h"
 #include "nearest.h"
 #include "plugin_files.h"
 #include "sumac/tensor.h"

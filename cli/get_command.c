@@ -7,11 +7,9 @@
 
 #include "alloc.h"
 #include "array_file.h"
-#include "command.h"
 #include "error.h"
 #include "pattern.h"
 #include "print_array.h"
-#include "sumac/client.h"
 #include "wanted.h"
 
 #define PATIENCE_MS 10000u

@@ -2,15 +2,11 @@
 /* ls_command.c -- `sumac ls`: the variables of a run, a line for each or for each of its shards. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "alloc.h"
-#include "catalogue.h"
 #include "cluster_functions.h"
-#include "command.h"
 #include "error.h"
-#include "json.h"
 #include "names.h"
 #include "pattern.h"
 #include "plural.h"

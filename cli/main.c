@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c -- the executable `sumac`: finds the subcommand that was meant. */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "command.h"
 #include "descriptors.h"
 #include "sumac/client.h"
-#include "sumac/status.h"
 
 static void print_help(FILE *file)
 {

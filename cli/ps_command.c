@@ -7,7 +7,6 @@
 
 #include "command.h"
 #include "descriptors.h"
-#include "error.h"
 #include "plugin_files.h"
 #include "ps.h"
 #include "sumac/cluster.h"

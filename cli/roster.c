@@ -3,8 +3,6 @@
 #include "roster.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "alloc.h"

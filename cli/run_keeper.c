@@ -16,8 +16,6 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,12 +8,10 @@
 
 #include "alloc.h"
 #include "clock.h"
-#include "command.h"
 #include "error.h"
 #include "last_word.h"
 #include "screen.h"
 #include "stats.h"
-#include "sumac/client.h"
 
 #define INTERVAL_MS 500
 #define LISTEN_US 50000u      /* how often a terminal's pause listens for a last word */

@@ -2,7 +2,6 @@
 /* stats_json.c -- a run for programs. */
 #include <time.h>
 
-#include "json.h"
 #include "stats.h"
 
 const char *stats_time(char text[32])

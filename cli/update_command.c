@@ -9,12 +9,7 @@
 #include <string.h>
 
 #include "array_file.h"
-#include "catalogue.h"
-#include "command.h"
 #include "error.h"
-#include "json.h"
-#include "roster.h"
-#include "sumac/client.h"
 #include "pattern.h"
 #include "update.h"
 
