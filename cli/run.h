@@ -3,8 +3,8 @@
  *
  * The ps come first, then the workers. Each process leads a process group of its own, so that a
  * terminal's signals reach this process alone, and dies with this process (PR_SET_PDEATHSIG) if
- * that should be killed. Between this process and a worker stands its keeper (run_keeper.c), which
- * takes along whatever the worker has started.
+ * that should be killed. Between this process and a worker stands its keeper (run_children.c),
+ * which takes along whatever the worker has started.
  */
 #pragma once
 
@@ -78,17 +78,6 @@ enum run_verdict { RUN_ENDED, RUN_PORT_TAKEN };
  * after the first failure, and the ps after the workers. `signals` is a signalfd for what
  * run_command.c blocks. *code is the run's exit code. */
 enum run_verdict run_watch(struct cluster_run *run, int signals, int *code);
-
-#define RUN_KEEPER_KILLS                                                                           \
-    SIGALRM /* kills the worker and all that it started: SIGKILL itself can be passed on by nobody \
-             */
-
-/* Called in a child of process `run`: become a keeper, and fork. Returns in the worker-to-be only,
- * whose parent the keeper is.
- *
- * Threads  the process has one.
- */
-void run_keeper_fork(pid_t run);
 
 /* Let `sumac run` inherit what a keeper leaves that was killed. Called before anything is started.
  * False: this process has children already, of the shell that became it, and could not tell theirs
