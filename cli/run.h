@@ -19,18 +19,19 @@
 #define RUN_PS_WORDS_MAX 64
 #define RUN_NAME_BYTES 33 /* 128 bits in hexadecimal digits */
 
-/* What is to be started. Ports: the ps's, then the workers' (which nobody listens on; a TF_CONFIG
- * wants them). */
+/* What is to be started: first what the command line says. Ports: the ps's, then the workers'
+ * (which nobody listens on; a TF_CONFIG wants them). */
 struct run_plan {
     uint32_t ps_count, worker_count, replicas;
-    char run[RUN_NAME_BYTES]; /* SUMAC_RUN of every process: random */
-    const char *devices;      /* NULL: the workers' matter */
     bool synchronous;
-    bool adopts;       /* what a keeper leaves that was killed is this process's to end */
-    const char *trace; /* the workers' SUMAC_TRACE; NULL: as in this process's environment */
-    char *ps_words[RUN_PS_WORDS_MAX + 1]; /* more options for every `sumac ps`; NULL ends them */
+    const char *devices;    /* NULL: the workers' matter */
+    const char *trace;      /* the workers' SUMAC_TRACE; NULL: as in this process's environment */
+    const char *ps_options; /* NULL: none */
+    char *ps_words[RUN_PS_WORDS_MAX + 1]; /* its words, for every `sumac ps`; NULL ends them */
     char **program;                       /* the workers' command line; NULL ends it */
-    const char *host;                     /* of all of them: loopback */
+    char run[RUN_NAME_BYTES];             /* SUMAC_RUN of every process: random */
+    bool adopts;      /* what a keeper leaves that was killed is this process's to end */
+    const char *host; /* of all of them: loopback */
     uint16_t ports[RUN_PROCESSES_MAX];
 };
 

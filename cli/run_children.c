@@ -209,10 +209,14 @@ become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
     if (getppid() != parent)
         _exit(EXIT_FAILURE); /* it was killed before it could be said */
     if (child->is_ps) {
+        /* Those of the command line come last: they count. When `sumac run` tells a ps to
+         * terminate, its workers have ended, and nothing more comes. */
         char *words[RUN_PS_WORDS_MAX + 8] = {
-            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char *)(uintptr_t)plan->host};
+            (char[]){"sumac"},          (char[]){"ps"},
+            (char[]){"--bind"},         (char *)(uintptr_t)plan->host,
+            (char[]){"--terminate-ms"}, (char[]){"1000"}};
         for (int i = 0; plan->ps_words[i] != NULL; i++)
-            words[4 + i] = plan->ps_words[i];
+            words[6 + i] = plan->ps_words[i];
         execv("/proc/self/exe", words);
     } else {
         execvp(plan->program[0], plan->program);
