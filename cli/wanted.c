@@ -132,24 +132,30 @@ has_some(const struct roster *roster, const struct wanted *item, const wire_shar
            shard->first_row + shard->rows > first;
 }
 
-/* Mark the ps that hold some of it. */
-static void
-mark_holders(struct roster *roster, const struct wanted *item, const wire_variable *variable)
+static const wire_variable *find_variable(const struct catalogue *catalogue, const char *name)
 {
-    for (size_t i = 0; i < variable->n_shards; i++)
-        if (has_some(roster, item, variable->shards[i]))
-            roster->ps[variable->shards[i]->ps].left_out = false;
+    for (struct catalogue_entry entry = {0}; catalogue_next(catalogue, &entry);)
+        if (strcmp(entry.variable->name, name) == 0)
+            return entry.variable;
+    return NULL;
 }
 
-static int32_t
-find_missing(const struct roster *roster, const struct wanted *item, const wire_variable *variable)
+/* Mark the ps that hold some of each, and set the first of these that is missing. */
+static void
+mark_holders(struct roster *roster, const struct catalogue *catalogue, struct wanted_list *list)
 {
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const uint32_t ps = variable->shards[i]->ps;
-        if (has_some(roster, item, variable->shards[i]) && roster->ps[ps].missing)
-            return (int32_t)ps;
+    for (size_t i = 0; i < list->count; i++) {
+        struct wanted *const item = &list->items[i];
+        const wire_variable *const variable = find_variable(catalogue, item->name);
+        item->missing = -1;
+        for (size_t j = variable->n_shards; j-- > 0;) {
+            const uint32_t ps = variable->shards[j]->ps;
+            if (!has_some(roster, item, variable->shards[j]))
+                continue;
+            roster->ps[ps].left_out = false;
+            item->missing = roster->ps[ps].missing ? (int32_t)ps : item->missing;
+        }
     }
-    return -1;
 }
 
 /* "W1[0:4]" */
@@ -210,14 +216,6 @@ static enum sumac_status add_matching(
     return status;
 }
 
-static const wire_variable *find_variable(const struct catalogue *catalogue, const char *name)
-{
-    for (struct catalogue_entry entry = {0}; catalogue_next(catalogue, &entry);)
-        if (strcmp(entry.variable->name, name) == 0)
-            return entry.variable;
-    return NULL;
-}
-
 /* ---- who holds it */
 
 /* The ps that does not know a variable may be of another run than the caller means, if another ps
@@ -245,14 +243,11 @@ static enum sumac_status call_holders(
     struct answers answers = {0};
 
     roster_leave_out_all_but(roster, roster->first);
-    for (size_t i = 0; i < list->count; i++)
-        mark_holders(roster, &list->items[i], find_variable(catalogue, list->items[i].name));
+    mark_holders(roster, catalogue, list);
     const enum sumac_status status = ask_who(roster, false, &answers, error);
     if (status == SUMAC_OK)
         answers_deinit(&answers);
-    for (size_t i = 0; i < list->count; i++)
-        list->items[i].missing =
-            find_missing(roster, &list->items[i], find_variable(catalogue, list->items[i].name));
+    mark_holders(roster, catalogue, list);
     return status;
 }
 
