@@ -418,12 +418,6 @@ struct header {
     struct sumac_shape shape;
 };
 
-static enum sumac_status fail_no_array(const char *name, struct sumac_error *error)
-{
-    return fail_argument(
-        error, "%s is no .npy file: write one with numpy.save, or sumac get -o", name);
-}
-
 /* ---- the header */
 
 /* What follows "'key':" and blanks; NULL: there is no such key. */
@@ -527,7 +521,8 @@ enum sumac_status array_input_read(
     uint64_t bytes = 0;
 
     if (!read_header(file, &header))
-        return fail_no_array(name, error);
+        return fail_argument(
+            error, "%s is no .npy file: write one with numpy.save, or sumac get -o", name);
     enum sumac_status status = check(&header, name, dtype, shape, error);
     if (status != SUMAC_OK)
         return status;

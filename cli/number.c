@@ -7,6 +7,7 @@
  */
 #include "number.h"
 
+#include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -45,41 +46,16 @@ NUMBER_HALF(bfloat16)
 NUMBER_FLOAT(float32, float, strtof)
 NUMBER_FLOAT(float64, double, strtod)
 
-/* Of each float dtype: decimal digits that every number of so many survives in it, and its smallest
- * normal number. */
-#define DIGITS_float16 3, 0x1p-14
-#define DIGITS_bfloat16 2, (double)FLT_MIN
-#define DIGITS_float32 FLT_DIG, (double)FLT_MIN
-#define DIGITS_float64 DBL_DIG, DBL_MIN
-#define ROW_BOOL(name)                                                                             \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define ROW_INT(name)                                                                              \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define ROW_UINT(name)                                                                             \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define ROW_HALF(name)                                                                             \
-    {                                                                                              \
-        read_##name, reads_as_##name, DIGITS_##name                                                \
-    }
-#define ROW_FLOAT(name)                                                                            \
-    {                                                                                              \
-        read_##name, reads_as_##name, DIGITS_##name                                                \
-    }
 static const struct {
     double (*read)(const uint8_t *at);
     bool (*reads_as)(const char *text, double value);
-    int digits;
-    double normal_min;
+    int digits;        /* decimal digits that every number of so many survives in it */
+    double normal_min; /* its smallest normal number */
 } floats[DTYPES_MAX + 1] = {
-#define X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name),
-    SUMAC_DTYPE_LIST(X)
-#undef X
+    [SUMAC_FLOAT16] = {read_float16, reads_as_float16, 3, 0x1p-14},
+    [SUMAC_BFLOAT16] = {read_bfloat16, reads_as_bfloat16, 2, (double)FLT_MIN},
+    [SUMAC_FLOAT32] = {read_float32, reads_as_float32, FLT_DIG, (double)FLT_MIN},
+    [SUMAC_FLOAT64] = {read_float64, reads_as_float64, DBL_DIG, DBL_MIN},
 };
 
 static const uint8_t *place_of(const struct sumac_tensor *tensor, uint64_t element)
@@ -89,6 +65,7 @@ static const uint8_t *place_of(const struct sumac_tensor *tensor, uint64_t eleme
 
 double number_at(const struct sumac_tensor *tensor, uint64_t element)
 {
+    assert(floats[tensor->dtype].read != NULL);
     return floats[tensor->dtype].read(place_of(tensor, element));
 }
 
@@ -115,15 +92,9 @@ number_print_integer(const struct sumac_tensor *tensor, uint64_t element, char t
     return text;
 }
 
-/* The fewest digits worth a try. */
-static int first_digits(enum sumac_dtype dtype, double value)
-{
-    return fabs(value) < floats[dtype].normal_min ? 1 : floats[dtype].digits;
-}
-
 const char *number_print(enum sumac_dtype dtype, double value, char text[NUMBER_BYTES])
 {
-    int digits = first_digits(dtype, value);
+    int digits = fabs(value) < floats[dtype].normal_min ? 1 : floats[dtype].digits;
 
     (void)text_print(text, NUMBER_BYTES, "%.*g", digits, value);
     while (digits < DBL_DECIMAL_DIG && !number_reads_as(dtype, text, value))

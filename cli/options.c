@@ -40,9 +40,8 @@ static bool parse_count(const struct option_row *row, const char *text, uint32_t
     char *end = NULL;
 
     const uint64_t value = strtoull(text, &end, 10); /* what is too large is beyond the most, too */
-    if (text[0] < '0' || text[0] > '9' || *end != '\0')
-        return false;
-    if (value < least_of(row) || value > most_of(row))
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least_of(row) ||
+        value > most_of(row))
         return false;
     *count = (uint32_t)value;
     return true;
@@ -111,25 +110,15 @@ static bool store(const struct option_row *row, const char *value, void *target)
 /* Lends  text. */
 static const char *wanted(const struct option_row *row, char text[WANTED_BYTES])
 {
-    const char *unit = "";
-
-    switch (row->kind) {
-    case OPTION_MS:
-        unit = " of milliseconds";
-        break;
-    case OPTION_SIZE:
+    if (row->kind == OPTION_SIZE)
         return "a size such as 4096, 64K, 256M or 2G, from 1 to 16777215T";
-    case OPTION_LIST:
+    if (row->kind == OPTION_LIST)
         return "a value, 32 times at most";
-    case OPTION_FLAG:
-    case OPTION_TEXT:
+    if (row->kind == OPTION_FLAG || row->kind == OPTION_TEXT)
         return "a value";
-    case OPTION_NUMBER:
-    case OPTION_COUNT:
-        break;
-    }
     (void)snprintf(
-        text, WANTED_BYTES, "a whole number%s, %u to %u", unit, (unsigned)least_of(row),
+        text, WANTED_BYTES, "a whole number%s, %u to %u",
+        row->kind == OPTION_MS ? " of milliseconds" : "", (unsigned)least_of(row),
         (unsigned)most_of(row));
     return text;
 }

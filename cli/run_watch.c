@@ -73,11 +73,16 @@ static void __attribute__((format(printf, 2, 3))) say(struct watch *watch, const
 
 /* ---- what ends */
 
+static void enter(struct watch *watch, enum watch_phase phase, uint64_t patience_ms)
+{
+    watch->phase = phase;
+    watch->deadline_ms = now_ms() + patience_ms;
+}
+
 /* Stop the workers; when they have ended, the ps. */
 static void stop(struct watch *watch, int signal_number)
 {
-    watch->phase = STOPPING;
-    watch->deadline_ms = now_ms() + STOPPING_MS;
+    enter(watch, STOPPING, STOPPING_MS);
     run_signal(watch->run, false, signal_number);
 }
 
@@ -86,24 +91,21 @@ static void kill_late(struct watch *watch, bool ps)
 {
     struct cluster_run *run = watch->run;
     const struct run_child *first = NULL;
-    uint32_t others = 0;
+    uint32_t count = 0;
     char more[32] = "";
 
-    for (uint32_t i = 0; i < run->child_count; i++) {
-        const struct run_child *child = &run->children[i];
-        if (child->is_ps != ps || child->ended)
-            continue;
-        others += first != NULL;
-        first = first == NULL ? child : first;
-    }
-    const bool says = first != NULL && !watch->killed;
-    watch->killed = true;
+    for (uint32_t i = run->child_count; i-- > 0;)
+        if (run->children[i].is_ps == ps && !run->children[i].ended) {
+            first = &run->children[i];
+            count++;
+        }
+    if (count > 1)
+        (void)snprintf(more, sizeof more, " and %u more", (unsigned)count - 1);
     run_signal(run, ps, SIGKILL);
-    if (others > 0)
-        (void)snprintf(more, sizeof more, " and %u more", (unsigned)others);
-    if (says)
+    if (count > 0 && !watch->killed)
         say(watch, "%s%s did not end within %d s of being told to, and %s killed",
-            run_child_name(first).text, more, STOPPING_MS / 1000, others > 0 ? "are" : "is");
+            run_child_name(first).text, more, STOPPING_MS / 1000, count > 1 ? "are" : "is");
+    watch->killed = true;
 }
 
 static void tell_code(struct watch *watch, const struct run_child *child, const char *then)
@@ -140,18 +142,14 @@ static void conclude(struct watch *watch)
     }
 }
 
-/* The ps that were stopped because of it have said to start the whole run again. */
-static void tell_failed(struct watch *watch)
+/* The ps that were stopped because of a failure have said to start the whole run again; and the
+ * last lines of the processes that a signal ended look like failures. */
+static void tell_why(struct watch *watch)
 {
     const struct run_child *failed = watch->failed;
 
     if (failed != NULL && failed->code < 128)
         tell_code(watch, failed, ": correct that error before you start the run again");
-}
-
-/* The last lines of the processes that a signal ended look like failures. */
-static void tell_interrupted(struct watch *watch)
-{
     if (watch->told_ms != 0 && watch->failed == NULL && !watch->port_taken)
         say(watch, "the run was interrupted by a signal (%s) and ends with %d",
             strsignal(watch->code - 128), watch->code);
@@ -207,23 +205,19 @@ static void advance(struct watch *watch)
     const bool late = watch->deadline_ms != 0 && now_ms() >= watch->deadline_ms;
 
     if (watch->phase == GOING && workers_ended) {
-        watch->phase = ENDING;
-        watch->deadline_ms = now_ms() + ENDING_MS;
+        enter(watch, ENDING, ENDING_MS);
     } else if (watch->phase == ENDING && late && !all_ended(run, true)) {
         watch->asked = true;
-        watch->phase = ASKING;
-        watch->deadline_ms = now_ms() + STOPPING_MS;
+        enter(watch, ASKING, STOPPING_MS);
         if (!run->children[0].ended)
             (void)kill(-run->children[0].pid, SIGTERM);
         say(watch, "the workers have ended, and the ps wait for more of them; stopping the ps");
     } else if (watch->phase == ASKING && (late || run->children[0].ended)) {
-        watch->phase = STOPPING_PS;
-        watch->deadline_ms = now_ms() + STOPPING_MS;
+        enter(watch, STOPPING_PS, STOPPING_MS);
         run_signal(run, true, SIGTERM);
     } else if (watch->phase == STOPPING && workers_ended) {
-        watch->phase = STOPPING_PS;
         watch->killed = false;
-        watch->deadline_ms = now_ms() + STOPPING_MS;
+        enter(watch, STOPPING_PS, STOPPING_MS);
         run_signal(run, true, watch->port_taken ? SIGKILL : SIGTERM);
     } else if ((watch->phase == STOPPING || watch->phase == STOPPING_PS) && late) {
         kill_late(watch, watch->phase == STOPPING_PS);
@@ -257,17 +251,25 @@ static bool take_output(struct run_child *child, int which)
     }
 }
 
-static void take_outputs(struct cluster_run *run)
+/* False: nothing more can come. */
+static bool take_outputs(struct cluster_run *run)
 {
+    bool open = false;
+
     for (uint32_t i = 0; i < run->child_count; i++)
         for (int which = 0; which < 2; which++) {
             struct run_child *child = &run->children[i];
-            if (child->pipe[which] < 0 || take_output(child, which))
+            if (child->pipe[which] < 0)
                 continue;
+            if (take_output(child, which)) {
+                open = true;
+                continue;
+            }
             run_output_end(child->output[which]);
             (void)close(child->pipe[which]);
             child->pipe[which] = -1;
         }
+    return open;
 }
 
 /* Wait for a signal, for output, or for so long (-1: without a limit). */
@@ -309,14 +311,6 @@ static bool wait_for_screen(void *context, int fd)
     return watch->told_ms == 0 || now_ms() < watch->told_ms + LAST_OUTPUT_MS;
 }
 
-static bool output_is_open(const struct cluster_run *run)
-{
-    for (uint32_t i = 0; i < run->child_count; i++)
-        if (run->children[i].pipe[0] >= 0 || run->children[i].pipe[1] >= 0)
-            return true;
-    return false;
-}
-
 /* A full disk ends no training, but what was printed is not all there. */
 static void tell_lost_output(struct watch *watch)
 {
@@ -344,21 +338,17 @@ enum run_verdict run_watch(struct cluster_run *run, int signals, int *code)
         wait_for_something(&watch, time_left_ms(&watch));
         take_signals(&watch);
         run_reap(run);
-        take_outputs(run); /* all that they printed, before it is said that they have ended */
+        (void)take_outputs(run); /* all that they printed, before it is said that they have ended */
         conclude(&watch);
         advance(&watch);
     }
     const uint64_t last_ms = now_ms() + LAST_OUTPUT_MS;
-    take_outputs(run);
-    while (now_ms() < last_ms && output_is_open(run)) {
+    while (take_outputs(run) && now_ms() < last_ms)
         wait_for_something(&watch, LAST_OUTPUT_MS);
-        take_outputs(run);
-    }
     conclude_by_ps_0(&watch);
     run_screen_end(&run->screens[0]);
     tell_lost_output(&watch);
-    tell_failed(&watch);
-    tell_interrupted(&watch);
+    tell_why(&watch);
     *code = watch.code;
     return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;
 }
