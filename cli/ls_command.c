@@ -147,21 +147,6 @@ static const char *hyperparameter_name(
 
 /* ---- tables */
 
-static void
-add_definition(struct table *table, const struct ls_listing *listing, const wire_variable *variable)
-{
-    char text[160], number[16];
-    struct sumac_shape shape = {0};
-
-    for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
-        shape.extent[shape.rank++] = variable->shape[i];
-    table_add(table, "%s", variable->name);
-    table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
-    table_add(table, "%s", sumac_shape_print(&shape, text, sizeof text));
-    table_add(table, "%s", names_aggregation((int)variable->aggregation));
-    table_add(table, "%s", function_name(listing, variable->function, number));
-}
-
 /* "0 1 3", or as much of it as has room. */
 static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES])
 {
@@ -184,62 +169,60 @@ static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES
     }
 }
 
-static void add_variable(
-    struct table *table, const struct ls_listing *listing, const struct catalogue_entry *entry)
+/* A line for the variable, or for one shard of it. */
+static void add_row(
+    struct table *table, const struct ls_listing *listing, const struct catalogue_entry *entry,
+    const wire_shard *shard)
 {
-    uint64_t lowest = 0, highest = 0;
-    char holders[PS_TEXT_BYTES];
+    const wire_variable *const variable = entry->variable;
+    const wire_shard *const held =
+        shard != NULL ? page_held_shard(entry->page, entry->index, shard) : NULL;
+    uint64_t lowest = held != NULL ? held->version : 0, highest = lowest;
+    bool known = held != NULL;
+    char text[160], number[16];
+    struct sumac_shape shape = {0};
 
-    add_definition(table, listing, entry->variable);
-    const bool known = page_versions(entry->page, entry->index, &lowest, &highest);
+    for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
+        shape.extent[shape.rank++] = variable->shape[i];
+    table_add(table, "%s", variable->name);
+    table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
+    table_add(table, "%s", sumac_shape_print(&shape, text, sizeof text));
+    table_add(table, "%s", names_aggregation((int)variable->aggregation));
+    table_add(table, "%s", function_name(listing, variable->function, number));
+    if (shard == NULL)
+        known = page_versions(entry->page, entry->index, &lowest, &highest);
     if (lowest == highest)
         table_add_number(table, known, lowest);
     else
         table_add(table, "%" PRIu64 "-%" PRIu64, lowest, highest);
-    table_add(table, "%s", table_bytes((double)bytes_of(entry->variable)).text);
-    print_holders(entry->variable, holders);
-    table_add(table, "%s", holders);
-}
-
-static void add_shards(
-    struct table *table, const struct ls_listing *listing, const struct catalogue_entry *entry)
-{
-    const wire_variable *variable = entry->variable;
-
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_shard *shard = variable->shards[i];
-        const wire_shard *held = page_held_shard(entry->page, entry->index, shard);
-        add_definition(table, listing, variable);
-        table_add_number(table, held != NULL, held != NULL ? held->version : 0);
-        table_add(table, "%s", table_bytes((double)shard->bytes).text);
-        table_add(table, "%" PRIu32, shard->ps);
-        if (variable->n_shards > 1)
-            table_add(
-                table, "%" PRIu64 ":%" PRIu64, shard->first_row, shard->first_row + shard->rows);
-        else
-            table_add(table, "all");
-        table_add(table, "%s", held != NULL && held->last_worker[0] ? held->last_worker : "-");
+    table_add(
+        table, "%s", table_bytes((double)(shard != NULL ? shard->bytes : bytes_of(variable))).text);
+    if (shard == NULL) {
+        print_holders(variable, text);
+        table_add(table, "%s", text);
+        return;
     }
+    table_add(table, "%" PRIu32, shard->ps);
+    if (variable->n_shards > 1)
+        table_add(table, "%" PRIu64 ":%" PRIu64, shard->first_row, shard->first_row + shard->rows);
+    else
+        table_add(table, "all");
+    table_add(table, "%s", known && held->last_worker[0] ? held->last_worker : "-");
 }
 
 static bool print_table(const struct ls_listing *listing, bool shards)
 {
-    static const struct table_column columns[] = {
-        {.title = "NAME"},
-        {.title = "DTYPE", .spare = 3},
-        {.title = "SHAPE"},
-        {.title = "AGGREGATION", .spare = 4},
-        {.title = "FUNCTION", .spare = 1},
-        {.title = ">VERSION"},
-        {.title = ">BYTES", .spare = 2},
-        {.title = "PS"},
-        {.title = "ROWS"},
-        {.title = "LAST WORKER"}};
+    static const struct table_column columns[] = {{NULL, "NAME", 0},     {NULL, "DTYPE", 3},
+                                                  {NULL, "SHAPE", 0},    {NULL, "AGGREGATION", 4},
+                                                  {NULL, "FUNCTION", 1}, {NULL, ">VERSION", 0},
+                                                  {NULL, ">BYTES", 2},   {NULL, "PS", 0},
+                                                  {NULL, "ROWS", 0},     {NULL, "LAST WORKER", 0}};
     const size_t column_count = sizeof columns / sizeof columns[0];
     struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
 
     for (struct catalogue_entry entry = {0}; next(listing, &entry);)
-        (shards ? add_shards : add_variable)(&table, listing, &entry);
+        for (size_t i = 0; i < (shards ? entry.variable->n_shards : 1); i++)
+            add_row(&table, listing, &entry, shards ? entry.variable->shards[i] : NULL);
     bool printed = listing->variables == 0 ||
                    table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
     if (listing->variables == 0)

@@ -52,15 +52,6 @@ enum sumac_status roster_check_index(
         roster->ps[index].address, index, roster_remedy(roster, index));
 }
 
-uint32_t roster_missing(const struct roster *roster)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < roster->count; i++)
-        count += roster->ps[i].missing;
-    return count;
-}
-
 bool roster_has_last_word(const struct roster *roster)
 {
     for (uint32_t i = 0; i < roster->count; i++)

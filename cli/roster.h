@@ -97,9 +97,6 @@ const char *roster_remedy(const struct roster *roster, uint32_t index);
 enum sumac_status roster_check_index(
     const struct roster *roster, uint32_t index, uint32_t said, struct sumac_error *error);
 
-/* How many do not answer. */
-uint32_t roster_missing(const struct roster *roster);
-
 /* Has one of the missing said why it ends? */
 bool roster_has_last_word(const struct roster *roster);
 
