@@ -8,6 +8,7 @@
 #include "alloc.h"
 #include "array_file.h"
 #include "error.h"
+#include "missing_tasks.h"
 #include "pattern.h"
 #include "print_array.h"
 #include "wanted.h"
@@ -193,6 +194,20 @@ static int file_failed(const struct sumac_error *error)
     return path ? code : EXIT_FAILED;
 }
 
+/* A step that only asynchronous workers could take part in does not come. */
+static void explain_step(const struct get_options *options, struct sumac_error *error)
+{
+    const struct sumac_error why = *error;
+
+    if (options->at_step > 0 && strstr(why.text, MISSING_OWN_PACE) != NULL)
+        (void)fail(
+            error, why.status, why.reason,
+            "asynchronous pushes end no synchronous step: leave --at-step out, or start all "
+            "workers "
+            "with SUMAC_SYNCHRONOUS=1, as `sumac run --synchronous` does; %s",
+            why.text);
+}
+
 /* Read what can be read. A file is made of all or nothing. The exit code. */
 static int read_and_show(struct reading *reading)
 {
@@ -210,6 +225,7 @@ static int read_and_show(struct reading *reading)
     if (status == SUMAC_OK)
         status = pull(reading, client, &error);
     sumac_client_close(client);
+    explain_step(reading->options, &error);
     if (status != SUMAC_OK)
         return command_failed(&get_command, &error);
     if (reading->file != NULL) {
