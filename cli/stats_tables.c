@@ -128,6 +128,12 @@ static bool is_observer(const struct activity *client)
     return strncmp(client->name, "observer", 8) == 0;
 }
 
+/* An observer that is gone, and has changed nothing: each command is one. */
+static bool has_only_looked(const struct activity *client)
+{
+    return is_observer(client) && strcmp(client->state, "open") != 0 && client->pushes == 0;
+}
+
 static void add_client(struct table *table, const struct activity *client)
 {
     if (client->attempt > 1)
@@ -158,12 +164,9 @@ print_clients(const struct sample *sample, uint32_t width, uint32_t lines_max, F
         .column_count = sizeof columns / sizeof columns[0],
         .lines_max = lines_max};
 
-    for (uint32_t i = 0; i < sample->client_count; i++) {
-        const struct activity *const client = &sample->clients[i];
-        const bool is_gone = strcmp(client->state, "open") != 0;
-        if (!is_observer(client) || !is_gone || client->pushes > 0) /* each command is one */
-            add_client(&table, client);
-    }
+    for (uint32_t i = 0; i < sample->client_count; i++)
+        if (!has_only_looked(&sample->clients[i]))
+            add_client(&table, &sample->clients[i]);
     (void)table_print(&table, width, file);
 }
 
@@ -281,6 +284,8 @@ static void print_waits(const wire_stats_reply *reply, FILE *file)
 /* What is well for all of them is not said. */
 static void print_oddities(const struct activity *client, FILE *file)
 {
+    if (has_only_looked(client))
+        return;
     if (client->refused > 0)
         fprintf(
             file,
