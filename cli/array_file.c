@@ -126,7 +126,7 @@ static bool extend(struct array_file *file, uint64_t bytes)
 static bool lay_out(struct array_file *file, const struct array_entry *entries)
 {
     char header[NPY_HEADER_BYTES_MAX];
-    uint64_t directory_bytes = 0, elements, value_bytes;
+    uint64_t directory_bytes = 0, value_bytes = 0;
 
     for (size_t i = 0; i < file->count; i++) {
         struct file_place *place = &file->places[i];
@@ -140,8 +140,7 @@ static bool lay_out(struct array_file *file, const struct array_entry *entries)
         if (!extend(file, npy_header(entries[i].dtype, &entries[i].shape, file->bytes, header)))
             return false;
         place->values_at = file->bytes;
-        if (sumac_shape_size(&entries[i].shape, entries[i].dtype, &elements, &value_bytes) !=
-                SUMAC_OK ||
+        if (sumac_shape_size(&entries[i].shape, entries[i].dtype, NULL, &value_bytes) != SUMAC_OK ||
             !extend(file, value_bytes))
             return false;
         place->end_at = file->bytes;

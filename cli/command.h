@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.h -- a subcommand of `sumac`: a row of main.c's table, and what its options are made of.
- */
+/* command.h -- a subcommand of `sumac`: a row of main.c's table, and its options. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,10 +12,9 @@
  * restartPolicy ExitCode). */
 enum {
     EXIT_FINE = 0,
-    EXIT_FAILED = 1,  /* the command could not do what it was asked to */
-    EXIT_MISUSED = 2, /* the command line, or the configuration, must be changed first */
-    EXIT_RETRYABLE =
-        138, /* sumac_exit_code's and a ps's: what was lost may be there the next time */
+    EXIT_FAILED = 1,      /* the command could not do what it was asked to */
+    EXIT_MISUSED = 2,     /* the command line, or the configuration, must be changed first */
+    EXIT_RETRYABLE = 138, /* sumac_exit_code's and a ps's: what was lost may come back */
     EXIT_PORT_TAKEN = 226 /* 128 + EADDRINUSE: a ps found its port taken */
 };
 
@@ -78,8 +76,7 @@ struct command {
     const char *carrier;
     const struct command *carries_to;
     const char *const *carries_not;
-    bool program_follows; /* the first word that is no option begins another program's command line
-                           */
+    bool program_follows; /* the first word that is no option begins another command line */
     size_t options_bytes;
     const void *defaults; /* its options as they are when none is given; NULL: zeroed */
     const char *no_words; /* why a word that is no option is refused; NULL: words are taken */

@@ -130,7 +130,7 @@ static enum sumac_status open_file(struct reading *reading, struct sumac_error *
 
 static void print_text(const struct reading *reading)
 {
-    bool first = true;
+    const char *separator = "";
 
     for (size_t i = 0; i < reading->list.count; i++) {
         const struct sumac_tensor *values = &reading->fetches[i].into;
@@ -138,17 +138,17 @@ static void print_text(const struct reading *reading)
         if (values->buffer == NULL)
             continue;
         printf(
-            "%s%s  %s  %s\n", first ? "" : "\n", reading->list.items[i].name,
+            "%s%s  %s  %s\n", separator, reading->list.items[i].name,
             sumac_dtype_name(values->dtype),
             sumac_shape_print(&values->shape, shape, sizeof shape));
         print_array(values, stdout);
-        first = false;
+        separator = "\n";
     }
 }
 
 static void print_json(const struct reading *reading)
 {
-    bool first = true;
+    const char *separator = "";
 
     if (reading->many)
         fputs("[\n", stdout);
@@ -156,12 +156,11 @@ static void print_json(const struct reading *reading)
         const struct sumac_fetch *fetch = &reading->fetches[i];
         if (fetch->into.buffer == NULL)
             continue;
-        if (!first)
-            fputs(",\n", stdout);
+        fputs(separator, stdout);
         (void)json_array_print(
             reading->list.items[i].name, fetch->has_rows ? &fetch->rows : NULL, &fetch->into,
             stdout);
-        first = false;
+        separator = ",\n";
     }
     fputs(reading->many ? "\n]\n" : "\n", stdout);
 }

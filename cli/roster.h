@@ -44,12 +44,11 @@ enum sumac_status
 found_run_check_user(const struct found_run *run, uint32_t user, struct sumac_error *error);
 
 struct roster_ps {
-    char *address; /* "": unknown */
-    bool left_out; /* it is not asked */
-    bool missing;  /* it did not answer when it was asked last */
-    uint64_t
-        silent_us;    /* of a missing one: the time of the first question that it did not answer */
-    uint64_t told_us; /* of a missing one: when that was last seen */
+    char *address;          /* "": unknown */
+    bool left_out;          /* it is not asked */
+    bool missing;           /* it did not answer when it was asked last */
+    uint64_t silent_us;     /* of a missing one: when it was first asked in vain */
+    uint64_t told_us;       /* of a missing one: when that was last seen */
     struct sumac_error why; /* of a missing one */
 };
 

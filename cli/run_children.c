@@ -17,6 +17,7 @@
 
 #include "alloc.h"
 #include "command.h"
+#include "json.h"
 
 struct run_name run_child_name(const struct run_child *child)
 {
@@ -176,22 +177,19 @@ void run_keeper_bury(void) { (void)bury_all(0); }
  * free. */
 static char *tf_config(const struct run_plan *plan, const struct run_child *child)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *const file = cli_need(open_memstream(&text, &bytes));
+    json_t *const ps = json_array(), *const workers = json_array();
 
-    fputs("{\"cluster\": {\"ps\": [", file);
     for (uint32_t i = 0; i < plan->ps_count + plan->worker_count; i++)
-        fprintf(
-            file, "%s\"%s:%u\"",
-            i == 0                ? ""
-            : i == plan->ps_count ? "], \"worker\": ["
-                                  : ", ",
-            plan->host, plan->ports[i]);
-    fprintf(
-        file, "]}, \"task\": {\"type\": \"%s\", \"index\": %u}}", child->is_ps ? "ps" : "worker",
-        child->index);
-    return cli_need(fclose(file) == 0 ? text : NULL);
+        json_add(
+            i < plan->ps_count ? ps : workers, json_sprintf("%s:%u", plan->host, plan->ports[i]));
+    json_t *const cluster = JSON_OBJECT({"ps", ps}, {"worker", workers});
+    json_t *const task = JSON_OBJECT(
+        {"type", json_string(child->is_ps ? "ps" : "worker")},
+        {"index", json_number(child->index)});
+    json_t *const whole = JSON_OBJECT({"cluster", cluster}, {"task", task});
+    char *const text = json_dumps(whole, 0);
+    json_decref(whole);
+    return cli_need(text);
 }
 
 /* In the child, up to exec: only what may be called after a fork. */

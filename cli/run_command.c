@@ -174,22 +174,17 @@ static int take_over_signals(void)
     return signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* The command line: of a script, the first word is only its interpreter. */
-static void print_program(char *const *words, char *text, size_t bytes)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; words[i] != NULL; i++)
-        used += text_print_line(text + used, bytes - used, "%s%s", i > 0 ? " " : "", words[i]);
-}
-
 /* Other commands find the run by it; a run without is a run all the same. */
 static void record(const struct run_plan *plan)
 {
     struct run_record *record = cli_alloc(1, sizeof *record);
     struct sumac_error error = {0};
+    size_t used = 0;
 
-    print_program(plan->program, record->program, sizeof record->program);
+    for (size_t i = 0; plan->program[i] != NULL; i++) /* of a script, the first word says little */
+        used += text_print_line(
+            record->program + used, sizeof record->program - used, "%s%s", i > 0 ? " " : "",
+            plan->program[i]);
     for (uint32_t i = 0; i < plan->ps_count; i++)
         (void)snprintf(
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s:%u", plan->host,

@@ -44,8 +44,7 @@ struct watch {
     const struct run_child *failed; /* the first that did; NULL: none has */
     bool port_taken;
     bool killed; /* who did not end in the time of the phase, and it was said */
-    bool asked; /* all workers exited with 0, and whether they have left as done ps 0 has yet to say
-                 */
+    bool asked;  /* all workers exited with 0; ps 0 has yet to say whether they left as done */
 };
 
 static uint64_t now_ms(void) { return clock_now_us() / 1000; }

@@ -31,10 +31,8 @@ parse_side(const char *text, size_t bytes, uint64_t rows_all, uint64_t otherwise
     if (end != text + bytes || errno != 0)
         return false;
     const uint64_t distance = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    if (number < 0)
-        *side = distance < rows_all ? rows_all - distance : 0;
-    else
-        *side = distance < rows_all ? distance : rows_all;
+    const uint64_t cut = distance < rows_all ? distance : rows_all;
+    *side = number < 0 ? rows_all - cut : cut;
     return true;
 }
 
@@ -172,7 +170,6 @@ static enum sumac_status
 add(struct wanted_list *list, const wire_variable *variable, const struct term *term,
     struct sumac_error *error)
 {
-    uint64_t elements = 0;
     const char *const name = cli_copy(variable->name, strlen(variable->name));
     const char *const label = term->slice != NULL ? label_of(name, term->slice) : name;
 
@@ -188,7 +185,7 @@ add(struct wanted_list *list, const wire_variable *variable, const struct term *
     const enum sumac_status status = set_rows(item, term, error);
     if (status != SUMAC_OK)
         return status;
-    return sumac_shape_size(&item->shape, item->dtype, &elements, &item->bytes) == SUMAC_OK
+    return sumac_shape_size(&item->shape, item->dtype, NULL, &item->bytes) == SUMAC_OK
                ? SUMAC_OK
                : fail_invalid(
                      error, SUMAC_REASON_BAD_SHAPE, "%.300s has more bytes than can be counted",
@@ -326,7 +323,6 @@ static enum sumac_status apply_to(
                            : "%.300s is a scalar: it has no rows",
             item->label);
     const int64_t rows_all = (int64_t)item->shape.extent[0];
-    uint64_t elements = 0;
     for (size_t i = 0; i < list->count; i++) {
         const int64_t row = list->rows[i];
         if (row >= rows_all || row < -rows_all)
@@ -337,7 +333,7 @@ static enum sumac_status apply_to(
         indices[i] = row < 0 ? row + rows_all : row;
     }
     item->shape.extent[0] = list->count;
-    return sumac_shape_size(&item->shape, item->dtype, &elements, &item->bytes) == SUMAC_OK
+    return sumac_shape_size(&item->shape, item->dtype, NULL, &item->bytes) == SUMAC_OK
                ? SUMAC_OK
                : fail_invalid(
                      error, SUMAC_REASON_BAD_SHAPE,
