@@ -111,25 +111,22 @@ bool catalogue_next(const struct catalogue *catalogue, struct catalogue_entry *e
     return true;
 }
 
-/* The ps list the same variables in the same order, but for what was just created or deleted. */
-static const wire_variable *
-find_same(const wire_list_reply *reply, size_t index, uint64_t variable_id)
-{
-    if (index < reply->n_variables && reply->variables[index]->variable_id == variable_id)
-        return reply->variables[index];
-    for (size_t i = 0; i < reply->n_variables; i++)
-        if (reply->variables[i]->variable_id == variable_id)
-            return reply->variables[i];
-    return NULL;
-}
-
 const wire_variable *
 page_held_variable(const struct catalogue_page *page, size_t index, uint32_t ps)
 {
-    if (ps >= page->answers.count || list_of(&page->answers, ps) == NULL)
-        return NULL;
     const uint64_t variable_id = page_first(page)->variables[index]->variable_id;
-    return find_same(list_of(&page->answers, ps), index, variable_id);
+    const wire_list_reply *const reply =
+        ps < page->answers.count ? list_of(&page->answers, ps) : NULL;
+    const size_t count = reply != NULL ? reply->n_variables : 0;
+
+    /* The ps list the same variables in the same order, but for what was just created or deleted.
+     */
+    for (size_t i = 0; i < count; i++) {
+        wire_variable *const variable = reply->variables[(index + i) % count];
+        if (variable->variable_id == variable_id)
+            return variable;
+    }
+    return NULL;
 }
 
 const wire_shard *

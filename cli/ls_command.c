@@ -128,7 +128,7 @@ function_name(const struct ls_listing *listing, const wire_function *function, c
     if (defined != NULL)
         return defined->name;
     if (number < UPDATE_DEFINED_FIRST)
-        return names_function((int)number);
+        return names_known(update_find(number) != NULL ? update_find(number)->name : NULL);
     (void)snprintf(text, 16, "%" PRIu32, number);
     return text;
 }
@@ -142,7 +142,7 @@ static const char *hyperparameter_name(
     if (defined != NULL && defined->row != NULL && number <= UPDATE_HYPERPARAMETERS_MAX &&
         (defined->row->hyperparameters >> number & 1u) != 0)
         return update_hyperparameter_of(defined->row, number)->name;
-    return names_hyperparameter((int)number);
+    return names_known(update_hyperparameter_name(number));
 }
 
 /* ---- tables */
@@ -256,7 +256,7 @@ static json_t *schedule_to_json(const wire_schedule *schedule)
     const bool warms_up = schedule->warmup_steps > 0;
 
     return JSON_OBJECT(
-        {"name", json_string(names_schedule((int)schedule->kind))},
+        {"name", json_string(names_known(update_schedule_name((uint32_t)schedule->kind)))},
         {"decay_steps", schedule->decay_steps > 0 ? json_number(schedule->decay_steps) : NULL},
         {"decay_rate", exponential ? json_finite(schedule->decay_rate) : NULL},
         {"staircase", exponential ? json_boolean(schedule->staircase) : NULL},

@@ -18,44 +18,16 @@
 #include "half.h"
 #include "text.h"
 
-/* A float dtype's: the number at `at`; is the text that number again? */
-#define NUMBER_FLOAT(name, type, parse)                                                            \
-    static double read_##name(const uint8_t *at)                                                   \
-    {                                                                                              \
-        type value;                                                                                \
-        memcpy(&value, at, sizeof value);                                                          \
-        return (double)value;                                                                      \
-    }                                                                                              \
-    static bool reads_as_##name(const char *text, double value)                                    \
-    {                                                                                              \
-        return parse(text, NULL) == (type)value;                                                   \
-    }
-#define NUMBER_HALF(name)                                                                          \
-    static double read_##name(const uint8_t *at)                                                   \
-    {                                                                                              \
-        uint16_t half;                                                                             \
-        memcpy(&half, at, sizeof half);                                                            \
-        return (double)HALF_WIDEN_##name(half);                                                    \
-    }                                                                                              \
-    static bool reads_as_##name(const char *text, double value)                                    \
-    {                                                                                              \
-        return HALF_NARROW_##name((float)strtod(text, NULL)) == HALF_NARROW_##name((float)value);  \
-    }
-NUMBER_HALF(float16)
-NUMBER_HALF(bfloat16)
-NUMBER_FLOAT(float32, float, strtof)
-NUMBER_FLOAT(float64, double, strtod)
-
+/* Of each float dtype: decimal digits that every number of so many survives in it, and its smallest
+ * normal number. */
 static const struct {
-    double (*read)(const uint8_t *at);
-    bool (*reads_as)(const char *text, double value);
-    int digits;        /* decimal digits that every number of so many survives in it */
-    double normal_min; /* its smallest normal number */
+    int digits;
+    double normal_min;
 } floats[DTYPES_MAX + 1] = {
-    [SUMAC_FLOAT16] = {read_float16, reads_as_float16, 3, 0x1p-14},
-    [SUMAC_BFLOAT16] = {read_bfloat16, reads_as_bfloat16, 2, (double)FLT_MIN},
-    [SUMAC_FLOAT32] = {read_float32, reads_as_float32, FLT_DIG, (double)FLT_MIN},
-    [SUMAC_FLOAT64] = {read_float64, reads_as_float64, DBL_DIG, DBL_MIN},
+    [SUMAC_FLOAT16] = {3, 0x1p-14},
+    [SUMAC_BFLOAT16] = {2, (double)FLT_MIN},
+    [SUMAC_FLOAT32] = {FLT_DIG, (double)FLT_MIN},
+    [SUMAC_FLOAT64] = {DBL_DIG, DBL_MIN},
 };
 
 static const uint8_t *place_of(const struct sumac_tensor *tensor, uint64_t element)
@@ -65,13 +37,34 @@ static const uint8_t *place_of(const struct sumac_tensor *tensor, uint64_t eleme
 
 double number_at(const struct sumac_tensor *tensor, uint64_t element)
 {
-    assert(floats[tensor->dtype].read != NULL);
-    return floats[tensor->dtype].read(place_of(tensor, element));
+    union {
+        uint16_t half;
+        float single;
+        double wide;
+    } bits = {.wide = 0};
+
+    assert(floats[tensor->dtype].digits > 0);
+    memcpy(&bits, place_of(tensor, element), sumac_dtype_bytes(tensor->dtype));
+    if (tensor->dtype == SUMAC_FLOAT64)
+        return bits.wide;
+    if (tensor->dtype == SUMAC_FLOAT32)
+        return (double)bits.single;
+    return (
+        double)(tensor->dtype == SUMAC_FLOAT16 ? float32_of_float16(bits.half) : float32_of_bfloat16(bits.half));
 }
 
 bool number_reads_as(enum sumac_dtype dtype, const char *text, double value)
 {
-    return floats[dtype].reads_as(text, value);
+    const double read = strtod(text, NULL);
+
+    assert(floats[dtype].digits > 0);
+    if (dtype == SUMAC_FLOAT64)
+        return read == value;
+    if (dtype == SUMAC_FLOAT32)
+        return strtof(text, NULL) == (float)value; /* rounded once */
+    return dtype == SUMAC_FLOAT16
+               ? float16_of_float32((float)read) == float16_of_float32((float)value)
+               : bfloat16_of_float32((float)read) == bfloat16_of_float32((float)value);
 }
 
 /* Little-endian, as everything is that a ps has: the bytes that are not there are the sign's. */

@@ -325,30 +325,22 @@ static void print_above(const struct picture *picture, uint32_t width, FILE *fil
     print_memory(picture->answers, width, file);
 }
 
-/* How many lines are left for clients below a text; 0: as many as they need. */
-static uint32_t lines_below(const char *text, uint32_t lines)
-{
-    uint32_t used = 3; /* the blank line, and the titles */
-
-    for (; *text != '\0'; text++)
-        used += *text == '\n';
-    if (lines == 0)
-        return 0;
-    return lines > used + CLIENT_LINES_MIN ? lines - used : CLIENT_LINES_MIN;
-}
-
 bool stats_print_tables(const struct picture *picture, uint32_t width, uint32_t lines, FILE *file)
 {
     char *text = NULL;
     size_t bytes = 0;
+    uint32_t used = 3; /* lines: the blank one, and the titles */
     FILE *const above = cli_need(open_memstream(&text, &bytes));
 
     print_above(picture, width, above);
     const bool whole = ferror(above) == 0;
     const bool printed = fclose(above) == 0 && whole && fputs(text, file) >= 0;
     if (printed && picture->sample->client_count > 0) {
+        for (const char *at = text; *at != '\0'; at++)
+            used += *at == '\n';
+        const uint32_t left = lines > used + CLIENT_LINES_MIN ? lines - used : CLIENT_LINES_MIN;
         fputc('\n', file);
-        print_clients(picture->sample, width, lines_below(text, lines), file);
+        print_clients(picture->sample, width, lines == 0 ? 0 : left, file);
     }
     free(text);
     return printed && ferror(file) == 0;
