@@ -35,13 +35,10 @@ static bool read_text(const char *path, struct text *text)
     FILE *const file = standard ? stdin : fopen(path, "rb");
 
     text->name = standard ? "standard input" : path;
-    bool whole = file != NULL;
-    if (whole) {
-        text->bytes = fread(text->data, 1, sizeof text->data, file);
-        whole = ferror(file) == 0;
-    }
+    text->bytes = file == NULL ? 0 : fread(text->data, 1, sizeof text->data, file);
+    const bool whole = file != NULL && ferror(file) == 0;
     const int why = errno;
-    if (whole && text->bytes >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0) {
+    if (text->bytes >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0) {
         text->bytes -= 3; /* a byte order mark, as some editors begin a file with */
         memmove(text->data, text->data + 3, text->bytes);
     }
