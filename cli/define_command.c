@@ -80,17 +80,6 @@ static uint32_t number_of(struct roster *roster, const char *name)
     return made != NULL ? made->number : 0;
 }
 
-static bool print_defined(const char *name, uint32_t number, const struct found_run *run, bool json)
-{
-    if (!json)
-        return printf("%s is function %" PRIu32 "\n", name, number) > 0;
-    return json_print(
-        JSON_OBJECT(
-            {"name", json_string(name)}, {"number", json_number(number)},
-            {"run", found_run_to_json(run)}),
-        false, stdout);
-}
-
 static int
 define_in_run(const struct define_options *options, const char *name, const struct text *text)
 {
@@ -103,12 +92,18 @@ define_in_run(const struct define_options *options, const char *name, const stru
     if (status == SUMAC_OK)
         status = sumac_client_define(client, name, text->data, text->bytes, &error);
     observer_leave(client);
-    int code = EXIT_FINE;
     if (status != SUMAC_OK)
-        code = text_failed(text, &error);
-    else if (!print_defined(name, number_of(&roster, name), &roster.run, options->json))
-        code = EXIT_FAILED;
-    return code;
+        return text_failed(text, &error);
+    const uint32_t number = number_of(&roster, name);
+    if (options->json)
+        (void)json_print(
+            JSON_OBJECT(
+                {"name", json_string(name)}, {"number", json_number(number)},
+                {"run", found_run_to_json(&roster.run)}),
+            false, stdout);
+    else
+        printf("%s is function %" PRIu32 "\n", name, number);
+    return EXIT_FINE;
 }
 
 static int define(const void *given, struct command_words words)

@@ -118,7 +118,7 @@ static void print_versions(const struct gpus *gpus)
         putchar('\n');
 }
 
-static bool print_text(const struct cpu *cpu, const struct gpus *gpus)
+static void print_text(const struct cpu *cpu, const struct gpus *gpus)
 {
     static const struct table_column columns[] = {
         {NULL, "DEVICE", 0},  {NULL, "NAME", 0},    {NULL, ">MEMORY", 0},
@@ -129,13 +129,12 @@ static bool print_text(const struct cpu *cpu, const struct gpus *gpus)
     add_cpu(&table, cpu);
     for (uint32_t i = 0; i < gpus->count; i++)
         add_gpu(&table, gpus, i);
-    const bool printed = table_print(&table, 0, stdout);
+    (void)table_print(&table, 0, stdout);
     print_versions(gpus);
     if (gpus->missing.status != SUMAC_OK)
         printf("%s: %s\n", gpus->count == 0 ? "no GPU" : "not every GPU", gpus->missing.text);
     if (nccl_missing(gpus) != NULL)
         printf("no NCCL: %s\n", nccl_missing(gpus)->text);
-    return printed;
 }
 
 /* ---- JSON */
@@ -157,7 +156,7 @@ static json_t *gpu_value(const struct gpus *gpus, uint32_t index)
 }
 
 /* What is not there has no key. */
-static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
+static void print_json(const struct cpu *cpu, const struct gpus *gpus)
 {
     json_t *const items = json_array(), *const missing = json_array();
     json_t *const cuda =
@@ -179,7 +178,7 @@ static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
     json_t *const processor = JSON_OBJECT(
         {"name", json_string(cpu->name)}, {"cores", json_number(cpu->cores)},
         {"memory_bytes", json_number(cpu->memory_bytes)});
-    return json_print(
+    (void)json_print(
         JSON_OBJECT(
             {"cpu", processor}, {"gpus", items},
             {"driver", gpus->driver[0] != '\0' ? json_string(gpus->driver) : NULL}, {"cuda", cuda},
@@ -195,8 +194,8 @@ static int list(const void *given, struct command_words words)
     (void)words;
 
     gpus_find(&gpus);
-    const bool printed = options->json ? print_json(&cpu, &gpus) : print_text(&cpu, &gpus);
-    return printed ? EXIT_FINE : EXIT_FAILED;
+    (options->json ? print_json : print_text)(&cpu, &gpus);
+    return EXIT_FINE;
 }
 
 const struct command devices_command = {

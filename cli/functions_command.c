@@ -216,7 +216,7 @@ static bool check_names(const struct command_words *names, const struct cluster_
     return true;
 }
 
-static bool
+static void
 print_all(const struct command_words *names, const struct cluster_functions *all, bool json)
 {
     json_t *const values = json_array();
@@ -235,9 +235,9 @@ print_all(const struct command_words *names, const struct cluster_functions *all
         separator = "\n";
     }
     if (json)
-        return json_print(values, false, stdout);
-    json_decref(values);
-    return true;
+        (void)json_print(values, false, stdout);
+    else
+        json_decref(values);
 }
 
 static enum sumac_status load(
@@ -308,9 +308,8 @@ static int list(const void *given, struct command_words words)
     const struct cluster_functions all = add_built_in(&defined);
     if (code == EXIT_FINE && !check_names(&words, &all))
         code = EXIT_MISUSED;
-    else if (
-        (code == EXIT_FINE || code >= EXIT_RETRYABLE) && !print_all(&words, &all, options->json))
-        code = EXIT_FAILED;
+    else if (code == EXIT_FINE || code >= EXIT_RETRYABLE)
+        print_all(&words, &all, options->json);
     plugin_files_close(&files);
     return code;
 }

@@ -210,7 +210,7 @@ static void add_row(
     table_add(table, "%s", known && held->last_worker[0] ? held->last_worker : "-");
 }
 
-static bool print_table(const struct ls_listing *listing, bool shards)
+static void print_table(const struct ls_listing *listing, bool shards)
 {
     static const struct table_column columns[] = {{NULL, "NAME", 0},     {NULL, "DTYPE", 3},
                                                   {NULL, "SHAPE", 0},    {NULL, "AGGREGATION", 4},
@@ -223,17 +223,15 @@ static bool print_table(const struct ls_listing *listing, bool shards)
     for (struct catalogue_entry entry = {0}; next(listing, &entry);)
         for (size_t i = 0; i < (shards ? entry.variable->n_shards : 1); i++)
             add_row(&table, listing, &entry, shards ? entry.variable->shards[i] : NULL);
-    bool printed = listing->variables == 0 ||
-                   table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
-    if (listing->variables == 0)
+    if (listing->variables == 0) {
         (void)command_say(&ls_command, EXIT_FINE, "the run has no variables yet");
-    else
-        printed = printf(
-                      "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s bytes\n",
-                      listing->variables, plural(listing->variables), listing->elements,
-                      plural(listing->elements), table_bytes((double)listing->bytes).text) > 0 &&
-                  printed;
-    return printed;
+        return;
+    }
+    (void)table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
+    printf(
+        "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s bytes\n", listing->variables,
+        plural(listing->variables), listing->elements, plural(listing->elements),
+        table_bytes((double)listing->bytes).text);
 }
 
 /* ---- JSON */
@@ -323,7 +321,7 @@ variable_to_json(const struct ls_listing *listing, const struct catalogue_entry 
         {"shards", shards});
 }
 
-static bool print_json(const struct ls_listing *listing)
+static void print_json(const struct ls_listing *listing)
 {
     json_t *const variables = json_array();
 
@@ -332,7 +330,7 @@ static bool print_json(const struct ls_listing *listing)
     json_t *const total = JSON_OBJECT(
         {"variables", json_number(listing->variables)},
         {"elements", json_number(listing->elements)}, {"bytes", json_number(listing->bytes)});
-    return json_print(
+    (void)json_print(
         JSON_OBJECT(
             {"run", found_run_to_json(&listing->roster.run)},
             {"epoch", json_number(page_first(&listing->catalogue.pages[0])->epoch)},
@@ -354,11 +352,11 @@ static int list(const void *given, struct command_words words)
         unknown_explain(&listing.roster, listing.words, listing.word_count, false, &error);
         return command_failed(&ls_command, &error);
     }
-    const bool printed =
-        options->json ? print_json(&listing) : print_table(&listing, options->shards);
-    const int code =
-        roster_report(&ls_command, &listing.roster, "versions of its shards are not shown");
-    return printed ? code : EXIT_FAILED;
+    if (options->json)
+        print_json(&listing);
+    else
+        print_table(&listing, options->shards);
+    return roster_report(&ls_command, &listing.roster, "versions of its shards are not shown");
 }
 
 const struct command ls_command = {

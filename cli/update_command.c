@@ -103,7 +103,7 @@ static enum sumac_status push(
 
 /* ---- what came of it */
 
-static bool print_json(
+static void print_json(
     const struct wanted_update *wanted, const struct catalogue_page *page,
     const struct found_run *run)
 {
@@ -115,34 +115,35 @@ static bool print_json(
         if (held != NULL)
             json_add(versions, json_number(held->version));
     }
-    return json_print(
+    (void)json_print(
         JSON_OBJECT(
             {"name", json_string(wanted->name)}, {"function", json_string(wanted->function.name)},
             {"versions", versions}, {"run", found_run_to_json(run)}),
         false, stdout);
 }
 
-static bool print_versions(const struct wanted_update *wanted, const struct catalogue_page *page)
+static void print_versions(const struct wanted_update *wanted, const struct catalogue_page *page)
 {
     uint64_t lowest = UINT64_MAX, highest = 0;
 
     (void)page_versions(page, 0, &lowest, &highest);
     if (lowest == highest)
-        return printf("%s is at version %" PRIu64 "\n", wanted->name, highest) > 0;
-    return printf("%s is at versions %" PRIu64 "-%" PRIu64 "\n", wanted->name, lowest, highest) > 0;
+        printf("%s is at version %" PRIu64 "\n", wanted->name, highest);
+    else
+        printf("%s is at versions %" PRIu64 "-%" PRIu64 "\n", wanted->name, lowest, highest);
 }
 
-static enum sumac_status show(
-    struct roster *roster, const struct wanted_update *wanted, bool *printed,
-    struct sumac_error *error)
+static enum sumac_status
+show(struct roster *roster, const struct wanted_update *wanted, struct sumac_error *error)
 {
     struct catalogue catalogue = {.page_count = 0};
     char *name = (char *)(uintptr_t)wanted->name;
     const enum sumac_status status = catalogue_ask(roster, &name, 1, &catalogue, error);
 
-    if (status == SUMAC_OK)
-        *printed = wanted->options->json ? print_json(wanted, &catalogue.pages[0], &roster->run)
-                                         : print_versions(wanted, &catalogue.pages[0]);
+    if (status == SUMAC_OK && wanted->options->json)
+        print_json(wanted, &catalogue.pages[0], &roster->run);
+    else if (status == SUMAC_OK)
+        print_versions(wanted, &catalogue.pages[0]);
     return status;
 }
 
@@ -154,7 +155,6 @@ static int update_in_run(const struct wanted_update *wanted)
     struct sumac_client *client = NULL;
     struct sumac_tensor value = {.buffer = NULL};
     struct sumac_error error = {0};
-    bool printed = true;
     const struct update_options *const options = wanted->options;
     enum sumac_status status =
         observer_join(options->ps, options->json, options->timeout_ms, &roster, &client, &error);
@@ -165,10 +165,8 @@ static int update_in_run(const struct wanted_update *wanted)
     observer_leave(client);
     sumac_buffer_unref(value.buffer);
     if (status == SUMAC_OK)
-        status = show(&roster, wanted, &printed, &error);
-    if (status != SUMAC_OK)
-        return command_failed(&update_command, &error);
-    return printed ? EXIT_FINE : EXIT_FAILED;
+        status = show(&roster, wanted, &error);
+    return status == SUMAC_OK ? EXIT_FINE : command_failed(&update_command, &error);
 }
 
 static int update(const void *given, struct command_words words)
