@@ -84,8 +84,9 @@ struct command {
     int (*run)(const void *options, struct command_words words);
 };
 
-/* The subcommands in the order of `sumac --help`; NULL at the end. By name; NULL: none. */
-const struct command *command_at(size_t index);
+/* The subcommands in the order of `sumac --help`; NULL at the end. */
+extern const struct command *const commands[];
+/* By name; NULL: none. */
 const struct command *command_find(const char *name);
 
 /* Say that no command has that name, and which was meant. `sayer`: "sumac", or the command that

@@ -14,9 +14,8 @@ static void print_help(FILE *file)
     fprintf(
         file, "sumac -- a parameter server: ps keep variables, and apply what workers push\n\n"
               "Usage: sumac COMMAND [options] …\n\nCommands:\n");
-    const struct command *command = NULL;
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        fprintf(file, "  %-11s %s\n", command->name, command->summary);
+    for (size_t i = 0; commands[i] != NULL; i++)
+        fprintf(file, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(
         file, "\n`sumac COMMAND --help` has the options and examples.\n"
               "`sumac --version` prints the release.\n"

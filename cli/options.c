@@ -147,11 +147,11 @@ static const struct option_row *find_carried(const struct command *command, cons
 
 static const struct command *find_owner(const char *name)
 {
-    const struct command *owner = NULL;
+    size_t i = 0;
 
-    for (size_t i = 0; (owner = command_at(i)) != NULL && find_row(owner, name) == NULL;)
+    while (commands[i] != NULL && find_row(commands[i], name) == NULL)
         i++;
-    return owner;
+    return commands[i];
 }
 
 /* "sessions-max" for "sessions". */
