@@ -410,7 +410,7 @@ void array_file_drop(struct array_file *file)
 #define HEADER_BYTES_MAX 4096u /* a dictionary of three entries has some 100 */
 #define DESCRIPTOR_BYTES 16u
 
-/* What a header says. */
+/* The contents of a header. */
 struct header {
     char descriptor[DESCRIPTOR_BYTES];
     bool by_columns; /* Fortran's order */

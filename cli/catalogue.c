@@ -119,8 +119,7 @@ page_held_variable(const struct catalogue_page *page, size_t index, uint32_t ps)
         ps < page->answers.count ? list_of(&page->answers, ps) : NULL;
     const size_t count = reply != NULL ? reply->n_variables : 0;
 
-    /* The ps list the same variables in the same order, but for what was just created or deleted.
-     */
+    /* Lists differ only by variables that were just created or deleted. */
     for (size_t i = 0; i < count; i++) {
         wire_variable *const variable = reply->variables[(index + i) % count];
         if (variable->variable_id == variable_id)

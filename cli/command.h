@@ -51,7 +51,7 @@ struct option_row {
     const char *help;
     enum option_kind kind;
     size_t offset; /* of its value in the command's options */
-    /* Of a number; 0: the least that its kind has, and the most that 32 bits have. */
+    /* The bounds of a number; 0: the least of its kind, and the most that 32 bits have. */
     uint32_t min, max;
     const char *group; /* the title of the rows from this one on; NULL: that of those before it */
     char letter;       /* 'o': -o is the same; 0: it has none */

@@ -252,7 +252,7 @@ enum sumac_status observer_join(
     return status == SUMAC_OK ? roster_open(roster, options, client, error) : status;
 }
 
-/* What it did is done: a session that does not end in time ends with its lease. */
+/* The command has done its work: a session that does not end in time ends with its lease. */
 void observer_leave(struct sumac_client *client)
 {
     if (client != NULL)

@@ -47,10 +47,11 @@ double number_at(const struct sumac_tensor *tensor, uint64_t element)
     memcpy(&bits, place_of(tensor, element), sumac_dtype_bytes(tensor->dtype));
     if (tensor->dtype == SUMAC_FLOAT64)
         return bits.wide;
-    if (tensor->dtype == SUMAC_FLOAT32)
-        return (double)bits.single;
-    return (
-        double)(tensor->dtype == SUMAC_FLOAT16 ? float32_of_float16(bits.half) : float32_of_bfloat16(bits.half));
+    if (tensor->dtype == SUMAC_FLOAT16)
+        bits.single = float32_of_float16(bits.half);
+    if (tensor->dtype == SUMAC_BFLOAT16)
+        bits.single = float32_of_bfloat16(bits.half);
+    return (double)bits.single;
 }
 
 bool number_reads_as(enum sumac_dtype dtype, const char *text, double value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pattern.c -- fnmatch; and looks through all names for what was meant by one that is none. */
+/* pattern.c -- fnmatch; and a search for the variable that an unknown name meant. */
 #include "pattern.h"
 
 #include <errno.h>
@@ -46,12 +46,12 @@ size_t pattern_drop_repeated(char **words, size_t count)
 
 #define NAME_SAID_MAX 150 /* bytes of a name in an error that has several */
 
-/* What all names of the catalogue are compared with. */
+/* The name that all names of the catalogue are compared with. */
 struct search {
     const char *name;
-    size_t base_bytes; /* of what is before "[…]" at its end; 0: there is none */
+    size_t base_bytes; /* before "[…]" at its end; 0: no brackets */
     uint64_t variables;
-    size_t shard_base_bytes; /* of what is before "/part_3" at its end; 0: there is none */
+    size_t shard_base_bytes; /* before "/part_3" at its end; 0: no such end */
     const char *beside;      /* another name of the command line, or "NAME" */
     bool found, base_found, shard_base_found;
     struct nearest nearest;
@@ -67,7 +67,7 @@ static size_t base_of(const char *name)
     return open != NULL && open > name && last ? (size_t)(open - name) : 0;
 }
 
-/* Bytes before "/part_3" at the end of "W1/part_3", a shard as drawings name it; 0: it is none. */
+/* Bytes before "/part_3" at the end of "W1/part_3", a shard as drawings name it; 0: no shard. */
 static size_t shard_base_of(const char *name)
 {
     static const char part[] = "/part_";

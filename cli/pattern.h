@@ -20,9 +20,9 @@ bool pattern_matches(const char *word, const char *name);
 /* Drop words that were given before, in place. Returns how many are left. */
 size_t pattern_drop_repeated(char **words, size_t count);
 
-/* Make an UNKNOWN_VARIABLE about one of these names or patterns say what to write instead: the
- * names that are near, rows as `get` takes them, or that there are no variables yet. Asks one ps
- * for all names; an error that it cannot better is left as it is. */
+/* Make an UNKNOWN_VARIABLE about one of these names or patterns say what to write instead: similar
+ * names, or rows as `get` takes them; or say that the run has no variables yet. Asks one ps for all
+ * names; other errors stay as they are. */
 void unknown_explain(
     struct roster *roster, char *const *names, size_t count, bool takes_rows,
     struct sumac_error *error);

@@ -18,7 +18,7 @@ void print_array(const struct sumac_tensor *tensor, FILE *file);
 /* One object: name, dtype, shape, values nested as the axes are.
  *
  * Numbers have the fewest digits that read back as the same number of their dtype; NaN and
- * infinities, which JSON has not, are null. `rows` not NULL: these rows of the variable are what
+ * infinities are null. `rows` not NULL: these rows of the variable are what
  * the tensor has, and first_row says where they begin. No newline ends it. False: it could not be
  * written. */
 bool json_array_print(

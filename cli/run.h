@@ -19,8 +19,8 @@
 #define RUN_PS_WORDS_MAX 64
 #define RUN_NAME_BYTES 33 /* 128 bits in hexadecimal digits */
 
-/* What is to be started: first what the command line says. Ports: the ps's, then the workers'
- * (which nobody listens on; a TF_CONFIG wants them). */
+/* What is to be started: first what the command line says. Ports: the ps's, then the workers',
+ * which a TF_CONFIG wants, although no process listens on them. */
 struct run_plan {
     uint32_t ps_count, worker_count, replicas;
     bool synchronous;

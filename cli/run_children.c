@@ -28,20 +28,20 @@ struct run_name run_child_name(const struct run_child *child)
     return name;
 }
 
-/* ---- the keeper: the process between `sumac run` and a worker, which leaves nothing of the
- * worker's behind
+/* ---- the keeper: a process between `sumac run` and a worker. It leaves nothing of the worker
+ * behind.
  *
- *     sumac run --- keeper --- worker, who leads a process group --- what it starts
+ *     sumac run --- keeper --- worker, which leads a process group --- its children.
  *
- * Whatever the worker starts, in a group or session of its own too, is the keeper's child once its
- * parent has ended, and never init's (PR_SET_CHILD_SUBREAPER). So when the worker has ended, or
- * `sumac run` has (killed, even), what the keeper still has for children is all there is, and is
- * killed. If a keeper is killed itself, `sumac run` inherits its processes, and kills them when the
- * run ends. A keeper ends with the worker's code, and passes on to the worker's process group every
- * signal that it is sent.
+ * A process that the worker starts, in a group or session of its own too, is the keeper's child
+ * once its parent has ended, and never init's (PR_SET_CHILD_SUBREAPER). When the worker or `sumac
+ * run` has ended, even if it was killed, the keeper kills all children that it still has. If a
+ * keeper is killed itself, `sumac run` inherits its processes, and kills them when the run ends. A
+ * keeper ends with the worker's code, and passes on to the worker's process group every signal that
+ * it is sent.
  */
 
-/* Kills the worker and all that it started: SIGKILL itself can be passed on by nobody. */
+/* Kills the worker and all that it started: a keeper cannot pass on SIGKILL itself. */
 #define KEEPER_KILLS SIGALRM
 
 /* How often children that are there, but that we may not kill (a program of another user), are
@@ -151,7 +151,7 @@ static void fork_worker(pid_t run)
         dprintf(STDERR_FILENO, "cannot be started: %s\n", strerror(errno));
         _exit(EXIT_FAILURE);
     }
-    setpgid(worker, worker); /* both sides: whoever comes first */
+    setpgid(worker, worker); /* on both sides, as the order is not known */
     close_range(STDERR_FILENO + 1, ~0U, 0);
     watch(run, worker, &signals);
     (void)kill(-worker, SIGKILL);

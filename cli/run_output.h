@@ -28,7 +28,7 @@ struct run_screen {
      * NULL: wait without end. */
     bool (*wait)(void *context, int fd);
     void *context;
-    int lost; /* errno of the first line that was lost although somebody may want it; 0: none */
+    int lost; /* errno of the first line that was lost on a screen with a reader; 0: none */
     bool *progress_shown; /* the cursor is behind a progress line; both may be one terminal's */
 };
 

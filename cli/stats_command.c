@@ -227,7 +227,7 @@ static uint32_t first_gone(const struct sight *sight)
     return first;
 }
 
-/* What was watched is there no more. The exit code. */
+/* The run that was watched is gone. The exit code. */
 static int tell_end(
     const struct sight *sight, const struct stats_options *options, const struct sumac_error *error)
 {

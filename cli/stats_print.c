@@ -252,7 +252,7 @@ static void print_memory(const struct answers *answers, uint32_t width, FILE *fi
 
 /* ---- sentences */
 
-/* What a ps waits for, and what it leaves out and refuses. */
+/* The waits of a ps, the rest that it leaves out, and the connections that it refused. */
 static void print_waits(const wire_stats_reply *reply, FILE *file)
 {
     char line[WAIT_BYTES], who[32];

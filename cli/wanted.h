@@ -54,9 +54,9 @@ struct listed_rows {
  * Fails    INVALID_ARGUMENT, with what is no row. */
 enum sumac_status
 row_list_parse(const char *text, struct listed_rows *list, struct sumac_error *error);
-/* What is read of each variable is these rows. Each has what is read of all of it so far.
+/* Read these rows of each variable, of which all rows are wanted so far.
  *
- * Fails    INVALID_ARGUMENT: a scalar, or one whose rows are given already. OUT_OF_RANGE: a row
- *          that it has not, with those that it has. */
+ * Fails    INVALID_ARGUMENT: a scalar, or a variable whose rows are given already. OUT_OF_RANGE: a
+ *          row beyond the last, with the rows that the variable has. */
 enum sumac_status
 row_list_apply(struct listed_rows *list, struct wanted_list *wanted, struct sumac_error *error);
