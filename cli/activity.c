@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* activity.c -- add up sessions over all ps, and rates between two samples. */
-#include "activity.h"
+#include "stats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,44 +10,20 @@
 #include "text.h"
 #include "total.h"
 
-static void add_session(struct activity *client, const wire_session_stats *session)
-{
-    total_add(&client->pushes, session->pushes);
-    total_add(&client->push_bytes, session->push_bytes);
-    total_add(&client->pulls, session->pulls);
-    total_add(&client->pull_bytes, session->pull_bytes);
-    total_add(&client->refused, session->refused);
-    total_add(&client->non_finite, session->non_finite);
-    total_add(&client->duplicates, session->duplicates);
-    /* A contribution and a step concern every ps: the largest figure, not the sum. The client
-     * withdraws the other parts of a contribution that is late, so some ps do not count it. */
-    client->late = session->late > client->late ? session->late : client->late;
-    client->steps = session->clock > client->steps ? session->clock : client->steps;
-    client->weight = session->weight > client->weight ? session->weight : client->weight;
-    if (session->last_heard_ms < client->heard_ms)
-        client->heard_ms = session->last_heard_ms;
-    histogram_add(&client->staleness, session->staleness);
-    histogram_add(&client->push_us, session->push_us);
-    histogram_add(&client->pull_us, session->pull_us);
-}
-
-static void fill_ps(struct activity *ps, const wire_stats_reply *reply)
-{
-    *ps = (struct activity){
-        .pushes = reply->pushes,
-        .push_bytes = reply->push_bytes,
-        .pulls = reply->pulls,
-        .pull_bytes = reply->pull_bytes,
-        .refused = reply->refused,
-        .non_finite = reply->non_finite,
-        .late = reply->late,
-        .duplicates = reply->duplicates,
-    };
-    (void)text_print_line(ps->name, sizeof ps->name, "ps %u", reply->ps);
-    histogram_add(&ps->staleness, reply->staleness);
-    histogram_add(&ps->push_us, reply->push_us);
-    histogram_add(&ps->pull_us, reply->pull_us);
-}
+/* Add what a session, or a ps, has counted. */
+#define ADD(activity, counted)                                                                     \
+    do {                                                                                           \
+        total_add(&(activity)->pushes, (counted)->pushes);                                         \
+        total_add(&(activity)->push_bytes, (counted)->push_bytes);                                 \
+        total_add(&(activity)->pulls, (counted)->pulls);                                           \
+        total_add(&(activity)->pull_bytes, (counted)->pull_bytes);                                 \
+        total_add(&(activity)->refused, (counted)->refused);                                       \
+        total_add(&(activity)->non_finite, (counted)->non_finite);                                 \
+        total_add(&(activity)->duplicates, (counted)->duplicates);                                 \
+        histogram_add(&(activity)->staleness, (counted)->staleness);                               \
+        histogram_add(&(activity)->push_us, (counted)->push_us);                                   \
+        histogram_add(&(activity)->pull_us, (counted)->pull_us);                                   \
+    } while (0)
 
 static struct activity *
 find(const struct activity *rows, uint32_t count, const char *name, uint64_t attempt)
@@ -58,48 +34,36 @@ find(const struct activity *rows, uint32_t count, const char *name, uint64_t att
     return NULL;
 }
 
-static struct activity *find_client(const struct sample *sample, const wire_session_stats *session)
+/* The row of the session's client: a new one, when no other ps has told of it. */
+static struct activity *find_client(struct sample *sample, const wire_session_stats *session)
 {
-    char name[sizeof sample->clients->name];
+    struct activity made = {.attempt = session->attempt, .heard_ms = UINT64_MAX};
 
-    (void)text_print_line(name, sizeof name, "%s", session->task);
-    return find(sample->clients, sample->client_count, name, session->attempt);
+    (void)text_print_line(made.name, sizeof made.name, "%s", session->task);
+    (void)text_print_line(made.state, sizeof made.state, "%s", session->state);
+    made.on_ps = &sample->on_ps[(size_t)sample->client_count * sample->ps_count];
+    struct activity *const known =
+        find(sample->clients, sample->client_count, made.name, made.attempt);
+    if (known != NULL)
+        return known;
+    sample->clients[sample->client_count] = made;
+    return &sample->clients[sample->client_count++];
 }
 
-static void add_client(struct sample *sample, const wire_session_stats *session)
+static void add_session(struct sample *sample, uint32_t ps, const wire_session_stats *session)
 {
-    struct activity *client = find_client(sample, session);
+    struct activity *const client = find_client(sample, session);
 
-    if (client == NULL) {
-        client = &sample->clients[sample->client_count++];
-        (void)text_print_line(client->name, sizeof client->name, "%s", session->task);
-        (void)text_print_line(client->state, sizeof client->state, "%s", session->state);
-        client->attempt = session->attempt;
-        client->heard_ms = UINT64_MAX;
-    }
-    add_session(client, session);
-}
-
-static bool is_member(const struct activity *client)
-{
-    return strcmp(client->state, "open") == 0 &&
-           (strncmp(client->name, "worker", 6) == 0 || strncmp(client->name, "chief", 5) == 0);
-}
-
-static void measure_lag(struct sample *sample)
-{
-    uint64_t slowest = UINT64_MAX;
-
-    for (uint32_t i = 0; i < sample->client_count; i++) {
-        struct activity *client = &sample->clients[i];
-        client->is_member = is_member(client);
-        if (client->is_member && client->steps < slowest)
-            slowest = client->steps;
-    }
-    for (uint32_t i = 0; i < sample->client_count; i++) {
-        struct activity *client = &sample->clients[i];
-        client->lag = client->is_member ? client->steps - slowest : 0;
-    }
+    ADD(client, session);
+    total_add(&client->on_ps[ps].pushes, session->pushes);
+    total_add(&client->on_ps[ps].pulls, session->pulls);
+    /* A contribution and a step concern every ps: the largest figure, not the sum. The client
+     * withdraws the other parts of a contribution that is late, so some ps do not count it. */
+    client->late = session->late > client->late ? session->late : client->late;
+    client->steps = session->clock > client->steps ? session->clock : client->steps;
+    client->weight = session->weight > client->weight ? session->weight : client->weight;
+    if (session->last_heard_ms < client->heard_ms)
+        client->heard_ms = session->last_heard_ms;
 }
 
 /* Chiefs, workers, others. */
@@ -108,6 +72,21 @@ static int rank_of(const struct activity *client)
     return strncmp(client->name, "chief", 5) == 0    ? 0
            : strncmp(client->name, "worker", 6) == 0 ? 1
                                                      : 2;
+}
+
+static void measure_lag(struct sample *sample)
+{
+    uint64_t slowest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < sample->client_count; i++) {
+        struct activity *client = &sample->clients[i];
+        client->is_member = strcmp(client->state, "open") == 0 && rank_of(client) < 2;
+        if (client->is_member && client->steps < slowest)
+            slowest = client->steps;
+    }
+    for (uint32_t i = 0; i < sample->client_count; i++)
+        if (sample->clients[i].is_member)
+            sample->clients[i].lag = sample->clients[i].steps - slowest;
 }
 
 static int order_clients(const void *a, const void *b)
@@ -126,27 +105,6 @@ static int order_clients(const void *a, const void *b)
     return (left->attempt > right->attempt) - (left->attempt < right->attempt);
 }
 
-/* What each client did at each ps. */
-static void split_by_ps(const struct answers *answers, struct sample *sample)
-{
-    const size_t count = (size_t)sample->client_count * sample->ps_count;
-
-    sample->on_ps = cli_need(calloc(count + 1, sizeof *sample->on_ps));
-    for (uint32_t i = 0; i < sample->client_count; i++)
-        sample->clients[i].on_ps = &sample->on_ps[(size_t)i * sample->ps_count];
-    for (uint32_t ps = 0; ps < sample->ps_count; ps++) {
-        const wire_stats_reply *reply = stats_of(answers, ps);
-        for (size_t i = 0; reply != NULL && i < reply->n_sessions; i++) {
-            const wire_session_stats *session = reply->sessions[i];
-            const struct activity *client = find_client(sample, session);
-            struct parts_on_ps *parts =
-                &sample->on_ps[(size_t)(client - sample->clients) * sample->ps_count + ps];
-            total_add(&parts->pushes, session->pushes);
-            total_add(&parts->pulls, session->pulls);
-        }
-    }
-}
-
 void sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample)
 {
     size_t sessions = 0;
@@ -158,18 +116,20 @@ void sample_take(const struct answers *answers, uint64_t now_us, struct sample *
         .ps_count = answers->count,
         .ps = cli_need(calloc(answers->count, sizeof *sample->ps)),
         .clients = cli_need(calloc(sessions + 1, sizeof *sample->clients)),
+        .on_ps = cli_need(calloc((sessions + 1) * answers->count, sizeof *sample->on_ps)),
     };
     for (uint32_t i = 0; i < answers->count; i++) {
         const wire_stats_reply *reply = stats_of(answers, i);
         if (reply == NULL)
             continue;
-        fill_ps(&sample->ps[i], reply);
+        (void)text_print_line(sample->ps[i].name, sizeof sample->ps->name, "ps %u", reply->ps);
+        sample->ps[i].late = reply->late;
+        ADD(&sample->ps[i], reply);
         for (size_t j = 0; j < reply->n_sessions; j++)
-            add_client(sample, reply->sessions[j]);
+            add_session(sample, i, reply->sessions[j]);
     }
     measure_lag(sample);
     qsort(sample->clients, sample->client_count, sizeof *sample->clients, order_clients);
-    split_by_ps(answers, sample);
 }
 
 void sample_deinit(struct sample *sample)
@@ -180,30 +140,14 @@ void sample_deinit(struct sample *sample)
     *sample = (struct sample){0};
 }
 
+/* ---- rates */
+
 static double rate(uint64_t before, uint64_t now, double seconds)
 {
     return now >= before ? (double)(now - before) / seconds : (double)NAN;
 }
 
 static double larger(double a, double b) { return isnan(a) || b > a ? b : a; }
-
-/* A push or pull has a part on each ps that it concerns: it counts once. */
-static void compare_whole(
-    const struct activity *before, struct activity *now, uint32_t ps_count, double seconds)
-{
-    if (now->on_ps == NULL) {
-        now->whole_push_rate = now->push_rate;
-        now->whole_pull_rate = now->pull_rate;
-        return;
-    }
-    for (uint32_t ps = 0; ps < ps_count; ps++) {
-        const struct parts_on_ps *then = &before->on_ps[ps], *parts = &now->on_ps[ps];
-        now->whole_push_rate =
-            larger(now->whole_push_rate, rate(then->pushes, parts->pushes, seconds));
-        now->whole_pull_rate =
-            larger(now->whole_pull_rate, rate(then->pulls, parts->pulls, seconds));
-    }
-}
 
 /* `before` NULL: there is nothing to compare with. */
 static void
@@ -219,7 +163,19 @@ compare(const struct activity *before, struct activity *now, uint32_t ps_count, 
     now->push_bytes_rate = rate(before->push_bytes, now->push_bytes, seconds);
     now->pull_rate = rate(before->pulls, now->pulls, seconds);
     now->pull_bytes_rate = rate(before->pull_bytes, now->pull_bytes, seconds);
-    compare_whole(before, now, ps_count, seconds);
+    if (now->on_ps == NULL) {
+        now->whole_push_rate = now->push_rate;
+        now->whole_pull_rate = now->pull_rate;
+        return;
+    }
+    /* A push or pull has a part on each ps that it concerns: it counts once. */
+    for (uint32_t ps = 0; ps < ps_count; ps++) {
+        const struct parts_on_ps *then = &before->on_ps[ps], *parts = &now->on_ps[ps];
+        now->whole_push_rate =
+            larger(now->whole_push_rate, rate(then->pushes, parts->pushes, seconds));
+        now->whole_pull_rate =
+            larger(now->whole_pull_rate, rate(then->pulls, parts->pulls, seconds));
+    }
 }
 
 /* Did the same ps answer? Else what clients did is added up over other ones. */
@@ -248,4 +204,49 @@ void sample_compare(const struct sample *before, struct sample *now)
             find(before->clients, before->client_count, client->name, client->attempt);
         compare(comparable ? then : NULL, client, now->ps_count, seconds);
     }
+}
+
+/* ---- histograms */
+
+void histogram_add(struct merged_histogram *histogram, const wire_histogram *counted)
+{
+    if (counted == NULL)
+        return;
+    for (size_t i = 0; i < counted->n_counts && i < HISTOGRAM_BUCKETS; i++)
+        total_add(&histogram->counts[i], counted->counts[i]);
+    total_add(&histogram->count, counted->count);
+    histogram->sum += counted->sum;
+}
+
+void histogram_merge(struct merged_histogram *histogram, const struct merged_histogram *other)
+{
+    for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+        total_add(&histogram->counts[i], other->counts[i]);
+    total_add(&histogram->count, other->count);
+    histogram->sum += other->sum;
+}
+
+double histogram_percentile(const struct merged_histogram *histogram, double fraction)
+{
+    const double wanted = fraction * (double)histogram->count;
+    double below = 0;
+
+    if (histogram->count == 0)
+        return 0;
+    for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        const double here = (double)histogram->counts[i];
+        if (here > 0 && below + here >= wanted) {
+            if (i == 0)
+                return 0;
+            const double low = ldexp(1, i - 1);
+            return low + low * (wanted - below) / here;
+        }
+        below += here;
+    }
+    return ldexp(1, HISTOGRAM_BUCKETS - 1);
+}
+
+double histogram_mean(const struct merged_histogram *histogram)
+{
+    return histogram->count > 0 ? histogram->sum / (double)histogram->count : 0;
 }

@@ -3,7 +3,7 @@
  * command without memory says so, and its process exits.
  *
  * What `sumac run` has started does not outlive its exit: the kernel kills the ps, and a keeper
- * kills its worker (run_keeper.h).
+ * kills its worker (run_children.c).
  */
 #pragma once
 

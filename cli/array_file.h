@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array_file.h -- the file that values are read into: one .npy, or several in a .npz.
+/* array_file.h -- NumPy files: the one that values are read into, one .npy, or several in a .npz;
+ * and one that a value is read from.
  *
  * It is mapped, and has all its bytes before the first value comes: values need no memory beside
  * it, and a disk that is too small says so at once. It gets its name when it is whole. What is no
@@ -13,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "sumac/status.h"
 #include "sumac/tensor.h"
@@ -46,3 +48,13 @@ enum sumac_status array_file_keep(struct array_file *file, struct sumac_error *e
 
 /* Leave nothing behind. NULL is fine. Takes  file. */
 void array_file_drop(struct array_file *file);
+
+/* Read one array, of this type and shape and no other, row-major; `name` is what the file is called
+ * in a sentence. bfloat16 is uint16 there, the bits of its elements. A file with more behind the
+ * array is refused as one that is cut is. Formats 1 to 3 are read: numpy/lib/format.py.
+ *
+ * Gives    tensor->buffer; release with sumac_buffer_unref.
+ * Fails    INVALID_ARGUMENT, naming what is expected and what is there; RESOURCE_EXHAUSTED. */
+enum sumac_status array_input_read(
+    FILE *file, const char *name, enum sumac_dtype dtype, const struct sumac_shape *shape,
+    struct sumac_tensor *tensor, struct sumac_error *error);

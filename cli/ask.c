@@ -4,13 +4,11 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "error.h"
 #include "last_word.h"
-#include "rpc.h"
 #include "silence.h"
 
 #define PATIENCE_US 5500000u /* lib/rpc gives up a connection after 5 s, and then says why */
@@ -29,14 +27,6 @@ struct ps_question {
     uint64_t asked_us;
     struct sumac_error error;
 };
-
-static uint64_t now_us(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
-}
 
 static void keep(struct rpc_call *call, const struct wire_received *received)
 {
@@ -72,7 +62,7 @@ begin(struct rpc_poller *poller, struct ps_question *question, const struct inqu
     const uint64_t patience_us = question->ps->missing ? PATIENCE_WITH_MISSING_US : PATIENCE_US;
     enum sumac_status status = SUMAC_UNAVAILABLE;
 
-    question->asked_us = now_us();
+    question->asked_us = clock_now_us();
     if (question->ps->address[0] != '\0')
         status = rpc_channel_open(poller, question->ps->address, &question->channel);
     if (status == SUMAC_OK)
@@ -117,47 +107,35 @@ static bool is_refusal(const struct ps_question *question)
     return status == SUMAC_NOT_FOUND || status == SUMAC_INVALID_ARGUMENT;
 }
 
-/* Something is there, and says nothing. */
-static bool is_silent(const struct roster_ps *ps)
+static const char *guess_at(const struct sumac_error *why)
 {
-    return ps->why.status == SUMAC_DEADLINE_EXCEEDED || ps->why.status == SUMAC_CANCELLED ||
-           silence_is_mute(ps->why.text);
-}
+    const bool is_silent = why->status == SUMAC_DEADLINE_EXCEEDED || why->status == SUMAC_CANCELLED;
 
-static const char *guess_at(const struct roster_ps *ps)
-{
-    if (silence_is_own(ps->why.text))
+    if (silence_is_own(why->text))
         return "nothing is known of the ps";
-    return is_silent(ps) ? SILENCE_MUTE_REMEDY : "the run may be over, or not begun";
+    return is_silent || silence_is_mute(why->text) ? SILENCE_MUTE_REMEDY
+                                                   : "the run may be over, or not begun";
 }
 
 static enum sumac_status explain(const struct ps_question *question, struct sumac_error *error)
 {
-    const char *text = question->error.text, *address = question->ps->address;
-    char silence[256];
+    const char *const address = question->ps->address;
+    const struct sumac_error *const why = &question->ps->why;
+    const bool last = !is_refusal(question) && last_word_is(why);
+    const struct sumac_error *const said = last ? why : &question->error;
 
-    if (is_refusal(question))
-        return fail(
-            error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
-    if (question->ps->why.reason == SUMAC_REASON_RUN_ENDED)
-        return fail(
-            error, question->ps->why.status, SUMAC_REASON_RUN_ENDED, "%s", question->ps->why.text);
-    if (last_word_is(&question->ps->why))
-        return fail(
-            error, question->ps->why.status, question->ps->why.reason, "ps at %s: %s", address,
-            question->ps->why.text);
-    if (question->error.status == SUMAC_OK)
+    if (last && why->reason == SUMAC_REASON_RUN_ENDED)
+        return fail(error, why->status, why->reason, "%s", why->text);
+    if (said->status == SUMAC_OK)
         return fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps at %s answered nothing that can be read", address);
-    if (question->error.status == SUMAC_UNAVAILABLE ||
-        question->error.status == SUMAC_DEADLINE_EXCEEDED)
+    if (!last && (said->status == SUMAC_UNAVAILABLE || said->status == SUMAC_DEADLINE_EXCEEDED))
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, "no ps answers at %s: %s: %s%s",
-            address, roster_silence(question->ps, silence, sizeof silence), guess_at(question->ps),
-            silence_is_own(question->ps->why.text) ? "" : "; check the address");
-    return fail(
-        error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
+            address, roster_silence(question->ps).text, guess_at(why),
+            silence_is_own(why->text) ? "" : "; check the address");
+    return fail(error, said->status, said->reason, "ps at %s: %s", address, said->text);
 }
 
 /* Who answered and who did not, for the roster. */
@@ -178,7 +156,7 @@ static void note(struct ps_question *question)
     if (says_more)
         ps->why = question->error;
     ps->missing = true;
-    ps->told_us = now_us();
+    ps->told_us = clock_now_us();
     if (ps->why.status == SUMAC_OK)
         (void)fail(
             &ps->why, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
@@ -246,7 +224,7 @@ put(struct roster *roster, struct rpc_poller *poller, struct ps_question *questi
             begin(poller, &questions[i], inquiry);
     }
     while (!is_enough(questions, inquiry, answers))
-        (void)rpc_poll(poller, now_us() + 2 * (uint64_t)PATIENCE_US);
+        (void)rpc_poll(poller, clock_now_us() + 2 * (uint64_t)PATIENCE_US);
     for (uint32_t i = 0; i < roster->count; i++) {
         if (!roster->ps[i].left_out && (questions[i].over || answers->replies[i] != NULL))
             note(&questions[i]);

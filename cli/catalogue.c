@@ -17,11 +17,6 @@ struct rest {
     bool more;
 };
 
-static bool says_nothing(const wire_list_reply *reply)
-{
-    return reply->more && reply->n_variables == 0;
-}
-
 /* Variables of the first answer that every ps has come to, and what is left after them. */
 static void measure(struct catalogue_page *page, struct rest *rest)
 {
@@ -58,28 +53,27 @@ static enum sumac_status ask_page(
     const struct inquiry inquiry = {
         .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &rest->request.base};
     const uint64_t after_id = rest->request.after_id;
+    bool sound = true;
 
     rest->request.names = rest->names;
     rest->request.n_names =
         rest->name_count < WIRE_LIST_NAMES_MAX ? rest->name_count : WIRE_LIST_NAMES_MAX;
-    enum sumac_status status = ask(roster, &inquiry, &page->answers, error);
+    const enum sumac_status status = ask(roster, &inquiry, &page->answers, error);
     if (status != SUMAC_OK)
         return status;
-    bool sound = true;
     for (uint32_t ps = 0; ps < page->answers.count; ps++) {
-        roster->ps[ps].left_out = roster->ps[ps].left_out || roster->ps[ps].missing;
-        sound = sound &&
-                (list_of(&page->answers, ps) == NULL || !says_nothing(list_of(&page->answers, ps)));
+        const wire_list_reply *const reply = list_of(&page->answers, ps);
+        roster->ps[ps].left_out |= roster->ps[ps].missing;
+        sound &= reply == NULL || !reply->more || reply->n_variables > 0;
     }
     if (sound)
         measure(page, rest);
-    if (!sound || (rest->more && page->count == 0 && rest->request.after_id <= after_id)) {
-        answers_deinit(&page->answers);
-        return fail(
-            error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            "a ps's list of variables does not go on: is it a ps of this release?");
-    }
-    return SUMAC_OK;
+    if (sound && !(rest->more && page->count == 0 && rest->request.after_id <= after_id))
+        return SUMAC_OK;
+    answers_deinit(&page->answers);
+    return fail(
+        error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+        "a ps's list of variables does not go on: is it a ps of this release?");
 }
 
 enum sumac_status catalogue_ask(
@@ -117,25 +111,21 @@ bool catalogue_next(const struct catalogue *catalogue, struct catalogue_entry *e
     return true;
 }
 
-/* The ps list the same variables in the same order, but for what was just created or deleted. */
-static const wire_variable *
-find_same(const wire_list_reply *reply, size_t index, uint64_t variable_id)
-{
-    if (index < reply->n_variables && reply->variables[index]->variable_id == variable_id)
-        return reply->variables[index];
-    for (size_t i = 0; i < reply->n_variables; i++)
-        if (reply->variables[i]->variable_id == variable_id)
-            return reply->variables[i];
-    return NULL;
-}
-
 const wire_variable *
 page_held_variable(const struct catalogue_page *page, size_t index, uint32_t ps)
 {
-    if (ps >= page->answers.count || list_of(&page->answers, ps) == NULL)
-        return NULL;
     const uint64_t variable_id = page_first(page)->variables[index]->variable_id;
-    return find_same(list_of(&page->answers, ps), index, variable_id);
+    const wire_list_reply *const reply =
+        ps < page->answers.count ? list_of(&page->answers, ps) : NULL;
+    const size_t count = reply != NULL ? reply->n_variables : 0;
+
+    /* Lists differ only by variables that were just created or deleted. */
+    for (size_t i = 0; i < count; i++) {
+        wire_variable *const variable = reply->variables[(index + i) % count];
+        if (variable->variable_id == variable_id)
+            return variable;
+    }
+    return NULL;
 }
 
 const wire_shard *

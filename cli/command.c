@@ -10,33 +10,24 @@
 #include "nearest.h"
 #include "sumac/client.h"
 
-static const struct command *const commands[] = {
+const struct command *const commands[] = {
     &run_command,     &ps_command,         &ls_command,     &get_command,
     &stats_command,   &functions_command,  &define_command, &update_command,
-    &devices_command, &completion_command, &man_command,
+    &devices_command, &completion_command, &man_command,    NULL,
 };
-
-const struct command *command_at(size_t index)
-{
-    return index < sizeof commands / sizeof *commands ? commands[index] : NULL;
-}
 
 const struct command *command_find(const char *name)
 {
-    const struct command *command = NULL;
-
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        if (strcmp(command->name, name) == 0)
-            return command;
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        if (strcmp((*command)->name, name) == 0)
+            return *command;
     return NULL;
 }
 
 static const char *command_name(const void *context, size_t index)
 {
-    const struct command *const command = command_at(index);
     (void)context;
-
-    return command == NULL ? NULL : command->name;
+    return commands[index] == NULL ? NULL : commands[index]->name;
 }
 
 int command_unknown(const char *sayer, const char *word)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.h -- a subcommand of `sumac`: a row of main.c's table, and what its options are made of.
- */
+/* command.h -- a subcommand of `sumac`: a row of main.c's table, and its options. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,10 +12,9 @@
  * restartPolicy ExitCode). */
 enum {
     EXIT_FINE = 0,
-    EXIT_FAILED = 1,  /* the command could not do what it was asked to */
-    EXIT_MISUSED = 2, /* the command line, or the configuration, must be changed first */
-    EXIT_RETRYABLE =
-        138, /* sumac_exit_code's and a ps's: what was lost may be there the next time */
+    EXIT_FAILED = 1,      /* the command could not do what it was asked to */
+    EXIT_MISUSED = 2,     /* the command line, or the configuration, must be changed first */
+    EXIT_RETRYABLE = 138, /* sumac_exit_code's and a ps's: what was lost may come back */
     EXIT_PORT_TAKEN = 226 /* 128 + EADDRINUSE: a ps found its port taken */
 };
 
@@ -53,19 +51,10 @@ struct option_row {
     const char *help;
     enum option_kind kind;
     size_t offset; /* of its value in the command's options */
-    uint32_t min,
-        max; /* of a number; 0: the least that its kind has, and the most that 32 bits have */
-};
-
-/* Rows from the one of that name on stand under a title of their own in --help. */
-struct option_group {
-    const char *first, *title;
-};
-
-/* -o for --output. */
-struct option_letter {
-    char letter; /* 0 ends the list */
-    const char *name;
+    /* The bounds of a number; 0: the least of its kind, and the most that 32 bits have. */
+    uint32_t min, max;
+    const char *group; /* the title of the rows from this one on; NULL: that of those before it */
+    char letter;       /* 'o': -o is the same; 0: it has none */
 };
 
 /* The words of the command line that are no options; NULL ends them. */
@@ -82,15 +71,12 @@ struct command {
     const char *examples;  /* lines */
     const struct option_row *rows;
     size_t row_count;
-    const struct option_letter *letters; /* NULL: none */
-    const struct option_group *groups; /* the last one has no `first`; NULL: one group, "Options" */
     /* `sumac run` hands options on to `sumac ps` in the text of one of its own: that option's name,
      * the other command, and the options that it sets itself, NULL at the end. NULL: none. */
     const char *carrier;
     const struct command *carries_to;
     const char *const *carries_not;
-    bool program_follows; /* the first word that is no option begins another program's command line
-                           */
+    bool program_follows; /* the first word that is no option begins another command line */
     size_t options_bytes;
     const void *defaults; /* its options as they are when none is given; NULL: zeroed */
     const char *no_words; /* why a word that is no option is refused; NULL: words are taken */
@@ -98,8 +84,9 @@ struct command {
     int (*run)(const void *options, struct command_words words);
 };
 
-/* The subcommands in the order of `sumac --help`; NULL at the end. By name; NULL: none. */
-const struct command *command_at(size_t index);
+/* The subcommands in the order of `sumac --help`; NULL at the end. */
+extern const struct command *const commands[];
+/* By name; NULL: none. */
 const struct command *command_find(const char *name);
 
 /* Say that no command has that name, and which was meant. `sayer`: "sumac", or the command that
@@ -118,3 +105,41 @@ int command_failed(const struct command *command, const struct sumac_error *erro
 extern const struct command ps_command, run_command, ls_command, get_command, stats_command,
     functions_command, define_command, update_command, devices_command, completion_command,
     man_command;
+
+/* A command's options: its `rows`, and their struct. */
+#define COMMAND_OPTIONS(options, ...)                                                              \
+    .rows = rows, .row_count = sizeof rows / sizeof rows[0], .options_bytes = sizeof(options),     \
+    .defaults = &(const options)                                                                   \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+/* Rows that several commands have; `options` is the type of theirs. */
+#define OPTION_ROW_PS(options)                                                                     \
+    {                                                                                              \
+        "ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",  \
+            OPTION_TEXT, .offset = offsetof(options, ps)                                           \
+    }
+#define OPTION_ROW_JSON(options)                                                                   \
+    {                                                                                              \
+        "json", NULL, "print one JSON document", OPTION_FLAG, .offset = offsetof(options, json)    \
+    }
+
+enum options_outcome {
+    OPTIONS_GO,   /* all read */
+    OPTIONS_HELP, /* --help was asked for, and printed: exit 0 */
+    OPTIONS_BAD,  /* said what is wrong: exit 2 */
+};
+
+/* Read argv[1 …] into `target`, whose members the rows name; options that are not given are left
+ * alone.
+ *
+ * Words that are no options are moved to argv's front, in order: argv[0 … *word_count - 1]. */
+enum options_outcome
+options_parse(const struct command *command, int argc, char **argv, void *target, int *word_count);
+
+/* The command's help, on standard output. */
+void options_print_help(const struct command *command);
+
+/* "256M" as bytes. False: not a size, or beyond 64 bits. */
+bool options_parse_size(const char *text, uint64_t *bytes);

@@ -5,16 +5,13 @@
 #include <string.h>
 
 #include "command.h"
-#include "options.h"
 #include "sumac/client.h"
 #include "update.h"
 
 static void print_commands(void)
 {
-    const struct command *command = NULL;
-
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        printf("%s ", command->name);
+    for (size_t i = 0; commands[i] != NULL; i++)
+        printf("%s ", commands[i]->name);
 }
 
 /* Words that stand after a command, of those that are known without asking a ps. */
@@ -54,8 +51,6 @@ static void print_values(const struct command *command)
 
 static void print_bash(void)
 {
-    const struct command *command = NULL;
-
     printf("# bash completion of sumac %s\n_sumac() {\n", sumac_version());
     fputs(
         "    local current=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" "
@@ -76,11 +71,11 @@ static void print_bash(void)
          "        fi\n"
          "    done\n"
          "    case \"${COMP_WORDS[1]}:$before\" in");
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        print_values(command);
+    for (size_t i = 0; commands[i] != NULL; i++)
+        print_values(commands[i]);
     puts("    esac\n    case \"${COMP_WORDS[1]}\" in");
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        print_options(command);
+    for (size_t i = 0; commands[i] != NULL; i++)
+        print_options(commands[i]);
     printf("        help) words=\"");
     print_commands();
     puts("\" ;;\n"

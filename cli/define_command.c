@@ -6,11 +6,6 @@
 #include <string.h>
 
 #include "cluster_functions.h"
-#include "command.h"
-#include "json.h"
-#include "observer.h"
-#include "options.h"
-#include "sumac/client.h"
 
 #define PATIENCE_MS 10000u
 
@@ -40,13 +35,10 @@ static bool read_text(const char *path, struct text *text)
     FILE *const file = standard ? stdin : fopen(path, "rb");
 
     text->name = standard ? "standard input" : path;
-    bool whole = file != NULL;
-    if (whole) {
-        text->bytes = fread(text->data, 1, sizeof text->data, file);
-        whole = ferror(file) == 0;
-    }
+    text->bytes = file == NULL ? 0 : fread(text->data, 1, sizeof text->data, file);
+    const bool whole = file != NULL && ferror(file) == 0;
     const int why = errno;
-    if (whole && text->bytes >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0) {
+    if (text->bytes >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0) {
         text->bytes -= 3; /* a byte order mark, as some editors begin a file with */
         memmove(text->data, text->data + 3, text->bytes);
     }
@@ -88,38 +80,30 @@ static uint32_t number_of(struct roster *roster, const char *name)
     return made != NULL ? made->number : 0;
 }
 
-static bool print_defined(const char *name, uint32_t number, const struct found_run *run, bool json)
-{
-    if (!json)
-        return printf("%s is function %" PRIu32 "\n", name, number) > 0;
-    json_t *value = json_object();
-    json_put(value, "name", json_string(name));
-    json_put(value, "number", json_number(number));
-    json_put(value, "run", found_run_to_json(run));
-    return json_print(value, false, stdout);
-}
-
 static int
 define_in_run(const struct define_options *options, const char *name, const struct text *text)
 {
     struct roster roster = {.count = 0};
     struct sumac_client *client = NULL;
     struct sumac_error error = {0};
-    enum sumac_status status = roster_find(options->ps, &roster, &error);
+    enum sumac_status status =
+        observer_join(options->ps, options->json, options->timeout_ms, &roster, &client, &error);
 
-    if (status == SUMAC_OK)
-        status = roster_tell_and_check(&roster, options->json, &error);
-    if (status == SUMAC_OK)
-        status = observer_join(&roster, options->timeout_ms, &client, &error);
     if (status == SUMAC_OK)
         status = sumac_client_define(client, name, text->data, text->bytes, &error);
     observer_leave(client);
-    int code = EXIT_FINE;
     if (status != SUMAC_OK)
-        code = text_failed(text, &error);
-    else if (!print_defined(name, number_of(&roster, name), &roster.run, options->json))
-        code = EXIT_FAILED;
-    return code;
+        return text_failed(text, &error);
+    const uint32_t number = number_of(&roster, name);
+    if (options->json)
+        (void)json_print(
+            JSON_OBJECT(
+                {"name", json_string(name)}, {"number", json_number(number)},
+                {"run", found_run_to_json(&roster.run)}),
+            false, stdout);
+    else
+        printf("%s is function %" PRIu32 "\n", name, number);
+    return EXIT_FINE;
 }
 
 static int define(const void *given, struct command_words words)
@@ -155,9 +139,6 @@ const struct command define_command = {
     .examples = "  sumac define lion2 lion.txt\n"
                 "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
                 "  sumac functions --ps 127.0.0.1:2222\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct define_options),
-    .defaults = &(const struct define_options){.timeout_ms = PATIENCE_MS},
+    COMMAND_OPTIONS(struct define_options, .timeout_ms = PATIENCE_MS),
     .run = define,
 };

@@ -10,7 +10,6 @@
 #include "command.h"
 #include "gpus.h"
 #include "json.h"
-#include "options.h"
 #include "table.h"
 #include "text.h"
 
@@ -76,11 +75,9 @@ static const struct sumac_error *nccl_missing(const struct gpus *gpus)
 
 static void add_cpu(struct table *table, const struct cpu *cpu)
 {
-    char memory[32];
-
     table_add(table, "CPU");
     table_add(table, "%s", cpu->name);
-    table_add(table, "%s", table_bytes((double)cpu->memory_bytes, memory, sizeof memory));
+    table_add(table, "%s", table_bytes((double)cpu->memory_bytes).text);
     table_add(table, cpu->cores == 1 ? "%" PRIu32 " core" : "%" PRIu32 " cores", cpu->cores);
     table_add(table, "-");
 }
@@ -88,7 +85,7 @@ static void add_cpu(struct table *table, const struct cpu *cpu)
 static void add_gpu(struct table *table, const struct gpus *gpus, uint32_t index)
 {
     const struct gpu *gpu = &gpus->items[index];
-    char text[512] = "-", memory[32];
+    char text[512] = "-";
     size_t used = 0;
 
     for (uint32_t other = 0; other < gpus->count; other++)
@@ -97,7 +94,7 @@ static void add_gpu(struct table *table, const struct gpus *gpus, uint32_t index
                 text + used, sizeof text - used, "%sGPU:%" PRIu32, used == 0 ? "" : ", ", other);
     table_add(table, "GPU:%" PRIu32, index);
     table_add(table, "%s", gpu->name);
-    table_add(table, "%s", table_bytes((double)gpu->memory_bytes, memory, sizeof memory));
+    table_add(table, "%s", table_bytes((double)gpu->memory_bytes).text);
     table_add(table, "%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor);
     table_add(table, "%s", text);
 }
@@ -105,27 +102,23 @@ static void add_gpu(struct table *table, const struct gpus *gpus, uint32_t index
 /* "driver 580.65.06, CUDA 13.0, NCCL 2.28.9": those that there are. */
 static void print_versions(const struct gpus *gpus)
 {
-    const char *before = "";
+    const bool driver = gpus->driver[0] != '\0', cuda = gpus->cuda_major > 0;
+    const bool nccl = gpus->nccl_major > 0;
 
-    if (gpus->driver[0] != '\0') {
+    if (driver)
         printf("driver %s", gpus->driver);
-        before = ", ";
-    }
-    if (gpus->cuda_major > 0) {
-        printf("%sCUDA %" PRIu32 ".%" PRIu32, before, gpus->cuda_major, gpus->cuda_minor);
-        before = ", ";
-    }
-    if (gpus->nccl_major > 0) {
+    if (cuda)
         printf(
-            "%sNCCL %" PRIu32 ".%" PRIu32 ".%" PRIu32, before, gpus->nccl_major, gpus->nccl_minor,
-            gpus->nccl_patch);
-        before = ", ";
-    }
-    if (before[0] != '\0')
+            "%sCUDA %" PRIu32 ".%" PRIu32, driver ? ", " : "", gpus->cuda_major, gpus->cuda_minor);
+    if (nccl)
+        printf(
+            "%sNCCL %" PRIu32 ".%" PRIu32 ".%" PRIu32, driver || cuda ? ", " : "", gpus->nccl_major,
+            gpus->nccl_minor, gpus->nccl_patch);
+    if (driver || cuda || nccl)
         putchar('\n');
 }
 
-static bool print_text(const struct cpu *cpu, const struct gpus *gpus)
+static void print_text(const struct cpu *cpu, const struct gpus *gpus)
 {
     static const struct table_column columns[] = {
         {NULL, "DEVICE", 0},  {NULL, "NAME", 0},    {NULL, ">MEMORY", 0},
@@ -136,67 +129,45 @@ static bool print_text(const struct cpu *cpu, const struct gpus *gpus)
     add_cpu(&table, cpu);
     for (uint32_t i = 0; i < gpus->count; i++)
         add_gpu(&table, gpus, i);
-    const bool printed = table_print(&table, 0, stdout);
-    table_deinit(&table);
+    (void)table_print(&table, 0, stdout);
     print_versions(gpus);
     if (gpus->missing.status != SUMAC_OK)
         printf("%s: %s\n", gpus->count == 0 ? "no GPU" : "not every GPU", gpus->missing.text);
     if (nccl_missing(gpus) != NULL)
         printf("no NCCL: %s\n", nccl_missing(gpus)->text);
-    return printed;
 }
 
 /* ---- JSON */
 
-static json_t *cpu_value(const struct cpu *cpu)
-{
-    json_t *value = json_object();
-
-    json_put(value, "name", json_string(cpu->name));
-    json_put(value, "cores", json_number(cpu->cores));
-    json_put(value, "memory_bytes", json_number(cpu->memory_bytes));
-    return value;
-}
-
 static json_t *gpu_value(const struct gpus *gpus, uint32_t index)
 {
     const struct gpu *gpu = &gpus->items[index];
-    json_t *value = json_object(), *others = json_array();
-    char text[32];
+    json_t *const others = json_array();
 
     for (uint32_t other = 0; other < gpus->count; other++)
         if (reaches(gpu, other))
             json_add(others, json_number(other));
-    json_put(value, "index", json_number(index));
-    json_put(value, "name", json_string(gpu->name));
-    json_put(value, "memory_bytes", json_number(gpu->memory_bytes));
-    (void)text_print(
-        text, sizeof text, "%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor);
-    json_put(value, "compute_capability", json_string(text));
-    json_put(value, "reaches", others);
-    return value;
+    return JSON_OBJECT(
+        {"index", json_number(index)}, {"name", json_string(gpu->name)},
+        {"memory_bytes", json_number(gpu->memory_bytes)},
+        {"compute_capability",
+         json_sprintf("%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor)},
+        {"reaches", others});
 }
 
 /* What is not there has no key. */
-static void put_versions(json_t *all, const struct gpus *gpus)
+static void print_json(const struct cpu *cpu, const struct gpus *gpus)
 {
-    char text[64];
-
-    if (gpus->driver[0] != '\0')
-        json_put(all, "driver", json_string(gpus->driver));
-    (void)text_print(text, sizeof text, "%" PRIu32 ".%" PRIu32, gpus->cuda_major, gpus->cuda_minor);
-    if (gpus->cuda_major > 0)
-        json_put(all, "cuda", json_string(text));
-    (void)text_print(
-        text, sizeof text, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, gpus->nccl_major, gpus->nccl_minor,
-        gpus->nccl_patch);
-    if (gpus->nccl_major > 0)
-        json_put(all, "nccl", json_string(text));
-}
-
-static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
-{
-    json_t *all = json_object(), *items = json_array(), *missing = json_array();
+    json_t *const items = json_array(), *const missing = json_array();
+    json_t *const cuda =
+        gpus->cuda_major == 0
+            ? NULL
+            : json_sprintf("%" PRIu32 ".%" PRIu32, gpus->cuda_major, gpus->cuda_minor);
+    json_t *const nccl = gpus->nccl_major == 0
+                             ? NULL
+                             : json_sprintf(
+                                   "%" PRIu32 ".%" PRIu32 ".%" PRIu32, gpus->nccl_major,
+                                   gpus->nccl_minor, gpus->nccl_patch);
 
     for (uint32_t i = 0; i < gpus->count; i++)
         json_add(items, gpu_value(gpus, i));
@@ -204,11 +175,15 @@ static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
         json_add(missing, json_string(gpus->missing.text));
     if (nccl_missing(gpus) != NULL)
         json_add(missing, json_string(nccl_missing(gpus)->text));
-    json_put(all, "cpu", cpu_value(cpu));
-    json_put(all, "gpus", items);
-    put_versions(all, gpus);
-    json_put(all, "missing", missing);
-    return json_print(all, false, stdout);
+    json_t *const processor = JSON_OBJECT(
+        {"name", json_string(cpu->name)}, {"cores", json_number(cpu->cores)},
+        {"memory_bytes", json_number(cpu->memory_bytes)});
+    (void)json_print(
+        JSON_OBJECT(
+            {"cpu", processor}, {"gpus", items},
+            {"driver", gpus->driver[0] != '\0' ? json_string(gpus->driver) : NULL}, {"cuda", cuda},
+            {"nccl", nccl}, {"missing", missing}),
+        false, stdout);
 }
 
 static int list(const void *given, struct command_words words)
@@ -219,8 +194,8 @@ static int list(const void *given, struct command_words words)
     (void)words;
 
     gpus_find(&gpus);
-    const bool printed = options->json ? print_json(&cpu, &gpus) : print_text(&cpu, &gpus);
-    return printed ? EXIT_FINE : EXIT_FAILED;
+    (options->json ? print_json : print_text)(&cpu, &gpus);
+    return EXIT_FINE;
 }
 
 const struct command devices_command = {
@@ -235,9 +210,7 @@ const struct command devices_command = {
         "Each missing part is named with its remedy. No ps is asked.",
     .examples = "  sumac devices\n"
                 "  CUDA_VISIBLE_DEVICES=1 sumac devices --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct devices_options),
+    COMMAND_OPTIONS(struct devices_options, 0),
     .no_words = "means nothing here; see `sumac devices --help`",
     .run = list,
 };

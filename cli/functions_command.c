@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "cluster_functions.h"
-#include "command.h"
 #include "dtype.h"
-#include "json.h"
 #include "nearest.h"
-#include "options.h"
 #include "plugin_files.h"
 #include "sumac/tensor.h"
 #include "update.h"
@@ -31,6 +29,9 @@ static const struct option_row rows[] = {
      OPTION_LIST, .offset = offsetof(struct functions_options, plugins)},
     OPTION_ROW_JSON(struct functions_options),
 };
+
+/* The others have numbers of their own. */
+static bool is_built_in(const struct cluster_function *function) { return function->number == 0; }
 
 static bool takes(const struct update_function *function, uint32_t number)
 {
@@ -87,10 +88,8 @@ static void print_text(const char *text)
     }
 }
 
-static void print_properties(const struct update_function *function)
+static void print_hyperparameters(const struct update_function *function)
 {
-    print_dtypes(function);
-    print_slots(function);
     for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
         if (!takes(function, number))
             continue;
@@ -102,25 +101,26 @@ static void print_properties(const struct update_function *function)
     }
 }
 
-static void print_function(const struct update_function *function)
+static void print_function(const struct cluster_function *function)
 {
-    printf("%s\n  %s\n", function->name, function->rule);
-    print_properties(function);
-}
+    const bool of_plugin = function->plugin[0] != '\0', built_in = is_built_in(function);
 
-static void print_defined(const struct cluster_function *function)
-{
-    const bool of_plugin = function->plugin[0] != '\0';
-
-    printf("%s, function %" PRIu32, function->name, function->number);
-    printf(of_plugin ? ", of the plug-in %s\n" : " of the run%s\n", function->plugin);
+    printf("%s", function->name);
+    if (!built_in)
+        printf(
+            ", function %" PRIu32 "%s%s", function->number,
+            of_plugin ? ", of the plug-in " : " of the run", function->plugin);
+    putchar('\n');
     print_text(function->text);
-    if (of_plugin && function->row != NULL)
-        printf("  %s\n", function->row->rule);
-    if (function->row != NULL)
-        print_properties(function->row);
-    else
+    if (function->row == NULL) {
         puts("  (this release cannot read it: use that of the ps)");
+        return;
+    }
+    if (built_in || of_plugin)
+        printf("  %s\n", function->row->rule);
+    print_dtypes(function->row);
+    print_slots(function->row);
+    print_hyperparameters(function->row);
 }
 
 /* ---- JSON */
@@ -137,82 +137,76 @@ static json_t *dtypes_value(const struct update_function *function)
 
 static json_t *hyperparameters_value(const struct update_function *function)
 {
-    json_t *all = json_object();
+    json_t *const all = json_object();
 
-    for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
-        if (!takes(function, number))
-            continue;
-        json_t *one = json_object();
-        json_put(one, "default", json_finite(function->defaults[number]));
-        json_put(one, "range", json_string(update_hyperparameter_range(function, number)));
-        json_put(all, update_hyperparameter_of(function, number)->name, one);
-    }
+    for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++)
+        if (takes(function, number))
+            json_put(
+                all, update_hyperparameter_of(function, number)->name,
+                JSON_OBJECT(
+                    {"default", json_finite(function->defaults[number])},
+                    {"range", json_string(update_hyperparameter_range(function, number))}));
     return all;
 }
 
-static void put_properties(json_t *value, const struct update_function *function)
+static json_t *slots_value(const struct update_function *function)
 {
-    json_t *slots = json_array();
+    json_t *const slots = json_array();
 
     for (uint32_t i = 0; i < function->slot_count; i++)
         json_add(slots, json_string(function->slot_names[i]));
-    json_put(value, "dtypes", dtypes_value(function));
-    json_put(value, "slots", slots);
-    json_put(value, "hyperparameters", hyperparameters_value(function));
+    return slots;
 }
 
-static json_t *function_value(const struct update_function *function)
+static json_t *function_value(const struct cluster_function *function)
 {
-    json_t *value = json_object();
+    const struct update_function *const row = function->row;
+    const bool of_plugin = function->plugin[0] != '\0', built_in = is_built_in(function);
+    const bool of_text = !of_plugin && !built_in;
 
-    json_put(value, "name", json_string(function->name));
-    json_put(value, "rule", json_string(function->rule));
-    put_properties(value, function);
-    return value;
-}
-
-static json_t *defined_value(const struct cluster_function *function)
-{
-    json_t *value = json_object();
-
-    json_put(value, "name", json_string(function->name));
-    json_put(value, "number", json_number(function->number));
-    if (function->plugin[0] == '\0') {
-        json_put(value, "text", json_string(function->text));
-    } else {
-        json_put(value, "plugin", json_string(function->plugin));
-        if (function->row != NULL)
-            json_put(value, "rule", json_string(function->row->rule));
-    }
-    if (function->row != NULL)
-        put_properties(value, function->row);
-    return value;
+    return JSON_OBJECT(
+        {"name", json_string(function->name)},
+        {"number", built_in ? NULL : json_number(function->number)},
+        {"text", of_text ? json_string(function->text) : NULL},
+        {"plugin", of_plugin ? json_string(function->plugin) : NULL},
+        {"rule", row != NULL && !of_text ? json_string(row->rule) : NULL},
+        {"dtypes", row != NULL ? dtypes_value(row) : NULL},
+        {"slots", row != NULL ? slots_value(row) : NULL},
+        {"hyperparameters", row != NULL ? hyperparameters_value(row) : NULL});
 }
 
 /* ---- the command */
 
-/* The table's, then the others. */
-static const char *function_name(const void *context, size_t index)
+/* The table's, then those that were defined or loaded. */
+static struct cluster_functions add_built_in(const struct cluster_functions *others)
 {
-    const struct cluster_functions *defined = context;
-    const struct update_function *function = update_at((uint32_t)index);
-    uint32_t known = 0;
+    struct cluster_functions all = {.count = 0};
 
-    if (function != NULL)
-        return function->name;
-    while (update_at(known) != NULL)
-        known++;
-    return index - known < defined->count ? defined->items[index - known].name : NULL;
+    while (update_at(all.count) != NULL)
+        all.count++;
+    all.items = cli_alloc(all.count + others->count, sizeof *all.items);
+    for (uint32_t i = 0; i < all.count; i++)
+        all.items[i] = (struct cluster_function){
+            .name = update_at(i)->name, .text = "", .plugin = "", .row = update_at(i)};
+    for (uint32_t i = 0; i < others->count; i++)
+        all.items[all.count++] = others->items[i];
+    return all;
 }
 
-static bool check_names(const struct command_words *names, const struct cluster_functions *defined)
+static const char *function_name(const void *context, size_t index)
+{
+    const struct cluster_functions *const all = context;
+
+    return index < all->count ? all->items[index].name : NULL;
+}
+
+static bool check_names(const struct command_words *names, const struct cluster_functions *all)
 {
     for (size_t i = 0; i < names->count; i++) {
         const char *const name = names->items[i];
-        if (update_find_by_name(name) != NULL ||
-            cluster_functions_find_by_name(defined, name) != NULL)
+        if (cluster_functions_find_by_name(all, name) != NULL)
             continue;
-        const char *nearest = nearest_word(name, function_name, defined);
+        const char *nearest = nearest_word(name, function_name, all);
         (void)command_say(
             &functions_command, EXIT_MISUSED, "there is no update function %s; %s%s%s", name,
             nearest != NULL ? "did you mean " : "`sumac functions` lists them",
@@ -222,54 +216,40 @@ static bool check_names(const struct command_words *names, const struct cluster_
     return true;
 }
 
-static bool is_wanted(const char *name, const struct command_words *names)
+static void
+print_all(const struct command_words *names, const struct cluster_functions *all, bool json)
 {
-    bool wanted = names->count == 0;
+    json_t *const values = json_array();
+    const char *separator = "";
 
-    for (size_t i = 0; i < names->count; i++)
-        wanted = wanted || strcmp(names->items[i], name) == 0;
-    return wanted;
-}
-
-static bool
-print_all(const struct command_words *names, const struct cluster_functions *defined, bool json)
-{
-    json_t *all = json ? json_array() : NULL;
-    const char *name = NULL;
-    bool first = true;
-
-    for (uint32_t i = 0; (name = function_name(defined, i)) != NULL; i++) {
-        const struct update_function *function = update_at(i);
-        const struct cluster_function *one =
-            function == NULL ? cluster_functions_find_by_name(defined, name) : NULL;
-        if (!is_wanted(name, names))
+    for (uint32_t i = 0; i < all->count; i++) {
+        bool wanted = names->count == 0;
+        for (size_t j = 0; j < names->count; j++)
+            wanted |= strcmp(names->items[j], all->items[i].name) == 0;
+        if (wanted && json)
+            json_add(values, function_value(&all->items[i]));
+        if (!wanted || json)
             continue;
-        if (json) {
-            json_add(all, one != NULL ? defined_value(one) : function_value(function));
-            continue;
-        }
-        if (!first)
-            putchar('\n');
-        if (one != NULL)
-            print_defined(one);
-        else
-            print_function(function);
-        first = false;
+        fputs(separator, stdout);
+        print_function(&all->items[i]);
+        separator = "\n";
     }
-    return !json || json_print(all, false, stdout);
+    if (json)
+        (void)json_print(values, false, stdout);
+    else
+        json_decref(values);
 }
 
 static enum sumac_status load(
     const struct option_list *given, struct plugin_files *files,
     struct cluster_functions *functions, struct sumac_error *error)
 {
-    for (uint32_t i = 0; i < given->count; i++) {
-        const enum sumac_status status = plugin_files_open(files, given->items[i], error);
-        if (status != SUMAC_OK)
-            return status;
-    }
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = 0; i < given->count && status == SUMAC_OK; i++)
+        status = plugin_files_open(files, given->items[i], error);
     *functions = cluster_functions_of(&files->plugins);
-    return SUMAC_OK;
+    return status;
 }
 
 /* Only the run can have the others. */
@@ -325,12 +305,11 @@ static int list(const void *given, struct command_words words)
         !loads && (options->ps != NULL || getenv("TF_CONFIG") != NULL || !are_built_in(&words)))
         code = ask_run(options, &defined);
     /* A name that is not built in may be one of those that were left out. */
-    if (code == EXIT_FINE && !check_names(&words, &defined))
+    const struct cluster_functions all = add_built_in(&defined);
+    if (code == EXIT_FINE && !check_names(&words, &all))
         code = EXIT_MISUSED;
-    else if (
-        (code == EXIT_FINE || code >= EXIT_RETRYABLE) &&
-        !print_all(&words, &defined, options->json))
-        code = EXIT_FAILED;
+    else if (code == EXIT_FINE || code >= EXIT_RETRYABLE)
+        print_all(&words, &all, options->json);
     plugin_files_close(&files);
     return code;
 }
@@ -351,8 +330,6 @@ const struct command functions_command = {
                 "  sumac functions --ps 127.0.0.1:2222\n"
                 "  sumac functions --plugin libmine.so mine\n"
                 "  sumac functions --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct functions_options),
+    COMMAND_OPTIONS(struct functions_options, 0),
     .run = list,
 };

@@ -7,14 +7,10 @@
 
 #include "alloc.h"
 #include "array_file.h"
-#include "command.h"
 #include "error.h"
-#include "json_array.h"
-#include "options.h"
+#include "missing_tasks.h"
 #include "pattern.h"
 #include "print_array.h"
-#include "row_list.h"
-#include "sumac/client.h"
 #include "wanted.h"
 
 #define PATIENCE_MS 10000u
@@ -35,7 +31,7 @@ static const struct option_row rows[] = {
     {"output", "FILE",
      "write a NumPy file and print nothing: .npy for one variable, .npz for any number; - is "
      "standard output; -o FILE is the same",
-     OPTION_TEXT, .offset = offsetof(struct get_options, output)},
+     OPTION_TEXT, .offset = offsetof(struct get_options, output), .letter = 'o'},
     {"at-step", "N",
      "as every ps is after synchronous step N and before the next; waits for it, and fails when a "
      "later one is over",
@@ -45,8 +41,6 @@ static const struct option_row rows[] = {
     OPTION_ROW_PS(struct get_options),
     OPTION_ROW_JSON(struct get_options),
 };
-
-static const struct option_letter letters[] = {{'o', "output"}, {0, NULL}};
 
 /* What is read, and where it goes. */
 struct reading {
@@ -60,21 +54,6 @@ struct reading {
 };
 
 /* ---- reading */
-
-static enum sumac_status
-open_reader(const struct roster *roster, struct sumac_client **client, struct sumac_error *error)
-{
-    const char *address = roster->ps[roster->first].address;
-    const struct sumac_client_options options = {
-        .ps_addresses = &address,
-        .ps_count = 1,
-        .reader = true,
-        .any_ps = true,
-        .timeout_ms = PATIENCE_MS,
-    };
-
-    return sumac_client_open(&options, client, error);
-}
 
 /* Memory for the values of one: the file's own, or some of ours. */
 static enum sumac_status make_room(struct reading *reading, size_t index, struct sumac_error *error)
@@ -151,7 +130,7 @@ static enum sumac_status open_file(struct reading *reading, struct sumac_error *
 
 static void print_text(const struct reading *reading)
 {
-    bool first = true;
+    const char *separator = "";
 
     for (size_t i = 0; i < reading->list.count; i++) {
         const struct sumac_tensor *values = &reading->fetches[i].into;
@@ -159,17 +138,17 @@ static void print_text(const struct reading *reading)
         if (values->buffer == NULL)
             continue;
         printf(
-            "%s%s  %s  %s\n", first ? "" : "\n", reading->list.items[i].name,
+            "%s%s  %s  %s\n", separator, reading->list.items[i].name,
             sumac_dtype_name(values->dtype),
             sumac_shape_print(&values->shape, shape, sizeof shape));
         print_array(values, stdout);
-        first = false;
+        separator = "\n";
     }
 }
 
 static void print_json(const struct reading *reading)
 {
-    bool first = true;
+    const char *separator = "";
 
     if (reading->many)
         fputs("[\n", stdout);
@@ -177,12 +156,11 @@ static void print_json(const struct reading *reading)
         const struct sumac_fetch *fetch = &reading->fetches[i];
         if (fetch->into.buffer == NULL)
             continue;
-        if (!first)
-            fputs(",\n", stdout);
+        fputs(separator, stdout);
         (void)json_array_print(
             reading->list.items[i].name, fetch->has_rows ? &fetch->rows : NULL, &fetch->into,
             stdout);
-        first = false;
+        separator = ",\n";
     }
     fputs(reading->many ? "\n]\n" : "\n", stdout);
 }
@@ -194,13 +172,12 @@ static int report_missing(const struct reading *reading)
 
     for (size_t i = 0; i < reading->list.count; i++) {
         const struct wanted *item = &reading->list.items[i];
-        char silence[256];
         if (item->missing < 0)
             continue;
         const struct roster_ps *ps = &reading->roster.ps[item->missing];
         code = command_say(
             &get_command, command_exit_code(&ps->why), "%s is held by ps %d at %s: %s", item->label,
-            (int)item->missing, ps->address, roster_silence(ps, silence, sizeof silence));
+            (int)item->missing, ps->address, roster_silence(ps).text);
     }
     return code;
 }
@@ -216,6 +193,20 @@ static int file_failed(const struct sumac_error *error)
     return path ? code : EXIT_FAILED;
 }
 
+/* A step that only asynchronous workers could take part in does not come. */
+static void explain_step(const struct get_options *options, struct sumac_error *error)
+{
+    const struct sumac_error why = *error;
+
+    if (options->at_step > 0 && strstr(why.text, MISSING_OWN_PACE) != NULL)
+        (void)fail(
+            error, why.status, why.reason,
+            "asynchronous pushes end no synchronous step: leave --at-step out, or start all "
+            "workers "
+            "with SUMAC_SYNCHRONOUS=1, as `sumac run --synchronous` does; %s",
+            why.text);
+}
+
 /* Read what can be read. A file is made of all or nothing. The exit code. */
 static int read_and_show(struct reading *reading)
 {
@@ -227,10 +218,13 @@ static int read_and_show(struct reading *reading)
         return missing;
     if (reading->options->output != NULL && open_file(reading, &error) != SUMAC_OK)
         return file_failed(&error);
-    enum sumac_status status = open_reader(&reading->roster, &client, &error);
+    const struct sumac_client_options options = {
+        .reader = true, .any_ps = true, .timeout_ms = PATIENCE_MS};
+    enum sumac_status status = roster_open(&reading->roster, options, &client, &error);
     if (status == SUMAC_OK)
         status = pull(reading, client, &error);
     sumac_client_close(client);
+    explain_step(reading->options, &error);
     if (status != SUMAC_OK)
         return command_failed(&get_command, &error);
     if (reading->file != NULL) {
@@ -304,12 +298,11 @@ static int get(const void *given, struct command_words words)
 {
     const struct get_options *const options = given;
     const size_t count = pattern_drop_repeated(words.items, words.count);
-    struct reading reading = {.options = options, .many = count > 1};
+    struct reading reading = {
+        .options = options, .many = count > 1 || pattern_are_some(words.items, count)};
     struct sumac_error error = {0};
     enum sumac_status status = SUMAC_OK;
 
-    for (size_t i = 0; i < count; i++)
-        reading.many = reading.many || pattern_is_one(words.items[i]);
     if (check(options, count, reading.many) != EXIT_FINE)
         return EXIT_MISUSED;
     if (options->rows != NULL)
@@ -359,10 +352,6 @@ const struct command get_command = {
                 "  sumac get W1 -o - | gzip > w1.npy.gz\n"
                 "  sumac get b1 --json\n"
                 "  sumac get W1 --at-step 1000 --timeout-ms 600000 -o w1.npy\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .letters = letters,
-    .options_bytes = sizeof(struct get_options),
-    .defaults = &(const struct get_options){.timeout_ms = PATIENCE_MS},
+    COMMAND_OPTIONS(struct get_options, .timeout_ms = PATIENCE_MS),
     .run = get,
 };

@@ -6,20 +6,26 @@
 
 #include "number.h"
 
-void json_put_fields(
-    json_t *object, const wire_message *message, const char *const *names, size_t count)
+json_t *json_put_members(json_t *object, const struct json_member *members)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (; members->key != NULL; members++)
+        json_put(object, members->key, members->value);
+    return object;
+}
+
+void json_put_fields(json_t *object, const wire_message *message, const char *const *names)
+{
+    for (; *names != NULL; names++) {
         const ProtobufCFieldDescriptor *const field =
-            protobuf_c_message_descriptor_get_field_by_name(message->descriptor, names[i]);
+            protobuf_c_message_descriptor_get_field_by_name(message->descriptor, *names);
         assert(field != NULL && field->label != PROTOBUF_C_LABEL_REPEATED);
         const void *const at = (const char *)message + field->offset;
         if (field->type == PROTOBUF_C_TYPE_STRING)
-            json_put(object, names[i], json_string(*(char *const *)at));
+            json_put(object, *names, json_string(*(char *const *)at));
         else if (field->type == PROTOBUF_C_TYPE_UINT64)
-            json_put(object, names[i], json_number(*(const uint64_t *)at));
+            json_put(object, *names, json_number(*(const uint64_t *)at));
         else
-            json_put(object, names[i], json_number(*(const uint32_t *)at));
+            json_put(object, *names, json_number(*(const uint32_t *)at));
     }
 }
 

@@ -2,8 +2,7 @@
 /* last_word.c -- a reader's pull stream that pulls nothing. */
 #include "last_word.h"
 
-#include <time.h>
-
+#include "clock.h"
 #include "wire.h"
 
 bool last_word_is(const struct sumac_error *error)
@@ -26,12 +25,6 @@ static void say_hello(struct rpc_call *call)
     rpc_call_send(call, &request.base, NULL, 0);
 }
 
-static void ignore(struct rpc_call *call, const struct wire_received *received)
-{
-    (void)call;
-    (void)received;
-}
-
 static void end(struct rpc_call *call, const struct sumac_error *error)
 {
     struct last_word *word = rpc_call_user(call);
@@ -41,7 +34,7 @@ static void end(struct rpc_call *call, const struct sumac_error *error)
         word->reason = *error;
 }
 
-static const struct rpc_handler handler = {.opened = say_hello, .message = ignore, .closed = end};
+static const struct rpc_handler handler = {.opened = say_hello, .closed = end};
 
 void last_word_init(struct last_word *word)
 {
@@ -74,18 +67,10 @@ void last_word_attend(struct last_word *word, const char *address)
             &word->call);
 }
 
-static uint64_t now_us(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
-}
-
 bool last_word_listen(struct last_word *word, uint64_t until_us)
 {
     while (word->poller != NULL && word->call != NULL && word->reason.status == SUMAC_OK &&
-           now_us() < until_us)
+           clock_now_us() < until_us)
         (void)rpc_poll(word->poller, until_us);
     return word->reason.status != SUMAC_OK;
 }

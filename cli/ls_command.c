@@ -2,17 +2,12 @@
 /* ls_command.c -- `sumac ls`: the variables of a run, a line for each or for each of its shards. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "alloc.h"
-#include "catalogue.h"
 #include "cluster_functions.h"
-#include "command.h"
 #include "error.h"
-#include "json.h"
 #include "names.h"
-#include "options.h"
 #include "pattern.h"
 #include "plural.h"
 #include "screen.h"
@@ -21,7 +16,6 @@
 #include "update.h"
 #include "text.h"
 #include "total.h"
-#include "unknown.h"
 
 #define PS_TEXT_BYTES 64
 
@@ -51,17 +45,6 @@ struct ls_listing {
 
 /* ---- what is meant */
 
-/* Marks every word that names it. */
-static bool is_meant(const struct ls_listing *listing, const char *name)
-{
-    bool meant = listing->word_count == 0;
-
-    for (size_t i = 0; i < listing->word_count; i++)
-        if (pattern_matches(listing->words[i], name))
-            meant = listing->used[i] = true;
-    return meant;
-}
-
 static uint64_t elements_of(const wire_variable *variable)
 {
     uint64_t elements = 1;
@@ -80,13 +63,18 @@ static uint64_t bytes_of(const wire_variable *variable)
     return bytes;
 }
 
-/* Move on to the next variable that is meant. */
+/* Move on to the next variable that is meant, and mark every word that names it. */
 static bool next(const struct ls_listing *listing, struct catalogue_entry *entry)
 {
-    while (catalogue_next(&listing->catalogue, entry))
-        if (is_meant(listing, entry->variable->name))
-            return true;
-    return false;
+    bool meant = false;
+
+    while (!meant && catalogue_next(&listing->catalogue, entry)) {
+        meant = listing->word_count == 0;
+        for (size_t i = 0; i < listing->word_count; i++)
+            if (pattern_matches(listing->words[i], entry->variable->name))
+                meant = listing->used[i] = true;
+    }
+    return meant;
 }
 
 static void count(struct ls_listing *listing)
@@ -96,9 +84,8 @@ static void count(struct ls_listing *listing)
         listing->variables++;
         total_add(&listing->elements, elements_of(entry.variable));
         total_add(&listing->bytes, bytes_of(entry.variable));
-        listing->has_defined =
-            listing->has_defined ||
-            (function != NULL && (uint32_t)function->function >= UPDATE_DEFINED_FIRST);
+        listing->has_defined |=
+            function != NULL && (uint32_t)function->function >= UPDATE_DEFINED_FIRST;
     }
 }
 
@@ -106,10 +93,8 @@ static void count(struct ls_listing *listing)
 static enum sumac_status read_listing(
     const struct ls_options *options, struct ls_listing *listing, struct sumac_error *error)
 {
-    bool patterns = false;
+    const bool patterns = pattern_are_some(listing->words, listing->word_count);
 
-    for (size_t i = 0; i < listing->word_count; i++)
-        patterns = patterns || pattern_is_one(listing->words[i]);
     listing->used = cli_alloc(listing->word_count, sizeof *listing->used);
     enum sumac_status status = roster_find(options->ps, &listing->roster, error);
     if (status == SUMAC_OK)
@@ -143,7 +128,7 @@ function_name(const struct ls_listing *listing, const wire_function *function, c
     if (defined != NULL)
         return defined->name;
     if (number < UPDATE_DEFINED_FIRST)
-        return names_function((int)number);
+        return names_known(update_find(number) != NULL ? update_find(number)->name : NULL);
     (void)snprintf(text, 16, "%" PRIu32, number);
     return text;
 }
@@ -157,32 +142,10 @@ static const char *hyperparameter_name(
     if (defined != NULL && defined->row != NULL && number <= UPDATE_HYPERPARAMETERS_MAX &&
         (defined->row->hyperparameters >> number & 1u) != 0)
         return update_hyperparameter_of(defined->row, number)->name;
-    return names_hyperparameter((int)number);
+    return names_known(update_hyperparameter_name(number));
 }
 
 /* ---- tables */
-
-static void
-add_definition(struct table *table, const struct ls_listing *listing, const wire_variable *variable)
-{
-    char text[160], number[16];
-    struct sumac_shape shape = {0};
-
-    for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
-        shape.extent[shape.rank++] = variable->shape[i];
-    table_add(table, "%s", variable->name);
-    table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
-    table_add(table, "%s", sumac_shape_print(&shape, text, sizeof text));
-    table_add(table, "%s", names_aggregation((int)variable->aggregation));
-    table_add(table, "%s", function_name(listing, variable->function, number));
-}
-
-static void add_bytes(struct table *table, uint64_t bytes)
-{
-    char text[32];
-
-    table_add(table, "%s", table_bytes((double)bytes, text, sizeof text));
-}
 
 /* "0 1 3", or as much of it as has room. */
 static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES])
@@ -206,121 +169,107 @@ static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES
     }
 }
 
-static void add_variable(
-    struct table *table, const struct ls_listing *listing, const struct catalogue_entry *entry)
+/* A line for the variable, or for one shard of it. */
+static void add_row(
+    struct table *table, const struct ls_listing *listing, const struct catalogue_entry *entry,
+    const wire_shard *shard)
 {
-    uint64_t lowest = 0, highest = 0;
-    char holders[PS_TEXT_BYTES];
+    const wire_variable *const variable = entry->variable;
+    const wire_shard *const held =
+        shard != NULL ? page_held_shard(entry->page, entry->index, shard) : NULL;
+    uint64_t lowest = held != NULL ? held->version : 0, highest = lowest;
+    bool known = held != NULL;
+    char text[160], number[16];
+    struct sumac_shape shape = {0};
 
-    add_definition(table, listing, entry->variable);
-    if (!page_versions(entry->page, entry->index, &lowest, &highest))
-        table_add(table, "-");
-    else if (lowest == highest)
-        table_add(table, "%" PRIu64, lowest);
+    for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
+        shape.extent[shape.rank++] = variable->shape[i];
+    table_add(table, "%s", variable->name);
+    table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
+    table_add(table, "%s", sumac_shape_print(&shape, text, sizeof text));
+    table_add(table, "%s", names_aggregation((int)variable->aggregation));
+    table_add(table, "%s", function_name(listing, variable->function, number));
+    if (shard == NULL)
+        known = page_versions(entry->page, entry->index, &lowest, &highest);
+    if (lowest == highest)
+        table_add_number(table, known, lowest);
     else
         table_add(table, "%" PRIu64 "-%" PRIu64, lowest, highest);
-    add_bytes(table, bytes_of(entry->variable));
-    print_holders(entry->variable, holders);
-    table_add(table, "%s", holders);
-}
-
-static void add_shards(
-    struct table *table, const struct ls_listing *listing, const struct catalogue_entry *entry)
-{
-    const wire_variable *variable = entry->variable;
-
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const wire_shard *shard = variable->shards[i];
-        const wire_shard *held = page_held_shard(entry->page, entry->index, shard);
-        add_definition(table, listing, variable);
-        if (held != NULL)
-            table_add(table, "%" PRIu64, held->version);
-        else
-            table_add(table, "-");
-        add_bytes(table, shard->bytes);
-        table_add(table, "%" PRIu32, shard->ps);
-        if (variable->n_shards > 1)
-            table_add(
-                table, "%" PRIu64 ":%" PRIu64, shard->first_row, shard->first_row + shard->rows);
-        else
-            table_add(table, "all");
-        table_add(table, "%s", held != NULL && held->last_worker[0] ? held->last_worker : "-");
+    table_add(
+        table, "%s", table_bytes((double)(shard != NULL ? shard->bytes : bytes_of(variable))).text);
+    if (shard == NULL) {
+        print_holders(variable, text);
+        table_add(table, "%s", text);
+        return;
     }
+    table_add(table, "%" PRIu32, shard->ps);
+    if (variable->n_shards > 1)
+        table_add(table, "%" PRIu64 ":%" PRIu64, shard->first_row, shard->first_row + shard->rows);
+    else
+        table_add(table, "all");
+    table_add(table, "%s", known && held->last_worker[0] ? held->last_worker : "-");
 }
 
-static bool print_table(const struct ls_listing *listing, bool shards)
+static void print_table(const struct ls_listing *listing, bool shards)
 {
-    static const struct table_column columns[] = {
-        {.title = "NAME"},
-        {.title = "DTYPE", .spare = 3},
-        {.title = "SHAPE"},
-        {.title = "AGGREGATION", .spare = 4},
-        {.title = "FUNCTION", .spare = 1},
-        {.title = ">VERSION"},
-        {.title = ">BYTES", .spare = 2},
-        {.title = "PS"},
-        {.title = "ROWS"},
-        {.title = "LAST WORKER"}};
+    static const struct table_column columns[] = {{NULL, "NAME", 0},     {NULL, "DTYPE", 3},
+                                                  {NULL, "SHAPE", 0},    {NULL, "AGGREGATION", 4},
+                                                  {NULL, "FUNCTION", 1}, {NULL, ">VERSION", 0},
+                                                  {NULL, ">BYTES", 2},   {NULL, "PS", 0},
+                                                  {NULL, "ROWS", 0},     {NULL, "LAST WORKER", 0}};
     const size_t column_count = sizeof columns / sizeof columns[0];
     struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
-    char bytes[32];
 
     for (struct catalogue_entry entry = {0}; next(listing, &entry);)
-        (shards ? add_shards : add_variable)(&table, listing, &entry);
-    bool printed = listing->variables == 0 ||
-                   table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
-    table_deinit(&table);
-    if (listing->variables == 0)
+        for (size_t i = 0; i < (shards ? entry.variable->n_shards : 1); i++)
+            add_row(&table, listing, &entry, shards ? entry.variable->shards[i] : NULL);
+    if (listing->variables == 0) {
         (void)command_say(&ls_command, EXIT_FINE, "the run has no variables yet");
-    else
-        printed = printf(
-                      "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s\n", listing->variables,
-                      plural(listing->variables), listing->elements, plural(listing->elements),
-                      table_bytes((double)listing->bytes, bytes, sizeof bytes)) > 0 &&
-                  printed;
-    return printed;
+        return;
+    }
+    (void)table_print(&table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
+    printf(
+        "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s bytes\n", listing->variables,
+        plural(listing->variables), listing->elements, plural(listing->elements),
+        table_bytes((double)listing->bytes).text);
 }
 
 /* ---- JSON */
 
 static json_t *shard_to_json(const wire_shard *shard, const wire_shard *held)
 {
-    json_t *json = json_object();
+    json_t *const json = json_object();
 
-    json_put_fields(json, &shard->base, (const char *[]){"ps", "first_row", "rows", "bytes"}, 4);
+    JSON_PUT_FIELDS(json, &shard->base, "ps", "first_row", "rows", "bytes");
     if (held != NULL)
-        json_put_fields(json, &held->base, (const char *[]){"version", "last_worker"}, 2);
+        JSON_PUT_FIELDS(json, &held->base, "version", "last_worker");
     return json;
 }
 
 /* In the words of SCHEDULE's fields, those that its kind has. */
 static json_t *schedule_to_json(const wire_schedule *schedule)
 {
-    json_t *json = json_object();
+    const bool exponential = (int)schedule->kind == UPDATE_SCHEDULE_EXPONENTIAL_DECAY;
+    const bool cosine = (int)schedule->kind == UPDATE_SCHEDULE_COSINE_DECAY;
+    const bool warms_up = schedule->warmup_steps > 0;
 
-    json_put(json, "name", json_string(names_schedule((int)schedule->kind)));
-    if (schedule->decay_steps > 0)
-        json_put(json, "decay_steps", json_number(schedule->decay_steps));
-    if ((int)schedule->kind == UPDATE_SCHEDULE_EXPONENTIAL_DECAY) {
-        json_put(json, "decay_rate", json_finite(schedule->decay_rate));
-        json_put(json, "staircase", json_boolean(schedule->staircase));
-    }
-    if ((int)schedule->kind == UPDATE_SCHEDULE_COSINE_DECAY)
-        json_put(json, "alpha", json_finite(schedule->alpha));
-    if (schedule->warmup_steps > 0) {
-        json_put(json, "warmup_steps", json_number(schedule->warmup_steps));
-        json_put(json, "warmup_target", json_finite(schedule->warmup_target));
-    }
-    json_put(json, "first_version", json_number(schedule->first_version));
-    return json;
+    return JSON_OBJECT(
+        {"name", json_string(names_known(update_schedule_name((uint32_t)schedule->kind)))},
+        {"decay_steps", schedule->decay_steps > 0 ? json_number(schedule->decay_steps) : NULL},
+        {"decay_rate", exponential ? json_finite(schedule->decay_rate) : NULL},
+        {"staircase", exponential ? json_boolean(schedule->staircase) : NULL},
+        {"alpha", cosine ? json_finite(schedule->alpha) : NULL},
+        {"warmup_steps", warms_up ? json_number(schedule->warmup_steps) : NULL},
+        {"warmup_target", warms_up ? json_finite(schedule->warmup_target) : NULL},
+        {"first_version", json_number(schedule->first_version)});
 }
 
 static json_t *function_to_json(const struct ls_listing *listing, const wire_function *function)
 {
-    json_t *json = json_object();
     char number[16];
+    json_t *const json =
+        JSON_OBJECT({"name", json_string(function_name(listing, function, number))});
 
-    json_put(json, "name", json_string(function_name(listing, function, number)));
     for (size_t i = 0; function != NULL && i < function->n_hyperparameters; i++)
         json_put(
             json,
@@ -349,8 +298,9 @@ static const wire_function *current_of(const struct catalogue_entry *entry)
 static json_t *
 variable_to_json(const struct ls_listing *listing, const struct catalogue_entry *entry)
 {
-    const wire_variable *variable = entry->variable;
-    json_t *json = json_object(), *shape = json_array(), *shards = json_array();
+    const wire_variable *const variable = entry->variable;
+    const wire_function *const current = current_of(entry);
+    json_t *const shape = json_array(), *const shards = json_array();
 
     for (size_t i = 0; i < variable->n_shape; i++)
         json_add(shape, json_number(variable->shape[i]));
@@ -358,39 +308,35 @@ variable_to_json(const struct ls_listing *listing, const struct catalogue_entry 
         const wire_shard *shard = variable->shards[i];
         json_add(shards, shard_to_json(shard, page_held_shard(entry->page, entry->index, shard)));
     }
-    json_put(json, "name", json_string(variable->name));
-    json_put(json, "dtype", json_string(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
-    json_put(json, "shape", shape);
-    json_put(json, "elements", json_number(elements_of(variable)));
-    json_put(json, "bytes", json_number(bytes_of(variable)));
-    json_put(json, "aggregation", json_string(names_aggregation((int)variable->aggregation)));
-    json_put(
-        json, "synchronization",
-        json_string(names_synchronization((int)variable->synchronization)));
-    json_put(json, "trainable", json_boolean(variable->trainable));
-    json_put(json, "function", function_to_json(listing, variable->function));
-    const wire_function *current = current_of(entry);
-    if (current != NULL)
-        json_put(json, "current", function_to_json(listing, current));
-    json_put(json, "shards", shards);
-    return json;
+    return JSON_OBJECT(
+        {"name", json_string(variable->name)},
+        {"dtype", json_string(sumac_dtype_name((enum sumac_dtype)variable->data_type))},
+        {"shape", shape}, {"elements", json_number(elements_of(variable))},
+        {"bytes", json_number(bytes_of(variable))},
+        {"aggregation", json_string(names_aggregation((int)variable->aggregation))},
+        {"synchronization", json_string(names_synchronization((int)variable->synchronization))},
+        {"trainable", json_boolean(variable->trainable)},
+        {"function", function_to_json(listing, variable->function)},
+        {"current", current != NULL ? function_to_json(listing, current) : NULL},
+        {"shards", shards});
 }
 
-static bool print_json(const struct ls_listing *listing)
+static void print_json(const struct ls_listing *listing)
 {
-    json_t *json = json_object(), *variables = json_array(), *total = json_object();
+    json_t *const variables = json_array();
 
     for (struct catalogue_entry entry = {0}; next(listing, &entry);)
         json_add(variables, variable_to_json(listing, &entry));
-    json_put(total, "variables", json_number(listing->variables));
-    json_put(total, "elements", json_number(listing->elements));
-    json_put(total, "bytes", json_number(listing->bytes));
-    json_put(json, "run", found_run_to_json(&listing->roster.run));
-    json_put(json, "epoch", json_number(page_first(&listing->catalogue.pages[0])->epoch));
-    json_put(json, "variables", variables);
-    json_put(json, "total", total);
-    json_put(json, "missing", roster_to_json(&listing->roster));
-    return json_print(json, false, stdout);
+    json_t *const total = JSON_OBJECT(
+        {"variables", json_number(listing->variables)},
+        {"elements", json_number(listing->elements)}, {"bytes", json_number(listing->bytes)});
+    (void)json_print(
+        JSON_OBJECT(
+            {"run", found_run_to_json(&listing->roster.run)},
+            {"epoch", json_number(page_first(&listing->catalogue.pages[0])->epoch)},
+            {"variables", variables}, {"total", total},
+            {"missing", roster_to_json(&listing->roster)}),
+        false, stdout);
 }
 
 /* ---- the command */
@@ -406,11 +352,11 @@ static int list(const void *given, struct command_words words)
         unknown_explain(&listing.roster, listing.words, listing.word_count, false, &error);
         return command_failed(&ls_command, &error);
     }
-    const bool printed =
-        options->json ? print_json(&listing) : print_table(&listing, options->shards);
-    const int code =
-        roster_report(&ls_command, &listing.roster, "versions of its shards are not shown");
-    return printed ? code : EXIT_FAILED;
+    if (options->json)
+        print_json(&listing);
+    else
+        print_table(&listing, options->shards);
+    return roster_report(&ls_command, &listing.roster, "versions of its shards are not shown");
 }
 
 const struct command ls_command = {
@@ -434,8 +380,6 @@ const struct command ls_command = {
                 "  sumac ls W1 W2 --shards\n"
                 "  sumac ls 'layer1/*'\n"
                 "  sumac ls --ps 127.0.0.1:2222 --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct ls_options),
+    COMMAND_OPTIONS(struct ls_options, 0),
     .run = list,
 };

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c -- the executable `sumac`: finds the subcommand that was meant. */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "command.h"
 #include "descriptors.h"
-#include "options.h"
 #include "sumac/client.h"
-#include "sumac/status.h"
 
 static void print_help(FILE *file)
 {
     fprintf(
         file, "sumac -- a parameter server: ps keep variables, and apply what workers push\n\n"
               "Usage: sumac COMMAND [options] …\n\nCommands:\n");
-    const struct command *command = NULL;
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        fprintf(file, "  %-11s %s\n", command->name, command->summary);
+    for (size_t i = 0; commands[i] != NULL; i++)
+        fprintf(file, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(
         file, "\n`sumac COMMAND --help` has the options and examples.\n"
               "`sumac --version` prints the release.\n"

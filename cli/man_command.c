@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "options.h"
 #include "sumac/client.h"
 
 /* roff interprets backslashes and hyphens. No line of a text may begin with a point or a quote. */
@@ -38,9 +37,8 @@ static void print_options(const struct command *command)
     puts(".SH OPTIONS");
     for (size_t i = 0; i < command->row_count; i++) {
         const struct option_row *row = &command->rows[i];
-        const char *title = options_group(command, i);
-        if (title != NULL && command->groups != NULL)
-            printf(".SS %s\n", title);
+        if (row->group != NULL)
+            printf(".SS %s\n", row->group);
         printf(".TP\n\\fB\\-\\-");
         print_text(row->name);
         printf("\\fR%s\\fI%s\\fR\n", row->argument ? " " : "", row->argument ? row->argument : "");
@@ -69,13 +67,11 @@ static void print_command_page(const struct command *command)
 
 static void print_sumac_page(void)
 {
-    const struct command *command = NULL;
-
     print_head("sumac", "a parameter server: ps keep variables, and apply what workers push");
     printf("\n.I COMMAND\n[options] …\n.SH COMMANDS\n");
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++) {
-        printf(".TP\n.B %s\n", command->name);
-        print_text(command->summary);
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        printf(".TP\n.B %s\n", commands[i]->name);
+        print_text(commands[i]->summary);
         putchar('\n');
     }
     puts(".SH EXIT STATUS\n" EXIT_CODES_TEXT
@@ -94,8 +90,8 @@ static void print_sumac_page(void)
          ".TP\n.B SUMAC_PROGRESS\nset by sumac run to 1: a worker's line that ends in a carriage "
          "return is written over on a terminal, and shown once a second elsewhere\n"
          ".SH SEE ALSO");
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        printf("%ssumac\\-%s(1)", i == 0 ? "" : ", ", command->name);
+    for (size_t i = 0; commands[i] != NULL; i++)
+        printf("%ssumac\\-%s(1)", i == 0 ? "" : ", ", commands[i]->name);
     putchar('\n');
 }
 

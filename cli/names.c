@@ -1,49 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c -- what the enumerations of proto/sumac/v1/types.proto are called; update functions and
- * their hyperparameters have their names from lib/update. */
+/* names.c -- enumerations are called what their proto calls them. */
 #include "names.h"
 
-#include <stddef.h>
+#include <string.h>
 
-#include "update.h"
+const char *names_known(const char *name) { return name == NULL ? "?" : name; }
 
-#define NAMED(names, number)                                                                       \
-    ((number) >= 0 && (size_t)(number) < sizeof(names) / sizeof(names)[0] &&                       \
-             (names)[(number)] != NULL                                                             \
-         ? (names)[(number)]                                                                       \
-         : "?")
+static const char *value_name(const ProtobufCEnumDescriptor *type, const char *prefix, int number)
+{
+    const ProtobufCEnumValue *const value = protobuf_c_enum_descriptor_get_value(type, number);
+
+    return names_known(value == NULL ? NULL : value->name + strlen(prefix));
+}
 
 const char *names_aggregation(int aggregation)
 {
-    static const char *const names[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
-
-    return NAMED(names, aggregation);
+    return value_name(&sumac__v1__aggregation__descriptor, "AGGREGATION_", aggregation);
 }
 
 const char *names_synchronization(int synchronization)
 {
-    static const char *const names[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ"};
-
-    return NAMED(names, synchronization);
-}
-
-const char *names_function(int function)
-{
-    const struct update_function *const row = update_find((uint32_t)function);
-
-    return row == NULL ? "?" : row->name;
-}
-
-const char *names_schedule(int kind)
-{
-    const char *const text = update_schedule_name((uint32_t)kind);
-
-    return text == NULL ? "?" : text;
-}
-
-const char *names_hyperparameter(int name)
-{
-    const char *const text = update_hyperparameter_name((uint32_t)name);
-
-    return text == NULL ? "?" : text;
+    return value_name(&sumac__v1__synchronization__descriptor, "SYNCHRONIZATION_", synchronization);
 }

@@ -4,10 +4,9 @@
 
 #include "wire.h"
 
-/* "MEAN", "ON_READ", "assign_add", "learning_rate"; "?" for a number of a later release. Lends
- * constant strings. */
+/* The name, or "?" for NULL: that of a number of a later release. */
+const char *names_known(const char *name);
+
+/* "MEAN", "ON_READ"; "?" for a number of a later release. Lends constant strings. */
 const char *names_aggregation(int aggregation);
 const char *names_synchronization(int synchronization);
-const char *names_function(int function);
-const char *names_hyperparameter(int name);
-const char *names_schedule(int kind);

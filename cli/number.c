@@ -7,10 +7,10 @@
  */
 #include "number.h"
 
+#include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,69 +18,16 @@
 #include "half.h"
 #include "text.h"
 
-/* A float dtype's: the number at `at`; is the text that number again? */
-#define NUMBER_FLOAT(name, type, parse)                                                            \
-    static double read_##name(const uint8_t *at)                                                   \
-    {                                                                                              \
-        type value;                                                                                \
-        memcpy(&value, at, sizeof value);                                                          \
-        return (double)value;                                                                      \
-    }                                                                                              \
-    static bool reads_as_##name(const char *text, double value)                                    \
-    {                                                                                              \
-        return parse(text, NULL) == (type)value;                                                   \
-    }
-#define NUMBER_HALF(name)                                                                          \
-    static double read_##name(const uint8_t *at)                                                   \
-    {                                                                                              \
-        uint16_t half;                                                                             \
-        memcpy(&half, at, sizeof half);                                                            \
-        return (double)HALF_WIDEN_##name(half);                                                    \
-    }                                                                                              \
-    static bool reads_as_##name(const char *text, double value)                                    \
-    {                                                                                              \
-        return HALF_NARROW_##name((float)strtod(text, NULL)) == HALF_NARROW_##name((float)value);  \
-    }
-NUMBER_HALF(float16)
-NUMBER_HALF(bfloat16)
-NUMBER_FLOAT(float32, float, strtof)
-NUMBER_FLOAT(float64, double, strtod)
-
 /* Of each float dtype: decimal digits that every number of so many survives in it, and its smallest
  * normal number. */
-#define DIGITS_float16 3, 0x1p-14
-#define DIGITS_bfloat16 2, (double)FLT_MIN
-#define DIGITS_float32 FLT_DIG, (double)FLT_MIN
-#define DIGITS_float64 DBL_DIG, DBL_MIN
-#define ROW_BOOL(name)                                                                             \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define ROW_INT(name)                                                                              \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define ROW_UINT(name)                                                                             \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define ROW_HALF(name)                                                                             \
-    {                                                                                              \
-        read_##name, reads_as_##name, DIGITS_##name                                                \
-    }
-#define ROW_FLOAT(name)                                                                            \
-    {                                                                                              \
-        read_##name, reads_as_##name, DIGITS_##name                                                \
-    }
 static const struct {
-    double (*read)(const uint8_t *at);
-    bool (*reads_as)(const char *text, double value);
     int digits;
     double normal_min;
 } floats[DTYPES_MAX + 1] = {
-#define X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name),
-    SUMAC_DTYPE_LIST(X)
-#undef X
+    [SUMAC_FLOAT16] = {3, 0x1p-14},
+    [SUMAC_BFLOAT16] = {2, (double)FLT_MIN},
+    [SUMAC_FLOAT32] = {FLT_DIG, (double)FLT_MIN},
+    [SUMAC_FLOAT64] = {DBL_DIG, DBL_MIN},
 };
 
 static const uint8_t *place_of(const struct sumac_tensor *tensor, uint64_t element)
@@ -90,12 +37,35 @@ static const uint8_t *place_of(const struct sumac_tensor *tensor, uint64_t eleme
 
 double number_at(const struct sumac_tensor *tensor, uint64_t element)
 {
-    return floats[tensor->dtype].read(place_of(tensor, element));
+    union {
+        uint16_t half;
+        float single;
+        double wide;
+    } bits = {.wide = 0};
+
+    assert(floats[tensor->dtype].digits > 0);
+    memcpy(&bits, place_of(tensor, element), sumac_dtype_bytes(tensor->dtype));
+    if (tensor->dtype == SUMAC_FLOAT64)
+        return bits.wide;
+    if (tensor->dtype == SUMAC_FLOAT16)
+        bits.single = float32_of_float16(bits.half);
+    if (tensor->dtype == SUMAC_BFLOAT16)
+        bits.single = float32_of_bfloat16(bits.half);
+    return (double)bits.single;
 }
 
 bool number_reads_as(enum sumac_dtype dtype, const char *text, double value)
 {
-    return floats[dtype].reads_as(text, value);
+    const double read = strtod(text, NULL);
+
+    assert(floats[dtype].digits > 0);
+    if (dtype == SUMAC_FLOAT64)
+        return read == value;
+    if (dtype == SUMAC_FLOAT32)
+        return strtof(text, NULL) == (float)value; /* rounded once */
+    return dtype == SUMAC_FLOAT16
+               ? float16_of_float32((float)read) == float16_of_float32((float)value)
+               : bfloat16_of_float32((float)read) == bfloat16_of_float32((float)value);
 }
 
 /* Little-endian, as everything is that a ps has: the bytes that are not there are the sign's. */
@@ -116,15 +86,9 @@ number_print_integer(const struct sumac_tensor *tensor, uint64_t element, char t
     return text;
 }
 
-/* The fewest digits worth a try. */
-static int first_digits(enum sumac_dtype dtype, double value)
-{
-    return fabs(value) < floats[dtype].normal_min ? 1 : floats[dtype].digits;
-}
-
 const char *number_print(enum sumac_dtype dtype, double value, char text[NUMBER_BYTES])
 {
-    int digits = first_digits(dtype, value);
+    int digits = fabs(value) < floats[dtype].normal_min ? 1 : floats[dtype].digits;
 
     (void)text_print(text, NUMBER_BYTES, "%.*g", digits, value);
     while (digits < DBL_DECIMAL_DIG && !number_reads_as(dtype, text, value))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c -- long options with one row each: --name VALUE, --name=VALUE, --flag; and letters that
  * stand for some. */
-#include "options.h"
+#include "command.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +40,8 @@ static bool parse_count(const struct option_row *row, const char *text, uint32_t
     char *end = NULL;
 
     const uint64_t value = strtoull(text, &end, 10); /* what is too large is beyond the most, too */
-    if (text[0] < '0' || text[0] > '9' || *end != '\0')
-        return false;
-    if (value < least_of(row) || value > most_of(row))
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least_of(row) ||
+        value > most_of(row))
         return false;
     *count = (uint32_t)value;
     return true;
@@ -112,25 +110,15 @@ static bool store(const struct option_row *row, const char *value, void *target)
 /* Lends  text. */
 static const char *wanted(const struct option_row *row, char text[WANTED_BYTES])
 {
-    const char *unit = "";
-
-    switch (row->kind) {
-    case OPTION_MS:
-        unit = " of milliseconds";
-        break;
-    case OPTION_SIZE:
+    if (row->kind == OPTION_SIZE)
         return "a size such as 4096, 64K, 256M or 2G, from 1 to 16777215T";
-    case OPTION_LIST:
+    if (row->kind == OPTION_LIST)
         return "a value, 32 times at most";
-    case OPTION_FLAG:
-    case OPTION_TEXT:
+    if (row->kind == OPTION_FLAG || row->kind == OPTION_TEXT)
         return "a value";
-    case OPTION_NUMBER:
-    case OPTION_COUNT:
-        break;
-    }
     (void)snprintf(
-        text, WANTED_BYTES, "a whole number%s, %u to %u", unit, (unsigned)least_of(row),
+        text, WANTED_BYTES, "a whole number%s, %u to %u",
+        row->kind == OPTION_MS ? " of milliseconds" : "", (unsigned)least_of(row),
         (unsigned)most_of(row));
     return text;
 }
@@ -159,11 +147,11 @@ static const struct option_row *find_carried(const struct command *command, cons
 
 static const struct command *find_owner(const char *name)
 {
-    const struct command *owner = NULL;
+    size_t i = 0;
 
-    for (size_t i = 0; (owner = command_at(i)) != NULL && find_row(owner, name) == NULL;)
+    while (commands[i] != NULL && find_row(commands[i], name) == NULL)
         i++;
-    return owner;
+    return commands[i];
 }
 
 /* "sessions-max" for "sessions". */
@@ -207,11 +195,10 @@ unknown(const struct command *command, const char *name, const char *value)
 /* "output" for -o; NULL: there is no such letter. */
 static const char *letter_name(const struct command *command, const char *word)
 {
-    const struct option_letter *letter = command->letters;
-
-    while (letter != NULL && letter->letter != 0 && (letter->letter != word[1] || word[2] != '\0'))
-        letter++;
-    return letter == NULL || letter->letter == 0 ? NULL : letter->name;
+    for (size_t i = 0; i < command->row_count; i++)
+        if (word[1] == command->rows[i].letter && word[2] == '\0')
+            return command->rows[i].name;
+    return NULL;
 }
 
 static enum options_outcome unknown_letter(const struct command *command, const char *word)
@@ -287,16 +274,6 @@ options_parse(const struct command *command, int argc, char **argv, void *target
     return OPTIONS_GO;
 }
 
-const char *options_group(const struct command *command, size_t row)
-{
-    if (command->groups == NULL)
-        return row == 0 ? "Options" : NULL;
-    for (const struct option_group *group = command->groups; group->first != NULL; group++)
-        if (strcmp(group->first, command->rows[row].name) == 0)
-            return group->title;
-    return NULL;
-}
-
 #define HELP_COLUMN 27
 #define HELP_COLUMNS 100
 #define HELP_COLUMNS_MIN 40 /* of a text, however narrow the terminal is */
@@ -343,18 +320,18 @@ void options_print_help(const struct command *command)
     print_wrapped(command->about, 0);
     for (size_t i = 0; i < command->row_count; i++) {
         const struct option_row *row = &command->rows[i];
-        const char *title = options_group(command, i);
         char left[48];
         (void)snprintf(
             left, sizeof left, "--%s%s%s", row->name, row->argument ? " " : "",
             row->argument ? row->argument : "");
-        if (title != NULL)
-            printf("\n%s:\n", title);
+        if (i == 0 || row->group != NULL)
+            printf("\n%s:\n", row->group != NULL ? row->group : "Options");
         const int padding = HELP_COLUMN - 3 - (int)table_characters(left);
         printf("  %s%*s ", left, padding > 0 ? padding : 0, "");
         print_wrapped(row->help, HELP_COLUMN);
     }
-    if (command->row_count == 0 || command->groups != NULL)
-        puts(command->groups != NULL ? "" : "\nOptions:");
+    const bool grouped = command->row_count > 0 && command->rows[0].group != NULL;
+    if (command->row_count == 0 || grouped)
+        puts(grouped ? "" : "\nOptions:");
     printf("  %-24s this text\n\nExamples:\n%s\n", "--help", command->examples);
 }

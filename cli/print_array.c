@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print_array.c -- numpy/core/arrayprint.py's rules for bools, integers and floats. */
+/* print_array.c -- numpy/core/arrayprint.py's rules for bools, integers and floats; and
+ * nested arrays of JSON, written as they are read: a large tensor needs no second copy. */
 #include "print_array.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "number.h"
 
 #define EDGE 3
@@ -16,23 +15,16 @@
 #define PRECISION 8
 #define ELEMENT_BYTES 64
 
-/* How every shown number is written: found by looking at all of them first. */
-struct array_layout {
-    enum sumac_dtype dtype;
-    bool exponent;  /* 1.5e-05 */
-    int decimals;   /* most digits after the point */
-    int width;      /* of an element, padded to the left */
-    bool shortened; /* only the edges of each axis are shown */
-};
-
 struct printer {
     const struct sumac_tensor *tensor;
-    const uint8_t *data;
     FILE *file;
-    struct array_layout layout;
+    /* How every shown number is written: found by looking at all of them first. */
+    bool exponent;                   /* 1.5e-05 */
+    int decimals;                    /* most digits after the point */
+    int width;                       /* of an element, padded to the left */
+    bool shortened;                  /* only the edges of each axis are shown */
     uint64_t stride[SUMAC_RANK_MAX]; /* elements from one index to the next */
-    int column, blanks; /* characters on this line, and blanks that are to follow them */
-    void (*visit)(struct printer *printer, uint64_t element);
+    int column, blanks;       /* characters on this line, and blanks that are to follow them */
     double largest, smallest; /* absolute, of the finite numbers that are not 0 */
 };
 
@@ -57,20 +49,25 @@ static int decimals_of(enum sumac_dtype dtype, double value, bool exponent)
     return (int)digits - 1;
 }
 
-static int write_float(const struct array_layout *layout, double value, char text[ELEMENT_BYTES])
+static int write_float(const struct printer *printer, double value, char text[ELEMENT_BYTES])
 {
+    const int decimals = printer->decimals;
+
     if (isnan(value))
         return snprintf(text, ELEMENT_BYTES, "nan");
     if (isinf(value))
         return snprintf(text, ELEMENT_BYTES, value < 0 ? "-inf" : "inf");
-    if (layout->exponent)
-        return snprintf(
-            text, ELEMENT_BYTES, layout->decimals == 0 ? "%#.*e" : "%.*e", layout->decimals, value);
+    if (printer->exponent)
+        return snprintf(text, ELEMENT_BYTES, decimals == 0 ? "%#.*e" : "%.*e", decimals, value);
     /* NumPy pads each number to the decimals of the longest with blanks, not zeros. */
-    const int own = decimals_of(layout->dtype, value, false);
+    const int own = decimals_of(printer->tensor->dtype, value, false);
     const int used = snprintf(text, ELEMENT_BYTES, "%#.*f", own, value);
-    return used +
-           snprintf(text + used, ELEMENT_BYTES - (size_t)used, "%*s", layout->decimals - own, "");
+    return used + snprintf(text + used, ELEMENT_BYTES - (size_t)used, "%*s", decimals - own, "");
+}
+
+static bool bool_at(const struct sumac_tensor *tensor, uint64_t element)
+{
+    return ((const uint8_t *)sumac_tensor_data(tensor))[element] != 0;
 }
 
 static int write_element(const struct printer *printer, uint64_t element, char text[ELEMENT_BYTES])
@@ -78,18 +75,11 @@ static int write_element(const struct printer *printer, uint64_t element, char t
     const struct sumac_tensor *tensor = printer->tensor;
     char number[NUMBER_BYTES];
 
-    switch (sumac_dtype_kind(tensor->dtype)) {
-    case SUMAC_KIND_HALF:
-    case SUMAC_KIND_FLOAT:
-        return write_float(&printer->layout, number_at(tensor, element), text);
-    case SUMAC_KIND_INT:
-    case SUMAC_KIND_UINT:
-        return snprintf(text, ELEMENT_BYTES, "%s", number_print_integer(tensor, element, number));
-    case SUMAC_KIND_BOOL:
-    case SUMAC_KIND_NONE:
-        break;
-    }
-    return snprintf(text, ELEMENT_BYTES, printer->data[element] != 0 ? "True" : "False");
+    if (sumac_dtype_is_float(tensor->dtype))
+        return write_float(printer, number_at(tensor, element), text);
+    if (tensor->dtype == SUMAC_BOOL)
+        return snprintf(text, ELEMENT_BYTES, bool_at(tensor, element) ? "True" : "False");
+    return snprintf(text, ELEMENT_BYTES, "%s", number_print_integer(tensor, element, number));
 }
 
 /* ---- the elements that are shown */
@@ -101,19 +91,21 @@ static uint64_t extent(const struct printer *printer, uint32_t axis)
 
 static bool skips(const struct printer *printer, uint32_t axis)
 {
-    return printer->layout.shortened && extent(printer, axis) > 2 * EDGE;
+    return printer->shortened && extent(printer, axis) > 2 * EDGE;
 }
 
-static void visit_all(struct printer *printer, uint32_t axis, uint64_t first)
+typedef void visitor(struct printer *printer, uint64_t element);
+
+static void visit_all(struct printer *printer, visitor *visit, uint32_t axis, uint64_t first)
 {
     if (axis == printer->tensor->shape.rank) {
-        printer->visit(printer, first);
+        visit(printer, first);
         return;
     }
     for (uint64_t i = 0; i < extent(printer, axis); i++) {
         if (skips(printer, axis) && i == EDGE)
             i = extent(printer, axis) - EDGE;
-        visit_all(printer, axis + 1, first + i * printer->stride[axis]);
+        visit_all(printer, visit, axis + 1, first + i * printer->stride[axis]);
     }
 }
 
@@ -135,9 +127,9 @@ static void see_decimals(struct printer *printer, uint64_t element)
 
     if (!isfinite(value))
         return;
-    const int decimals = decimals_of(printer->layout.dtype, value, printer->layout.exponent);
-    if (decimals > printer->layout.decimals)
-        printer->layout.decimals = decimals;
+    const int decimals = decimals_of(printer->tensor->dtype, value, printer->exponent);
+    if (decimals > printer->decimals)
+        printer->decimals = decimals;
 }
 
 static void see_width(struct printer *printer, uint64_t element)
@@ -145,33 +137,33 @@ static void see_width(struct printer *printer, uint64_t element)
     char text[ELEMENT_BYTES];
     const int width = write_element(printer, element, text);
 
-    if (width > printer->layout.width)
-        printer->layout.width = width;
+    if (width > printer->width)
+        printer->width = width;
 }
 
 static void lay_out(struct printer *printer)
 {
     if (sumac_dtype_is_float(printer->tensor->dtype)) {
-        printer->visit = see_range;
-        visit_all(printer, 0, 0);
-        printer->layout.exponent =
-            printer->largest >= 1e8 || (printer->smallest != 0 && printer->smallest < 1e-4) ||
-            (printer->smallest != 0 && printer->largest / printer->smallest > 1e3);
-        printer->visit = see_decimals;
-        visit_all(printer, 0, 0);
+        visit_all(printer, see_range, 0, 0);
+        printer->exponent = printer->largest >= 1e8 ||
+                            (printer->smallest != 0 && printer->smallest < 1e-4) ||
+                            (printer->smallest != 0 && printer->largest / printer->smallest > 1e3);
+        visit_all(printer, see_decimals, 0, 0);
     }
-    printer->visit = see_width;
-    visit_all(printer, 0, 0);
-    if (sumac_dtype_kind(printer->tensor->dtype) == SUMAC_KIND_BOOL)
-        printer->layout.width = (int)strlen("False"); /* even when all are True */
+    visit_all(printer, see_width, 0, 0);
+    if (printer->tensor->dtype == SUMAC_BOOL)
+        printer->width = (int)strlen("False"); /* even when all are True */
 }
 
 /* ---- brackets and lines */
 
-static void indent(struct printer *printer, uint32_t depth)
+/* A new line, or several between blocks of rows, as far in as what `axis` has is. */
+static void break_lines(struct printer *printer, uint32_t axis, uint32_t lines)
 {
-    fprintf(printer->file, "%*s", (int)depth, "");
-    printer->column = (int)depth;
+    while (lines-- > 0)
+        fputc('\n', printer->file);
+    fprintf(printer->file, "%*s", (int)axis + 1, "");
+    printer->column = (int)axis + 1;
 }
 
 /* A word of a row, on this line while it fits. Blanks at a word's end are kept back: at the end of
@@ -185,8 +177,7 @@ static void put_word(struct printer *printer, const char *word, uint32_t axis, b
     while (inked > 0 && word[inked - 1] == ' ')
         inked--;
     if (!first && printer->column + printer->blanks + 1 + width > limit) {
-        fputc('\n', printer->file);
-        indent(printer, axis + 1);
+        break_lines(printer, axis, 1);
     } else {
         printer->blanks += !first;
         fprintf(printer->file, "%*s", printer->blanks, "");
@@ -208,7 +199,7 @@ static void print_row(struct printer *printer, uint32_t axis, uint64_t first)
             i = count - EDGE;
         }
         (void)write_element(printer, first + i * printer->stride[axis], text);
-        (void)snprintf(padded, sizeof padded, "%*s", printer->layout.width, text);
+        (void)snprintf(padded, sizeof padded, "%*s", printer->width, text);
         put_word(printer, padded, axis, i == 0);
     }
     fprintf(printer->file, "%*s", printer->blanks, "");
@@ -217,28 +208,21 @@ static void print_row(struct printer *printer, uint32_t axis, uint64_t first)
 
 static void print_axis(struct printer *printer, uint32_t axis, uint64_t first)
 {
-    const uint32_t rank = printer->tensor->shape.rank;
+    const uint32_t inner = printer->tensor->shape.rank - axis - 1; /* axes */
 
     fputc('[', printer->file);
     printer->column++;
-    if (axis + 1 == rank) {
+    if (inner == 0)
         print_row(printer, axis, first);
-    } else {
-        for (uint64_t i = 0; i < extent(printer, axis); i++) {
-            if (i > 0) {
-                for (uint32_t line = axis + 1; line < rank; line++)
-                    fputc('\n', printer->file);
-                indent(printer, axis + 1);
-            }
-            if (skips(printer, axis) && i == EDGE) {
-                fputs("...", printer->file);
-                for (uint32_t line = axis + 1; line < rank; line++)
-                    fputc('\n', printer->file);
-                indent(printer, axis + 1);
-                i = extent(printer, axis) - EDGE;
-            }
-            print_axis(printer, axis + 1, first + i * printer->stride[axis]);
+    for (uint64_t i = 0; inner > 0 && i < extent(printer, axis); i++) {
+        if (i > 0)
+            break_lines(printer, axis, inner);
+        if (skips(printer, axis) && i == EDGE) {
+            fputs("...", printer->file);
+            break_lines(printer, axis, inner);
+            i = extent(printer, axis) - EDGE;
         }
+        print_axis(printer, axis + 1, first + i * printer->stride[axis]);
     }
     fputc(']', printer->file);
     printer->column++;
@@ -247,18 +231,13 @@ static void print_axis(struct printer *printer, uint32_t axis, uint64_t first)
 void print_array(const struct sumac_tensor *tensor, FILE *file)
 {
     uint64_t elements = 1;
-    struct printer printer = {
-        .tensor = tensor,
-        .data = sumac_tensor_data(tensor),
-        .file = file,
-        .layout = {.dtype = tensor->dtype},
-    };
+    struct printer printer = {.tensor = tensor, .file = file};
 
     for (uint32_t axis = tensor->shape.rank; axis-- > 0;) {
         printer.stride[axis] = elements;
         elements *= tensor->shape.extent[axis];
     }
-    printer.layout.shortened = elements > PRINT_ARRAY_ELEMENTS_MAX;
+    printer.shortened = elements > PRINT_ARRAY_ELEMENTS_MAX;
     if (elements == 0) {
         fputs("[]\n", file);
         return;
@@ -272,4 +251,56 @@ void print_array(const struct sumac_tensor *tensor, FILE *file)
         print_axis(&printer, 0, 0);
     }
     fputc('\n', file);
+}
+
+/* ---- as JSON */
+
+static void print_json_element(const struct sumac_tensor *tensor, uint64_t index, FILE *file)
+{
+    char text[NUMBER_BYTES];
+
+    if (tensor->dtype == SUMAC_BOOL)
+        fputs(bool_at(tensor, index) ? "true" : "false", file);
+    else if (!sumac_dtype_is_float(tensor->dtype))
+        fputs(number_print_integer(tensor, index, text), file);
+    else if (!isfinite(number_at(tensor, index)))
+        fputs("null", file);
+    else
+        fputs(number_print(tensor->dtype, number_at(tensor, index), text), file);
+}
+
+/* The elements from *next on, nested from `axis` inwards; a line for each row of the innermost. */
+static void
+print_nested(const struct sumac_tensor *tensor, uint32_t axis, uint64_t *next, FILE *file)
+{
+    if (axis == tensor->shape.rank) {
+        print_json_element(tensor, (*next)++, file);
+        return;
+    }
+    fputc('[', file);
+    for (uint64_t i = 0; i < tensor->shape.extent[axis]; i++) {
+        if (i > 0)
+            fputs(axis + 1 < tensor->shape.rank ? ",\n    " : ", ", file);
+        print_nested(tensor, axis + 1, next, file);
+    }
+    fputc(']', file);
+}
+
+bool json_array_print(
+    const char *name, const struct sumac_range *rows, const struct sumac_tensor *tensor, FILE *file)
+{
+    uint64_t next = 0;
+
+    fputs("{\n  \"name\": ", file);
+    const bool printed = json_print_text(name, file);
+    fprintf(file, ",\n  \"dtype\": \"%s\",\n  \"shape\": [", sumac_dtype_name(tensor->dtype));
+    for (uint32_t axis = 0; axis < tensor->shape.rank; axis++)
+        fprintf(file, axis > 0 ? ", %" PRIu64 : "%" PRIu64, tensor->shape.extent[axis]);
+    fputs("],\n", file);
+    if (rows != NULL)
+        fprintf(file, "  \"first_row\": %" PRIu64 ",\n", rows->first);
+    fputs("  \"values\": ", file);
+    print_nested(tensor, 0, &next, file);
+    fputs("\n}", file);
+    return printed && ferror(file) == 0;
 }

@@ -7,8 +7,6 @@
 
 #include "command.h"
 #include "descriptors.h"
-#include "error.h"
-#include "options.h"
 #include "plugin_files.h"
 #include "ps.h"
 #include "sumac/cluster.h"
@@ -39,7 +37,7 @@ struct ps_words {
 
 static const struct option_row rows[] = {
     {"bind", "HOST", "listen on this address only (0.0.0.0: on all, those of IPv6 too)",
-     OPTION_TEXT, SERVER(bind_host)},
+     OPTION_TEXT, SERVER(bind_host), .group = "Which ps, and where"},
     {"port", "PORT", "listen on this port (that of its task in TF_CONFIG)", OPTION_NUMBER,
      .offset = offsetof(struct ps_words, port), .max = PORT_MAX},
     {"index", "N", "be ps N, whatever TF_CONFIG's task says", OPTION_NUMBER,
@@ -54,7 +52,7 @@ static const struct option_row rows[] = {
      "pushes that are received and not applied yet: half of it in equal shares for --sessions-max "
      "sessions, half a pool for parts that are larger than a share (3/8 of the memory, divided by "
      "the ps on this host; at least 2304M)",
-     OPTION_SIZE, SERVER(staging_bytes_max)},
+     OPTION_SIZE, SERVER(staging_bytes_max), .group = "Memory and how many may come"},
     {"sessions-max", "N",
      "clients at a time; each has a share of staging-max / 2 / N (the chiefs and workers of "
      "TF_CONFIG, whose places nobody else takes, and 8 observers; at least 32. Without a list of "
@@ -89,7 +87,7 @@ static const struct option_row rows[] = {
      "streams (32 for each client, at least 4096, at most 16384)",
      OPTION_COUNT, SERVER(calls_max)},
     {"lease-ms", "MS", "a client that is silent for so long is lost, at least 500 (10000)",
-     OPTION_MS, SERVER(lease_ms), .min = LEASE_MS_MIN},
+     OPTION_MS, SERVER(lease_ms), .min = LEASE_MS_MIN, .group = "Patience"},
     {"rejoin-ms", "MS",
      "once a worker has joined: the run ends when none has been there for so long, at least 100 "
      "(10000)",
@@ -111,7 +109,7 @@ static const struct option_row rows[] = {
     {"members", "N",
      "of synchronous steps: they begin when so many chiefs and workers have joined, and those that "
      "come later take part from the next step on (as many as TF_CONFIG lists)",
-     OPTION_COUNT, SERVER(members)},
+     OPTION_COUNT, SERVER(members), .group = "Synchronous steps: what ps 0 is given counts"},
     {"on-loss", "WHAT",
      "of synchronous steps that lack a worker which was lost: continue, without it, or fail, and "
      "all after it (continue)",
@@ -125,14 +123,6 @@ static const struct option_row rows[] = {
      "with --quorum: how long after its first contribution a step waits for more than K, at most "
      "86400000; auto: twice what the last 16 steps took to the K-th, by their median (auto)",
      OPTION_TEXT, .offset = offsetof(struct ps_words, step_deadline)},
-};
-
-static const struct option_group groups[] = {
-    {"bind", "Which ps, and where"},
-    {"staging-max", "Memory and how many may come"},
-    {"lease-ms", "Patience"},
-    {"members", "Synchronous steps: what ps 0 is given counts"},
-    {NULL, NULL},
 };
 
 _Static_assert(
@@ -317,17 +307,9 @@ const struct command ps_command = {
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"
                 "  sumac ps --bind 10.0.0.1 --staging-max 512M\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .groups = groups,
-    .options_bytes = sizeof(struct ps_words),
-    .defaults =
-        &(const struct ps_words){
-            .server = PS_OPTIONS_INIT,
-            .port = UNSAID,
-            .index = UNSAID,
-            .placement = "round-robin",
-            .on_loss = "continue"},
+    COMMAND_OPTIONS(
+        struct ps_words, .server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID,
+        .placement = "round-robin", .on_loss = "continue"),
     .no_words = "is no option; `sumac ps --help` lists them",
     .run = serve,
 };

@@ -1,22 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roster.h -- the ps of a run, and who of them does not answer. */
+/* roster.h -- whose run a command has found: its program, its user, and its age; its ps, and who of
+ * them does not answer. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "command.h"
-#include "found_run.h"
 #include "json.h"
-#include "sumac/status.h"
+#include "run_identity.h"
+#include "run_record.h"
+#include "sumac/client.h"
+
+#define FOUND_RUN_ADDRESS_BYTES 264
+#define FOUND_RUN_TEXT_BYTES 768
+
+struct found_run {
+    bool named;                             /* --ps named one of its ps */
+    pid_t pid;                              /* of its `sumac run`; 0: no record of a run led here */
+    char program[RUN_RECORD_PROGRAM_BYTES]; /* what that one started */
+    bool answered;                          /* a ps has told the rest */
+    uint32_t ps;                            /* which one */
+    char address[FOUND_RUN_ADDRESS_BYTES];  /* of that ps */
+    uint64_t uptime_ms;                     /* of that ps */
+    struct run_identity identity;           /* of that ps; pid 0: an earlier release, it has none */
+    uint32_t user;                          /* the user id of that ps, if `identity` has a pid */
+};
+
+/* Keep what a ps tells of itself. */
+void found_run_learn(struct found_run *run, const wire_stats_reply *stats);
+
+/* "run of ./digits (pid 4711), ps 0 at 127.0.0.1:47407, up 3 min"; "": nothing is known.
+ * Lends  text. */
+const char *found_run_print(const struct found_run *run, char text[FOUND_RUN_TEXT_BYTES]);
+
+/* The same as an object, with the fields that are known. Gives  a value. */
+json_t *found_run_to_json(const struct found_run *run);
+
+/* May a command change this run?
+ * Fails    FAILED_PRECONDITION: it is another user's, and no --ps named it. */
+enum sumac_status
+found_run_check_user(const struct found_run *run, uint32_t user, struct sumac_error *error);
 
 struct roster_ps {
-    char *address; /* "": unknown */
-    bool left_out; /* it is not asked */
-    bool missing;  /* it did not answer when it was asked last */
-    uint64_t
-        silent_us;    /* of a missing one: the time of the first question that it did not answer */
-    uint64_t told_us; /* of a missing one: when that was last seen */
+    char *address;          /* "": unknown */
+    bool left_out;          /* it is not asked */
+    bool missing;           /* it did not answer when it was asked last */
+    uint64_t silent_us;     /* of a missing one: when it was first asked in vain */
+    uint64_t told_us;       /* of a missing one: when that was last seen */
     struct sumac_error why; /* of a missing one */
 };
 
@@ -56,11 +88,6 @@ void roster_leave_out_all_but(struct roster *roster, uint32_t one);
  * have it, too. A ps that does not tell is no failure. */
 void roster_tell(struct roster *roster, bool json);
 
-/* The same for a command that changes the run.
- * Fails    as found_run_check_user. */
-enum sumac_status
-roster_tell_and_check(struct roster *roster, bool json, struct sumac_error *error);
-
 /* What to do about the address of that ps, at which another ps answers. */
 const char *roster_remedy(const struct roster *roster, uint32_t index);
 
@@ -69,14 +96,14 @@ const char *roster_remedy(const struct roster *roster, uint32_t index);
 enum sumac_status roster_check_index(
     const struct roster *roster, uint32_t index, uint32_t said, struct sumac_error *error);
 
-/* How many do not answer. */
-uint32_t roster_missing(const struct roster *roster);
-
 /* Has one of the missing said why it ends? */
 bool roster_has_last_word(const struct roster *roster);
 
-/* "no answer for 5 s (Connection refused)", of a missing one. Lends  text. */
-const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_bytes);
+/* "no answer for 5 s (Connection refused)", of a missing one. */
+struct roster_silence {
+    char text[256];
+};
+struct roster_silence roster_silence(const struct roster_ps *ps);
 
 /* Say on standard error who is missing, and that `left_out` is not shown. Returns the exit code:
  * EXIT_FINE when nobody is. */
@@ -84,3 +111,23 @@ int roster_report(const struct command *command, const struct roster *roster, co
 
 /* Who is missing, as an array of objects: ps, address, error. Gives  a value. */
 json_t *roster_to_json(const struct roster *roster);
+
+/* Open a client of the roster's run with these options, whose addresses are filled in.
+ *
+ * Gives    *client.
+ * Fails    as sumac_client_open. */
+enum sumac_status roster_open(
+    const struct roster *roster, struct sumac_client_options options, struct sumac_client **client,
+    struct sumac_error *error);
+
+/* roster_find, roster_tell, and join that run as an observer, for a command that changes the run
+ * and holds nothing up.
+ *
+ * Gives    *roster and *client; ends with observer_leave.
+ * Fails    as roster_find, found_run_check_user, sumac_client_open. */
+enum sumac_status observer_join(
+    const char *ps_option, bool json, uint32_t timeout_ms, struct roster *roster,
+    struct sumac_client **client, struct sumac_error *error);
+
+/* Takes  client; NULL is fine. */
+void observer_leave(struct sumac_client *client);

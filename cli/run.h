@@ -3,11 +3,12 @@
  *
  * The ps come first, then the workers. Each process leads a process group of its own, so that a
  * terminal's signals reach this process alone, and dies with this process (PR_SET_PDEATHSIG) if
- * that should be killed. Between this process and a worker stands its keeper (run_keeper.h), which
- * takes along whatever the worker has started.
+ * that should be killed. Between this process and a worker stands its keeper (run_children.c),
+ * which takes along whatever the worker has started.
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,18 +19,19 @@
 #define RUN_PS_WORDS_MAX 64
 #define RUN_NAME_BYTES 33 /* 128 bits in hexadecimal digits */
 
-/* What is to be started. Ports: the ps's, then the workers' (which nobody listens on; a TF_CONFIG
- * wants them). */
+/* What is to be started: first what the command line says. Ports: the ps's, then the workers',
+ * which a TF_CONFIG wants, although no process listens on them. */
 struct run_plan {
     uint32_t ps_count, worker_count, replicas;
-    char run[RUN_NAME_BYTES]; /* SUMAC_RUN of every process: random */
-    const char *devices;      /* NULL: the workers' matter */
     bool synchronous;
-    bool adopts;       /* what a keeper leaves that was killed is this process's to end */
-    const char *trace; /* the workers' SUMAC_TRACE; NULL: as in this process's environment */
-    char *ps_words[RUN_PS_WORDS_MAX + 1]; /* more options for every `sumac ps`; NULL ends them */
+    const char *devices;    /* NULL: the workers' matter */
+    const char *trace;      /* the workers' SUMAC_TRACE; NULL: as in this process's environment */
+    const char *ps_options; /* NULL: none */
+    char *ps_words[RUN_PS_WORDS_MAX + 1]; /* its words, for every `sumac ps`; NULL ends them */
     char **program;                       /* the workers' command line; NULL ends it */
-    const char *host;                     /* of all of them: loopback */
+    char run[RUN_NAME_BYTES];             /* SUMAC_RUN of every process: random */
+    bool adopts;      /* what a keeper leaves that was killed is this process's to end */
+    const char *host; /* of all of them: loopback */
     uint16_t ports[RUN_PROCESSES_MAX];
 };
 
@@ -55,8 +57,11 @@ struct cluster_run {
 /* Start every process of the plan. False: the system could not, and said why; nothing is left. */
 bool run_start(struct cluster_run *run, const struct run_plan *plan);
 
-/* "worker 1". Lends  text. */
-const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes);
+/* "worker 1" */
+struct run_name {
+    char text[RUN_OUTPUT_LABEL_BYTES];
+};
+struct run_name run_child_name(const struct run_child *child);
 
 /* Send a signal to the process groups of all ps, or all workers, that have not ended. SIGKILL takes
  * along all that a worker has started. */
@@ -74,3 +79,15 @@ enum run_verdict { RUN_ENDED, RUN_PORT_TAKEN };
  * after the first failure, and the ps after the workers. `signals` is a signalfd for what
  * run_command.c blocks. *code is the run's exit code. */
 enum run_verdict run_watch(struct cluster_run *run, int signals, int *code);
+
+/* Let `sumac run` inherit what a keeper leaves that was killed. Called before anything is started.
+ * False: this process has children already, of the shell that became it, and could not tell theirs
+ * from a keeper's; or the system refuses. */
+bool run_keeper_adopt(void);
+
+/* The field of /proc/PID/stat, from the fourth on, that is a number; 0: there is no such process.
+ */
+uint64_t run_process_field(pid_t pid, int field);
+
+/* Kill all children of this process, and what these leave, and wait for their end. */
+void run_keeper_bury(void);

@@ -1,48 +1,195 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_children.c -- start the processes of a run, and bury them. */
-#define _GNU_SOURCE /* pipe2 */
+/* run_children.c -- start the processes of a run, and bury them with all that they leave. */
+#define _GNU_SOURCE /* pipe2, close_range */
 #include "run.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "command.h"
-#include "run_keeper.h"
+#include "json.h"
 
-const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes)
+struct run_name run_child_name(const struct run_child *child)
 {
-    (void)snprintf(text, text_bytes, "%s %u", child->is_ps ? "ps" : "worker", child->index);
-    return text;
+    struct run_name name;
+
+    (void)snprintf(
+        name.text, sizeof name.text, "%s %u", child->is_ps ? "ps" : "worker", child->index);
+    return name;
 }
+
+/* ---- the keeper: a process between `sumac run` and a worker. It leaves nothing of the worker
+ * behind.
+ *
+ *     sumac run --- keeper --- worker, which leads a process group --- its children.
+ *
+ * A process that the worker starts, in a group or session of its own too, is the keeper's child
+ * once its parent has ended, and never init's (PR_SET_CHILD_SUBREAPER). When the worker or `sumac
+ * run` has ended, even if it was killed, the keeper kills all children that it still has. If a
+ * keeper is killed itself, `sumac run` inherits its processes, and kills them when the run ends. A
+ * keeper ends with the worker's code, and passes on to the worker's process group every signal that
+ * it is sent.
+ */
+
+/* Kills the worker and all that it started: a keeper cannot pass on SIGKILL itself. */
+#define KEEPER_KILLS SIGALRM
+
+/* How often children that are there, but that we may not kill (a program of another user), are
+ * asked for in vain. */
+#define VAIN_TRIES_MAX 100
+#define VAIN_TRY_NS 10000000
+
+uint64_t run_process_field(pid_t pid, int field)
+{
+    char path[64], text[1024];
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    const size_t bytes = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    text[bytes] = '\0';
+    const char *at = strrchr(text, ')'); /* field 2 is the name, which may hold anything */
+    for (int number = 2; at != NULL && number < field; number++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+/* True: there was one at least, and it may be waited for. */
+static bool kill_children(void)
+{
+    DIR *processes = opendir("/proc");
+    bool some = false;
+
+    if (processes == NULL)
+        return false;
+    for (struct dirent *entry = readdir(processes); entry != NULL; entry = readdir(processes)) {
+        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: it is no process's */
+        if (pid > 0 && run_process_field(pid, 4) == (uint64_t)getpid())
+            some |= kill(pid, SIGKILL) == 0;
+    }
+    closedir(processes);
+    return some;
+}
+
+/* Until no child is left: with each that ends, its own children become ours. Gives back how the
+ * worker ended. */
+static int bury_all(pid_t worker)
+{
+    int worker_status = 0;
+
+    for (int vain = 0; vain < VAIN_TRIES_MAX;) {
+        int status = 0;
+        const bool some = kill_children();
+        const pid_t ended = waitpid(-1, &status, some ? 0 : WNOHANG);
+        if (ended == worker)
+            worker_status = status;
+        if (ended < 0 && errno == ECHILD)
+            break;
+        if (ended <= 0) {
+            vain++;
+            (void)nanosleep(&(struct timespec){.tv_nsec = VAIN_TRY_NS}, NULL);
+        }
+    }
+    return worker_status;
+}
+
+/* Bury those that were left to us and have ended. True: the worker has ended, and is not buried
+ * yet: until then its number is its group's. */
+static bool worker_has_ended(pid_t worker)
+{
+    siginfo_t info = {0};
+
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+        if (info.si_pid == worker)
+            return true;
+        (void)waitpid(info.si_pid, NULL, 0);
+        info.si_pid = 0;
+    }
+    return false;
+}
+
+/* Pass signals on to the worker's group until the worker, or `run`, has ended. */
+static void watch(pid_t run, pid_t worker, const sigset_t *signals)
+{
+    while (!worker_has_ended(worker)) {
+        const int number = sigwaitinfo(signals, NULL);
+        if (number == KEEPER_KILLS || getppid() != run)
+            return;
+        if (number > 0 && number != SIGCHLD)
+            (void)kill(-worker, number);
+    }
+}
+
+/* Called in a child of process `run`, which has one thread: become a keeper, and fork. Returns in
+ * the worker-to-be only, whose parent the keeper is. */
+static void fork_worker(pid_t run)
+{
+    sigset_t signals;
+
+    sigfillset(&signals);
+    (void)sigprocmask(SIG_SETMASK, &signals, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    (void)prctl(PR_SET_NAME, "sumac-keeper");
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* wakes it; that `run` is gone it sees by itself */
+    const pid_t worker = getppid() == run ? fork() : -1;
+    if (worker == 0)
+        return;
+    if (worker < 0) {
+        dprintf(STDERR_FILENO, "cannot be started: %s\n", strerror(errno));
+        _exit(EXIT_FAILURE);
+    }
+    setpgid(worker, worker); /* on both sides, as the order is not known */
+    close_range(STDERR_FILENO + 1, ~0U, 0);
+    watch(run, worker, &signals);
+    (void)kill(-worker, SIGKILL);
+    const int status = bury_all(worker);
+    _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+bool run_keeper_adopt(void)
+{
+    siginfo_t info = {0};
+    const bool childless =
+        waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+
+    assert(info.si_pid == 0 || !childless);
+    return childless && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+void run_keeper_bury(void) { (void)bury_all(0); }
+
+/* ---- the processes */
 
 /* The cluster as every process's TF_CONFIG tells it, and which task this one is. Gives  text to
  * free. */
 static char *tf_config(const struct run_plan *plan, const struct run_child *child)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *const file = cli_need(open_memstream(&text, &bytes));
+    json_t *const ps = json_array(), *const workers = json_array();
 
-    fputs("{\"cluster\": {\"ps\": [", file);
     for (uint32_t i = 0; i < plan->ps_count + plan->worker_count; i++)
-        fprintf(
-            file, "%s\"%s:%u\"",
-            i == 0                ? ""
-            : i == plan->ps_count ? "], \"worker\": ["
-                                  : ", ",
-            plan->host, plan->ports[i]);
-    fprintf(
-        file, "]}, \"task\": {\"type\": \"%s\", \"index\": %u}}", child->is_ps ? "ps" : "worker",
-        child->index);
-    return cli_need(fclose(file) == 0 ? text : NULL);
+        json_add(
+            i < plan->ps_count ? ps : workers, json_sprintf("%s:%u", plan->host, plan->ports[i]));
+    json_t *const cluster = JSON_OBJECT({"ps", ps}, {"worker", workers});
+    json_t *const task = JSON_OBJECT(
+        {"type", json_string(child->is_ps ? "ps" : "worker")},
+        {"index", json_number(child->index)});
+    json_t *const whole = JSON_OBJECT({"cluster", cluster}, {"task", task});
+    char *const text = json_dumps(whole, 0);
+    json_decref(whole);
+    return cli_need(text);
 }
 
 /* In the child, up to exec: only what may be called after a fork. */
@@ -60,10 +207,14 @@ become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
     if (getppid() != parent)
         _exit(EXIT_FAILURE); /* it was killed before it could be said */
     if (child->is_ps) {
+        /* Those of the command line come last: they count. When `sumac run` tells a ps to
+         * terminate, its workers have ended, and nothing more comes. */
         char *words[RUN_PS_WORDS_MAX + 8] = {
-            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char *)(uintptr_t)plan->host};
+            (char[]){"sumac"},          (char[]){"ps"},
+            (char[]){"--bind"},         (char *)(uintptr_t)plan->host,
+            (char[]){"--terminate-ms"}, (char[]){"1000"}};
         for (int i = 0; plan->ps_words[i] != NULL; i++)
-            words[4 + i] = plan->ps_words[i];
+            words[6 + i] = plan->ps_words[i];
         execv("/proc/self/exe", words);
     } else {
         execvp(plan->program[0], plan->program);
@@ -96,13 +247,12 @@ static bool set_environment(const struct run_plan *plan, const struct run_child 
 
 static void make_outputs(struct cluster_run *run, struct run_child *child)
 {
-    char name[RUN_OUTPUT_LABEL_BYTES];
-
-    (void)run_child_name(child, name, sizeof name);
     for (int i = 0; i < 2; i++) {
         child->output[i] = cli_alloc(1, sizeof *child->output[i]);
         child->output[i]->screen = &run->screens[i];
-        (void)snprintf(child->output[i]->label, sizeof child->output[i]->label, "%-9.20s| ", name);
+        (void)snprintf(
+            child->output[i]->label, sizeof child->output[i]->label, "%-9.20s| ",
+            run_child_name(child).text);
     }
 }
 
@@ -113,7 +263,7 @@ go_on(const struct cluster_run *run, const struct run_child *child, pid_t parent
     setpgid(0, 0);
     if (!child->is_ps) {
         const pid_t keeper = getpid();
-        run_keeper_fork(parent);
+        fork_worker(parent);
         setpgid(0, 0);
         parent = keeper;
     }
@@ -169,10 +319,9 @@ bool run_start(struct cluster_run *run, const struct run_plan *plan)
         child->index = child->is_ps ? i : i - plan->ps_count;
         if (start(run, child))
             continue;
-        char name[RUN_OUTPUT_LABEL_BYTES];
         (void)command_say(
-            &run_command, EXIT_FAILED, "%s could not be started: %s",
-            run_child_name(child, name, sizeof name), strerror(errno));
+            &run_command, EXIT_FAILED, "%s could not be started: %s", run_child_name(child).text,
+            strerror(errno));
         child->pid = 0;
         run->child_count = i + 1;
         run_signal(run, true, SIGKILL);
@@ -190,8 +339,7 @@ void run_signal(struct cluster_run *run, bool ps, int signal_number)
     for (uint32_t i = 0; i < run->child_count; i++) {
         const struct run_child *child = &run->children[i];
         if (child->is_ps == ps && child->pid > 0 && !child->ended)
-            (void)kill(
-                -child->pid, !ps && signal_number == SIGKILL ? RUN_KEEPER_KILLS : signal_number);
+            (void)kill(-child->pid, !ps && signal_number == SIGKILL ? KEEPER_KILLS : signal_number);
     }
 }
 

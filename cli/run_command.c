@@ -6,22 +6,20 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "command.h"
 #include "descriptors.h"
-#include "options.h"
 #include "run.h"
-#include "run_keeper.h"
-#include "run_ports.h"
 #include "run_record.h"
 #include "text.h"
 
@@ -29,71 +27,38 @@
     256u               /* SUMAC_REPLICAS_MAX of sumac/worker.h, which a worker refuses more than */
 #define ATTEMPTS_MAX 5 /* clusters started because a port was taken in the meantime */
 
-struct run_options {
-    uint32_t ps, workers, replicas;
-    bool synchronous;
-    const char *devices, *trace;
-    const char *ps_options;
-};
-
 static const struct option_row rows[] = {
-    {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_options, ps),
+    {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_plan, ps_count),
      .max = RUN_RECORD_PS_MAX},
     {"workers", "W", "worker processes (1)", OPTION_COUNT,
-     .offset = offsetof(struct run_options, workers), .max = RUN_PROCESSES_MAX - 1},
+     .offset = offsetof(struct run_plan, worker_count), .max = RUN_PROCESSES_MAX - 1},
     {"devices", "D",
      "what each worker's replicas run on, told to it as SUMAC_DEVICES: cpu:N, gpu:0,1 for these "
      "GPUs (gpu: all), or auto: GPUs, where there are as many as replicas are asked for, and the "
      "program has a step for them",
-     OPTION_TEXT, .offset = offsetof(struct run_options, devices)},
+     OPTION_TEXT, .offset = offsetof(struct run_plan, devices)},
     {"replicas", "R",
      "replicas of each worker, told to it as SUMAC_REPLICAS, at most 256 (as many as it has "
      "devices; of the CPU 1)",
-     OPTION_COUNT, .offset = offsetof(struct run_options, replicas), .max = REPLICAS_MAX},
+     OPTION_COUNT, .offset = offsetof(struct run_plan, replicas), .max = REPLICAS_MAX},
     {"synchronous", NULL,
      "each step of the workers is one update of all of them together. They read it from "
      "SUMAC_SYNCHRONOUS=1: a worker of the C library makes synchronous steps, a strategy is "
      "multi_worker. A program that pushes by hand ignores it",
-     OPTION_FLAG, .offset = offsetof(struct run_options, synchronous)},
+     OPTION_FLAG, .offset = offsetof(struct run_plan, synchronous)},
     {"trace", "FILE",
      "each worker writes what its steps do, and when, in Chrome's trace event format: to FILE, or, "
      "of several workers, to one of its own beside it (steps.worker-0.json for steps.json); told "
      "to "
      "them as SUMAC_TRACE, and theirs to heed: a worker of the C library does, a strategy has no "
      "trace",
-     OPTION_TEXT, .offset = offsetof(struct run_options, trace)},
+     OPTION_TEXT, .offset = offsetof(struct run_plan, trace)},
     {"ps-options", "TEXT",
      "more options for every ps, separated by blanks; run picks --port and --index", OPTION_TEXT,
-     .offset = offsetof(struct run_options, ps_options)},
+     .offset = offsetof(struct run_plan, ps_options)},
 };
 
 static const char *const own_ps_options[] = {"port", "index", NULL};
-
-/* The options of every ps, those of the command line last: they count. When `sumac run` tells a ps
- * to terminate, its workers have ended, and nothing more comes. */
-static char *ps_options(const struct run_options *options)
-{
-    const char *asked = options->ps_options != NULL ? options->ps_options : "";
-    const size_t bytes = strlen(asked) + 64;
-    char *text = cli_alloc(bytes, 1);
-
-    (void)snprintf(text, bytes, "--terminate-ms 1000 %s", asked);
-    return text;
-}
-
-/* Cut `text` at blanks, in place. False: too many words. */
-static bool split_words(char *text, char **words, size_t words_max)
-{
-    size_t count = 0;
-
-    for (char *word = strtok(text, " \t"); word != NULL; word = strtok(NULL, " \t")) {
-        if (count == words_max)
-            return false;
-        words[count++] = word;
-    }
-    words[count] = NULL;
-    return true;
-}
 
 /* 0: it can be started; else why it cannot. */
 static int look_at_file(const char *path)
@@ -143,33 +108,49 @@ static int check_program(const char *name)
     return command_say(&run_command, why == ENOENT ? 127 : 126, "%s: %s", name, strerror(why));
 }
 
-/* What one ps alone may have, whether its value is the next word or the same one's end. */
-static bool names_address(const char *ps_options)
+/* Does the word name an option that one ps alone may have? Its value may be the word's end. */
+static bool names_address(const char *word)
 {
-    for (const char *word = ps_options; word != NULL && *word != '\0';) {
-        word += strspn(word, " \t");
-        const size_t bytes = strcspn(word, " \t");
-        const size_t name_bytes = strcspn(word, "= \t");
-        for (const char *const *name = own_ps_options; *name != NULL; name++)
-            if (strlen(*name) + 2 == name_bytes && memcmp(word, "--", 2) == 0 &&
-                memcmp(word + 2, *name, name_bytes - 2) == 0)
-                return true;
-        word += bytes;
+    for (const char *const *name = own_ps_options; *name != NULL; name++) {
+        const size_t bytes = strlen(*name);
+        if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, *name, bytes) == 0 &&
+            (word[2 + bytes] == '\0' || word[2 + bytes] == '='))
+            return true;
     }
     return false;
 }
 
-static bool check(const struct run_options *options, const struct run_plan *plan)
+/* Cut the ps's options at blanks. NULL, or what is wrong with them. */
+static const char *take_ps_words(struct run_plan *plan)
+{
+    char *const text =
+        plan->ps_options == NULL ? NULL : cli_copy(plan->ps_options, strlen(plan->ps_options));
+    size_t count = 0;
+
+    for (char *word = text == NULL ? NULL : strtok(text, " \t"); word != NULL;
+         word = strtok(NULL, " \t")) {
+        if (names_address(word))
+            return "--ps-options has --port or --index: run picks these for each ps itself; leave "
+                   "them out";
+        if (count == RUN_PS_WORDS_MAX)
+            return "--ps-options has more than 64 words";
+        plan->ps_words[count++] = word;
+    }
+    return NULL;
+}
+
+_Static_assert(RUN_PS_WORDS_MAX == 64 && RUN_PROCESSES_MAX == 512, "messages say these bounds");
+
+static bool check(struct run_plan *plan)
 {
     const char *wrong = NULL;
 
     if (plan->program[0] == NULL)
         wrong = "which program? sumac run [options] -- PROGRAM [argument…]";
-    else if (options->workers > RUN_PROCESSES_MAX - options->ps)
+    else if (plan->worker_count > RUN_PROCESSES_MAX - plan->ps_count)
         wrong = "at most 512 processes altogether, ps and workers";
-    else if (names_address(options->ps_options))
-        wrong = "--ps-options has --port or --index: run picks these for each ps itself; leave "
-                "them out";
+    else
+        wrong = take_ps_words(plan);
     if (wrong != NULL)
         (void)command_say(&run_command, EXIT_MISUSED, "%s", wrong);
     return wrong == NULL;
@@ -193,22 +174,17 @@ static int take_over_signals(void)
     return signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* The command line: of a script, the first word is only its interpreter. */
-static void print_program(char *const *words, char *text, size_t bytes)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; words[i] != NULL; i++)
-        used += text_print_line(text + used, bytes - used, "%s%s", i > 0 ? " " : "", words[i]);
-}
-
 /* Other commands find the run by it; a run without is a run all the same. */
 static void record(const struct run_plan *plan)
 {
     struct run_record *record = cli_alloc(1, sizeof *record);
     struct sumac_error error = {0};
+    size_t used = 0;
 
-    print_program(plan->program, record->program, sizeof record->program);
+    for (size_t i = 0; plan->program[i] != NULL; i++) /* of a script, the first word says little */
+        used += text_print_line(
+            record->program + used, sizeof record->program - used, "%s%s", i > 0 ? " " : "",
+            plan->program[i]);
     for (uint32_t i = 0; i < plan->ps_count; i++)
         (void)snprintf(
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s:%u", plan->host,
@@ -218,6 +194,64 @@ static void record(const struct run_plan *plan)
             &run_command, EXIT_FINE, "other commands will need --ps %s:%u: %s", plan->host,
             plan->ports[0], error.text);
 }
+
+/* ---- ports: the system chooses, and all are held until the last is chosen: so they differ */
+
+static int bind_socket(sa_family_t family, uint16_t *port)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.any.sa_family = family};
+    socklen_t bytes = family == AF_INET ? sizeof address.v4 : sizeof address.v6;
+    const int held = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (held < 0)
+        return -1;
+    if (family == AF_INET)
+        address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else
+        address.v6.sin6_addr = in6addr_loopback;
+    if (bind(held, &address.any, bytes) != 0 || getsockname(held, &address.any, &bytes) != 0) {
+        const int why = errno;
+        (void)close(held);
+        errno = why;
+        return -1;
+    }
+    *port = ntohs(family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
+    return held;
+}
+
+static bool pick(sa_family_t family, uint16_t *ports, uint32_t count)
+{
+    int *held = cli_alloc(count, sizeof *held);
+    uint32_t picked = 0;
+
+    while (picked < count && (held[picked] = bind_socket(family, &ports[picked])) >= 0)
+        picked++;
+    const int why = errno;
+    for (uint32_t i = 0; i < picked; i++)
+        (void)close(held[i]);
+    errno = why;
+    return picked == count;
+}
+
+/* Pick `count` different free ports of *host, which is 127.0.0.1, or [::1] on a machine without
+ * IPv4. Nothing keeps them free: another process may take one before it is used.
+ * False: the system has none; errno says why. */
+static bool pick_ports(uint16_t *ports, uint32_t count, const char **host)
+{
+    *host = "127.0.0.1";
+    if (pick(AF_INET, ports, count))
+        return true;
+    if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT)
+        return false;
+    *host = "[::1]";
+    return pick(AF_INET6, ports, count);
+}
+
+/* ---- the run */
 
 static bool one_file(int left, int right)
 {
@@ -230,7 +264,7 @@ static bool one_file(int left, int right)
 static int attempt(struct cluster_run *run, struct run_plan *plan, int signals, bool *again)
 {
     *again = false;
-    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count, &plan->host))
+    if (!pick_ports(plan->ports, plan->ps_count + plan->worker_count, &plan->host))
         return command_say(&run_command, EXIT_FAILED, "no free loopback port: %s", strerror(errno));
     *run = (struct cluster_run){0};
     for (int i = 0; i < 2; i++) {
@@ -289,18 +323,11 @@ static int run_plan(struct run_plan *plan)
 
 static int run_cluster(const void *given, struct command_words words)
 {
-    const struct run_options *const options = given;
     struct run_plan *const plan = cli_alloc(1, sizeof *plan);
 
-    plan->ps_count = options->ps;
-    plan->worker_count = options->workers;
-    plan->replicas = options->replicas;
-    plan->devices = options->devices;
-    plan->synchronous = options->synchronous;
-    plan->trace = options->trace;
+    *plan = *(const struct run_plan *)given;
     plan->program = words.items;
-    if (!split_words(ps_options(options), plan->ps_words, RUN_PS_WORDS_MAX) ||
-        !check(options, plan))
+    if (!check(plan))
         return EXIT_MISUSED;
     descriptors_raise();
     const int code = check_program(plan->program[0]);
@@ -327,13 +354,10 @@ const struct command run_command = {
                 "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"
                 "  sumac run --trace steps.json -- build/release/digits\n"
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
     .carrier = "ps-options",
     .carries_to = &ps_command,
     .carries_not = own_ps_options,
     .program_follows = true,
-    .options_bytes = sizeof(struct run_options),
-    .defaults = &(const struct run_options){.ps = 1, .workers = 1},
+    COMMAND_OPTIONS(struct run_plan, .ps_count = 1, .worker_count = 1),
     .run = run_cluster,
 };

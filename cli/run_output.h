@@ -28,10 +28,8 @@ struct run_screen {
      * NULL: wait without end. */
     bool (*wait)(void *context, int fd);
     void *context;
-    int lost; /* errno of the first line that could not be written although somebody may want it; 0:
-                 none */
-    bool *progress_shown; /* the cursor is behind a progress line; both are one terminal's, as a
-                             rule */
+    int lost; /* errno of the first line that was lost on a screen with a reader; 0: none */
+    bool *progress_shown; /* the cursor is behind a progress line; both may be one terminal's */
 };
 
 /* What one process writes, up to the end of its line. */

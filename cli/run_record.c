@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +14,7 @@
 #include "alloc.h"
 #include "error.h"
 #include "json.h"
+#include "run.h"
 
 #define PATH_BYTES 512
 #define RECORD_BYTES_MAX 65536
@@ -31,13 +30,11 @@ static void folder_path(char path[PATH_BYTES])
         (void)snprintf(path, PATH_BYTES, "/tmp/sumac-%u", (unsigned)geteuid());
 }
 
-static void record_path(char path[PATH_BYTES], pid_t pid)
+static void record_path(char path[PATH_BYTES])
 {
-    char folder[PATH_BYTES - 32];
-
     folder_path(path);
-    (void)snprintf(folder, sizeof folder, "%.*s", (int)sizeof folder - 1, path);
-    (void)snprintf(path, PATH_BYTES, "%s/run-%d.json", folder, (int)pid);
+    const size_t bytes = strnlen(path, PATH_BYTES - 32);
+    (void)snprintf(path + bytes, PATH_BYTES - bytes, "/run-%d.json", (int)getpid());
 }
 
 /* The folder is there, ours, and closed to others: /tmp is everybody's, and a record tells commands
@@ -58,37 +55,18 @@ static enum sumac_status check_folder(const char *path, struct sumac_error *erro
     return SUMAC_OK;
 }
 
-/* When the process began, in the kernel's ticks since boot: field 22 of /proc/PID/stat. 0: there is
- * no such process. */
-static uint64_t process_started(pid_t pid)
-{
-    char path[64], text[1024];
-
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return 0;
-    const size_t bytes = fread(text, 1, sizeof text - 1, file);
-    (void)fclose(file);
-    text[bytes] = '\0';
-    const char *field = strrchr(text, ')'); /* field 2 is the name, which may hold anything */
-    for (int number = 2; field != NULL && number < 22; number++)
-        field = strchr(field + 1, ' ');
-    return field != NULL ? strtoull(field, NULL, 10) : 0;
-}
+/* When the process began, in the kernel's ticks since boot. 0: there is no such process. */
+static uint64_t process_started(pid_t pid) { return run_process_field(pid, 22); }
 
 static json_t *to_json(const struct run_record *record)
 {
-    json_t *whole = json_object();
-    json_t *ps = json_array();
+    json_t *const ps = json_array();
 
     for (uint32_t i = 0; i < record->ps_count; i++)
         json_add(ps, json_string(record->ps[i]));
-    json_put(whole, "pid", json_number((uint64_t)record->pid));
-    json_put(whole, "started", json_number(record->started));
-    json_put(whole, "program", json_string(record->program));
-    json_put(whole, "ps", ps);
-    return whole;
+    return JSON_OBJECT(
+        {"pid", json_number((uint64_t)record->pid)}, {"started", json_number(record->started)},
+        {"program", json_string(record->program)}, {"ps", ps});
 }
 
 /* Takes  whole. */
@@ -125,7 +103,7 @@ enum sumac_status run_record_write(struct run_record *record, struct sumac_error
         return status;
     record->pid = getpid();
     record->started = process_started(record->pid);
-    record_path(path, record->pid);
+    record_path(path);
     (void)unlink(path); /* of a process that had our number */
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
@@ -140,7 +118,7 @@ void run_record_remove(void)
 {
     char path[PATH_BYTES];
 
-    record_path(path, getpid());
+    record_path(path);
     (void)unlink(path);
 }
 

@@ -14,14 +14,15 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
+#include "text.h"
 
 /* How long the ps may take to end by themselves once the workers are done, and anybody after a
  * signal: a ps finishes what is in flight first, within 5 s by default. */
@@ -43,17 +44,10 @@ struct watch {
     const struct run_child *failed; /* the first that did; NULL: none has */
     bool port_taken;
     bool killed; /* who did not end in the time of the phase, and it was said */
-    bool asked; /* all workers exited with 0, and whether they have left as done ps 0 has yet to say
-                 */
+    bool asked;  /* all workers exited with 0; ps 0 has yet to say whether they left as done */
 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
-}
+static uint64_t now_ms(void) { return clock_now_us() / 1000; }
 
 static bool all_ended(const struct cluster_run *run, bool ps)
 {
@@ -63,22 +57,31 @@ static bool all_ended(const struct cluster_run *run, bool ps)
     return true;
 }
 
-static void say(struct watch *watch, const char *text)
+static void __attribute__((format(printf, 2, 3))) say(struct watch *watch, const char *format, ...)
 {
-    char line[256];
+    char text[256];
+    const size_t used = text_print(text, sizeof text, "sumac run: ");
+    va_list values;
 
+    va_start(values, format);
+    (void)text_print_values(text + used, sizeof text - used, format, values);
+    va_end(values);
     run_screen_end(&watch->run->screens[0]);
-    (void)snprintf(line, sizeof line, "sumac run: %s", text);
-    run_screen_say(&watch->run->screens[1], line);
+    run_screen_say(&watch->run->screens[1], text);
 }
 
 /* ---- what ends */
 
+static void enter(struct watch *watch, enum watch_phase phase, uint64_t patience_ms)
+{
+    watch->phase = phase;
+    watch->deadline_ms = now_ms() + patience_ms;
+}
+
 /* Stop the workers; when they have ended, the ps. */
 static void stop(struct watch *watch, int signal_number)
 {
-    watch->phase = STOPPING;
-    watch->deadline_ms = now_ms() + STOPPING_MS;
+    enter(watch, STOPPING, STOPPING_MS);
     run_signal(watch->run, false, signal_number);
 }
 
@@ -87,44 +90,34 @@ static void kill_late(struct watch *watch, bool ps)
 {
     struct cluster_run *run = watch->run;
     const struct run_child *first = NULL;
-    uint32_t others = 0;
-    char name[RUN_OUTPUT_LABEL_BYTES], more[32] = "", text[160];
+    uint32_t count = 0;
+    char more[32] = "";
 
-    for (uint32_t i = 0; i < run->child_count; i++) {
-        const struct run_child *child = &run->children[i];
-        if (child->is_ps != ps || child->ended)
-            continue;
-        others += first != NULL;
-        first = first == NULL ? child : first;
-    }
-    const bool says = first != NULL && !watch->killed;
-    watch->killed = true;
+    for (uint32_t i = run->child_count; i-- > 0;)
+        if (run->children[i].is_ps == ps && !run->children[i].ended) {
+            first = &run->children[i];
+            count++;
+        }
+    if (count > 1)
+        (void)snprintf(more, sizeof more, " and %u more", (unsigned)count - 1);
     run_signal(run, ps, SIGKILL);
-    if (says) {
-        if (others > 0)
-            (void)snprintf(more, sizeof more, " and %u more", (unsigned)others);
-        (void)run_child_name(first, name, sizeof name);
-        (void)snprintf(
-            text, sizeof text, "%s%s did not end within %d s of being told to, and %s killed", name,
-            more, STOPPING_MS / 1000, others > 0 ? "are" : "is");
-        say(watch, text);
-    }
+    if (count > 0 && !watch->killed)
+        say(watch, "%s%s did not end within %d s of being told to, and %s killed",
+            run_child_name(first).text, more, STOPPING_MS / 1000, count > 1 ? "are" : "is");
+    watch->killed = true;
 }
 
 static void tell_code(struct watch *watch, const struct run_child *child, const char *then)
 {
-    char name[RUN_OUTPUT_LABEL_BYTES], text[160];
+    const struct run_name name = run_child_name(child);
 
-    (void)run_child_name(child, name, sizeof name);
     if (child->code > 128 && child->code < 128 + NSIG)
-        (void)snprintf(
-            text, sizeof text, "%s ended with %d (%s)%s", name, child->code,
+        say(watch, "%s ended with %d (%s)%s", name.text, child->code,
             child->code == EXIT_RETRYABLE ? "starting again may help"
                                           : strsignal(child->code - 128),
             then);
     else
-        (void)snprintf(text, sizeof text, "%s ended with %d%s", name, child->code, then);
-    say(watch, text);
+        say(watch, "%s ended with %d%s", name.text, child->code, then);
 }
 
 /* The first process that failed decides the run's code. Those that we stopped have not failed. */
@@ -148,26 +141,17 @@ static void conclude(struct watch *watch)
     }
 }
 
-/* The ps that were stopped because of it have said to start the whole run again. */
-static void tell_failed(struct watch *watch)
+/* The ps that were stopped because of a failure have said to start the whole run again; and the
+ * last lines of the processes that a signal ended look like failures. */
+static void tell_why(struct watch *watch)
 {
     const struct run_child *failed = watch->failed;
 
     if (failed != NULL && failed->code < 128)
         tell_code(watch, failed, ": correct that error before you start the run again");
-}
-
-/* The last lines of the processes that a signal ended look like failures. */
-static void tell_interrupted(struct watch *watch)
-{
-    char text[160];
-
-    if (watch->told_ms == 0 || watch->failed != NULL || watch->port_taken)
-        return;
-    (void)snprintf(
-        text, sizeof text, "the run was interrupted by a signal (%s) and ends with %d",
-        strsignal(watch->code - 128), watch->code);
-    say(watch, text);
+    if (watch->told_ms != 0 && watch->failed == NULL && !watch->port_taken)
+        say(watch, "the run was interrupted by a signal (%s) and ends with %d",
+            strsignal(watch->code - 128), watch->code);
 }
 
 /* Told to terminate, ps 0 still ends with 0 when everybody has left as done. A worker that exited
@@ -220,23 +204,19 @@ static void advance(struct watch *watch)
     const bool late = watch->deadline_ms != 0 && now_ms() >= watch->deadline_ms;
 
     if (watch->phase == GOING && workers_ended) {
-        watch->phase = ENDING;
-        watch->deadline_ms = now_ms() + ENDING_MS;
+        enter(watch, ENDING, ENDING_MS);
     } else if (watch->phase == ENDING && late && !all_ended(run, true)) {
         watch->asked = true;
-        watch->phase = ASKING;
-        watch->deadline_ms = now_ms() + STOPPING_MS;
+        enter(watch, ASKING, STOPPING_MS);
         if (!run->children[0].ended)
             (void)kill(-run->children[0].pid, SIGTERM);
         say(watch, "the workers have ended, and the ps wait for more of them; stopping the ps");
     } else if (watch->phase == ASKING && (late || run->children[0].ended)) {
-        watch->phase = STOPPING_PS;
-        watch->deadline_ms = now_ms() + STOPPING_MS;
+        enter(watch, STOPPING_PS, STOPPING_MS);
         run_signal(run, true, SIGTERM);
     } else if (watch->phase == STOPPING && workers_ended) {
-        watch->phase = STOPPING_PS;
         watch->killed = false;
-        watch->deadline_ms = now_ms() + STOPPING_MS;
+        enter(watch, STOPPING_PS, STOPPING_MS);
         run_signal(run, true, watch->port_taken ? SIGKILL : SIGTERM);
     } else if ((watch->phase == STOPPING || watch->phase == STOPPING_PS) && late) {
         kill_late(watch, watch->phase == STOPPING_PS);
@@ -270,17 +250,25 @@ static bool take_output(struct run_child *child, int which)
     }
 }
 
-static void take_outputs(struct cluster_run *run)
+/* False: nothing more can come. */
+static bool take_outputs(struct cluster_run *run)
 {
+    bool open = false;
+
     for (uint32_t i = 0; i < run->child_count; i++)
         for (int which = 0; which < 2; which++) {
             struct run_child *child = &run->children[i];
-            if (child->pipe[which] < 0 || take_output(child, which))
+            if (child->pipe[which] < 0)
                 continue;
+            if (take_output(child, which)) {
+                open = true;
+                continue;
+            }
             run_output_end(child->output[which]);
             (void)close(child->pipe[which]);
             child->pipe[which] = -1;
         }
+    return open;
 }
 
 /* Wait for a signal, for output, or for so long (-1: without a limit). */
@@ -322,14 +310,6 @@ static bool wait_for_screen(void *context, int fd)
     return watch->told_ms == 0 || now_ms() < watch->told_ms + LAST_OUTPUT_MS;
 }
 
-static bool output_is_open(const struct cluster_run *run)
-{
-    for (uint32_t i = 0; i < run->child_count; i++)
-        if (run->children[i].pipe[0] >= 0 || run->children[i].pipe[1] >= 0)
-            return true;
-    return false;
-}
-
 /* A full disk ends no training, but what was printed is not all there. */
 static void tell_lost_output(struct watch *watch)
 {
@@ -337,13 +317,10 @@ static void tell_lost_output(struct watch *watch)
 
     for (int i = 0; i < 2; i++) {
         const int lost = watch->run->screens[i].lost;
-        char text[160];
         if (lost == 0)
             continue;
-        (void)snprintf(
-            text, sizeof text, "%s cannot be written, and what the processes printed is lost: %s",
-            names[i], strerror(lost));
-        say(watch, text);
+        say(watch, "%s cannot be written, and what the processes printed is lost: %s", names[i],
+            strerror(lost));
         watch->code = watch->code == 0 ? EXIT_FAILED : watch->code;
     }
 }
@@ -360,21 +337,17 @@ enum run_verdict run_watch(struct cluster_run *run, int signals, int *code)
         wait_for_something(&watch, time_left_ms(&watch));
         take_signals(&watch);
         run_reap(run);
-        take_outputs(run); /* all that they printed, before it is said that they have ended */
+        (void)take_outputs(run); /* all that they printed, before it is said that they have ended */
         conclude(&watch);
         advance(&watch);
     }
     const uint64_t last_ms = now_ms() + LAST_OUTPUT_MS;
-    take_outputs(run);
-    while (now_ms() < last_ms && output_is_open(run)) {
+    while (take_outputs(run) && now_ms() < last_ms)
         wait_for_something(&watch, LAST_OUTPUT_MS);
-        take_outputs(run);
-    }
     conclude_by_ps_0(&watch);
     run_screen_end(&run->screens[0]);
     tell_lost_output(&watch);
-    tell_failed(&watch);
-    tell_interrupted(&watch);
+    tell_why(&watch);
     *code = watch.code;
     return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;
 }

@@ -12,10 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 #define COLUMNS_ELSEWHERE 120
 
 static const char enter[] = "\033[?1049h\033[?25l";
 static const char leave[] = "\033[?25h\033[?1049l";
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 static bool is_open;
 
 /* From a handler, too: one write, and no buffer. */
@@ -38,7 +41,14 @@ static void give_back(int number)
     (void)raise(number);
 }
 
-static void stop_and_go_on(int number);
+static sigset_t only(int number)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    return set;
+}
 
 static void handle(int number, void (*handler)(int), int flags)
 {
@@ -51,10 +61,9 @@ static void handle(int number, void (*handler)(int), int flags)
 /* The process stands still within raise, until somebody wants it to go on. */
 static void stop_and_go_on(int number)
 {
-    sigset_t this_one, before;
+    const sigset_t this_one = only(number);
+    sigset_t before;
 
-    sigemptyset(&this_one);
-    sigaddset(&this_one, number);
     say(leave, sizeof leave - 1);
     handle(number, SIG_DFL, 0);
     (void)raise(number);
@@ -69,33 +78,30 @@ static void resized(int number) { (void)number; }
 
 /* ---- the page */
 
+static struct winsize measure(void)
+{
+    struct winsize size = {0};
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size : (struct winsize){0};
+}
+
 uint32_t screen_columns(void)
 {
-    struct winsize size = {0};
+    const uint32_t columns = measure().ws_col;
 
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        return COLUMNS_ELSEWHERE;
-    return size.ws_col;
+    return columns == 0 ? COLUMNS_ELSEWHERE : columns;
 }
 
-uint32_t screen_lines(void)
-{
-    struct winsize size = {0};
-
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
-}
+uint32_t screen_lines(void) { return measure().ws_row; }
 
 void screen_open(void)
 {
-    sigset_t waited_for;
+    const sigset_t waited_for = only(SIGWINCH);
 
-    sigemptyset(&waited_for);
-    sigaddset(&waited_for, SIGWINCH);
     (void)pthread_sigmask(SIG_BLOCK, &waited_for, NULL);
     handle(SIGWINCH, resized, 0); /* one that is ignored would not be waited for */
-    handle(SIGINT, give_back, (int)SA_RESETHAND);
-    handle(SIGTERM, give_back, (int)SA_RESETHAND);
-    handle(SIGHUP, give_back, (int)SA_RESETHAND);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        handle(ends[i], give_back, (int)SA_RESETHAND);
     handle(SIGTSTP, stop_and_go_on, 0);
     is_open = true;
     (void)atexit(screen_close);
@@ -107,9 +113,8 @@ void screen_close(void)
     if (!is_open)
         return;
     is_open = false;
-    handle(SIGINT, SIG_DFL, 0);
-    handle(SIGTERM, SIG_DFL, 0);
-    handle(SIGHUP, SIG_DFL, 0);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        handle(ends[i], SIG_DFL, 0);
     handle(SIGTSTP, SIG_DFL, 0);
     say(leave, sizeof leave - 1);
 }
@@ -132,9 +137,9 @@ static const char *draw_line(const char *text, uint32_t columns)
 
 bool screen_draw(const char *text)
 {
-    struct winsize size = {0};
+    struct winsize size = measure();
 
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+    if (size.ws_col == 0 || size.ws_row == 0)
         size = (struct winsize){.ws_col = COLUMNS_ELSEWHERE, .ws_row = UINT16_MAX};
     fputs("\033[H", stdout);
     for (uint32_t line = 0; line < size.ws_row && *text != '\0'; line++) {
@@ -148,15 +153,11 @@ bool screen_draw(const char *text)
 
 bool screen_wait(uint64_t until_us)
 {
-    sigset_t waited_for;
-    struct timespec now;
-
-    sigemptyset(&waited_for);
-    sigaddset(&waited_for, SIGWINCH);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const uint64_t now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    const sigset_t waited_for = only(SIGWINCH);
+    const uint64_t now_us = clock_now_us();
     const uint64_t left_us = until_us > now_us ? until_us - now_us : 0;
     const struct timespec left = {
         .tv_sec = (time_t)(left_us / 1000000), .tv_nsec = (long)(left_us % 1000000) * 1000};
+
     return sigtimedwait(&waited_for, NULL, &left) == SIGWINCH || errno == EINTR;
 }

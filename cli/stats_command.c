@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats_command.c -- `sumac stats`: who pushes and pulls how much, how fast, how stale, and where
  * the memory is. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
-#include "command.h"
+#include "clock.h"
 #include "error.h"
 #include "last_word.h"
-#include "options.h"
 #include "screen.h"
 #include "stats.h"
-#include "sumac/client.h"
 
 #define INTERVAL_MS 500
 #define LISTEN_US 50000u      /* how often a terminal's pause listens for a last word */
@@ -38,44 +37,41 @@ static const struct option_row rows[] = {
 
 /* ---- one moment after another */
 
+struct seen_ps {
+    bool answered;        /* once at least */
+    uint64_t incarnation; /* in the run; 0: not known */
+};
+
 /* The run as it is seen now, and what the rates are reckoned from. */
 struct sight {
     struct roster roster;
     struct answers answers;
     struct sample before, now;
     struct last_word word;
-    /* (roster.count): of each ps in the run, else 0; NULL: of none. */
-    uint64_t *incarnations;
-    bool seen;   /* the run, once at least */
-    bool told;   /* by a ps, why the run ends */
-    char *drawn; /* owned: what the terminal shows */
+    struct seen_ps *ps; /* (roster.count); NULL: one look is not compared with another */
+    bool seen;          /* the run, once at least */
+    bool told;          /* by a ps, why the run ends */
+    char *drawn;        /* owned: what the terminal shows */
 };
-
-static uint64_t now_us(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
-}
 
 /* A ps has another incarnation each time that it is started, and a run does not outlive one of
  * them. */
 static enum sumac_status see_same_run(struct sight *sight, struct sumac_error *error)
 {
-    for (uint32_t ps = 0; sight->incarnations != NULL && ps < sight->roster.count; ps++) {
+    for (uint32_t ps = 0; sight->ps != NULL && ps < sight->roster.count; ps++) {
         const wire_stats_reply *stats = stats_of(&sight->answers, ps);
-        uint64_t *known = &sight->incarnations[ps];
+        struct seen_ps *const seen = &sight->ps[ps];
         if (stats == NULL)
             continue;
-        if (*known != 0 && *known != stats->ps_incarnation)
+        if (seen->incarnation != 0 && seen->incarnation != stats->ps_incarnation)
             return fail(
                 error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
                 "ps %u at %s was started again: the run that was watched is over, and how it ended "
                 "was not heard",
                 ps, sight->roster.ps[ps].address);
+        seen->answered = true;
         if (stats->cluster_id != 0)
-            *known = stats->ps_incarnation;
+            seen->incarnation = stats->ps_incarnation;
     }
     return SUMAC_OK;
 }
@@ -96,7 +92,7 @@ static enum sumac_status look(struct sight *sight, struct sumac_error *error)
         status = see_same_run(sight, error);
     if (status != SUMAC_OK)
         return status;
-    sample_take(&sight->answers, now_us(), &sight->now);
+    sample_take(&sight->answers, clock_now_us(), &sight->now);
     sample_compare(&sight->before, &sight->now);
     found_run_learn(&sight->roster.run, stats_of(&sight->answers, sight->answers.first));
     sight->seen = true;
@@ -147,7 +143,7 @@ static bool pause_and_draw(struct sight *sight, uint64_t until_us)
 {
     bool drawn = true;
 
-    for (uint64_t now = now_us(); drawn && now < until_us; now = now_us()) {
+    for (uint64_t now = clock_now_us(); drawn && now < until_us; now = clock_now_us()) {
         const uint64_t due_us = now + LISTEN_US < until_us ? now + LISTEN_US : until_us;
         if (last_word_listen(&sight->word, due_us))
             break;
@@ -171,11 +167,11 @@ static void pause_until(struct sight *sight, uint64_t until_us)
  * looks. */
 static enum sumac_status look_again(struct sight *sight, struct sumac_error *error)
 {
-    if (!last_word_listen(&sight->word, now_us() + 1)) {
+    if (!last_word_listen(&sight->word, clock_now_us() + 1)) {
         const enum sumac_status status = look(sight, error);
         sight->told = status != SUMAC_OK && roster_has_last_word(&sight->roster);
         if (status == SUMAC_OK || sight->told ||
-            !last_word_listen(&sight->word, now_us() + LAST_WORD_US))
+            !last_word_listen(&sight->word, clock_now_us() + LAST_WORD_US))
             return status;
     }
     sight->told = true;
@@ -209,26 +205,46 @@ static enum sumac_status watch(
     return status;
 }
 
-/* What was watched is there no more. The exit code: 0 only on the word of a ps. */
-static int tell_end(const struct sight *sight, const struct sumac_error *error)
+/* The exit code: 0 for a watch, on the word of a ps, which alone says that a run ended well. */
+static int failed(const struct stats_options *options, const struct sumac_error *error)
 {
-    const struct roster_ps *ps = sight->roster.ps;
-    char silence[256];
-    const bool well = error->reason == SUMAC_REASON_RUN_ENDED; /* which a ps alone says */
+    const int code = command_failed(&stats_command, error);
+
+    return options->watch && error->reason == SUMAC_REASON_RUN_ENDED ? EXIT_FINE : code;
+}
+
+/* The first ps that went, of those that an earlier look saw. */
+static uint32_t first_gone(const struct sight *sight)
+{
+    const struct roster *const roster = &sight->roster;
+    uint32_t first = roster->count;
+
+    for (uint32_t i = 0; i < roster->count; i++)
+        if (sight->ps[i].answered && roster->ps[i].missing &&
+            (first == roster->count || roster->ps[i].silent_us < roster->ps[first].silent_us))
+            first = i;
+    assert(first < roster->count);
+    return first;
+}
+
+/* The run that was watched is gone. The exit code. */
+static int tell_end(
+    const struct sight *sight, const struct stats_options *options, const struct sumac_error *error)
+{
+    const bool well = error->reason == SUMAC_REASON_RUN_ENDED;
 
     if (sight->told && !well)
         return command_say(
             &stats_command, command_exit_code(error), "the run has failed: %s", error->text);
-    if (well || sight->told || error->status != SUMAC_UNAVAILABLE) {
-        const int code = command_failed(&stats_command, error);
-        return well ? EXIT_FINE : code;
-    }
-    fprintf(
-        stderr,
-        "sumac stats: ps 0 at %s: %s: gone without a word, so that nobody can tell whether the run "
-        "is over or lost\n",
-        ps->address, roster_silence(ps, silence, sizeof silence));
-    return command_exit_code(error);
+    if (well || sight->told || error->status != SUMAC_UNAVAILABLE)
+        return failed(options, error);
+    const uint32_t gone = first_gone(sight);
+    const struct roster_ps *const ps = &sight->roster.ps[gone];
+    return command_say(
+        &stats_command, command_exit_code(error),
+        "ps %u at %s: %s: gone without a word, so that nobody can tell whether the run is over or "
+        "lost",
+        gone, ps->address, roster_silence(ps).text);
 }
 
 /* The exit code. */
@@ -247,11 +263,11 @@ static int show(struct sight *sight, const struct stats_options *options)
     if (sight->drawn != NULL) /* stays on the page that the terminal shows otherwise */
         fputs(sight->drawn, stdout);
     if (options->watch && sight->seen && status != SUMAC_OK) {
-        const int code = tell_end(sight, &error);
+        const int code = tell_end(sight, options, &error);
         return printed ? code : EXIT_FAILED;
     }
     if (status != SUMAC_OK)
-        return command_failed(&stats_command, &error);
+        return failed(options, &error);
     const int code = roster_report(&stats_command, &sight->roster, "all else is shown");
     return printed ? code : EXIT_FAILED;
 }
@@ -264,9 +280,9 @@ static int stats(const void *given, struct command_words words)
     (void)words;
 
     if (roster_find(options->ps, &sight.roster, &error) != SUMAC_OK)
-        return command_failed(&stats_command, &error);
+        return failed(options, &error);
     if (options->watch)
-        sight.incarnations = cli_alloc(sight.roster.count, sizeof *sight.incarnations);
+        sight.ps = cli_alloc(sight.roster.count, sizeof *sight.ps);
     const int code = show(&sight, options);
     answers_deinit(&sight.answers);
     sample_deinit(&sight.before);
@@ -307,10 +323,7 @@ const struct command stats_command = {
                 "  sumac stats --watch\n"
                 "  sumac stats --watch --json --interval-ms 10000 >> run.jsonl\n"
                 "  sumac stats --ps 127.0.0.1:2222 --json\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct stats_options),
-    .defaults = &(const struct stats_options){.interval_ms = INTERVAL_MS},
+    COMMAND_OPTIONS(struct stats_options, .interval_ms = INTERVAL_MS),
     .no_words = "means nothing here; see `sumac stats --help`",
     .run = stats,
 };

@@ -3,6 +3,8 @@
 #include "table.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,14 @@ void table_add(struct table *table, const char *format, ...)
     va_end(values);
 }
 
+void table_add_number(struct table *table, bool known, uint64_t number)
+{
+    if (known)
+        table_add(table, "%" PRIu64, number);
+    else
+        table_add(table, "-");
+}
+
 void table_add_rest(struct table *table, const char *format, ...)
 {
     va_list values;
@@ -59,21 +69,15 @@ void table_add_rest(struct table *table, const char *format, ...)
         (void)grow(table);
 }
 
-void table_deinit(struct table *table)
-{
-    for (size_t i = 0; i < table->cell_count; i++)
-        free(table->cells[i].text);
-    free(table->cells);
-    table->cells = NULL;
-    table->cell_count = table->cell_capacity = 0;
-}
-
 /* ---- widths */
 
-/* Which columns are shown, and how wide they are. */
+/* The columns that are shown, from left to right. */
 struct table_layout {
-    size_t widths[TABLE_COLUMNS_MAX];
-    bool hidden[TABLE_COLUMNS_MAX];
+    size_t count;
+    struct {
+        const struct table_column *column;
+        size_t width;
+    } shown[TABLE_COLUMNS_MAX];
 };
 
 size_t table_characters(const char *text)
@@ -85,99 +89,75 @@ size_t table_characters(const char *text)
     return count;
 }
 
-static const char *title(const struct table *table, size_t column)
+static const char *title(const struct table_column *column)
 {
-    const char *text = table->columns[column].title;
-
-    return text + (text[0] == '>');
+    return column->title + (column->title[0] == '>');
 }
 
-static bool same_group(const struct table *table, size_t one, size_t other)
+static bool same_group(const struct table_column *one, const struct table_column *other)
 {
-    const char *a = table->columns[one].group, *b = table->columns[other].group;
-
-    return a != NULL && b != NULL && strcmp(a, b) == 0;
+    return one->group != NULL && other->group != NULL && strcmp(one->group, other->group) == 0;
 }
 
-/* The next column that is shown, or the number of columns. */
-static size_t
-next_shown(const struct table *table, const struct table_layout *layout, size_t column)
+/* The width of the group that begins with `first`; *next is the first one behind it. */
+static size_t measure_group(const struct table_layout *layout, size_t first, size_t *next)
 {
-    while (column < table->column_count && layout->hidden[column])
-        column++;
-    return column;
-}
+    size_t width = layout->shown[first].width, i = first + 1;
 
-/* The width of the group that begins with `column`; *next is the first shown column behind it. */
-static size_t measure_group(
-    const struct table *table, const struct table_layout *layout, size_t column, size_t *next)
-{
-    size_t width = layout->widths[column];
-    size_t i = next_shown(table, layout, column + 1);
-
-    for (; i < table->column_count && same_group(table, column, i);
-         i = next_shown(table, layout, i + 1))
-        width += GAP + layout->widths[i];
+    for (; i < layout->count && same_group(layout->shown[first].column, layout->shown[i].column);
+         i++)
+        width += GAP + layout->shown[i].width;
     *next = i;
     return width;
 }
 
-static void measure_cells(const struct table *table, struct table_layout *layout)
+/* The widest of a column's cells, and its title. */
+static size_t measure_column(const struct table *table, size_t column)
 {
-    for (size_t i = 0; i < table->column_count; i++)
-        layout->widths[i] = table_characters(title(table, i));
-    for (size_t i = 0; i < table->cell_count; i++) {
+    size_t width = table_characters(title(&table->columns[column]));
+
+    for (size_t i = column; i < table->cell_count; i += table->column_count) {
         const struct table_cell *cell = &table->cells[i];
         const size_t wide = cell->text == NULL || cell->goes_on ? 0 : table_characters(cell->text);
-        if (wide > layout->widths[i % table->column_count])
-            layout->widths[i % table->column_count] = wide;
+        width = wide > width ? wide : width;
     }
-}
-
-static size_t line_width(const struct table *table, const struct table_layout *layout)
-{
-    size_t width = 0;
-
-    for (size_t i = next_shown(table, layout, 0); i < table->column_count;
-         i = next_shown(table, layout, i + 1))
-        width += (width > 0 ? GAP : 0) + layout->widths[i];
     return width;
 }
 
-/* Hide the columns that can best be spared, all of one number at once. False: none is left. */
-static bool spare_some(const struct table *table, struct table_layout *layout)
+/* A group that is narrower than its name makes its first column wider. Returns a line's width. */
+static size_t make_room_for_names(struct table_layout *layout)
 {
-    uint32_t most = 0;
+    size_t next = 0, line = 0;
 
-    for (size_t i = 0; i < table->column_count; i++)
-        if (!layout->hidden[i] && table->columns[i].spare > most)
-            most = table->columns[i].spare;
-    for (size_t i = 0; most > 0 && i < table->column_count; i++)
-        layout->hidden[i] = layout->hidden[i] || table->columns[i].spare == most;
-    return most > 0;
-}
-
-/* A group that is narrower than its name makes its first column wider. */
-static void make_room_for_names(const struct table *table, struct table_layout *layout)
-{
-    size_t next = 0;
-
-    for (size_t i = next_shown(table, layout, 0); i < table->column_count; i = next) {
-        const size_t width = measure_group(table, layout, i, &next);
-        const size_t named =
-            table->columns[i].group != NULL ? table_characters(table->columns[i].group) : 0;
+    for (size_t i = 0; i < layout->count; i = next) {
+        const char *const group = layout->shown[i].column->group;
+        const size_t width = measure_group(layout, i, &next);
+        const size_t named = group != NULL ? table_characters(group) : 0;
         if (named > width)
-            layout->widths[i] += named - width;
+            layout->shown[i].width += named - width;
+        line += (i > 0 ? GAP : 0) + (named > width ? named : width);
     }
+    return line;
 }
 
+/* All columns; then without those that can best be spared, all of one number at once. */
 static void lay_out(const struct table *table, uint32_t width, struct table_layout *layout)
 {
-    *layout = (struct table_layout){0};
-    measure_cells(table, layout);
-    do
-        make_room_for_names(table, layout);
-    while (width > 0 && line_width(table, layout) > width && spare_some(table, layout));
+    uint32_t most = UINT32_MAX, limit;
+
+    do {
+        limit = most;
+        most = 0;
+        layout->count = 0;
+        for (size_t i = 0; i < table->column_count; i++) {
+            const struct table_column *const column = &table->columns[i];
+            if (column->spare >= limit)
+                continue;
+            most = column->spare > most ? column->spare : most;
+            layout->shown[layout->count].column = column;
+            layout->shown[layout->count++].width = measure_column(table, i);
+        }
+    } while (make_room_for_names(layout) > width && width > 0 && most > 0);
 }
 
 /* ---- lines */
@@ -205,14 +185,14 @@ static size_t print_group(const char *name, size_t width, FILE *file)
     return 0;
 }
 
-static void print_groups(const struct table *table, const struct table_layout *layout, FILE *file)
+static void print_groups(const struct table_layout *layout, FILE *file)
 {
     size_t blanks = 0, next = 0;
     bool any = false;
 
-    for (size_t i = next_shown(table, layout, 0); i < table->column_count; i = next) {
-        const size_t width = measure_group(table, layout, i, &next);
-        const char *name = table->columns[i].group;
+    for (size_t i = 0; i < layout->count; i = next) {
+        const char *const name = layout->shown[i].column->group;
+        const size_t width = measure_group(layout, i, &next);
         if (name != NULL) {
             print_times(" ", blanks, file);
             blanks = print_group(name, width, file);
@@ -226,46 +206,37 @@ static void print_groups(const struct table *table, const struct table_layout *l
         fputc('\n', file);
 }
 
-static void print_cell(
-    const struct table *table, const struct table_layout *layout, size_t column, const char *text,
-    FILE *file)
+/* The i-th that is shown. */
+static void print_cell(const struct table_layout *layout, size_t i, const char *text, FILE *file)
 {
-    const bool right = table->columns[column].title[0] == '>';
-    const bool last = next_shown(table, layout, column + 1) == table->column_count;
-    const int padding = (int)(layout->widths[column] - table_characters(text));
+    const bool last = i + 1 == layout->count;
+    const int padding = (int)(layout->shown[i].width - table_characters(text));
 
-    if (right)
+    if (layout->shown[i].column->title[0] == '>')
         fprintf(file, "%*s%s", padding, "", text);
     else
         fprintf(file, "%s%*s", text, last ? 0 : padding, "");
     fprintf(file, "%*s", last ? 0 : GAP, "");
 }
 
-static void print_row(
-    const struct table *table, const struct table_layout *layout, const struct table_cell *cells,
-    FILE *file)
+static void
+print_row(const struct table *table, const struct table_layout *layout, size_t row, FILE *file)
 {
-    for (size_t i = 0; i < table->column_count; i++) {
-        const bool cut = cells[i].text != NULL && cells[i].goes_on;
-        if (cut)
-            fputs(cells[i].text, file);
-        if (cut)
+    const struct table_cell *const cells = &table->cells[row * table->column_count];
+
+    for (size_t i = 0; i < layout->count; i++) {
+        const struct table_cell *const cell = &cells[layout->shown[i].column - table->columns];
+        if (cell->text == NULL)
             break;
-        if (!layout->hidden[i])
-            print_cell(table, layout, i, cells[i].text, file);
+        if (cell->goes_on)
+            fputs(cell->text, file);
+        else
+            print_cell(layout, i, cell->text, file);
     }
     fputc('\n', file);
 }
 
-static void print_rows(
-    const struct table *table, const struct table_layout *layout, size_t from, size_t to,
-    FILE *file)
-{
-    for (size_t row = from; row < to; row++)
-        print_row(table, layout, &table->cells[row * table->column_count], file);
-}
-
-bool table_print(const struct table *table, uint32_t width, FILE *file)
+bool table_print(struct table *table, uint32_t width, FILE *file)
 {
     struct table_layout layout;
     const size_t rows = table->cell_count / table->column_count;
@@ -274,58 +245,46 @@ bool table_print(const struct table *table, uint32_t width, FILE *file)
 
     assert(table->column_count <= TABLE_COLUMNS_MAX);
     lay_out(table, width, &layout);
-    print_groups(table, &layout, file);
-    for (size_t i = 0; i < table->column_count; i++)
-        if (!layout.hidden[i])
-            print_cell(table, &layout, i, title(table, i), file);
+    print_groups(&layout, file);
+    for (size_t i = 0; i < layout.count; i++)
+        print_cell(&layout, i, title(layout.shown[i].column), file);
     fputc('\n', file);
-    print_rows(table, &layout, 0, first, file);
+    for (size_t row = 0; row < first; row++)
+        print_row(table, &layout, row, file);
     if (!whole)
         fprintf(file, "… %zu more …\n", rows - shown);
-    print_rows(table, &layout, rows - shown / 2, rows, file);
+    for (size_t row = rows - shown / 2; row < rows; row++)
+        print_row(table, &layout, row, file);
+    for (size_t i = 0; i < table->cell_count; i++)
+        free(table->cells[i].text);
+    free(table->cells);
+    table->cells = NULL;
+    table->cell_count = table->cell_capacity = 0;
     return fflush(file) == 0 && ferror(file) == 0;
 }
 
 /* ---- figures */
 
-static double scale(double bytes, size_t unit_max, size_t *unit)
-{
-    for (*unit = 0; bytes >= 1024 && *unit < unit_max; (*unit)++)
-        bytes /= 1024;
-    return bytes;
-}
-
-const char *table_bytes(double bytes, char *text, size_t text_bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-
-    bytes = scale(bytes, 4, &unit);
-    (void)text_print(text, text_bytes, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-    return text;
-}
-
-const char *table_size(double bytes, char *text, size_t text_bytes)
+struct table_figure table_bytes(double bytes)
 {
     static const char *const units[] = {"", "K", "M", "G", "T"};
+    struct table_figure figure = {"-"};
     size_t unit = 0;
 
-    bytes = scale(bytes, 4, &unit);
+    for (; bytes >= 1024 && unit < 4; unit++)
+        bytes /= 1024;
     const int decimals = unit == 0 || bytes >= 99.95 ? 0 : 1;
-    (void)text_print(text, text_bytes, "%.*f%s", decimals, bytes, units[unit]);
-    return text;
+    if (!isnan(bytes))
+        (void)text_print(figure.text, sizeof figure.text, "%.*f%s", decimals, bytes, units[unit]);
+    return figure;
 }
 
-const char *table_duration(double us, char *text, size_t text_bytes)
-{
-    (void)text_print(text, text_bytes, "%s", text_time_us((uint64_t)(us + 0.5)).text);
-    return text;
-}
-
-const char *table_rate(double per_second, char *text, size_t text_bytes)
+struct table_figure table_rate(double per_second)
 {
     const int decimals = per_second >= 9.95 || per_second <= 0 ? 0 : per_second >= 0.995 ? 1 : 2;
+    struct table_figure figure = {"-"};
 
-    (void)text_print(text, text_bytes, "%.*f", decimals, per_second);
-    return text;
+    if (!isnan(per_second))
+        (void)text_print(figure.text, sizeof figure.text, "%.*f", decimals, per_second);
+    return figure;
 }

@@ -33,23 +33,25 @@ struct table {
 
 /* Add the next cell, left to right, row by row. */
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Add a text that goes from here to the end of the row, and makes no column wider. */
+/* Add a number, or "-" where it is not `known`. */
+void table_add_number(struct table *table, bool known, uint64_t number);
+/* Add a text that goes from here, a column that is never spared, to the end of the row, and makes
+ * no column wider. */
 void table_add_rest(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Titles and rows, two blanks between columns, in lines of `width` characters if spare columns can
- * give way (0: all of them are shown). False: not all could be written. */
-bool table_print(const struct table *table, uint32_t width, FILE *file);
-void table_deinit(struct table *table);
+ * give way (0: all of them are shown). The table is empty then. False: not all could be written. */
+bool table_print(struct table *table, uint32_t width, FILE *file);
 
 /* Characters of a UTF-8 text: the columns that it takes. */
 size_t table_characters(const char *text);
 
-/* 1536 as "1.5 KiB", into `text`. Lends  text. */
-const char *table_bytes(double bytes, char *text, size_t text_bytes);
-/* 1536 as "1.5K", in at most five characters, as options are written. */
-const char *table_size(double bytes, char *text, size_t text_bytes);
-/* 1536 µs as "1.54 ms". */
-const char *table_duration(double us, char *text, size_t text_bytes);
+/* A number for people; "-" for NAN. */
+struct table_figure {
+    char text[32];
+};
+/* 1536 bytes as "1.5K", in at most five characters, as options are written. */
+struct table_figure table_bytes(double bytes);
 /* 12.3 as "12", 0.123 as "0.12": three characters before the point, or two digits after it. */
-const char *table_rate(double per_second, char *text, size_t text_bytes);
+struct table_figure table_rate(double per_second);

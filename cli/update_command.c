@@ -8,15 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array_input.h"
-#include "catalogue.h"
-#include "command.h"
+#include "array_file.h"
 #include "error.h"
-#include "json.h"
-#include "observer.h"
-#include "options.h"
-#include "sumac/client.h"
-#include "unknown.h"
+#include "pattern.h"
 #include "update.h"
 
 #define PATIENCE_MS 10000u
@@ -109,46 +103,47 @@ static enum sumac_status push(
 
 /* ---- what came of it */
 
-static bool print_json(
+static void print_json(
     const struct wanted_update *wanted, const struct catalogue_page *page,
     const struct found_run *run)
 {
     const wire_variable *variable = page_first(page)->variables[0];
-    json_t *json = json_object(), *versions = json_array();
+    json_t *const versions = json_array();
 
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *held = page_held_shard(page, 0, variable->shards[i]);
         if (held != NULL)
             json_add(versions, json_number(held->version));
     }
-    json_put(json, "name", json_string(wanted->name));
-    json_put(json, "function", json_string(wanted->function.name));
-    json_put(json, "versions", versions);
-    json_put(json, "run", found_run_to_json(run));
-    return json_print(json, false, stdout);
+    (void)json_print(
+        JSON_OBJECT(
+            {"name", json_string(wanted->name)}, {"function", json_string(wanted->function.name)},
+            {"versions", versions}, {"run", found_run_to_json(run)}),
+        false, stdout);
 }
 
-static bool print_versions(const struct wanted_update *wanted, const struct catalogue_page *page)
+static void print_versions(const struct wanted_update *wanted, const struct catalogue_page *page)
 {
     uint64_t lowest = UINT64_MAX, highest = 0;
 
     (void)page_versions(page, 0, &lowest, &highest);
     if (lowest == highest)
-        return printf("%s is at version %" PRIu64 "\n", wanted->name, highest) > 0;
-    return printf("%s is at versions %" PRIu64 "-%" PRIu64 "\n", wanted->name, lowest, highest) > 0;
+        printf("%s is at version %" PRIu64 "\n", wanted->name, highest);
+    else
+        printf("%s is at versions %" PRIu64 "-%" PRIu64 "\n", wanted->name, lowest, highest);
 }
 
-static enum sumac_status show(
-    struct roster *roster, const struct wanted_update *wanted, bool *printed,
-    struct sumac_error *error)
+static enum sumac_status
+show(struct roster *roster, const struct wanted_update *wanted, struct sumac_error *error)
 {
     struct catalogue catalogue = {.page_count = 0};
     char *name = (char *)(uintptr_t)wanted->name;
     const enum sumac_status status = catalogue_ask(roster, &name, 1, &catalogue, error);
 
-    if (status == SUMAC_OK)
-        *printed = wanted->options->json ? print_json(wanted, &catalogue.pages[0], &roster->run)
-                                         : print_versions(wanted, &catalogue.pages[0]);
+    if (status == SUMAC_OK && wanted->options->json)
+        print_json(wanted, &catalogue.pages[0], &roster->run);
+    else if (status == SUMAC_OK)
+        print_versions(wanted, &catalogue.pages[0]);
     return status;
 }
 
@@ -160,23 +155,18 @@ static int update_in_run(const struct wanted_update *wanted)
     struct sumac_client *client = NULL;
     struct sumac_tensor value = {.buffer = NULL};
     struct sumac_error error = {0};
-    bool printed = true;
-    enum sumac_status status = roster_find(wanted->options->ps, &roster, &error);
+    const struct update_options *const options = wanted->options;
+    enum sumac_status status =
+        observer_join(options->ps, options->json, options->timeout_ms, &roster, &client, &error);
 
-    if (status == SUMAC_OK)
-        status = roster_tell_and_check(&roster, wanted->options->json, &error);
-    if (status == SUMAC_OK)
-        status = observer_join(&roster, wanted->options->timeout_ms, &client, &error);
     if (status == SUMAC_OK)
         status = push(client, wanted, &value, &error);
     unknown_explain(&roster, (char *[]){(char *)(uintptr_t)wanted->name}, 1, false, &error);
     observer_leave(client);
     sumac_buffer_unref(value.buffer);
     if (status == SUMAC_OK)
-        status = show(&roster, wanted, &printed, &error);
-    if (status != SUMAC_OK)
-        return command_failed(&update_command, &error);
-    return printed ? EXIT_FINE : EXIT_FAILED;
+        status = show(&roster, wanted, &error);
+    return status == SUMAC_OK ? EXIT_FINE : command_failed(&update_command, &error);
 }
 
 static int update(const void *given, struct command_words words)
@@ -211,9 +201,6 @@ const struct command update_command = {
     .examples = "  sumac update W1 assign --value w1.npy\n"
                 "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
                 "  sumac update W1 lion --value - --json < gradient.npy\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .options_bytes = sizeof(struct update_options),
-    .defaults = &(const struct update_options){.timeout_ms = PATIENCE_MS},
+    COMMAND_OPTIONS(struct update_options, .timeout_ms = PATIENCE_MS),
     .run = update,
 };

@@ -10,8 +10,8 @@
 #include "alloc.h"
 #include "error.h"
 #include "pattern.h"
+#include "plural.h"
 #include "text.h"
-#include "unknown.h"
 
 /* ---- slices */
 
@@ -31,10 +31,8 @@ parse_side(const char *text, size_t bytes, uint64_t rows_all, uint64_t otherwise
     if (end != text + bytes || errno != 0)
         return false;
     const uint64_t distance = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    if (number < 0)
-        *side = distance < rows_all ? rows_all - distance : 0;
-    else
-        *side = distance < rows_all ? distance : rows_all;
+    const uint64_t cut = distance < rows_all ? distance : rows_all;
+    *side = number < 0 ? rows_all - cut : cut;
     return true;
 }
 
@@ -85,7 +83,6 @@ struct terms {
     size_t count;
     struct term *items;
     char **names;
-    bool patterns; /* one of them is a pattern at least */
 };
 
 static enum sumac_status take_all_apart(
@@ -98,7 +95,6 @@ static enum sumac_status take_all_apart(
     for (size_t i = 0; i < count; i++) {
         terms->items[i] = take_apart(words[i], slice);
         terms->names[i] = terms->items[i].name;
-        terms->patterns = terms->patterns || pattern_is_one(terms->names[i]);
         if (slice != NULL && terms->items[i].slice != slice)
             return fail_argument(
                 error, "%.200s has its rows, and --slice %.100s says other ones: give them once",
@@ -134,24 +130,30 @@ has_some(const struct roster *roster, const struct wanted *item, const wire_shar
            shard->first_row + shard->rows > first;
 }
 
-/* Mark the ps that hold some of it. */
-static void
-mark_holders(struct roster *roster, const struct wanted *item, const wire_variable *variable)
+static const wire_variable *find_variable(const struct catalogue *catalogue, const char *name)
 {
-    for (size_t i = 0; i < variable->n_shards; i++)
-        if (has_some(roster, item, variable->shards[i]))
-            roster->ps[variable->shards[i]->ps].left_out = false;
+    for (struct catalogue_entry entry = {0}; catalogue_next(catalogue, &entry);)
+        if (strcmp(entry.variable->name, name) == 0)
+            return entry.variable;
+    return NULL;
 }
 
-static int32_t
-find_missing(const struct roster *roster, const struct wanted *item, const wire_variable *variable)
+/* Mark the ps that hold some of each, and set the first of these that is missing. */
+static void
+mark_holders(struct roster *roster, const struct catalogue *catalogue, struct wanted_list *list)
 {
-    for (size_t i = 0; i < variable->n_shards; i++) {
-        const uint32_t ps = variable->shards[i]->ps;
-        if (has_some(roster, item, variable->shards[i]) && roster->ps[ps].missing)
-            return (int32_t)ps;
+    for (size_t i = 0; i < list->count; i++) {
+        struct wanted *const item = &list->items[i];
+        const wire_variable *const variable = find_variable(catalogue, item->name);
+        item->missing = -1;
+        for (size_t j = variable->n_shards; j-- > 0;) {
+            const uint32_t ps = variable->shards[j]->ps;
+            if (!has_some(roster, item, variable->shards[j]))
+                continue;
+            roster->ps[ps].left_out = false;
+            item->missing = roster->ps[ps].missing ? (int32_t)ps : item->missing;
+        }
     }
-    return -1;
 }
 
 /* "W1[0:4]" */
@@ -168,7 +170,6 @@ static enum sumac_status
 add(struct wanted_list *list, const wire_variable *variable, const struct term *term,
     struct sumac_error *error)
 {
-    uint64_t elements = 0;
     const char *const name = cli_copy(variable->name, strlen(variable->name));
     const char *const label = term->slice != NULL ? label_of(name, term->slice) : name;
 
@@ -184,7 +185,7 @@ add(struct wanted_list *list, const wire_variable *variable, const struct term *
     const enum sumac_status status = set_rows(item, term, error);
     if (status != SUMAC_OK)
         return status;
-    return sumac_shape_size(&item->shape, item->dtype, &elements, &item->bytes) == SUMAC_OK
+    return sumac_shape_size(&item->shape, item->dtype, NULL, &item->bytes) == SUMAC_OK
                ? SUMAC_OK
                : fail_invalid(
                      error, SUMAC_REASON_BAD_SHAPE, "%.300s has more bytes than can be counted",
@@ -210,14 +211,6 @@ static enum sumac_status add_matching(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE, "no variable is named %.300s",
             term->name);
     return status;
-}
-
-static const wire_variable *find_variable(const struct catalogue *catalogue, const char *name)
-{
-    for (struct catalogue_entry entry = {0}; catalogue_next(catalogue, &entry);)
-        if (strcmp(entry.variable->name, name) == 0)
-            return entry.variable;
-    return NULL;
 }
 
 /* ---- who holds it */
@@ -247,14 +240,11 @@ static enum sumac_status call_holders(
     struct answers answers = {0};
 
     roster_leave_out_all_but(roster, roster->first);
-    for (size_t i = 0; i < list->count; i++)
-        mark_holders(roster, &list->items[i], find_variable(catalogue, list->items[i].name));
+    mark_holders(roster, catalogue, list);
     const enum sumac_status status = ask_who(roster, false, &answers, error);
     if (status == SUMAC_OK)
         answers_deinit(&answers);
-    for (size_t i = 0; i < list->count; i++)
-        list->items[i].missing =
-            find_missing(roster, &list->items[i], find_variable(catalogue, list->items[i].name));
+    mark_holders(roster, catalogue, list);
     return status;
 }
 
@@ -270,7 +260,8 @@ static enum sumac_status read_catalogue(
     memcpy(names, terms->names, terms->count * sizeof *names);
     const size_t different = pattern_drop_repeated(names, terms->count);
     roster_leave_out_all_but(roster, roster->first);
-    return catalogue_ask(roster, names, terms->patterns ? 0 : different, catalogue, error);
+    return catalogue_ask(
+        roster, names, pattern_are_some(names, different) ? 0 : different, catalogue, error);
 }
 
 enum sumac_status wanted_find(
@@ -296,4 +287,71 @@ enum sumac_status wanted_find(
     if (status != SUMAC_OK)
         unknown_explain(roster, terms.names, word_count, true, error);
     return status;
+}
+
+/* ---- rows by index */
+
+enum sumac_status
+row_list_parse(const char *text, struct listed_rows *list, struct sumac_error *error)
+{
+    *list = (struct listed_rows){.count = 0};
+    for (const char *at = text;;) {
+        char *end = NULL;
+        errno = 0;
+        const int64_t row = strtoll(at, &end, 10);
+        if (end == at || errno != 0 || (*end != ',' && *end != '\0'))
+            return fail_argument(
+                error,
+                "--rows is row numbers with commas between them, such as 3,1,7 or -1, not %.100s%s",
+                at, strchr(at, ':') != NULL ? "; --slice FIRST:END is a range" : "");
+        list->rows = cli_grow(list->rows, list->count, sizeof *list->rows);
+        list->rows[list->count++] = row;
+        if (*end == '\0')
+            return SUMAC_OK;
+        at = end + 1;
+    }
+}
+
+static enum sumac_status apply_to(
+    const struct listed_rows *list, struct wanted *item, int64_t *indices,
+    struct sumac_error *error)
+{
+    if (item->shape.rank == 0 || item->has_rows)
+        return fail_argument(
+            error,
+            item->has_rows ? "%.300s has its rows, and --rows says other ones: give them once"
+                           : "%.300s is a scalar: it has no rows",
+            item->label);
+    const int64_t rows_all = (int64_t)item->shape.extent[0];
+    for (size_t i = 0; i < list->count; i++) {
+        const int64_t row = list->rows[i];
+        if (row >= rows_all || row < -rows_all)
+            return fail(
+                error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNSPECIFIED,
+                "row %" PRId64 " of %.300s: it has %" PRId64 " row%s, from 0 to %" PRId64, row,
+                item->name, rows_all, plural((uint64_t)rows_all), rows_all - 1);
+        indices[i] = row < 0 ? row + rows_all : row;
+    }
+    item->shape.extent[0] = list->count;
+    return sumac_shape_size(&item->shape, item->dtype, NULL, &item->bytes) == SUMAC_OK
+               ? SUMAC_OK
+               : fail_invalid(
+                     error, SUMAC_REASON_BAD_SHAPE,
+                     "%zu rows of %.300s have more bytes than can be counted", list->count,
+                     item->name);
+}
+
+enum sumac_status
+row_list_apply(struct listed_rows *list, struct wanted_list *wanted, struct sumac_error *error)
+{
+    list->indices = cli_alloc(wanted->count * list->count, sizeof *list->indices);
+    list->tensors = cli_alloc(wanted->count, sizeof *list->tensors);
+    for (size_t i = 0; i < wanted->count; i++) {
+        int64_t *const indices = list->indices + i * list->count;
+        const enum sumac_status status = apply_to(list, &wanted->items[i], indices, error);
+        if (status != SUMAC_OK)
+            return status;
+        list->tensors[i] = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(list->count));
+    }
+    return SUMAC_OK;
 }

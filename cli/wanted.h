@@ -3,6 +3,8 @@
  * layer*. */
 #pragma once
 
+#include <stddef.h>
+
 #include "catalogue.h"
 #include "sumac/tensor.h"
 
@@ -38,3 +40,23 @@ enum sumac_status wanted_find(
 enum sumac_status wanted_parse_slice(
     const char *text, const char *name, uint64_t rows_all, struct sumac_range *range,
     struct sumac_error *error);
+
+struct listed_rows {
+    size_t count;
+    int64_t *rows;                /* (count): as given; negative ones from the end */
+    int64_t *indices;             /* (variables, count): of each variable the rows that they are */
+    struct sumac_tensor *tensors; /* (variables): the indices of each */
+};
+
+/* Rows with commas between them, and nothing else.
+ *
+ * Gives    *list.
+ * Fails    INVALID_ARGUMENT, with what is no row. */
+enum sumac_status
+row_list_parse(const char *text, struct listed_rows *list, struct sumac_error *error);
+/* Read these rows of each variable, of which all rows are wanted so far.
+ *
+ * Fails    INVALID_ARGUMENT: a scalar, or a variable whose rows are given already. OUT_OF_RANGE: a
+ *          row beyond the last, with the rows that the variable has. */
+enum sumac_status
+row_list_apply(struct listed_rows *list, struct wanted_list *wanted, struct sumac_error *error);

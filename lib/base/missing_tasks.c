@@ -39,7 +39,7 @@ void missing_tasks_add(struct missing_tasks *missing, const struct missing_task 
     if (task->barrier != NULL)
         (void)text_print_line(barrier, sizeof barrier, "\"%.40s\"", task->barrier);
     add_fact(&facts, "at ", task->address);
-    add_fact(&facts, "", task->own_pace ? "its pushes are asynchronous" : NULL);
+    add_fact(&facts, "", task->own_pace ? MISSING_OWN_PACE : NULL);
     add_fact(&facts, "", task->silence);
     add_fact(&facts, "waiting at barrier ", barrier);
     add_fact(&facts, "", words[task->state]);

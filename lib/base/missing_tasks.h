@@ -9,6 +9,8 @@
 
 #include "listing.h"
 
+/* Stands behind the name of a task. */
+#define MISSING_OWN_PACE "its pushes are asynchronous"
 /* What to do when some workers push synchronously, and others do not. */
 #define MISSING_SAME_PACE "; start all workers with the same SUMAC_SYNCHRONOUS"
 

@@ -72,6 +72,16 @@ class AtStep(Members):
         self.order(one, "end", "^pushed$")
         self.order(one, "pull w", "^pulled w 3 3 same$")
 
+    def test_asynchronous_pushes_end_no_step(self):
+        one, other = self.members()
+        for member in (one, other):
+            self.order(member, "step w 1", "^stepped$")
+        code, output = self.cluster.sumac_once("get", "w", "--json", "--at-step", "1", "--timeout-ms", "1000")
+        self.assertEqual(code, 138, output)
+        self.assertRegex(output, "(?m)^sumac get: asynchronous pushes end no synchronous step: leave --at-step out, or start all workers with "
+                                 "SUMAC_SYNCHRONOUS=1, as `sumac run --synchronous` does; ps [01]: pull [0-9]+ has waited .* for synchronous step 1")
+        self.assertEqual(self.get()[0], 0)
+
     def test_without_members_there_is_no_step_to_read(self):
         self.cluster = Cluster(ps=1, workers=0)
         self.addCleanup(self.cluster.stop)

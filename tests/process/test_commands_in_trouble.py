@@ -130,7 +130,7 @@ class Trouble(unittest.TestCase):
                 listed, stats, whole = threads.map(lambda arguments, of=cluster: self.known(of, *arguments), (
                     ("ls",), ("stats", "--interval-ms", "10"), ("get", "w")))
                 self.assertEqual((listed[0], stats[0], whole[0]), (138, 138, 138), (listed, stats, whole))
-                self.assertRegex(listed[1], r"w +float32 +\[1024, 64\] +NONE +assign_add +0 +256.0 KiB")
+                self.assertRegex(listed[1], r"w +float32 +\[1024, 64\] +NONE +assign_add +0 +256K")
                 self.assertRegex(listed[1], f"sumac ls: ps 1 at {address}: {silence}; versions of its shards are not shown")
                 self.assertRegex(stats[1], r"(?m)^ps 0 +0 ")
                 self.assertRegex(stats[1], rf"(?m)^ps 1  {silence} at {address}$")

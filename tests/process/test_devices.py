@@ -68,8 +68,8 @@ class WithStandIns(unittest.TestCase):
 
     def test_two_gpus_are_listed_with_what_they_are(self):
         first, second, versions = self.lines()
-        self.assertEqual(first.split("  ")[0:1] + first.split()[1:], ["GPU:0", "Stand-in", "0", "4.0", "GiB", "9.0", "GPU:1"])
-        self.assertEqual(second.split(), ["GPU:1", "Stand-in", "1", "4.0", "GiB", "9.0", "GPU:0"])
+        self.assertEqual(first.split("  ")[0:1] + first.split()[1:], ["GPU:0", "Stand-in", "0", "4.0G", "9.0", "GPU:1"])
+        self.assertEqual(second.split(), ["GPU:1", "Stand-in", "1", "4.0G", "9.0", "GPU:0"])
         self.assertRegex(versions, rf"(^|, )CUDA {NEEDED}, NCCL 2\.\d+\.\d+$")
 
     def test_the_same_as_json(self):

@@ -246,7 +246,7 @@ class OneVariable(unittest.TestCase):
         for arguments, code, said in (
                 (("get", "zebra"), 2, "no variable is named zebra; there is 1 other: `sumac ls` lists it\n"),
                 (("get", "w", "--rows", "1"), 2, "row 1 of w: it has 1 row, from 0 to 0\n"),
-                (("ls",), 0, "1 variable, 1 element, 4 B\n")):
+                (("ls",), 0, "1 variable, 1 element, 4 bytes\n")):
             done = subprocess.run([SUMAC, *arguments, "--ps", cluster.addresses()[0]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
             self.assertEqual((done.returncode, done.stdout[-len(said):]), (code, said))

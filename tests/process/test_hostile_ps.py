@@ -38,6 +38,26 @@ class Liar(variables_pb2_grpc.VariablesServicer, observe_pb2_grpc.ObserveService
         return observe_pb2.StatsReply(cluster_id=7, epoch=1, sessions=[observe_pb2.SessionStats(task=EVIL, state=EVIL)])
 
 
+class Ended(Liar):
+    """The only ps of a run, which ends well before it answers a call of this name."""
+
+    def __init__(self, call):
+        super().__init__([])
+        self.call = call
+
+    def end(self, context):
+        context.set_trailing_metadata((("sumac-reason", str(types_pb2.REASON_RUN_ENDED)),))
+        context.abort(grpc.StatusCode.UNAVAILABLE, "every listed member has left as done")
+
+    def List(self, request, context):
+        if self.call == "List":
+            self.end(context)
+        return variables_pb2.ListReply(cluster_id=7, epoch=1, position=1, ps_incarnation=9, ps_addresses=[self.address])
+
+    def Stats(self, request, context):
+        self.end(context)
+
+
 def variable(number, rows, worker="worker 0", ps=0):
     shard = types_pb2.Shard(shard_id=number, layout_epoch=1, ps=ps, rows=rows, bytes=4 * rows, held=ps == 0, version=1, last_worker=worker)
     return types_pb2.Variable(name=f"v{number}", variable_id=number, data_type=types_pb2.DATA_TYPE_FLOAT32, shape=[rows],
@@ -70,7 +90,17 @@ class Lies(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
         self.assertIn("File too large", text)
         self.assertEqual(code, 1)
-        self.assertIn("5 variables, 4611686018427387909 elements, 16777216.0 TiB", self.ask(ps, "ls", "*")[1])
+        self.assertIn("5 variables, 4611686018427387909 elements, 16777216T bytes", self.ask(ps, "ls", "*")[1])
+
+    def test_a_watch_whose_first_look_hears_that_the_run_ended_well_ends_well(self):
+        for call in ("List", "Stats"):
+            ps = Ended(call)
+            self.addCleanup(ps.server.stop, None)
+            for options, expected in (((), 138), (("--watch",), 0), (("--watch", "--json"), 0)):
+                with self.subTest(call=call, options=options):
+                    code, text = self.ask(ps, "stats", *options)
+                    self.assertIn("sumac stats: the run has ended: every listed member has left as done", text)
+                    self.assertEqual(code, expected, text)
 
 
 if __name__ == "__main__":

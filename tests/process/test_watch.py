@@ -286,6 +286,14 @@ class Watching(unittest.TestCase):
         self.assertEqual(watching.wait(), 138, watching.text())
         self.assertRegex(watching.lines[-1], f"ps 0 at {self.cluster.addresses()[0]}: .*gone without a word")
 
+    def test_of_ps_that_are_gone_without_a_word_the_first_one_is_named(self):
+        watching = self.begin("--interval-ms", "100")
+        self.cluster.ps[1].kill()
+        watching.wait_for("^ps 1 +no answer", after=len(watching.lines))
+        self.cluster.ps[0].kill()
+        self.assertEqual(watching.wait(), 138, watching.text())
+        self.assertRegex(watching.lines[-1], f"^sumac stats: ps 1 at {self.cluster.addresses()[1]}: .*gone without a word")
+
     def test_elsewhere_one_stands_below_another(self):
         watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "10", "--ps", self.cluster.addresses()[0]])
         self.addCleanup(watching.kill)

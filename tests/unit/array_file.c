@@ -12,7 +12,6 @@
 
 #include "unit.h"
 #include "array_file.h"
-#include "array_input.h"
 #include "npy.h"
 
 #define FILE_BYTES_MAX 4096

@@ -58,10 +58,9 @@ TEST(a_command_is_found_by_its_whole_name)
 {
     size_t count = 0;
 
-    for (; command_at(count) != NULL; count++)
-        assert_ptr_equal(command_find(command_at(count)->name), command_at(count));
+    for (; commands[count] != NULL; count++)
+        assert_ptr_equal(command_find(commands[count]->name), commands[count]);
     assert_int_equal(count, 11);
-    assert_null(command_at(count + 1));
     assert_null(command_find("l"));
     assert_null(command_find("ls2"));
 }

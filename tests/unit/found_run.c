@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "found_run.h"
+#include "roster.h"
 
 #define MINUTE_MS 60000u
 

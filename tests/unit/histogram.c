@@ -2,7 +2,7 @@
 /* histogram.c -- percentiles read off buckets that double. */
 
 #include "unit.h"
-#include "histogram.h"
+#include "stats.h"
 
 TEST(counts_of_several_ps_add_up)
 {

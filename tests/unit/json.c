@@ -97,7 +97,7 @@ TEST(fields_have_the_names_of_the_proto)
     shard.ps = 3;
     shard.version = UINT64_C(1) << 40;
     shard.last_worker = (char[]){"worker 1"};
-    json_put_fields(object, &shard.base, (const char *[]){"version", "last_worker", "ps"}, 3);
+    JSON_PUT_FIELDS(object, &shard.base, "version", "last_worker", "ps");
     char *const text = printed(object, true);
 
     assert_string_equal(

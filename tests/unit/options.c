@@ -4,7 +4,7 @@
 
 #include "unit.h"
 #include "nearest.h"
-#include "options.h"
+#include "command.h"
 
 struct target {
     bool json;
@@ -16,7 +16,7 @@ struct target {
 
 static const struct option_row rows[] = {
     {"json", NULL, "", OPTION_FLAG, .offset = offsetof(struct target, json)},
-    {"ps", "HOST:PORT", "", OPTION_TEXT, .offset = offsetof(struct target, ps)},
+    {"ps", "HOST:PORT", "", OPTION_TEXT, .offset = offsetof(struct target, ps), .letter = 'p'},
     {"sessions-max", "N", "", OPTION_COUNT, .offset = offsetof(struct target, count)},
     {"staging-max", "SIZE", "", OPTION_SIZE, .offset = offsetof(struct target, size)},
     {"set", "WORD", "", OPTION_LIST, .offset = offsetof(struct target, list)},
@@ -210,10 +210,6 @@ TEST(the_nearest_are_at_most_three_best_first)
 
 TEST(a_letter_stands_for_an_option_and_an_unknown_one_for_none)
 {
-    static const struct option_letter letters[] = {{'p', "ps"}, {0, NULL}};
-    struct command lettered = ordinary;
-
-    lettered.letters = letters;
     char *words[] = {
         (char[]){"ls"},
         (char[]){"-p"},
@@ -227,14 +223,14 @@ TEST(a_letter_stands_for_an_option_and_an_unknown_one_for_none)
     struct target target = {0};
     int count = 0;
 
-    assert_int_equal(parsed(&lettered, words, &target, &count), OPTIONS_GO);
+    assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_GO);
 
     assert_string_equal(target.ps, "h:1");
     assert_int_equal(count, 2);
     assert_string_equal(words[0], "-");
     assert_string_equal(words[1], "-p");
-    assert_int_equal(parsed(&lettered, unknown, &target, &count), OPTIONS_BAD);
-    assert_int_equal(parsed(&lettered, longer, &target, &count), OPTIONS_BAD);
+    assert_int_equal(parsed(&ordinary, unknown, &target, &count), OPTIONS_BAD);
+    assert_int_equal(parsed(&ordinary, longer, &target, &count), OPTIONS_BAD);
 }
 
 /* The last two words that are given; NULL: none. */

@@ -55,11 +55,10 @@ static void
 assert_silence(uint64_t silent_us, enum sumac_status status, const char *why, const char *said)
 {
     struct roster_ps ps = {.silent_us = 7000000, .told_us = 7000000 + silent_us};
-    char text[256];
 
     ps.why.status = status;
     (void)snprintf(ps.why.text, sizeof ps.why.text, "%s", why);
-    assert_string_equal(roster_silence(&ps, text, sizeof text), said);
+    assert_string_equal(roster_silence(&ps).text, said);
 }
 
 TEST(a_silence_is_as_long_as_it_lasted_with_its_cause)
@@ -72,6 +71,16 @@ TEST(a_silence_is_as_long_as_it_lasted_with_its_cause)
     assert_silence(0, SUMAC_CANCELLED, "CANCELLED", "no answer");
 }
 
+/* How many do not answer. */
+static uint32_t count_missing(const struct roster *roster)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < roster->count; i++)
+        count += roster->ps[i].missing;
+    return count;
+}
+
 TEST(of_a_roster_the_missing_are_counted_and_decide_the_exit_code)
 {
     static const struct command stats = {.name = "stats"};
@@ -79,19 +88,19 @@ TEST(of_a_roster_the_missing_are_counted_and_decide_the_exit_code)
         {.address = (char[]){"a:1"}}, {.address = (char[]){"b:1"}}, {.address = (char[]){"c:1"}}};
     const struct roster roster = {.count = 3, .ps = ps};
 
-    assert_int_equal(roster_missing(&roster), 0);
+    assert_int_equal(count_missing(&roster), 0);
     assert_false(roster_has_last_word(&roster));
     assert_int_equal(roster_report(&stats, &roster, "all else is shown"), EXIT_FINE);
 
     ps[1].missing = true;
     ps[1].why = (struct sumac_error){.status = SUMAC_UNAVAILABLE, .text = "gone"};
     ps[2].why = (struct sumac_error){.status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_RUN_ENDED};
-    assert_int_equal(roster_missing(&roster), 1);
+    assert_int_equal(count_missing(&roster), 1);
     assert_false(roster_has_last_word(&roster)); /* ps 2 answers */
     assert_int_equal(roster_report(&stats, &roster, "all else is shown"), 138);
 
     ps[2].missing = true;
-    assert_int_equal(roster_missing(&roster), 2);
+    assert_int_equal(count_missing(&roster), 2);
     assert_true(roster_has_last_word(&roster));
     ps[2].why.reason = SUMAC_REASON_WRONG_CLUSTER; /* of several the first decides */
     assert_int_equal(roster_report(&stats, &roster, "all else is shown"), 138);

@@ -412,6 +412,7 @@ STATE_TEST(observers_that_are_gone_are_left_out_unless_they_have_pushed, begin, 
         struct sample sample = take(told, 0);
         char *const text = printed(told, &sample, false);
         assert_int_equal(strstr(text, "\nobserver 2 ") != NULL, observers[i].shown);
+        assert_int_equal(strstr(text, "\nobserver 2: ") != NULL, observers[i].shown); /* refused */
         assert_null(strstr(text, "777001"));
         free(text);
         sample_deinit(&sample);

@@ -3,7 +3,6 @@
 
 #include "unit.h"
 #include "catalogue.h"
-#include "row_list.h"
 #include "wanted.h"
 
 static void assert_slice(const char *text, uint64_t first, uint64_t count)

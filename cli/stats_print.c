@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats_tables.c -- a run for people's eyes: what matters first is on top. */
+/* stats_print.c -- a run for people's eyes, where what matters first is on top; and for programs.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "alloc.h"
 #include "plural.h"
@@ -63,13 +65,12 @@ static void print_pace(const struct sample *sample, FILE *file)
     const struct pace pace = measure(sample);
     const char *noun = pace.steps ? "steps" : "pushes";
     struct merged_histogram staleness = {0};
-    char sum[32], least[32], most[32];
 
     for (uint32_t i = 0; i < sample->ps_count; i++)
         histogram_merge(&staleness, &sample->ps[i].staleness);
     fprintf(
         file, "%u %s: %s %s/s", pace.members, pace.members == 1 ? "worker" : "workers",
-        table_rate(pace.sum, sum, sizeof sum), noun);
+        table_rate(pace.sum).text, noun);
     if (staleness.count > 0)
         fprintf(
             file, ", staleness %.1f (P99 %.0f)", histogram_mean(&staleness),
@@ -78,51 +79,27 @@ static void print_pace(const struct sample *sample, FILE *file)
     if (pace.members > 1 && pace.least < SLOW_SHARE * pace.most)
         fprintf(
             file, "slowest: %s with %s %s/s, of %s's %s\n", pace.slowest->name,
-            table_rate(pace.least, least, sizeof least), noun, pace.fastest->name,
-            table_rate(pace.most, most, sizeof most));
+            table_rate(pace.least).text, noun, pace.fastest->name, table_rate(pace.most).text);
 }
 
 /* ---- who does what */
 
-#define PUSH(title, spare)                                                                         \
-    {                                                                                              \
-        "push", title, spare                                                                       \
-    }
-#define PULL(title, spare)                                                                         \
-    {                                                                                              \
-        "pull", title, spare                                                                       \
-    }
-#define STALENESS(title, spare)                                                                    \
-    {                                                                                              \
-        "staleness", title, spare                                                                  \
-    }
 #define TRAFFIC                                                                                    \
-    PUSH(">/S", 0), PUSH(">BYTES/S", 5), PUSH(">P50", 4), PUSH(">P99", 3), STALENESS(">MEAN", 1),  \
-        STALENESS(">P99", 2), PULL(">/S", 0), PULL(">BYTES/S", 5), PULL(">P50", 4),                \
-        PULL(">P99", 3)
-
-static void add_rate(struct table *table, double rate)
-{
-    char text[32];
-
-    table_add(table, "%s", isnan(rate) ? "-" : table_rate(rate, text, sizeof text));
-}
-
-static void add_size(struct table *table, double bytes)
-{
-    char text[32];
-
-    table_add(table, "%s", isnan(bytes) ? "-" : table_size(bytes, text, sizeof text));
-}
+    {"push", ">/S", 0}, {"push", ">BYTES/S", 5}, {"push", ">P50", 4}, {"push", ">P99", 3},         \
+        {"staleness", ">MEAN", 1}, {"staleness", ">P99", 2}, {"pull", ">/S", 0},                   \
+        {"pull", ">BYTES/S", 5}, {"pull", ">P50", 4},                                              \
+    {                                                                                              \
+        "pull", ">P99", 3                                                                          \
+    }
 
 static void add_latencies(struct table *table, const struct merged_histogram *histogram)
 {
     static const double fractions[] = {0.5, 0.99};
-    char text[32];
 
     for (int i = 0; i < 2; i++) {
         const double us = histogram_percentile(histogram, fractions[i]);
-        table_add(table, "%s", histogram->count > 0 ? table_duration(us, text, sizeof text) : "-");
+        table_add(
+            table, "%s", histogram->count > 0 ? text_time_us((uint64_t)(us + 0.5)).text : "-");
     }
 }
 
@@ -139,12 +116,12 @@ static void add_staleness(struct table *table, const struct merged_histogram *hi
 
 static void add_traffic(struct table *table, const struct activity *activity)
 {
-    add_rate(table, activity->whole_push_rate);
-    add_size(table, activity->push_bytes_rate);
+    table_add(table, "%s", table_rate(activity->whole_push_rate).text);
+    table_add(table, "%s", table_bytes(activity->push_bytes_rate).text);
     add_latencies(table, &activity->push_us);
     add_staleness(table, &activity->staleness);
-    add_rate(table, activity->whole_pull_rate);
-    add_size(table, activity->pull_bytes_rate);
+    table_add(table, "%s", table_rate(activity->whole_pull_rate).text);
+    table_add(table, "%s", table_bytes(activity->pull_bytes_rate).text);
     add_latencies(table, &activity->pull_us);
 }
 
@@ -153,10 +130,14 @@ static bool is_observer(const struct activity *client)
     return strncmp(client->name, "observer", 8) == 0;
 }
 
+/* An observer that is gone, and has changed nothing: each command is one. */
+static bool has_only_looked(const struct activity *client)
+{
+    return is_observer(client) && strcmp(client->state, "open") != 0 && client->pushes == 0;
+}
+
 static void add_client(struct table *table, const struct activity *client)
 {
-    char text[32];
-
     if (client->attempt > 1)
         table_add(table, "%s (attempt %" PRIu64 ")", client->name, client->attempt);
     else
@@ -164,26 +145,16 @@ static void add_client(struct table *table, const struct activity *client)
     table_add(table, "%s", client->state);
     /* The step count of an observer is the clock at which the observer joined. */
     const bool observer = is_observer(client);
-    add_rate(table, client->steps > 0 && !observer ? client->step_rate : (double)NAN);
-    if (observer)
-        table_add(table, "-");
-    else
-        table_add(table, "%" PRIu64, client->steps);
-    if (client->is_member)
-        table_add(table, "%" PRIu64, client->lag);
-    else
-        table_add(table, "-");
+    table_add(
+        table, "%s",
+        table_rate(client->steps > 0 && !observer ? client->step_rate : (double)NAN).text);
+    table_add_number(table, !observer, client->steps);
+    table_add_number(table, client->is_member, client->lag);
     add_traffic(table, client);
-    table_add(table, "%s", table_duration((double)client->heard_ms * 1000, text, sizeof text));
+    table_add(table, "%s", text_time_ms(client->heard_ms).text);
 }
 
-/* An observer that is gone: each command is one. */
-static bool has_only_looked(const struct activity *client)
-{
-    return is_observer(client) && strcmp(client->state, "open") != 0 && client->pushes == 0;
-}
-
-static bool
+static void
 print_clients(const struct sample *sample, uint32_t width, uint32_t lines_max, FILE *file)
 {
     static const struct table_column columns[] = {{NULL, "CLIENT", 0},  {NULL, "STATE", 0},
@@ -198,22 +169,10 @@ print_clients(const struct sample *sample, uint32_t width, uint32_t lines_max, F
     for (uint32_t i = 0; i < sample->client_count; i++)
         if (!has_only_looked(&sample->clients[i]))
             add_client(&table, &sample->clients[i]);
-    const bool printed = table_print(&table, width, file);
-    table_deinit(&table);
-    return printed;
+    (void)table_print(&table, width, file);
 }
 
-static void add_missing(struct table *table, const struct roster *roster, uint32_t ps)
-{
-    char silence[256];
-
-    table_add(table, "ps %" PRIu32, ps);
-    table_add_rest(
-        table, "%s at %s", roster_silence(&roster->ps[ps], silence, sizeof silence),
-        roster->ps[ps].address);
-}
-
-static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
+static void print_ps(const struct picture *picture, uint32_t width, FILE *file)
 {
     static const struct table_column columns[] = {
         {NULL, "PS", 0}, TRAFFIC, {"held", ">SHARDS", 7}, {NULL, "ADDRESS", 6}};
@@ -221,18 +180,17 @@ static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
 
     for (uint32_t i = 0; i < picture->sample->ps_count; i++) {
         const wire_stats_reply *reply = stats_of(picture->answers, i);
+        table_add(&table, "ps %" PRIu32, reply != NULL ? reply->ps : i);
         if (reply == NULL) {
-            add_missing(&table, picture->roster, i);
+            const struct roster_ps *const ps = &picture->roster->ps[i];
+            table_add_rest(&table, "%s at %s", roster_silence(ps).text, ps->address);
             continue;
         }
-        table_add(&table, "%s", picture->sample->ps[i].name);
         add_traffic(&table, &picture->sample->ps[i]);
-        table_add(&table, "%" PRIu64, reply->shards);
+        table_add_number(&table, true, reply->shards);
         table_add(&table, "%s", reply->address);
     }
-    const bool printed = table_print(&table, width, file);
-    table_deinit(&table);
-    return printed;
+    (void)table_print(&table, width, file);
 }
 
 /* ---- memory */
@@ -246,7 +204,7 @@ uint64_t stats_memory_bound(const wire_memory_stats *memory)
            memory->grpc_memory_bytes_max;
 }
 
-static bool print_memory(const struct answers *answers, uint32_t width, FILE *file)
+static void print_memory(const struct answers *answers, uint32_t width, FILE *file)
 {
     static const struct table_column columns[] = {
         {NULL, "MEMORY", 0},         {"process", ">RESIDENT", 0}, {"process", ">BOUND", 0},
@@ -287,15 +245,14 @@ static bool print_memory(const struct answers *answers, uint32_t width, FILE *fi
             (double)memory->grpc_memory_bytes_max};
         table_add(&table, "ps %" PRIu32, reply->ps);
         for (size_t j = 0; j < sizeof figures / sizeof figures[0]; j++)
-            add_size(&table, figures[j]);
+            table_add(&table, "%s", table_bytes(figures[j]).text);
     }
-    const bool printed = table_print(&table, width, file);
-    table_deinit(&table);
-    return printed;
+    (void)table_print(&table, width, file);
 }
 
 /* ---- sentences */
 
+/* The waits of a ps, the rest that it leaves out, and the connections that it refused. */
 static void print_waits(const wire_stats_reply *reply, FILE *file)
 {
     char line[WAIT_BYTES], who[32];
@@ -317,22 +274,20 @@ static void print_waits(const wire_stats_reply *reply, FILE *file)
         fprintf(
             file, "ps %u: %" PRIu64 " other sessions are left out\n", reply->ps,
             reply->sessions_left_out);
-}
-
-static void print_refused(const wire_stats_reply *reply, FILE *file)
-{
     if (reply->connections_refused > 0)
         fprintf(
             file,
             "ps %u: refused %" PRIu64 " connection%s so far; %" PRIu64 " are open, at most %" PRIu64
             "\n",
-            reply->ps, reply->connections_refused, reply->connections_refused == 1 ? "" : "s",
+            reply->ps, reply->connections_refused, plural(reply->connections_refused),
             reply->connections, reply->connections_max);
 }
 
 /* What is well for all of them is not said. */
 static void print_oddities(const struct activity *client, FILE *file)
 {
+    if (has_only_looked(client))
+        return;
     if (client->refused > 0)
         fprintf(
             file,
@@ -351,54 +306,152 @@ static void print_oddities(const struct activity *client, FILE *file)
 }
 
 /* What stands above the clients. */
-static bool print_above(const struct picture *picture, uint32_t width, FILE *file)
+static void print_above(const struct picture *picture, uint32_t width, FILE *file)
 {
     const struct sample *sample = picture->sample;
     char run[FOUND_RUN_TEXT_BYTES];
-    bool printed = true;
 
     if (found_run_print(&picture->roster->run, run)[0] != '\0')
         fprintf(file, "%s\n", run);
     print_pace(sample, file);
     for (uint32_t i = 0; i < sample->ps_count; i++) {
         const wire_stats_reply *reply = stats_of(picture->answers, i);
-        if (reply == NULL)
-            continue;
-        print_waits(reply, file);
-        print_refused(reply, file);
+        if (reply != NULL)
+            print_waits(reply, file);
     }
     for (uint32_t i = 0; i < sample->client_count; i++)
         print_oddities(&sample->clients[i], file);
     fputc('\n', file);
-    printed = print_ps(picture, width, file);
+    print_ps(picture, width, file);
     fputc('\n', file);
-    return print_memory(picture->answers, width, file) && printed;
-}
-
-/* How many lines are left for clients below a text; 0: as many as they need. */
-static uint32_t lines_below(const char *text, uint32_t lines)
-{
-    uint32_t used = 3; /* the blank line, and the titles */
-
-    for (; *text != '\0'; text++)
-        used += *text == '\n';
-    if (lines == 0)
-        return 0;
-    return lines > used + CLIENT_LINES_MIN ? lines - used : CLIENT_LINES_MIN;
+    print_memory(picture->answers, width, file);
 }
 
 bool stats_print_tables(const struct picture *picture, uint32_t width, uint32_t lines, FILE *file)
 {
     char *text = NULL;
     size_t bytes = 0;
+    uint32_t used = 3; /* lines: the blank one, and the titles */
     FILE *const above = cli_need(open_memstream(&text, &bytes));
 
-    bool printed = print_above(picture, width, above);
-    printed = fclose(above) == 0 && printed && fputs(text, file) >= 0;
+    print_above(picture, width, above);
+    const bool whole = ferror(above) == 0;
+    const bool printed = fclose(above) == 0 && whole && fputs(text, file) >= 0;
     if (printed && picture->sample->client_count > 0) {
+        for (const char *at = text; *at != '\0'; at++)
+            used += *at == '\n';
+        const uint32_t left = lines > used + CLIENT_LINES_MIN ? lines - used : CLIENT_LINES_MIN;
         fputc('\n', file);
-        printed = print_clients(picture->sample, width, lines_below(text, lines), file);
+        print_clients(picture->sample, width, lines == 0 ? 0 : left, file);
     }
     free(text);
     return printed && ferror(file) == 0;
+}
+
+/* ---- a run for programs */
+
+const char *stats_time(char text[32])
+{
+    struct tm parts;
+    const time_t now = time(NULL);
+
+    if (gmtime_r(&now, &parts) == NULL || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        text[0] = '\0';
+    return text;
+}
+
+static json_t *histogram_to_json(const struct merged_histogram *histogram)
+{
+    return JSON_OBJECT(
+        {"count", json_number(histogram->count)}, {"mean", json_finite(histogram_mean(histogram))},
+        {"p50", json_finite(histogram_percentile(histogram, 0.5))},
+        {"p90", json_finite(histogram_percentile(histogram, 0.9))},
+        {"p99", json_finite(histogram_percentile(histogram, 0.99))});
+}
+
+static json_t *activity_to_json(const struct activity *activity)
+{
+    return JSON_OBJECT(
+        {"name", json_string(activity->name)}, {"pushes", json_number(activity->pushes)},
+        {"push_bytes", json_number(activity->push_bytes)},
+        {"pushes_per_s", json_finite(activity->push_rate)},
+        {"push_bytes_per_s", json_finite(activity->push_bytes_rate)},
+        {"pulls", json_number(activity->pulls)}, {"pull_bytes", json_number(activity->pull_bytes)},
+        {"pulls_per_s", json_finite(activity->pull_rate)},
+        {"pull_bytes_per_s", json_finite(activity->pull_bytes_rate)},
+        {"refused", json_number(activity->refused)},
+        {"non_finite", json_number(activity->non_finite)}, {"late", json_number(activity->late)},
+        {"duplicates", json_number(activity->duplicates)},
+        {"push_us", histogram_to_json(&activity->push_us)},
+        {"pull_us", histogram_to_json(&activity->pull_us)},
+        {"staleness", histogram_to_json(&activity->staleness)});
+}
+
+static json_t *memory_to_json(const wire_memory_stats *memory)
+{
+    json_t *const json = json_object();
+
+    if (memory == NULL)
+        return json;
+    JSON_PUT_FIELDS(
+        json, &memory->base, "resident_bytes", "base_bytes", "state_bytes", "view_bytes",
+        "view_bytes_max", "staged_bytes", "staging_bytes_max", "state_bytes_max", "pull_bytes",
+        "pulls_bytes_max", "collective_bytes", "collective_bytes_max", "sessions_bytes_max",
+        "connections_bytes_max", "calls_bytes_max", "unread_answers_bytes_max", "step_bytes_max",
+        "grpc_memory_bytes_max");
+    json_put(json, "bound_bytes", json_number(stats_memory_bound(memory)));
+    return json;
+}
+
+static json_t *ps_to_json(const wire_stats_reply *reply, const struct activity *activity)
+{
+    json_t *const json = activity_to_json(activity), *const waits = json_array();
+
+    for (size_t i = 0; i < reply->n_waits; i++)
+        json_add(waits, json_string(reply->waits[i]));
+    JSON_PUT_FIELDS(json, &reply->base, "address", "uptime_ms");
+    if (reply->identity != NULL && reply->identity->pid != 0) {
+        JSON_PUT_FIELDS(json, &reply->identity->base, "run", "host", "pid");
+        json_put(json, "user", json_number(reply->user));
+    }
+    JSON_PUT_FIELDS(
+        json, &reply->base, "position", "variables", "shards", "connections", "connections_max",
+        "connections_refused", "version");
+    json_put(json, "memory", memory_to_json(reply->memory));
+    json_put(json, "waits", waits);
+    JSON_PUT_FIELDS(json, &reply->base, "waits_left_out", "sessions_left_out");
+    return json;
+}
+
+static json_t *client_to_json(const struct activity *client)
+{
+    const struct json_member members[] = {
+        {"attempt", json_number(client->attempt)},
+        {"state", json_string(client->state)},
+        {"steps", json_number(client->steps)},
+        {"lag", client->is_member ? json_number(client->lag) : json_null()},
+        {"steps_per_s", json_finite(client->step_rate)},
+        {"weight", json_finite(client->weight)},
+        {"last_heard_ms", json_number(client->heard_ms)},
+        {NULL, NULL}};
+
+    return json_put_members(activity_to_json(client), members);
+}
+
+bool stats_print_json(const struct picture *picture, bool line, FILE *file)
+{
+    json_t *const ps = json_array(), *const clients = json_array();
+    char time_text[32];
+
+    for (uint32_t i = 0; i < picture->sample->ps_count; i++)
+        if (stats_of(picture->answers, i) != NULL)
+            json_add(ps, ps_to_json(stats_of(picture->answers, i), &picture->sample->ps[i]));
+    for (uint32_t i = 0; i < picture->sample->client_count; i++)
+        json_add(clients, client_to_json(&picture->sample->clients[i]));
+    return json_print(
+        JSON_OBJECT(
+            {"time", json_string(stats_time(time_text))},
+            {"run", found_run_to_json(&picture->roster->run)}, {"ps", ps}, {"clients", clients},
+            {"missing", roster_to_json(picture->roster)}),
+        line, file);
 }
