@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answer.c -- what a ps says about the pushes it has parts of, and how the commit advances by it.
  */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.c -- unary calls, the session's own and the caller's: each is made when it is due, and
  * again, after a wait that doubles, while another try may come to something and there is time. */
-#include "state.h"
-#include "membership.h"
+#include "deeds.h"
 
 #include <assert.h>
 

@@ -4,8 +4,7 @@
  * A committed push counts. The ps decides about a part that carried its own commit. The session
  * voids any other push, as if a ps had refused it.
  */
-#include "state.h"
-#include "transfers.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,8 +2,7 @@
 /* collective.c -- rounds of collectives: the contributions whose result the caller still wants, the
  * commits that say so to the ps, and results that arrive.
  */
-#include "state.h"
-#include "transfers.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <string.h>

@@ -6,9 +6,7 @@
  * together: several small parts, or one chunk of a large one, then the commit. Parts do not
  * interleave.
  */
-#include "state.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* end.c -- a session is closed by ps 0, and ends. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

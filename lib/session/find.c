@@ -7,9 +7,7 @@
  * is missing. Whoever is no member may know one ps alone: the first answer that names more of them
  * gives the list. Every five seconds a line says who is missing, and why.
  */
-#include "state.h"
-#include "membership.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* given_call.c -- the caller's own calls: taken in, answered, failed. */
-#include "state.h"
-#include "membership.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join.c -- a session begins, keeps its lease, and leaves. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known_ps.c -- the ps as this session knows them: where each listens, how long it is tried, and
  * whether the one that answers is still the same. */
-#include "state.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

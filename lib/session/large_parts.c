@@ -9,8 +9,7 @@
  *
  * docs/protocol/PROTOCOL.md, "Room".
  */
-#include "state.h"
-#include "transfers.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

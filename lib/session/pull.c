@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pull.c -- a pull is taken in, split by ps, and over: complete, timed out, cancelled or failed. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* receive.c -- what a ps answers to a request: received into the caller's memory, asked for again,
  * or the end of its pull. */
-#include "state.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -4,9 +4,7 @@
  * What a round of a collective came to is asked for beside the contribution, on the push stream,
  * where it is short: link->beside. That of a stream that broke is asked for on the pull stream.
  */
-#include "state.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 

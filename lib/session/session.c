@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.c -- one event in, its effects out. state.h says which file does what. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <string.h>

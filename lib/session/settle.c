@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settle.c -- a session that was closed: which of its pushes count is asked for, and ps 0 learns
  * that a replaced process lives. */
-#include "state.h"
-#include "membership.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream_open.c -- a stream to a ps: opened, its hello, writable, shut. */
-#include "state.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 

@@ -2,8 +2,7 @@
 /* trouble.c -- what a wait says: why the last stream to its ps ended, until that ps accepts
  * something on the next one; which step it waits with; and what else it waits for at a ps that is
  * well. */
-#include "state.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include "session_check.h"
 
-#include "state.h"
-#include "transfers.h"
+#include "deeds.h"
 
 /* What is counted on the way. */
 struct sums {
