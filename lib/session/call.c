@@ -78,6 +78,16 @@ static void drop(struct session *session, struct unary *call)
     pool_give(&session->calls, call);
 }
 
+static void conclude(
+    struct session *session, struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
+{
+    assert((reply == NULL) != (error == NULL));
+    const struct unary over = *call;
+    drop(session, call);
+    over.kind->over(session, &over, reply, error);
+}
+
 static struct unary *find(const struct session *session, uint64_t number)
 {
     assert(number <= session->last_call);
@@ -102,14 +112,13 @@ static void fail_try(struct session *session, struct unary *call, const struct s
     call->number = 0;
     call->undone = false;
     call->why = *error;
-    if (session->now_us + wait_us < call->until_us && is_made_again(session, call, error)) {
+    if (session->now_us + wait_us < call->until_us && !call->kind->once &&
+        is_made_again(session, call, error)) {
         call->due_us = session->now_us + wait_us;
         effect_wake(session, call->due_us);
         return;
     }
-    const struct unary over = *call;
-    drop(session, call);
-    over.kind->failed(session, &over, error);
+    conclude(session, call, NULL, error);
 }
 
 void call_answered(struct session *session, const struct session_event *event)
@@ -124,9 +133,7 @@ void call_answered(struct session *session, const struct session_event *event)
         return;
     }
     call->number = 0;
-    const struct unary over = *call;
-    drop(session, call);
-    over.kind->answered(session, &over, event->reply);
+    conclude(session, call, event->reply, NULL);
 }
 
 void call_failed(struct session *session, const struct session_event *event)
@@ -148,11 +155,9 @@ void call_undone(struct session *session, uint64_t number)
 static void time_out(struct session *session, struct unary *call)
 {
     assert(session->now_us >= call->until_us);
-    const struct unary over = *call;
     struct sumac_error error;
     (void)fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
-    drop(session, call);
-    over.kind->failed(session, &over, &error);
+    conclude(session, call, NULL, &error);
 }
 
 /* The first that is due, or whose time is over, or that could not be begun; NULL: none is. */

@@ -315,37 +315,6 @@ static void begin_anew(struct session *session, const wire_list_reply *reply)
         ask_all(session);
 }
 
-static void found(struct session *session, const struct unary *call, const wire_message *message)
-{
-    const wire_list_reply *reply = (const wire_list_reply *)message;
-
-    assert(session->phase == PHASE_FINDING || session->phase == PHASE_JOINING);
-    if (names_more(session, reply)) {
-        begin_anew(session, reply);
-        return;
-    }
-    struct link *link = &session->links[call->wanted.ps];
-    assert(!link->found); /* nobody else asks */
-    if (is_another_ps(session, link->ps, reply)) {
-        struct sumac_error error;
-        fail_another_ps(session, link, reply->ps, &error);
-        session_end(session, &error, NULL);
-        return;
-    }
-    link->found = true;
-    link->incarnation = reply->ps_incarnation;
-    link->cluster_id = reply->cluster_id;
-    link->heard_us = link->answered_us = session->now_us;
-    if (link->ps == 0 || session->cluster_id == 0)
-        session->cluster_id = reply->cluster_id;
-    if (reply->epoch > session->epoch)
-        session->epoch = reply->epoch;
-    if (link->ps == 0 && reply->cluster_id != 0)
-        follow_ps_0(session);
-    if (session->phase == PHASE_FINDING && is_enough(session))
-        session->phase = PHASE_FOUND;
-}
-
 /* A ps whose run is over exits, and another one may be started in its place. */
 static bool
 may_appear(const struct session *session, const struct unary *call, const struct sumac_error *error)
@@ -384,13 +353,49 @@ not_found(struct session *session, const struct unary *call, const struct sumac_
     session_end(session, &named, NULL);
 }
 
+static void answered(
+    struct session *session, const struct unary *call, const wire_message *message,
+    const struct sumac_error *error)
+{
+    const wire_list_reply *reply = (const wire_list_reply *)message;
+
+    assert(session->phase == PHASE_FINDING || session->phase == PHASE_JOINING);
+    if (error != NULL) {
+        not_found(session, call, error);
+        return;
+    }
+    if (names_more(session, reply)) {
+        begin_anew(session, reply);
+        return;
+    }
+    struct link *link = &session->links[call->wanted.ps];
+    assert(!link->found); /* nobody else asks */
+    if (is_another_ps(session, link->ps, reply)) {
+        struct sumac_error other;
+        fail_another_ps(session, link, reply->ps, &other);
+        session_end(session, &other, NULL);
+        return;
+    }
+    link->found = true;
+    link->incarnation = reply->ps_incarnation;
+    link->cluster_id = reply->cluster_id;
+    link->heard_us = link->answered_us = session->now_us;
+    if (link->ps == 0 || session->cluster_id == 0)
+        session->cluster_id = reply->cluster_id;
+    if (reply->epoch > session->epoch)
+        session->epoch = reply->epoch;
+    if (link->ps == 0 && reply->cluster_id != 0)
+        follow_ps_0(session);
+    if (session->phase == PHASE_FINDING && is_enough(session))
+        session->phase = PHASE_FOUND;
+}
+
 static const struct unary_kind find_call = {
     .service = WIRE_VARIABLES,
     .method = WIRE_VARIABLES_LIST,
     .compose = compose,
     .accepts = is_of_one_cluster,
-    .answered = found,
-    .failed = not_found,
+    .over = answered,
     .is_made_again = may_appear};
 
 void find_end(struct session *session) { calls_drop(session, &find_call); }

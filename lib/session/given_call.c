@@ -14,12 +14,6 @@ static const wire_message *lend_request(struct session *session, const struct un
     return call->wanted.request;
 }
 
-static void
-was_answered(struct session *session, const struct unary *call, const wire_message *reply)
-{
-    call_tell(session, &call->wanted, reply, NULL);
-}
-
 /* A list has to be of the cluster that the session is of, or of none yet: else variables of two
  * clusters would be mixed. */
 static bool is_of_this_cluster(
@@ -39,10 +33,13 @@ static bool is_of_this_cluster(
 }
 
 /* A session whose ps has lost its state has ended with it. */
-static void
-has_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
+static void over(
+    struct session *session, const struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
 {
-    call_tell(session, &call->wanted, NULL, error);
+    call_tell(session, &call->wanted, reply, error);
+    if (error == NULL)
+        return;
     session_heard(session, error);
     if (error->reason == SUMAC_REASON_STATE_LOST && session->phase == PHASE_OPEN)
         session_end(session, error, NULL);
@@ -61,8 +58,7 @@ static bool may_go_well(
 static const struct unary_kind given = {
     .compose = lend_request,
     .accepts = is_of_this_cluster,
-    .answered = was_answered,
-    .failed = has_failed,
+    .over = over,
     .is_made_again = may_go_well};
 
 /* Every ps knows the catalogue: one that has answered, else ps 0. */

@@ -72,20 +72,50 @@ static const wire_message *compose_join(struct session *session, const struct un
     return &join->base;
 }
 
-static void joined(struct session *session, const struct unary *call, const wire_message *message)
+/* A ps that was tried in vain for so long is named by its address. */
+static struct sumac_error name_unanswered(
+    const struct session *session, const char *what_it_did_not, const struct sumac_error *error)
+{
+    struct sumac_error named = *error;
+
+    if (error->reason == SUMAC_REASON_UNSPECIFIED && is_worth_retrying(error))
+        (void)fail(
+            &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            "ps 0 at %s did not %s within %s (%.200s)", ps_address(session, 0), what_it_did_not,
+            text_time_ms(session->config.ps_lost_ms).text, error->text);
+    return named;
+}
+
+/* Of a ps that this client has not found either it knows more than ps 0 says. */
+static void fail_join(struct session *session, const struct sumac_error *error)
+{
+    struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
+
+    if (named.reason == SUMAC_REASON_PS_MISSING)
+        (void)find_missing(session, &named);
+    session_end(session, &named, NULL);
+}
+
+static void joined(
+    struct session *session, const struct unary *call, const wire_message *message,
+    const struct sumac_error *error)
 {
     (void)call;
     assert(session->phase == PHASE_JOINING);
+    if (error != NULL) {
+        fail_join(session, error);
+        return;
+    }
     const wire_join_reply *reply = (const wire_join_reply *)message;
     if (reply->session_id.len != sizeof session->session_id || reply->n_ps_addresses == 0 ||
         reply->n_ps_addresses > SESSION_PS_MAX || reply->lease_ms == 0) {
-        struct sumac_error error;
+        struct sumac_error malformed;
         (void)fail(
-            &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            &malformed, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered the join with %zu bytes of session id, %zu ps and a lease of %" PRIu32
             " ms",
             reply->session_id.len, reply->n_ps_addresses, reply->lease_ms);
-        session_end(session, &error, NULL);
+        session_end(session, &malformed, NULL);
         return;
     }
     find_end(session);
@@ -120,39 +150,11 @@ static void joined(struct session *session, const struct unary *call, const wire
     links_check(session);
 }
 
-/* A ps that was tried in vain for so long is named by its address. */
-static struct sumac_error name_unanswered(
-    const struct session *session, const char *what_it_did_not, const struct sumac_error *error)
-{
-    struct sumac_error named = *error;
-
-    if (error->reason == SUMAC_REASON_UNSPECIFIED && is_worth_retrying(error))
-        (void)fail(
-            &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps 0 at %s did not %s within %s (%.200s)", ps_address(session, 0), what_it_did_not,
-            text_time_ms(session->config.ps_lost_ms).text, error->text);
-    return named;
-}
-
-/* Of a ps that this client has not found either it knows more than ps 0 says. */
-static void
-join_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
-{
-    struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
-
-    (void)call;
-    assert(session->phase == PHASE_JOINING);
-    if (named.reason == SUMAC_REASON_PS_MISSING)
-        (void)find_missing(session, &named);
-    session_end(session, &named, NULL);
-}
-
 static const struct unary_kind join_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_JOIN,
     .compose = compose_join,
-    .answered = joined,
-    .failed = join_failed};
+    .over = joined};
 
 void join_begin(struct session *session)
 {
@@ -182,14 +184,6 @@ static void left(struct session *session)
     (void)effect_add(session, SESSION_EFFECT_LEFT);
 }
 
-static void
-leave_answered(struct session *session, const struct unary *call, const wire_message *message)
-{
-    (void)call;
-    (void)message;
-    left(session);
-}
-
 /* Not when the leave was heard, or the run has ended well: what it was to do is done, whichever
  * answer was lost. */
 static bool is_to_leave_again(
@@ -206,13 +200,14 @@ static bool is_against(enum sumac_reason reason)
            reason == SUMAC_REASON_TERMINATED;
 }
 
-static void
-leave_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
+static void leave_over(
+    struct session *session, const struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
 {
     (void)call;
     assert(session->phase == PHASE_LEAVING);
-    const bool is_over = session->leave_heard || error->reason == SUMAC_REASON_RUN_ENDED;
-    if (is_over && !is_against(error->reason)) {
+    if (reply != NULL || ((session->leave_heard || error->reason == SUMAC_REASON_RUN_ENDED) &&
+                          !is_against(error->reason))) {
         left(session);
         return;
     }
@@ -224,8 +219,7 @@ static const struct unary_kind leave_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_LEAVE,
     .compose = leave_compose,
-    .answered = leave_answered,
-    .failed = leave_failed,
+    .over = leave_over,
     .is_made_again = is_to_leave_again};
 
 /* ---- the lease */
@@ -249,21 +243,17 @@ static bool ended_by_restart(struct session *session, const struct sumac_error *
     return true;
 }
 
-/* The next renewal is due a third of the lease after this one was said. */
-static void end_renewal(struct session *session)
+/* The next renewal is due a third of the lease after this one was said. A lease is not renewed by
+ * no fault of ours, or because the session is no more. */
+static void renewed(
+    struct session *session, const struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
 {
+    (void)call;
     assert(session->renewing);
     session->renewing = false;
     effect_wake(session, session->sent_us + third_of_lease_us(session));
-}
-
-/* The lease is not renewed: by no fault of ours, or because the session is no more. */
-static void
-renew_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
-{
-    (void)call;
-    end_renewal(session);
-    if (session->phase != PHASE_OPEN)
+    if (reply != NULL || session->phase != PHASE_OPEN)
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED || error->reason == SUMAC_REASON_REPLACED)
         session_closed_without_end(session, error);
@@ -271,13 +261,6 @@ renew_failed(struct session *session, const struct unary *call, const struct sum
         return;
     else if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
         session_end(session, error, NULL);
-}
-
-static void renewed(struct session *session, const struct unary *call, const wire_message *message)
-{
-    (void)call;
-    (void)message;
-    end_renewal(session);
 }
 
 static bool is_to_renew_again(
@@ -306,8 +289,7 @@ static const struct unary_kind renew_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_RENEW,
     .compose = compose_renew,
-    .answered = renewed,
-    .failed = renew_failed,
+    .over = renewed,
     .is_made_again = is_to_renew_again};
 
 static void renew(struct session *session)

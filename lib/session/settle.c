@@ -30,45 +30,24 @@ void session_say_ended(struct session *session)
     effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
 }
 
-static void acknowledged(struct session *session)
+static void acknowledged(
+    struct session *session, const struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
 {
+    (void)call;
+    (void)reply;
+    (void)error;
     session->acknowledging = false;
     if (session->phase == PHASE_OVER)
         session_say_ended(session);
 }
 
-static void
-acknowledge_answered(struct session *session, const struct unary *call, const wire_message *message)
-{
-    (void)call;
-    (void)message;
-    acknowledged(session);
-}
-
-static void acknowledge_failed(
-    struct session *session, const struct unary *call, const struct sumac_error *error)
-{
-    (void)call;
-    (void)error;
-    acknowledged(session);
-}
-
-static bool is_never_made_again(
-    const struct session *session, const struct unary *call, const struct sumac_error *error)
-{
-    (void)session;
-    (void)call;
-    (void)error;
-    return false;
-}
-
 static const struct unary_kind acknowledge_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_LEAVE,
+    .once = true,
     .compose = leave_compose,
-    .answered = acknowledge_answered,
-    .failed = acknowledge_failed,
-    .is_made_again = is_never_made_again};
+    .over = acknowledged};
 
 void session_acknowledge(struct session *session)
 {

@@ -154,12 +154,13 @@ struct pull {
 struct unary_kind {
     const wire_service *service; /* of the session's own */
     unsigned method;
+    bool once; /* it is never made again */
     /* The request of a try, made when it is due, in the step's arena; NULL: there is no memory. */
     const wire_message *(*compose)(struct session *session, const struct unary *call);
-    void (*answered)(struct session *session, const struct unary *call, const wire_message *reply);
-    /* For good: the error that the last try came to. */
-    void (*failed)(
-        struct session *session, const struct unary *call, const struct sumac_error *error);
+    /* It has a reply, or has failed for good with the error that the last try came to. */
+    void (*over)(
+        struct session *session, const struct unary *call, const wire_message *reply,
+        const struct sumac_error *error);
     /* Is this reply taken? If not, the try has failed, with *why. NULL: any reply is. */
     bool (*accepts)(
         const struct session *session, const struct unary *call, const wire_message *reply,
