@@ -200,8 +200,7 @@ void calls_forget(struct session *session)
 
 void calls_drop(struct session *session, const struct unary_kind *kind)
 {
-    for (struct unary *call = session->live_calls.first, *next; call != NULL; call = next) {
-        next = call->links.next;
+    LIST_FOREACH_SAFE(struct unary, call, &session->live_calls, links) {
         if (call->kind == kind)
             drop(session, call);
     }

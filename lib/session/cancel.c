@@ -70,22 +70,21 @@ static void cancel_waiting(struct session *session, struct push *push)
 
 void push_cancel(struct session *session, uint64_t token)
 {
+    struct push *push = find_push(session, token);
+
     assert(token != 0);
-    for (struct push *push = session->waiting.first; push != NULL; push = push->among_waiting.next)
-        if (push->token == token) {
-            cancel_waiting(session, push);
-            return;
-        }
-    for (uint64_t n = session->commit_through + 1; n <= session->last_sequence; n++) {
-        struct push *push = place_of(session, n)->push;
-        if (push == NULL || push->token != token || push->cancelled)
-            continue;
-        push->cancelled = true;
-        if (!is_eager(push) && holds(session, RULE_cancelled_is_voided))
-            say_cancelled(session, push);
-        for (uint32_t i = 0; i < push->part_count; i++)
-            if (!push->parts[i].done)
-                cancel_part(session, &push->parts[i]);
+    if (push == NULL || push->cancelled)
+        return;
+    if (push->sequence == 0) {
+        cancel_waiting(session, push);
         return;
     }
+    if (push->sequence <= session->commit_through)
+        return;
+    push->cancelled = true;
+    if (!is_eager(push) && holds(session, RULE_cancelled_is_voided))
+        say_cancelled(session, push);
+    for (uint32_t i = 0; i < push->part_count; i++)
+        if (!push->parts[i].done)
+            cancel_part(session, &push->parts[i]);
 }

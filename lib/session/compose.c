@@ -437,7 +437,7 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
     commit->voided = step_take(session, session->refused_count * sizeof *commit->voided);
     if (commit->voided == NULL)
         return false;
-    for (const struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+    LIST_FOREACH(const struct part, part, &link->parts, in_link) {
         if (!part->push->refused)
             continue;
         assert(commit->n_voided < session->refused_count); /* there is room for so many */

@@ -113,7 +113,7 @@ void room_give_way(struct session *session, struct part *part, uint32_t resend)
 void room_rewind(struct session *session, struct link *link)
 {
     link->room_wait_sequence = 0;
-    for (struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+    LIST_FOREACH(struct part, part, &link->parts, in_link) {
         room_answered(part);
         part->sent = false;
         if (part->resend > 0 && !part->staged)
@@ -131,7 +131,7 @@ bool room_compose_withdraws(struct session *session, struct link *link, wire_pus
     wire_withdraw **pointers = step_take(session, link->withdraws_due * sizeof *pointers);
     if (withdraws == NULL || pointers == NULL)
         return false;
-    for (struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+    LIST_FOREACH(struct part, part, &link->parts, in_link) {
         if (!part->withdraw_due)
             continue;
         assert(request->n_withdraws < link->withdraws_due);
@@ -161,18 +161,4 @@ void room_waits(struct link *link, const wire_room_wait *wait)
     assert(wait->message != NULL);
     link->room_wait_sequence = wait->sequence;
     (void)text_print_line(link->room_wait, sizeof link->room_wait, "%s", wait->message);
-}
-
-const char *session_find_room_wait(const struct session *session, uint64_t token)
-{
-    for (uint32_t i = 0; i < session->link_count; i++) {
-        const struct link *link = &session->links[i];
-        const uint64_t sequence = link->room_wait_sequence;
-        if (sequence <= session->acked_through || sequence > session->last_sequence)
-            continue;
-        const struct push *push = session->window[sequence % WINDOW].push;
-        if (push != NULL && push->token == token)
-            return link->room_wait;
-    }
-    return NULL;
 }

@@ -35,7 +35,7 @@ static void give_blocks(struct session *session, struct pull *pull)
 void pulls_release(struct session *session)
 {
     pulls_forget_over(session);
-    for (struct pull *pull = session->live_pulls.first; pull != NULL; pull = pull->in_session.next)
+    LIST_FOREACH(struct pull, pull, &session->live_pulls, in_session)
         give_blocks(session, pull);
 }
 
@@ -239,10 +239,8 @@ void pull_accept(struct session *session, const struct session_pull *wanted)
 
 void pull_cancel(struct session *session, uint64_t token)
 {
-    struct pull *pull = session->live_pulls.first;
+    struct pull *pull = find_pull(session, token);
 
-    while (pull != NULL && pull->token != token)
-        pull = pull->in_session.next;
     if (pull == NULL)
         return;
     struct sumac_error error;
@@ -266,8 +264,8 @@ void requests_fail(struct session *session, struct link *link, const struct suma
     (void)fail(
         &error, given->status, given->reason, "ps %" PRIu32 " at %s ended the pull stream: %s",
         link->ps, ps_address(session, link->ps), given->text);
-    for (struct request *request = link->requests.first, *next; request != NULL; request = next) {
-        next = request->in_link.next; /* a pull has one request of each ps */
+    LIST_FOREACH_SAFE(
+        struct request, request, &link->requests, in_link) { /* a pull has one request of each ps */
         if (request->sent && !request->cancelled)
             pull_over(session, request->pull, &error);
     }
@@ -299,8 +297,7 @@ static void time_out(struct session *session, struct pull *pull)
 
 void pulls_check(struct session *session)
 {
-    for (struct pull *pull = session->live_pulls.first, *next; pull != NULL; pull = next) {
-        next = pull->in_session.next;
+    LIST_FOREACH_SAFE(struct pull, pull, &session->live_pulls, in_session) {
         if (session->now_us >= pull->deadline_us)
             time_out(session, pull);
         else
@@ -319,13 +316,11 @@ static uint64_t last_sequence(const struct session *session, const struct link *
 void pulls_admit(struct session *session)
 {
     assert(session->admitted <= session->submitted);
-    for (struct pull *pull = session->live_pulls.first; pull != NULL;
-         pull = pull->in_session.next) {
+    LIST_FOREACH(struct pull, pull, &session->live_pulls, in_session) {
         if (pull->after_known || session->admitted < pull->after_submitted)
             continue;
         pull->after_known = true;
-        for (struct request *request = pull->requests.first; request != NULL;
-             request = request->of_pull.next) {
+        LIST_FOREACH(struct request, request, &pull->requests, of_pull) {
             if (pull->after_own_pushes)
                 request->after_sequence = last_sequence(session, request->link);
             link_touch(session, request->link);

@@ -235,7 +235,7 @@ void pushes_release(struct session *session)
         if (session->window[i].push != NULL)
             give_block(session, session->window[i].push);
     }
-    for (struct push *push = session->waiting.first; push != NULL; push = push->among_waiting.next)
+    LIST_FOREACH(struct push, push, &session->waiting, among_waiting)
         give_block(session, push);
 }
 

@@ -131,8 +131,7 @@ void requests_leave_beside(struct session *session, struct link *link)
 void requests_rewind(struct session *session, struct link *link)
 {
     assert(link->streams[SESSION_PULL_STREAM].state == STREAM_SHUT);
-    for (struct request *request = link->requests.first, *next; request != NULL; request = next) {
-        next = request->in_link.next;
+    LIST_FOREACH_SAFE(struct request, request, &link->requests, in_link) {
         request_unsend(request);
         request->piece = 0;
         request->offset = 0;
@@ -270,8 +269,7 @@ void compose_beside(struct session *session, struct link *link, wire_push_reques
     request->pulls = step_take(session, link->beside_count * sizeof *request->pulls);
     if (request->pulls == NULL)
         return;
-    for (struct request *at = link->beside.first, *next; at != NULL; at = next) {
-        next = at->in_link.next;
+    LIST_FOREACH_SAFE(struct request, at, &link->beside, in_link) {
         if (at->sent && !at->cancelled)
             continue;
         wire_pull_request *wire = fill_beside(session, at);

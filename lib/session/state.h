@@ -351,6 +351,29 @@ static inline struct window_place *place_of(struct session *session, uint64_t se
     return &session->window[sequence % WINDOW];
 }
 
+/* The push of that token that is under way, or waits for its sequence; NULL: there is none. */
+static inline struct push *find_push(const struct session *session, uint64_t token)
+{
+    for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
+        struct push *push = session->window[n % WINDOW].push;
+        if (push != NULL && push->token == token)
+            return push;
+    }
+    struct push *push = session->waiting.first;
+    while (push != NULL && push->token != token)
+        push = push->among_waiting.next;
+    return push;
+}
+
+static inline struct pull *find_pull(const struct session *session, uint64_t token)
+{
+    struct pull *pull = session->live_pulls.first;
+
+    while (pull != NULL && pull->token != token)
+        pull = pull->in_session.next;
+    return pull;
+}
+
 /* Is that push done, or is there none (0)? */
 static inline bool is_over(struct session *session, uint64_t sequence)
 {
