@@ -221,12 +221,10 @@ void call_tell(
     const struct sumac_error *error)
 {
     assert((reply == NULL) != (error == NULL));
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_ANSWERED);
-    effect->token = wanted->token;
+    struct session_effect *effect =
+        effect_over(session, SESSION_EFFECT_ANSWERED, wanted->token, error);
     effect->ps = wanted->ps;
     effect->reply = reply;
-    if (error != NULL)
-        effect->error = *error;
 }
 
 void calls_end(struct session *session)

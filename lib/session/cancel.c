@@ -57,13 +57,13 @@ static void say_cancelled(struct session *session, struct push *push)
 /* One without a sequence is over at once. It keeps its place for the step that it finishes. */
 static void cancel_waiting(struct session *session, struct push *push)
 {
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
+    struct sumac_error error;
 
     assert(push->sequence == 0);
-    effect->token = push->token;
     (void)fail(
-        &effect->error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
+        &error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
         "the push was cancelled before it was sent, and is applied nowhere");
+    (void)effect_over(session, SESSION_EFFECT_PUSHED, push->token, &error);
     push->token = 0;
     push->cancelled = true;
 }

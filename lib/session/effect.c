@@ -61,6 +61,19 @@ struct session_effect *effect_add(struct session *session, enum session_effect_k
     return effect;
 }
 
+struct session_effect *effect_over(
+    struct session *session, enum session_effect_kind kind, uint64_t token,
+    const struct sumac_error *error)
+{
+    struct session_effect *effect = effect_add(session, kind);
+
+    assert(token != 0);
+    effect->token = token;
+    if (error != NULL)
+        effect->error = *error;
+    return effect;
+}
+
 void effect_log(struct session *session, const char *format, ...)
 {
     char *text = step_take(session, SUMAC_ERROR_TEXT_BYTES);

@@ -86,7 +86,7 @@ static struct sumac_error name_unanswered(
     return named;
 }
 
-/* Of a ps that this client has not found either it knows more than ps 0 says. */
+/* If this client has not found a ps either, it knows more about that ps than ps 0 says. */
 static void fail_join(struct session *session, const struct sumac_error *error)
 {
     struct sumac_error named = name_unanswered(session, "open a session at every ps", error);

@@ -12,14 +12,6 @@
 /* The ps answers its own timeout, which says what it waited for; ours comes when it does not. */
 #define GRACE_MS 250u
 
-static void refuse(struct session *session, uint64_t token, const struct sumac_error *error)
-{
-    assert(token != 0);
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
-    effect->token = token;
-    effect->error = *error;
-}
-
 static size_t block_bytes(const struct pull *pull)
 {
     return pull->piece_count *
@@ -51,13 +43,9 @@ void pulls_forget_over(struct session *session)
 
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error)
 {
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
+    struct session_effect *effect = effect_over(session, SESSION_EFFECT_PULLED, pull->token, error);
 
-    assert(pull->token != 0);
-    effect->token = pull->token;
-    if (error != NULL) {
-        effect->error = *error;
-    } else {
+    if (error == NULL) {
         effect->result = pull->result;
         effect->joined = pull->joined;
     }
@@ -114,7 +102,8 @@ static void split(struct session *session, struct pull *pull, const struct sessi
     }
 }
 
-static bool
+/* Count the pieces of each ps in its link's scratch. */
+static enum sumac_status
 check_pieces(struct session *session, const struct session_pull *wanted, struct sumac_error *error)
 {
     for (uint32_t i = 0; i < session->link_count; i++)
@@ -122,48 +111,38 @@ check_pieces(struct session *session, const struct session_pull *wanted, struct 
     assert(wanted->asks == NULL || wanted->asks->ps < session->link_count);
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t ps = wanted->pieces[i].ps;
-        if (ps >= session->link_count) {
-            (void)fail_invalid(
+        if (ps >= session->link_count)
+            return fail_invalid(
                 error, SUMAC_REASON_UNKNOWN_SHARD,
                 "a piece names ps %" PRIu32 ", and there are %" PRIu32, ps, session->link_count);
-            return false;
-        }
-        if (++session->links[ps].piece_scratch > WIRE_PULL_PIECES_MAX) {
-            (void)fail_invalid(
+        if (++session->links[ps].piece_scratch > WIRE_PULL_PIECES_MAX)
+            return fail_invalid(
                 error, SUMAC_REASON_TOO_MANY_PIECES,
                 "a pull has more than %u pieces on ps %" PRIu32 "; pull them in several",
                 WIRE_PULL_PIECES_MAX, ps);
-            return false;
-        }
     }
-    return true;
+    return SUMAC_OK;
 }
 
-static bool
+static enum sumac_status
 may_accept(struct session *session, const struct session_pull *wanted, struct sumac_error *error)
 {
-    if (session->phase == PHASE_OVER) {
+    if (session->phase == PHASE_OVER)
         *error = session->end;
-        return false;
-    }
-    if (session->stopping_until_us != 0) {
+    else if (session->stopping_until_us != 0)
         *error = session->stopping;
-        return false;
-    }
-    if (session->phase < PHASE_OPEN) {
+    else if (session->phase < PHASE_OPEN)
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "the session is not open yet");
-        return false;
-    }
-    if (session->pull_count >= SESSION_PULLS_IN_FLIGHT_MAX) {
+    else if (session->pull_count >= SESSION_PULLS_IN_FLIGHT_MAX)
         (void)fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
             "%d pulls are in flight, no more may be; wait for one of them first",
             SESSION_PULLS_IN_FLIGHT_MAX);
-        return false;
-    }
-    return check_pieces(session, wanted, error);
+    else
+        return check_pieces(session, wanted, error);
+    return error->status;
 }
 
 /* The same as the one that it asks about. */
@@ -180,14 +159,21 @@ static void ask_for(struct pull *pull, const struct session_wait *wait)
     pull->collective = wait->collective;
 }
 
-static struct pull *take_pull(struct session *session, const struct session_pull *wanted)
+static struct pull *
+take_pull(struct session *session, const struct session_pull *wanted, struct sumac_error *error)
 {
     struct pull *pull = pool_take(&session->pulls);
 
-    if (pull == NULL)
+    if (pull != NULL)
+        pull->piece_count = wanted->piece_count;
+    if (pull == NULL || !take_block(session, pull)) {
+        (void)fail_for_memory(
+            error, "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
+        if (pull != NULL)
+            pool_give(&session->pulls, pull);
         return NULL;
+    }
     pull->token = wanted->token;
-    pull->piece_count = wanted->piece_count;
     pull->after_own_pushes =
         wanted->after_own_pushes && wanted->at_step == 0 && wanted->collective == NULL;
     pull->after_submitted = session->submitted;
@@ -203,10 +189,6 @@ static struct pull *take_pull(struct session *session, const struct session_pull
         ask_for(pull, wanted->asks);
     pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
     pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
-    if (!take_block(session, pull)) {
-        pool_give(&session->pulls, pull);
-        return NULL;
-    }
     LIST_PREPEND(&session->live_pulls, pull, in_session);
     assert(session->pull_count < SESSION_PULLS_IN_FLIGHT_MAX);
     session->pull_count++;
@@ -215,17 +197,12 @@ static struct pull *take_pull(struct session *session, const struct session_pull
 
 void pull_accept(struct session *session, const struct session_pull *wanted)
 {
-    assert(wanted->token != 0);
     struct sumac_error error;
-    if (!may_accept(session, wanted, &error)) {
-        refuse(session, wanted->token, &error);
-        return;
-    }
-    struct pull *pull = take_pull(session, wanted);
+    struct pull *pull =
+        may_accept(session, wanted, &error) == SUMAC_OK ? take_pull(session, wanted, &error) : NULL;
+
     if (pull == NULL) {
-        (void)fail_for_memory(
-            &error, "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
-        refuse(session, wanted->token, &error);
+        (void)effect_over(session, SESSION_EFFECT_PULLED, wanted->token, &error);
         return;
     }
     split(session, pull, wanted);

@@ -18,29 +18,23 @@ uint32_t pushes_in_flight(const struct session *session)
     return (uint32_t)(session->last_sequence - session->acked_through) + session->waiting_count;
 }
 
-static void refuse(struct session *session, uint64_t token, const struct sumac_error *error)
-{
-    assert(token != 0);
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
-    effect->token = token;
-    effect->error = *error;
-}
-
-/* Count the pieces of each ps in its link's scratch. Returns how many ps there are, or -1: a piece
- * names a ps that there is not. */
-static int count_by_ps(struct session *session, const struct session_push *wanted)
+/* Count the pieces of each ps in its link's scratch, and the ps. False: a piece names a ps that
+ * does not exist. */
+static bool
+count_by_ps(struct session *session, const struct session_push *wanted, uint32_t *participants)
 {
     assert(wanted->piece_count == 0 || wanted->pieces != NULL);
-    int participants = 0;
+    *participants = 0;
     for (uint32_t i = 0; i < session->link_count; i++)
         session->links[i].piece_scratch = 0;
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         if (wanted->pieces[i].ps >= session->link_count)
-            return -1;
-        if (session->links[wanted->pieces[i].ps].piece_scratch++ == 0)
-            participants++;
+            return false;
+        *participants += session->links[wanted->pieces[i].ps].piece_scratch++ == 0;
     }
-    return wanted->synchronous ? (int)session->link_count : participants;
+    if (wanted->synchronous)
+        *participants = session->link_count;
+    return true;
 }
 
 static size_t block_bytes(const struct push *push)
@@ -183,6 +177,7 @@ static bool measure_parts(struct session *session, struct push *push)
     return true;
 }
 
+/* Returns NULL without memory. */
 static struct push *
 take_push(struct session *session, const struct session_push *wanted, uint32_t participants)
 {
@@ -241,11 +236,7 @@ void pushes_release(struct session *session)
 
 void push_over(struct session *session, struct push *push, const struct sumac_error *error)
 {
-    assert(push->token != 0);
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
-    effect->token = push->token;
-    if (error != NULL)
-        effect->error = *error;
+    struct session_effect *effect = effect_over(session, SESSION_EFFECT_PUSHED, push->token, error);
     uint64_t *versions = step_take(session, push->piece_count * sizeof *versions);
     if (versions != NULL) {
         memcpy(versions, push->versions, push->piece_count * sizeof *versions);
@@ -432,62 +423,67 @@ void pushes_admit(struct session *session)
         pulls_admit(session);
 }
 
-/* May a push be taken in now? Else it is refused. */
-static bool may_accept(struct session *session, const struct session_push *wanted)
+/* May a push be taken in now? */
+static bool may_accept(const struct session *session, struct sumac_error *error)
 {
-    struct sumac_error error;
-
     if (session->phase == PHASE_OVER)
-        error = session->end;
+        *error = session->end;
     else if (session->stopping_until_us != 0)
-        error = session->stopping;
+        *error = session->stopping;
     else if (session->phase != PHASE_OPEN || session->leave_wanted || session->config.reader)
         (void)fail(
-            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             session->config.reader ? "a reader has no session to push with; join instead"
                                    : "the session is not open, or is leaving; join again");
     else if (pushes_in_flight(session) >= WINDOW)
         (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
             "%d pushes are in flight, no more may be; wait for one of them first", WINDOW);
     else
         return true;
-    refuse(session, wanted->token, &error);
     return false;
+}
+
+/* Returns NULL if it is refused. */
+static struct push *
+take_in(struct session *session, const struct session_push *wanted, struct sumac_error *error)
+{
+    uint32_t participants;
+
+    if (!may_accept(session, error))
+        return NULL;
+    if (!count_by_ps(session, wanted, &participants)) {
+        (void)fail_invalid(
+            error, SUMAC_REASON_UNKNOWN_SHARD, "a piece names a ps that is none of the %" PRIu32,
+            session->link_count);
+        return NULL;
+    }
+    struct push *push = take_push(session, wanted, participants);
+    if (push == NULL) {
+        (void)fail_for_memory(
+            error, "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
+        return NULL;
+    }
+    if (wanted->collective == NULL)
+        return push;
+    const struct part *too_large = knows_grants(push) ? find_too_large(push) : NULL;
+    if (too_large != NULL) /* nor is there a pull of its result */
+        fail_too_large(too_large, error);
+    else if (!collective_begin(session, wanted->token))
+        (void)fail_for_memory(error, "no memory for a contribution to a collective");
+    else
+        return push;
+    give_push(session, push);
+    return NULL;
 }
 
 bool push_accept(struct session *session, const struct session_push *wanted)
 {
-    assert(wanted->token != 0);
-    if (!may_accept(session, wanted))
-        return false;
     struct sumac_error error;
-    const int participants = count_by_ps(session, wanted);
-    if (participants < 0) {
-        (void)fail_invalid(
-            &error, SUMAC_REASON_UNKNOWN_SHARD, "a piece names a ps that is none of the %" PRIu32,
-            session->link_count);
-        refuse(session, wanted->token, &error);
-        return false;
-    }
-    struct push *push = take_push(session, wanted, (uint32_t)participants);
+    struct push *push = take_in(session, wanted, &error);
+
     if (push == NULL) {
-        (void)fail_for_memory(
-            &error, "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
-        refuse(session, wanted->token, &error);
-        return false;
-    }
-    const struct part *too_large = knows_grants(push) ? find_too_large(push) : NULL;
-    if (wanted->collective != NULL && too_large != NULL) { /* nor is there a pull of its result */
-        fail_too_large(too_large, &error);
-        give_push(session, push);
-        refuse(session, wanted->token, &error);
-        return false;
-    }
-    if (wanted->collective != NULL && !collective_begin(session, wanted->token)) {
-        give_push(session, push);
-        (void)fail_for_memory(&error, "no memory for a contribution to a collective");
-        refuse(session, wanted->token, &error);
+        (void)effect_over(session, SESSION_EFFECT_PUSHED, wanted->token, &error);
         return false;
     }
     session->submitted++;

@@ -171,10 +171,8 @@ static void handle(struct session *session, const struct session_event *event)
         call_failed(session, event);
         break;
     case SESSION_EVENT_PUSH:
-        (void)push_accept(session, event->push);
-        break;
     case SESSION_EVENT_COLLECTIVE:
-        if (push_accept(session, event->push))
+        if (push_accept(session, event->push) && event->kind == SESSION_EVENT_COLLECTIVE)
             pull_accept(session, event->pull);
         break;
     case SESSION_EVENT_PULL:
@@ -253,22 +251,20 @@ static void refuse_exhausted(struct session *session, const struct session_event
 {
     assert(session->phase == PHASE_OVER);
     session->effect_count = 0;
-    if (event->kind == SESSION_EVENT_PUSH || event->kind == SESSION_EVENT_COLLECTIVE)
-        say_only(
-            session,
-            (struct session_effect){
-                .kind = SESSION_EFFECT_PUSHED, .token = event->push->token, .error = session->end});
-    else if (event->kind == SESSION_EVENT_PULL)
-        say_only(
-            session,
-            (struct session_effect){
-                .kind = SESSION_EFFECT_PULLED, .token = event->pull->token, .error = session->end});
-    else if (event->kind == SESSION_EVENT_CALL)
-        say_only(
-            session, (struct session_effect){
-                         .kind = SESSION_EFFECT_ANSWERED,
-                         .token = event->wanted_call->token,
-                         .error = session->end});
+    struct session_effect effect = {.error = session->end};
+    if (event->kind == SESSION_EVENT_PUSH || event->kind == SESSION_EVENT_COLLECTIVE) {
+        effect.kind = SESSION_EFFECT_PUSHED;
+        effect.token = event->push->token;
+    } else if (event->kind == SESSION_EVENT_PULL) {
+        effect.kind = SESSION_EFFECT_PULLED;
+        effect.token = event->pull->token;
+    } else if (event->kind == SESSION_EVENT_CALL) {
+        effect.kind = SESSION_EFFECT_ANSWERED;
+        effect.token = event->wanted_call->token;
+    } else {
+        return;
+    }
+    say_only(session, effect);
 }
 
 void session_step(

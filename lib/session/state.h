@@ -351,7 +351,7 @@ static inline struct window_place *place_of(struct session *session, uint64_t se
     return &session->window[sequence % WINDOW];
 }
 
-/* The push of that token that is under way, or waits for its sequence; NULL: there is none. */
+/* The push of that token: it is under way, or waits for its sequence. NULL: no push has it. */
 static inline struct push *find_push(const struct session *session, uint64_t token)
 {
     for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
@@ -383,6 +383,10 @@ static inline bool is_over(struct session *session, uint64_t sequence)
 /* effect.c */
 /* A zeroed effect at the end; never NULL, valid until the next one is added. */
 struct session_effect *effect_add(struct session *session, enum session_effect_kind kind);
+/* Say how the push, pull or call of that token ended. `error` is NULL if it ended well. */
+struct session_effect *effect_over(
+    struct session *session, enum session_effect_kind kind, uint64_t token,
+    const struct sumac_error *error);
 void effect_log(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A TICK at that time, or earlier. */
