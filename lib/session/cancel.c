@@ -79,7 +79,7 @@ void push_cancel(struct session *session, uint64_t token)
         cancel_waiting(session, push);
         return;
     }
-    if (push->sequence <= session->commit_through)
+    if (push->sequence <= session->state.commit_through)
         return;
     push->cancelled = true;
     if (!is_eager(push) && holds(session, RULE_cancelled_is_voided))

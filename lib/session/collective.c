@@ -49,8 +49,9 @@ static uint64_t collectives_over(const struct session *session)
 {
     const struct session_collective *first = session->live_collectives.first;
 
-    assert(first == NULL || first->sequence <= session->last_sequence);
-    return first == NULL || first->sequence == 0 ? session->last_sequence : first->sequence - 1;
+    assert(first == NULL || first->sequence <= session->state.last_sequence);
+    return first == NULL || first->sequence == 0 ? session->state.last_sequence
+                                                 : first->sequence - 1;
 }
 
 bool collectives_are_news(const struct session *session, const struct link *link)
@@ -62,7 +63,7 @@ bool collectives_are_news(const struct session *session, const struct link *link
 
 bool collectives_tell(struct session *session, struct link *link, wire_commit *commit)
 {
-    uint64_t through = session->last_sequence;
+    uint64_t through = session->state.last_sequence;
     size_t count = 0;
 
     if (link->last_collective == 0)

@@ -146,7 +146,7 @@ static bool may_be_eager(struct session *session, const struct push *push)
         return false;
     if (push->synchronous_before != 0 && !is_over(session, push->synchronous_before))
         return false;
-    return push->other_before <= session->commit_through ||
+    return push->other_before <= session->state.commit_through ||
            !holds(session, RULE_eager_only_when_alone);
 }
 
@@ -167,7 +167,7 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->collective = (wire_collective *)(uintptr_t)push->collective;
     wire->weight = push->weight;
     wire->scale = push->scale;
-    wire->membership_epoch = session->membership_epoch;
+    wire->membership_epoch = session->state.membership_epoch;
     wire->allow_non_finite = push->allow_non_finite;
     wire->n_functions = push->function_count;
     wire->functions = (wire_function **)(uintptr_t)push->functions;
@@ -425,7 +425,8 @@ static void add_parts(struct session *session, struct draft *draft, struct link 
 /* With the rule acked_through broken, what is committed counts as heard. */
 static uint64_t acked_to_say(const struct session *session)
 {
-    return holds(session, RULE_acked_through) ? session->acked_through : session->last_sequence;
+    return holds(session, RULE_acked_through) ? session->state.acked_through
+                                              : session->state.last_sequence;
 }
 
 /* The voided pushes that this ps has a part of and is not done with: it has to know of these. Of
@@ -448,32 +449,32 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
 
 static uint64_t clock_to_say(const struct session *session)
 {
-    uint64_t clock = session->clock;
+    uint64_t clock = session->state.clock;
 
     if (holds(session, RULE_clock_with_the_commit))
         return clock;
-    for (uint64_t n = session->commit_through + 1; n <= session->last_sequence; n++)
+    for (uint64_t n = session->state.commit_through + 1; n <= session->state.last_sequence; n++)
         clock += session->window[n % WINDOW].steps;
     return clock;
 }
 
 static void add_commit(struct session *session, struct link *link, wire_push_request *request)
 {
-    assert(link->told_commit <= session->commit_through);
+    assert(link->told_commit <= session->state.commit_through);
     wire_commit *commit = step_take(session, sizeof *commit);
     if (commit == NULL)
         return;
     *commit = (wire_commit)WIRE_COMMIT_INIT;
     if (!add_voided(session, link, commit) || !collectives_tell(session, link, commit))
         return;
-    commit->commit_through = session->commit_through;
+    commit->commit_through = session->state.commit_through;
     commit->acked_through = acked_to_say(session);
     commit->clock = clock_to_say(session);
     request->commit = commit;
     link->commit_due = false;
-    link->told_commit = session->commit_through;
+    link->told_commit = session->state.commit_through;
     link->told_acked = commit->acked_through;
-    link->told_clock = session->clock;
+    link->told_clock = session->state.clock;
     link->collective_due_us = NEVER;
 }
 
@@ -481,12 +482,12 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
 static bool waits_for_commit(const struct session *session, const struct link *link)
 {
     return link->commit_due && link->parts.first != NULL &&
-           link->parts.first->push->sequence <= session->commit_through;
+           link->parts.first->push->sequence <= session->state.commit_through;
 }
 
 static bool has_news(const struct session *session, const struct link *link)
 {
-    return link->told_commit < session->commit_through ||
+    return link->told_commit < session->state.commit_through ||
            link->told_acked < acked_to_say(session) || collectives_are_news(session, link);
 }
 
@@ -526,7 +527,7 @@ static void send_message(struct session *session, struct link *link, struct draf
 {
     assert(draft->part_count <= PARTS_PER_MESSAGE_MAX);
     const bool must_commit = waits_for_commit(session, link) ||
-                             link->told_clock != session->clock ||
+                             link->told_clock != session->state.clock ||
                              session->now_us >= link->collective_due_us;
     if (draft->part_count == 0 && !must_commit && !link->beside_due && link->withdraws_due == 0)
         return;

@@ -380,10 +380,10 @@ static void answered(
     link->incarnation = reply->ps_incarnation;
     link->cluster_id = reply->cluster_id;
     link->heard_us = link->answered_us = session->now_us;
-    if (link->ps == 0 || session->cluster_id == 0)
-        session->cluster_id = reply->cluster_id;
-    if (reply->epoch > session->epoch)
-        session->epoch = reply->epoch;
+    if (link->ps == 0 || session->state.cluster_id == 0)
+        session->state.cluster_id = reply->cluster_id;
+    if (reply->epoch > session->state.epoch)
+        session->state.epoch = reply->epoch;
     if (link->ps == 0 && reply->cluster_id != 0)
         follow_ps_0(session);
     if (session->phase == PHASE_FINDING && is_enough(session))

@@ -27,7 +27,7 @@ static bool is_of_this_cluster(
         return true;
     const struct ps_identity it = {
         .cluster_id = reply->cluster_id,
-        .epoch = reply->epoch != 0 ? reply->epoch : session->epoch,
+        .epoch = reply->epoch != 0 ? reply->epoch : session->state.epoch,
         .incarnation = reply->ps_incarnation != 0 ? reply->ps_incarnation : link->incarnation};
     return link_is_same(session, link, &it, why);
 }

@@ -68,7 +68,7 @@ static const wire_message *compose_join(struct session *session, const struct un
     join->step_members = config->step_members;
     join->step_quorum = config->step_quorum;
     join->on_loss = (Sumac__V1__OnLoss)config->on_loss;
-    join->cluster_id = session->cluster_id;
+    join->cluster_id = session->state.cluster_id;
     return &join->base;
 }
 
@@ -107,7 +107,7 @@ static void joined(
         return;
     }
     const wire_join_reply *reply = (const wire_join_reply *)message;
-    if (reply->session_id.len != sizeof session->session_id || reply->n_ps_addresses == 0 ||
+    if (reply->session_id.len != sizeof session->state.session_id || reply->n_ps_addresses == 0 ||
         reply->n_ps_addresses > SESSION_PS_MAX || reply->lease_ms == 0) {
         struct sumac_error malformed;
         (void)fail(
@@ -121,21 +121,21 @@ static void joined(
     find_end(session);
     if (!links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
         return;
-    memcpy(session->session_id, reply->session_id.data, sizeof session->session_id);
-    session->cluster_id = reply->cluster_id;
-    session->epoch = reply->epoch;
-    session->attempt = reply->attempt;
-    session->membership_epoch = reply->membership_epoch;
-    session->previous_final = reply->previous_final;
-    session->replaced = wire_replaced_of(reply->replaced);
-    session->clock = session->steps_finished = reply->clock;
-    session->first_step = reply->first_step;
-    session->last_step = reply->first_step > 0 ? reply->first_step - 1 : 0;
-    session->step_members = reply->step_members;
-    session->step_quorum = reply->step_quorum;
-    session->on_loss = (uint32_t)reply->on_loss;
-    session->step_deadline_ms = reply->step_deadline_ms;
-    session->lease_ms = reply->lease_ms;
+    memcpy(session->state.session_id, reply->session_id.data, sizeof session->state.session_id);
+    session->state.cluster_id = reply->cluster_id;
+    session->state.epoch = reply->epoch;
+    session->state.attempt = reply->attempt;
+    session->state.membership_epoch = reply->membership_epoch;
+    session->state.previous_final = reply->previous_final;
+    session->state.replaced = wire_replaced_of(reply->replaced);
+    session->state.clock = session->steps_finished = reply->clock;
+    session->state.first_step = reply->first_step;
+    session->state.last_step = reply->first_step > 0 ? reply->first_step - 1 : 0;
+    session->state.step_members = reply->step_members;
+    session->state.step_quorum = reply->step_quorum;
+    session->state.on_loss = (uint32_t)reply->on_loss;
+    session->state.step_deadline_ms = reply->step_deadline_ms;
+    session->state.lease_ms = reply->lease_ms;
     if (reply->ps_lost_ms > 0)
         session->config.ps_lost_ms = reply->ps_lost_ms;
     session->sent_us = session->now_us;
@@ -146,7 +146,7 @@ static void joined(
             session->links[i].incarnation = reply->ps_incarnations[i];
         stream_open(session, &session->links[i], SESSION_PUSH_STREAM);
     }
-    effect_wake(session, session->now_us + (uint64_t)session->lease_ms * 1000 / 3);
+    effect_wake(session, session->now_us + (uint64_t)session->state.lease_ms * 1000 / 3);
     links_check(session);
 }
 
@@ -227,7 +227,7 @@ static const struct unary_kind leave_call = {
 static uint64_t third_of_lease_us(const struct session *session)
 {
     assert(!session->config.reader);
-    return (uint64_t)session->lease_ms * 1000 / 3;
+    return (uint64_t)session->state.lease_ms * 1000 / 3;
 }
 
 /* A ps 0 that does not know the session, and whose stream is gone, is another one than the session
@@ -279,8 +279,8 @@ static const wire_message *compose_renew(struct session *session, const struct u
         return NULL;
     *renew = (wire_renew_request)WIRE_RENEW_REQUEST_INIT;
     renew->session_id =
-        (wire_bytes){.data = session->session_id, .len = sizeof session->session_id};
-    renew->clock = session->clock;
+        (wire_bytes){.data = session->state.session_id, .len = sizeof session->state.session_id};
+    renew->clock = session->state.clock;
     session->sent_us = session->now_us;
     return &renew->base;
 }

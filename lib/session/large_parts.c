@@ -98,7 +98,7 @@ static void withdraw(struct session *session, struct part *part)
 void room_give_way(struct session *session, struct part *part, uint32_t resend)
 {
     if (!part->large || !part->staged || part->resend != resend ||
-        part->push->sequence <= session->commit_through)
+        part->push->sequence <= session->state.commit_through)
         return;
     assert(part->push->staged_count > 0);
     part->staged = false;

@@ -287,7 +287,7 @@ void pulls_check(struct session *session)
 static uint64_t last_sequence(const struct session *session, const struct link *link)
 {
     return holds(session, RULE_after_sequence_per_ps) ? link->last_sequence
-                                                      : session->last_sequence;
+                                                      : session->state.last_sequence;
 }
 
 void pulls_admit(struct session *session)

@@ -14,8 +14,9 @@
 
 uint32_t pushes_in_flight(const struct session *session)
 {
-    assert(session->last_sequence >= session->acked_through);
-    return (uint32_t)(session->last_sequence - session->acked_through) + session->waiting_count;
+    assert(session->state.last_sequence >= session->state.acked_through);
+    return (uint32_t)(session->state.last_sequence - session->state.acked_through) +
+           session->waiting_count;
 }
 
 /* Count the pieces of each ps in its link's scratch, and the ps. False: a piece names a ps that
@@ -250,12 +251,12 @@ void push_over(struct session *session, struct push *push, const struct sumac_er
  * already. */
 static void finish_step(struct session *session)
 {
-    assert(session->commit_through <= session->last_sequence);
-    if (session->last_sequence > session->commit_through) {
-        place_of(session, session->last_sequence)->steps++;
+    assert(session->state.commit_through <= session->state.last_sequence);
+    if (session->state.last_sequence > session->state.commit_through) {
+        place_of(session, session->state.last_sequence)->steps++;
         return;
     }
-    session->clock++;
+    session->state.clock++;
     for (uint32_t i = 0; i < session->link_count; i++)
         link_touch(session, &session->links[i]);
 }
@@ -303,8 +304,8 @@ static void admit(struct session *session, struct push *push)
     assert(push->sequence == 0);
     assert(push->part_count > 0);
     const uint32_t only = push->part_count == 1 ? push->parts[0].link->ps : UINT32_MAX;
-    const uint64_t before = session->last_sequence;
-    push->sequence = ++session->last_sequence;
+    const uint64_t before = session->state.last_sequence;
+    push->sequence = ++session->state.last_sequence;
     if (only != session->run_ps)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
@@ -313,9 +314,9 @@ static void admit(struct session *session, struct push *push)
         collective_admit(session, push);
     push->synchronous_before = session->last_synchronous;
     if (push->synchronous) {
-        if (push->step <= session->last_step)
-            push->step = session->last_step + 1;
-        session->last_step = push->step;
+        if (push->step <= session->state.last_step)
+            push->step = session->state.last_step + 1;
+        session->state.last_step = push->step;
         session->last_synchronous = push->sequence;
     }
     assert(place_of(session, push->sequence)->push == NULL);
@@ -346,7 +347,7 @@ static bool knows_grants(const struct push *push)
 static bool has_sequence(const struct session *session)
 {
     assert(session->voided_max > 0);
-    return session->last_sequence - session->acked_through < session->voided_max;
+    return session->state.last_sequence - session->state.acked_through < session->voided_max;
 }
 
 /* Half of the staging is the pool, of which a part may take all. */
@@ -522,13 +523,13 @@ static void end_one(struct session *session, struct push *push, const wire_close
 void pushes_end(struct session *session, const wire_closed *closed)
 {
     assert(session->phase == PHASE_OVER);
-    for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
+    for (uint64_t n = session->state.acked_through + 1; n <= session->state.last_sequence; n++) {
         struct window_place *place = place_of(session, n);
         if (place->push != NULL)
             end_one(session, place->push, closed);
         *place = (struct window_place){0};
     }
-    session->acked_through = session->last_sequence;
+    session->state.acked_through = session->state.last_sequence;
     for (struct push *push; (push = session->waiting.first) != NULL;) {
         LIST_REMOVE(&session->waiting, push, among_waiting);
         end_one(session, push, closed);

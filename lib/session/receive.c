@@ -210,8 +210,8 @@ take_answer(struct session *session, struct request *request, const struct sessi
     const wire_pull_answer *answer = event->pull_answer;
 
     assert(request->pull != NULL);
-    if (answer->step > session->newest_step)
-        session->newest_step = answer->step;
+    if (answer->step > session->state.newest_step)
+        session->state.newest_step = answer->step;
     if (answer->status != 0) {
         fail_request(session, request, answer);
         return;

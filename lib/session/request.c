@@ -58,7 +58,7 @@ void request_add(
     if (pull->after_own_pushes)
         request->after_sequence = holds(session, RULE_after_sequence_per_ps)
                                       ? link->last_sequence
-                                      : session->last_sequence;
+                                      : session->state.last_sequence;
     LIST_PREPEND(&pull->requests, request, of_pull);
     pull->open_requests++;
     if (pull->beside && link->streams[SESSION_PUSH_STREAM].greeted &&

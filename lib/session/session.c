@@ -279,8 +279,8 @@ void session_step(
     session->effects = NULL;
     session->effect_count = session->effect_capacity = 0;
     session->event = event;
-    if (session->phase == PHASE_OPEN && session->lease_ms > 0 &&
-        event->now_us > session->now_us + (uint64_t)session->lease_ms * 1000)
+    if (session->phase == PHASE_OPEN && session->state.lease_ms > 0 &&
+        event->now_us > session->now_us + (uint64_t)session->state.lease_ms * 1000)
         links_excuse(session, event->now_us - session->now_us);
     session->now_us = event->now_us;
     handle(session, event);
@@ -289,9 +289,13 @@ void session_step(
     if (session->stopping_until_us != 0)
         stopping_check(session);
     flush(session);
-    assert(session->phase == PHASE_OVER || session->acked_through <= session->commit_through);
-    assert(session->commit_through <= session->last_sequence || session->phase == PHASE_OVER);
-    assert(session->last_sequence - session->acked_through <= WINDOW);
+    assert(
+        session->phase == PHASE_OVER ||
+        session->state.acked_through <= session->state.commit_through);
+    assert(
+        session->state.commit_through <= session->state.last_sequence ||
+        session->phase == PHASE_OVER);
+    assert(session->state.last_sequence - session->state.acked_through <= WINDOW);
     assert(session->touched == NULL);
     session->event = NULL;
     if (session->exhausted && was_over)
@@ -306,31 +310,10 @@ bool session_is_acknowledging(const struct session *session) { return session->a
 
 void session_read(const struct session *session, struct session_state *state)
 {
-    *state = (struct session_state){
-        .joined = session->phase == PHASE_OPEN || session->phase == PHASE_SETTLING ||
-                  session->phase == PHASE_LEAVING,
-        .ended = session->phase == PHASE_OVER,
-        .cluster_id = session->cluster_id,
-        .epoch = session->epoch,
-        .attempt = session->attempt,
-        .membership_epoch = session->membership_epoch,
-        .clock = session->clock,
-        .previous_final = session->previous_final,
-        .replaced = session->replaced,
-        .lease_ms = session->lease_ms,
-        .ps_count = session->config.ps_count,
-        .pushes_in_flight = pushes_in_flight(session),
-        .first_step = session->first_step,
-        .last_step = session->last_step,
-        .newest_step = session->newest_step,
-        .open_step = session->open_step,
-        .step_members = session->step_members,
-        .step_quorum = session->step_quorum,
-        .on_loss = session->on_loss,
-        .step_deadline_ms = session->step_deadline_ms,
-        .last_sequence = session->last_sequence,
-        .commit_through = session->commit_through,
-        .acked_through = session->acked_through,
-    };
-    memcpy(state->session_id, session->session_id, sizeof state->session_id);
+    *state = session->state;
+    state->joined = session->phase == PHASE_OPEN || session->phase == PHASE_SETTLING ||
+                    session->phase == PHASE_LEAVING;
+    state->ended = session->phase == PHASE_OVER;
+    state->ps_count = session->config.ps_count;
+    state->pushes_in_flight = pushes_in_flight(session);
 }

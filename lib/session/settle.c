@@ -18,9 +18,9 @@ const wire_message *leave_compose(struct session *session, const struct unary *c
         return NULL;
     *leave = (wire_leave_request)WIRE_LEAVE_REQUEST_INIT;
     leave->session_id =
-        (wire_bytes){.data = session->session_id, .len = sizeof session->session_id};
+        (wire_bytes){.data = session->state.session_id, .len = sizeof session->state.session_id};
     leave->done = session->leave_done && !session->acknowledging;
-    leave->last_sequence = session->last_sequence;
+    leave->last_sequence = session->state.last_sequence;
     return &leave->base;
 }
 

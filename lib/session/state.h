@@ -295,11 +295,9 @@ struct session {
     struct sumac_error stopping;
     uint64_t stopping_until_us; /* some ps was terminated, as `stopping` says; 0: none */
 
-    uint8_t nonce[16], session_id[16];
-    uint64_t cluster_id, epoch, attempt, membership_epoch, previous_final;
-    struct replaced replaced; /* whose place the join has taken */
-    uint32_t lease_ms;
-    uint64_t sent_us; /* anything, to any ps */
+    uint8_t nonce[16];
+    struct session_state state; /* session_read computes some of it */
+    uint64_t sent_us;           /* anything, to any ps */
     LIST(struct unary) live_calls;
     uint32_t given_calls; /* of them, the caller's */
     uint64_t last_call;   /* the number of the last try */
@@ -320,14 +318,9 @@ struct session {
     uint64_t submitted, admitted;
     /* Pushes that every ps can remember as refused: with a sequence at a time. */
     uint32_t voided_max;
-    uint64_t last_sequence, commit_through, acked_through, clock;
-    uint64_t started_at_us;  /* wall clock of the last push: those of a session never decrease */
-    uint64_t steps_finished; /* by the caller: those of `clock`, and those not committed yet */
-    uint64_t first_step, last_step; /* synchronous: as the join said, 0: none; the last so far */
-    uint64_t newest_step;           /* over on some ps, as answers to pulls have said */
-    uint64_t open_step;             /* with a quorum: a ps has said that those before it are over */
-    uint32_t step_members, step_quorum, on_loss, step_deadline_ms; /* as ps 0 has them */
-    uint64_t last_synchronous;                                     /* sequence; 0: there was none */
+    uint64_t started_at_us;    /* wall clock of the last push: those of a session never decrease */
+    uint64_t steps_finished;   /* by the caller: those of state.clock, and those not committed */
+    uint64_t last_synchronous; /* sequence; 0: there was none */
     uint64_t held;             /* a synchronous one that is committed; 0, or it is done */
     uint64_t run_other_before; /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
@@ -354,7 +347,7 @@ static inline struct window_place *place_of(struct session *session, uint64_t se
 /* The push of that token: it is under way, or waits for its sequence. NULL: no push has it. */
 static inline struct push *find_push(const struct session *session, uint64_t token)
 {
-    for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
+    for (uint64_t n = session->state.acked_through + 1; n <= session->state.last_sequence; n++) {
         struct push *push = session->window[n % WINDOW].push;
         if (push != NULL && push->token == token)
             return push;
@@ -377,7 +370,7 @@ static inline struct pull *find_pull(const struct session *session, uint64_t tok
 /* Is that push done, or is there none (0)? */
 static inline bool is_over(struct session *session, uint64_t sequence)
 {
-    return sequence <= session->acked_through || place_of(session, sequence)->push == NULL;
+    return sequence <= session->state.acked_through || place_of(session, sequence)->push == NULL;
 }
 
 /* effect.c */

@@ -67,7 +67,7 @@ static bool any_is_answered_elsewhere(const struct session *session)
     for (uint32_t i = 0; i < session->link_count; i++) {
         const struct part *part = session->links[i].parts.first;
         while (part != NULL && !is_answered_elsewhere(part->push) &&
-               part->push->sequence <= session->commit_through)
+               part->push->sequence <= session->state.commit_through)
             part = part->in_link.next;
         if (part != NULL && is_answered_elsewhere(part->push))
             return true;
@@ -287,10 +287,10 @@ bool stream_greeted(
     struct stream *stream = &link->streams[kind];
     stream->failures = 0;
     link->incarnation = greeting->ps_incarnation;
-    if (session->epoch == 0)
-        session->epoch = greeting->epoch;
-    if (session->cluster_id == 0)
-        session->cluster_id = greeting->cluster_id;
+    if (session->state.epoch == 0)
+        session->state.epoch = greeting->epoch;
+    if (session->state.cluster_id == 0)
+        session->state.cluster_id = greeting->cluster_id;
     take_limits(session, link, greeting->limits);
     if (kind == SESSION_PULL_STREAM || stream->greeted) {
         stream->greeted = true;
@@ -302,8 +302,8 @@ bool stream_greeted(
             session, "ps %" PRIu32 " at %s is reached again after %s", link->ps,
             ps_address(session, link->ps), text_time_us(session->now_us - link->unreached_us).text);
     link->unreached_us = NEVER;
-    if (greeting->membership_epoch > session->membership_epoch)
-        session->membership_epoch = greeting->membership_epoch;
+    if (greeting->membership_epoch > session->state.membership_epoch)
+        session->state.membership_epoch = greeting->membership_epoch;
     if (link->last_sequence == 0)
         link->last_sequence = greeting->mark;
     link->grant_bytes = greeting->staging_grant_bytes;

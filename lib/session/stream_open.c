@@ -67,14 +67,14 @@ void stream_hello(
 {
     assert(link->streams[kind].generation > 0);
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
-    hello->cluster_id = session->cluster_id;
-    hello->epoch = session->epoch;
+    hello->cluster_id = session->state.cluster_id;
+    hello->epoch = session->state.epoch;
     hello->ps_incarnation = link->incarnation;
     hello->generation = link->streams[kind].generation;
-    hello->commit_through = session->commit_through;
+    hello->commit_through = session->state.commit_through;
     if (!session->config.reader) {
-        hello->session_id.data = (uint8_t *)(uintptr_t)session->session_id;
-        hello->session_id.len = sizeof session->session_id;
+        hello->session_id.data = (uint8_t *)(uintptr_t)session->state.session_id;
+        hello->session_id.len = sizeof session->state.session_id;
     }
 }
 

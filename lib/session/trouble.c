@@ -132,7 +132,7 @@ bool session_find_step(const struct session *session, uint64_t token, uint32_t *
     const struct push *push = find_push(session, token);
 
     if (push == NULL || !push->synchronous || push->sequence == 0 ||
-        push->sequence > session->commit_through)
+        push->sequence > session->state.commit_through)
         return false;
     for (uint32_t i = 0; i < push->part_count; i++) {
         if (push->parts[i].done)
@@ -158,7 +158,7 @@ bool session_find_trouble(
         if (pull == NULL)
             link = find_of_push(session, token);
         else if (pull->after_own_pushes)
-            link = find_among_pushes(session, session->last_sequence);
+            link = find_among_pushes(session, session->state.last_sequence);
     }
     if (link == NULL)
         return false;
