@@ -140,7 +140,7 @@ static void on_done(struct session *session, struct link *link, const wire_done 
     for (uint32_t i = part->first_piece; i < part->first_piece + part->piece_count; i++)
         if (push->ordinals[i] < done->n_versions)
             push->versions[push->places[i]] = done->versions[push->ordinals[i]];
-    assert(part->first_piece + part->piece_count <= push->piece_count);
+    assert(part->first_piece + part->piece_count <= push->wanted.piece_count);
     part_remove(session, part);
     if (done->open_step > session->state.open_step)
         session->state.open_step = done->open_step;
@@ -190,7 +190,7 @@ static void commit_one(struct session *session, struct window_place *place)
 {
     session->state.commit_through++;
     assert(session->state.commit_through <= session->state.last_sequence);
-    if (place->push != NULL && place->push->synchronous)
+    if (place->push != NULL && place->push->wanted.synchronous)
         session->held = session->state.commit_through;
     assert(place->push == NULL || place->push->sequence == session->state.commit_through);
     for (uint32_t i = 0; place->push != NULL && i < place->push->part_count; i++) {

@@ -63,8 +63,8 @@ static void cancel_waiting(struct session *session, struct push *push)
     (void)fail(
         &error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
         "the push was cancelled before it was sent, and is applied nowhere");
-    (void)effect_over(session, SESSION_EFFECT_PUSHED, push->token, &error);
-    push->token = 0;
+    (void)effect_over(session, SESSION_EFFECT_PUSHED, push->wanted.token, &error);
+    push->wanted.token = 0;
     push->cancelled = true;
 }
 

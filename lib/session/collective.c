@@ -37,7 +37,7 @@ static struct session_collective *find(const struct session *session, uint64_t t
 
 void collective_admit(struct session *session, const struct push *push)
 {
-    struct session_collective *collective = find(session, push->token);
+    struct session_collective *collective = find(session, push->wanted.token);
 
     assert(push->sequence > 0);
     if (collective != NULL) /* else it was given up meanwhile */
@@ -155,14 +155,14 @@ static uint64_t bytes_of(const struct pull *pull)
     struct sumac_shape shape = {.rank = (uint32_t)header->n_shape};
     uint64_t elements, bytes;
 
-    if (header->n_shape > SUMAC_RANK_MAX || (pull->has_rows && header->n_shape == 0))
+    if (header->n_shape > SUMAC_RANK_MAX || (pull->wanted.has_rows && header->n_shape == 0))
         return UINT64_MAX;
     for (uint32_t i = 0; i < shape.rank; i++)
         shape.extent[i] = header->shape[i];
     if (sumac_shape_size(&shape, (enum sumac_dtype)header->data_type, &elements, &bytes) !=
         SUMAC_OK)
         return UINT64_MAX;
-    const uint64_t rows = pull->has_rows ? shape.extent[0] : 0;
+    const uint64_t rows = pull->wanted.has_rows ? shape.extent[0] : 0;
     if (rows > UINT64_MAX / 2 / sizeof(int64_t)) /* bytes: INT64_MAX at most */
         return UINT64_MAX;
     return bytes + rows * sizeof(int64_t);
@@ -203,7 +203,7 @@ result_receive(struct session *session, struct request *request, const struct se
     struct pull *pull = request->pull;
     struct session_piece *piece = &pull->pieces[request->first_piece];
 
-    assert(pull->collective != NULL && request->piece_count == 1);
+    assert(pull->wanted.collective != NULL && request->piece_count == 1);
     const enum sumac_reason reason = prepare(session, pull, piece, answer->collective);
     if (reason != SUMAC_REASON_UNSPECIFIED)
         return reason;
@@ -222,7 +222,7 @@ result_receive(struct session *session, struct request *request, const struct se
 
 void result_release(struct session *session, struct pull *pull)
 {
-    assert(pull->collective != NULL || pull->result == NULL);
+    assert(pull->wanted.collective != NULL || pull->result == NULL);
     if (pull->joined.data != NULL)
         sized_pool_give(
             &session->blocks, (void *)(uintptr_t)pull->joined.data, pull->joined.bytes + 1);

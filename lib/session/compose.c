@@ -142,7 +142,7 @@ count_pieces(const struct session *session, const struct draft *draft, const str
 static bool may_be_eager(struct session *session, const struct push *push)
 {
     assert(push->part_count > 0);
-    if (push->part_count > 1 || push->synchronous)
+    if (push->part_count > 1 || push->wanted.synchronous)
         return false;
     if (push->synchronous_before != 0 && !is_over(session, push->synchronous_before))
         return false;
@@ -162,15 +162,15 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->resend = part->resend;
     wire->room_bytes = part->large ? part->room_bytes : 0;
     wire->started_at_us = push->started_at_us;
-    wire->synchronous = push->synchronous;
+    wire->synchronous = push->wanted.synchronous;
     wire->step = push->step;
-    wire->collective = (wire_collective *)(uintptr_t)push->collective;
-    wire->weight = push->weight;
-    wire->scale = push->scale;
+    wire->collective = (wire_collective *)(uintptr_t)push->wanted.collective;
+    wire->weight = push->wanted.weight;
+    wire->scale = push->wanted.scale;
     wire->membership_epoch = session->state.membership_epoch;
-    wire->allow_non_finite = push->allow_non_finite;
-    wire->n_functions = push->function_count;
-    wire->functions = (wire_function **)(uintptr_t)push->functions;
+    wire->allow_non_finite = push->wanted.allow_non_finite;
+    wire->n_functions = push->wanted.function_count;
+    wire->functions = (wire_function **)(uintptr_t)push->wanted.functions;
 }
 
 static void
@@ -181,7 +181,7 @@ add_payload(struct draft *draft, const struct link *link, const void *data, uint
         return;
     assert(draft->payload_count < draft->payload_capacity);
     draft->payload[draft->payload_count++] = (struct session_bytes){
-        .bytes = {.data = data, .bytes = bytes}, .token = link->sending->push->token};
+        .bytes = {.data = data, .bytes = bytes}, .token = link->sending->push->wanted.token};
 }
 
 /* Some of the piece being sent, as one piece of the wire, or as two. Returns how many. */

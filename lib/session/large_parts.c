@@ -19,7 +19,7 @@
 uint64_t room_largest(const struct link *link, const struct push *push)
 {
     assert(link->knows_grant);
-    return push->collective == NULL && link->part_bytes_max > link->grant_bytes
+    return push->wanted.collective == NULL && link->part_bytes_max > link->grant_bytes
                ? link->part_bytes_max
                : link->grant_bytes;
 }

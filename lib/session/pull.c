@@ -14,7 +14,7 @@
 
 static size_t block_bytes(const struct pull *pull)
 {
-    return pull->piece_count *
+    return pull->wanted.piece_count *
            (sizeof *pull->pieces + sizeof *pull->versions + sizeof *pull->places);
 }
 
@@ -43,14 +43,15 @@ void pulls_forget_over(struct session *session)
 
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error)
 {
-    struct session_effect *effect = effect_over(session, SESSION_EFFECT_PULLED, pull->token, error);
+    struct session_effect *effect =
+        effect_over(session, SESSION_EFFECT_PULLED, pull->wanted.token, error);
 
     if (error == NULL) {
         effect->result = pull->result;
         effect->joined = pull->joined;
     }
     effect->versions = pull->versions;
-    effect->version_count = pull->asks ? 0 : pull->piece_count; /* it has read nothing */
+    effect->version_count = pull->asks ? 0 : pull->wanted.piece_count; /* it has read nothing */
     requests_drop(session, pull);
     LIST_REMOVE(&session->live_pulls, pull, in_session);
     LIST_APPEND(&session->over_pulls, pull, in_session);
@@ -63,7 +64,7 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
 static bool take_block(struct session *session, struct pull *pull)
 {
     assert(pull->pieces == NULL);
-    const size_t count = pull->piece_count;
+    const size_t count = pull->wanted.piece_count;
     uint8_t *block = sized_pool_take(&session->blocks, block_bytes(pull));
     if (block == NULL)
         return false;
@@ -148,15 +149,15 @@ may_accept(struct session *session, const struct session_pull *wanted, struct su
 /* The same as the one that it asks about. */
 static void ask_for(struct pull *pull, const struct session_wait *wait)
 {
-    assert(!pull->beside);
+    assert(!pull->wanted.beside);
     pull->asks = true;
     pull->after_known = true;
-    pull->after_own_pushes = wait->after_sequence != 0;
-    pull->bounded = wait->bounded;
-    pull->lag_max = wait->lag_max;
+    pull->wanted.after_own_pushes = wait->after_sequence != 0;
+    pull->wanted.bounded = wait->bounded;
+    pull->wanted.lag_max = wait->lag_max;
     pull->clock = wait->clock;
-    pull->at_step = wait->at_step;
-    pull->collective = wait->collective;
+    pull->wanted.at_step = wait->at_step;
+    pull->wanted.collective = wait->collective;
 }
 
 static struct pull *
@@ -165,7 +166,7 @@ take_pull(struct session *session, const struct session_pull *wanted, struct sum
     struct pull *pull = pool_take(&session->pulls);
 
     if (pull != NULL)
-        pull->piece_count = wanted->piece_count;
+        pull->wanted = *wanted;
     if (pull == NULL || !take_block(session, pull)) {
         (void)fail_for_memory(
             error, "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
@@ -173,22 +174,18 @@ take_pull(struct session *session, const struct session_pull *wanted, struct sum
             pool_give(&session->pulls, pull);
         return NULL;
     }
-    pull->token = wanted->token;
-    pull->after_own_pushes =
-        wanted->after_own_pushes && wanted->at_step == 0 && wanted->collective == NULL;
+    pull->wanted.pieces = NULL; /* the block has copies */
+    pull->wanted.asks = NULL;
+    pull->wanted.after_own_pushes &= wanted->at_step == 0 && wanted->collective == NULL;
+    pull->wanted.beside &= wanted->collective != NULL;
     pull->after_submitted = session->submitted;
     pull->after_known = session->waiting_count == 0 || wanted->collective != NULL;
-    pull->bounded = wanted->bounded;
-    pull->lag_max = wanted->lag_max;
     pull->clock = session->steps_finished;
-    pull->at_step = wanted->at_step;
-    pull->collective = wanted->collective;
-    pull->has_rows = wanted->has_rows;
-    pull->beside = wanted->beside && wanted->collective != NULL;
     if (wanted->asks != NULL)
         ask_for(pull, wanted->asks);
-    pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
-    pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
+    if (wanted->timeout_ms == 0)
+        pull->wanted.timeout_ms = 60000;
+    pull->deadline_us = session->now_us + ((uint64_t)pull->wanted.timeout_ms + GRACE_MS) * 1000;
     LIST_PREPEND(&session->live_pulls, pull, in_session);
     assert(session->pull_count < SESSION_PULLS_IN_FLIGHT_MAX);
     session->pull_count++;
@@ -261,12 +258,12 @@ static void time_out(struct session *session, struct pull *pull)
         (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "ps %" PRIu32 " at %s did not answer a pull within %s; it has never been heard from",
-            ps, address, text_time_ms(pull->timeout_ms).text);
+            ps, address, text_time_ms(pull->wanted.timeout_ms).text);
     else
         (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "ps %" PRIu32 " at %s did not answer a pull within %s; it was last heard from %s ago",
-            ps, address, text_time_ms(pull->timeout_ms).text,
+            ps, address, text_time_ms(pull->wanted.timeout_ms).text,
             text_time_us(session->now_us - answered_us).text);
     trouble_tell(session, request->link, SESSION_PULL_STREAM, &error);
     pull_over(session, pull, &error);
@@ -298,7 +295,7 @@ void pulls_admit(struct session *session)
             continue;
         pull->after_known = true;
         LIST_FOREACH(struct request, request, &pull->requests, of_pull) {
-            if (pull->after_own_pushes)
+            if (pull->wanted.after_own_pushes)
                 request->after_sequence = last_sequence(session, request->link);
             link_touch(session, request->link);
         }

@@ -40,9 +40,9 @@ count_by_ps(struct session *session, const struct session_push *wanted, uint32_t
 
 static size_t block_bytes(const struct push *push)
 {
-    assert(push->part_count <= push->piece_count || push->synchronous);
-    return push->piece_count * (sizeof *push->pieces + sizeof *push->versions +
-                                sizeof *push->places + sizeof *push->ordinals) +
+    assert(push->part_count <= push->wanted.piece_count || push->wanted.synchronous);
+    return push->wanted.piece_count * (sizeof *push->pieces + sizeof *push->versions +
+                                       sizeof *push->places + sizeof *push->ordinals) +
            push->part_count * sizeof *push->parts;
 }
 
@@ -57,7 +57,7 @@ static void give_block(struct session *session, struct push *push)
 static bool take_block(struct session *session, struct push *push)
 {
     assert(push->pieces == NULL);
-    const size_t count = push->piece_count;
+    const size_t count = push->wanted.piece_count;
     uint8_t *block = sized_pool_take(&session->blocks, block_bytes(push));
     if (block == NULL)
         return false;
@@ -84,7 +84,7 @@ static void split(struct session *session, struct push *push, const struct sessi
     for (uint32_t i = 0; i < session->link_count && participant < push->part_count; i++) {
         struct link *link = &session->links[i];
         const uint32_t count = link->piece_scratch;
-        if (count == 0 && !push->synchronous)
+        if (count == 0 && !push->wanted.synchronous)
             continue;
         push->parts[participant++] =
             (struct part){.push = push, .link = link, .first_piece = place, .piece_count = count};
@@ -92,7 +92,7 @@ static void split(struct session *session, struct push *push, const struct sessi
         place += count;
     }
     assert(participant == push->part_count);
-    assert(place == push->piece_count);
+    assert(place == push->wanted.piece_count);
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t to = session->links[wanted->pieces[i].ps].piece_scratch++;
         push->pieces[to] = wanted->pieces[i];
@@ -165,7 +165,7 @@ static void measure_piece(
 
 static bool measure_parts(struct session *session, struct push *push)
 {
-    assert(push->part_count <= push->piece_count || push->synchronous);
+    assert(push->part_count <= push->wanted.piece_count || push->wanted.synchronous);
     for (uint32_t p = 0; p < push->part_count; p++) {
         struct part *part = &push->parts[p];
         if (!number_shards(session, push, part))
@@ -173,7 +173,7 @@ static bool measure_parts(struct session *session, struct push *push)
         uint64_t wire_pieces = part->piece_count;
         for (uint32_t i = 0; i < part->piece_count; i++)
             measure_piece(session, &push->pieces[part->first_piece + i], part, &wire_pieces);
-        part->room_bytes += wire_part_cost(part->bytes, wire_pieces, push->function_count);
+        part->room_bytes += wire_part_cost(part->bytes, wire_pieces, push->wanted.function_count);
     }
     return true;
 }
@@ -186,20 +186,12 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
 
     if (push == NULL)
         return NULL;
-    push->token = wanted->token;
+    push->wanted = *wanted;
+    push->wanted.pieces = NULL; /* the block has copies */
     if (session->event->wall_us > session->started_at_us)
         session->started_at_us = session->event->wall_us;
     push->started_at_us = session->started_at_us;
-    push->weight = wanted->weight;
-    push->scale = wanted->scale;
-    push->functions = wanted->functions;
-    push->function_count = wanted->function_count;
-    push->allow_non_finite = wanted->allow_non_finite;
-    push->finishes_step = wanted->finishes_step;
-    push->synchronous = wanted->synchronous;
-    push->collective = wanted->collective;
     push->step = wanted->step_least;
-    push->piece_count = wanted->piece_count;
     push->part_count = participants;
     if (!take_block(session, push)) {
         pool_give(&session->pushes, push);
@@ -237,12 +229,13 @@ void pushes_release(struct session *session)
 
 void push_over(struct session *session, struct push *push, const struct sumac_error *error)
 {
-    struct session_effect *effect = effect_over(session, SESSION_EFFECT_PUSHED, push->token, error);
-    uint64_t *versions = step_take(session, push->piece_count * sizeof *versions);
+    struct session_effect *effect =
+        effect_over(session, SESSION_EFFECT_PUSHED, push->wanted.token, error);
+    uint64_t *versions = step_take(session, push->wanted.piece_count * sizeof *versions);
     if (versions != NULL) {
-        memcpy(versions, push->versions, push->piece_count * sizeof *versions);
+        memcpy(versions, push->versions, push->wanted.piece_count * sizeof *versions);
         effect->versions = versions;
-        effect->version_count = push->piece_count;
+        effect->version_count = push->wanted.piece_count;
     }
     give_push(session, push);
 }
@@ -267,7 +260,7 @@ static void append_part(struct session *session, struct part *part)
 
     assert(link->parts.last == NULL || link->parts.last->push->sequence < part->push->sequence);
     assert(part->in_link.next == NULL);
-    if (part->push->collective != NULL)
+    if (part->push->wanted.collective != NULL)
         link->last_collective = part->push->sequence;
     part->large = part->room_bytes > link->grant_bytes;
     part->previous = link->last_sequence;
@@ -310,10 +303,10 @@ static void admit(struct session *session, struct push *push)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
     session->run_ps = only;
-    if (push->collective != NULL)
+    if (push->wanted.collective != NULL)
         collective_admit(session, push);
     push->synchronous_before = session->last_synchronous;
-    if (push->synchronous) {
+    if (push->wanted.synchronous) {
         if (push->step <= session->state.last_step)
             push->step = session->state.last_step + 1;
         session->state.last_step = push->step;
@@ -321,7 +314,7 @@ static void admit(struct session *session, struct push *push)
     }
     assert(place_of(session, push->sequence)->push == NULL);
     *place_of(session, push->sequence) =
-        (struct window_place){.push = push, .steps = push->finishes_step ? 1 : 0};
+        (struct window_place){.push = push, .steps = push->wanted.finishes_step ? 1 : 0};
     for (uint32_t i = 0; i < push->part_count; i++)
         append_part(session, &push->parts[i]);
 }
@@ -375,7 +368,7 @@ session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_
 static void fail_too_large(const struct part *part, struct sumac_error *error)
 {
     const struct session_room room = room_of(part->link, part->room_bytes);
-    const bool is_collective = part->push->collective != NULL;
+    const bool is_collective = part->push->wanted.collective != NULL;
     const uint64_t most = is_collective ? room.grant_bytes : room.part_bytes_max;
 
     assert(part->room_bytes > most);
@@ -403,7 +396,7 @@ void pushes_admit(struct session *session)
         assert(session->admitted <= session->submitted);
         any = true;
         if (push->cancelled) { /* its caller has been told */
-            if (push->finishes_step)
+            if (push->wanted.finishes_step)
                 finish_step(session);
             give_push(session, push);
             continue;
@@ -413,7 +406,7 @@ void pushes_admit(struct session *session)
             admit(session, push);
             continue;
         }
-        if (push->finishes_step)
+        if (push->wanted.finishes_step)
             finish_step(session);
         struct sumac_error error = {.status = SUMAC_OK};
         if (part != NULL)
@@ -506,7 +499,7 @@ static bool is_voided(const wire_closed *closed, uint64_t sequence)
 /* What the settle came to for one push: up to `final` all counts but what was voided. */
 static void end_one(struct session *session, struct push *push, const wire_closed *closed)
 {
-    if (push->token == 0) /* cancelled before it had a sequence */
+    if (push->wanted.token == 0) /* cancelled before it had a sequence */
         give_push(session, push);
     else if (push->refused && push->error != NULL)
         push_over(session, push, push->error);

@@ -138,7 +138,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
 {
     assert(answer->status != 0);
     const bool lost = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MEMBER_LOST;
-    const bool ended = request->pull->collective == NULL && !lost &&
+    const bool ended = request->pull->wanted.collective == NULL && !lost &&
                        (answer->status == SUMAC_ABORTED ||
                         answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED);
     if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
@@ -151,7 +151,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
     if (error.reason == SUMAC_REASON_TIMED_OUT) {
-        if (request->pull->after_own_pushes)
+        if (request->pull->wanted.after_own_pushes)
             trouble_tell(session, request->link, SESSION_PUSH_STREAM, &error);
         name_silent_ps(session, request, &error);
     }
@@ -195,7 +195,7 @@ fail_received(struct session *session, struct request *request, enum sumac_reaso
     else
         (void)fail(
             &error, SUMAC_INTERNAL, reason,
-            request->pull->collective != NULL
+            request->pull->wanted.collective != NULL
                 ? "ps %" PRIu32
                   " answered for a round of a collective with other bytes than it says"
                 : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
@@ -220,7 +220,7 @@ take_answer(struct session *session, struct request *request, const struct sessi
         pull_over(session, request->pull, NULL);
         return;
     }
-    const enum sumac_reason reason = request->pull->collective != NULL
+    const enum sumac_reason reason = request->pull->wanted.collective != NULL
                                          ? result_receive(session, request, event)
                                          : receive(request, event);
     if (reason == SUMAC_REASON_UNSPECIFIED && answer->last)

@@ -44,7 +44,7 @@ void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
     uint32_t piece_count)
 {
-    assert(piece_count > 0 || pull->at_step != 0 || pull->asks);
+    assert(piece_count > 0 || pull->wanted.at_step != 0 || pull->asks);
     struct request *request = pool_take(&session->requests);
     if (request == NULL) {
         session->exhausted = true;
@@ -55,13 +55,13 @@ void request_add(
     request->number = ++session->last_request;
     request->first_piece = first_piece;
     request->piece_count = piece_count;
-    if (pull->after_own_pushes)
+    if (pull->wanted.after_own_pushes)
         request->after_sequence = holds(session, RULE_after_sequence_per_ps)
                                       ? link->last_sequence
                                       : session->state.last_sequence;
     LIST_PREPEND(&pull->requests, request, of_pull);
     pull->open_requests++;
-    if (pull->beside && link->streams[SESSION_PUSH_STREAM].greeted &&
+    if (pull->wanted.beside && link->streams[SESSION_PUSH_STREAM].greeted &&
         link->beside_count < WIRE_PUSH_PULLS_MAX)
         list_beside(link, request);
     else
@@ -181,16 +181,16 @@ static bool fill_request(struct session *session, struct request *request, wire_
     const uint64_t end_us = pull->deadline_us - 250000; /* without our own grace */
     wire->request = request->number;
     wire->after_sequence = request->after_sequence;
-    wire->bounded = pull->bounded;
-    wire->lag_max = pull->lag_max;
-    wire->clock = pull->bounded ? pull->clock : 0;
-    wire->at_step = pull->at_step;
+    wire->bounded = pull->wanted.bounded;
+    wire->lag_max = pull->wanted.lag_max;
+    wire->clock = pull->wanted.bounded ? pull->clock : 0;
+    wire->at_step = pull->wanted.at_step;
     wire->timeout_ms =
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;
     request->link->sent_requests += !request->beside;
-    wire->collective = (wire_collective_round *)(uintptr_t)pull->collective;
-    if (pull->collective != NULL)
+    wire->collective = (wire_collective_round *)(uintptr_t)pull->wanted.collective;
+    if (pull->wanted.collective != NULL)
         return true;
     return fill_pieces(session, request, wire);
 }
@@ -214,7 +214,7 @@ list_indices(struct session *session, const struct request *request, uint32_t *c
             .bytes =
                 {.data = (const uint8_t *)piece->rows,
                  .bytes = piece->bytes / piece->row_bytes * sizeof *piece->rows},
-            .token = request->pull->token};
+            .token = request->pull->wanted.token};
     }
     return runs;
 }

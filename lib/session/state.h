@@ -81,19 +81,12 @@ struct session_collective {
 
 struct push {
     LINKS(struct push) among_waiting; /* for their sequence */
-    uint64_t token;
+    struct session_push wanted;
     uint64_t sequence;
     uint64_t started_at_us; /* wall clock */
     uint64_t other_before;  /* the last sequence before it that has another ps than its only one */
-    double weight, scale;
-    wire_function *const *functions; /* borrowed */
-    uint32_t function_count;
-    bool allow_non_finite;
-    bool finishes_step;
-    bool synchronous;
-    uint64_t step;               /* of a synchronous one, with its sequence; before, the least */
+    uint64_t step;          /* of a synchronous one, with its sequence; before, the least */
     uint64_t synchronous_before; /* the last sequence before it of such a one; 0: none */
-    const wire_collective *collective; /* borrowed; NULL: none */
     bool refused;
     bool cancelled;
     struct sumac_error *error;        /* of the refusal, from the pool; NULL: none heard, or … */
@@ -104,7 +97,7 @@ struct push {
     uint32_t *ordinals;           /* of each piece's shard among its part's distinct ones */
     uint64_t *versions;           /* in the caller's order */
     struct part *parts;
-    uint32_t piece_count, part_count;
+    uint32_t part_count;
     uint32_t staged_count, done_count; /* parts */
 };
 
@@ -127,25 +120,19 @@ struct request {
 
 struct pull {
     LINKS(struct pull) in_session;
-    uint64_t token;
+    struct session_pull wanted;
     struct session_piece *pieces; /* grouped by ps; the start of the pull's block */
     uint32_t *places;
     uint64_t *versions;
     LIST(struct request) requests;
-    uint32_t piece_count, open_requests;
-    bool after_own_pushes, after_known;
-    bool asks; /* session_pull.asks: whatever it is answered with is not looked at */
-    bool bounded;
-    uint64_t lag_max;
+    uint32_t open_requests;
+    bool after_known;
+    bool asks;      /* session_pull.asks: whatever it is answered with is not looked at */
     uint64_t clock; /* the steps that were finished before it */
-    uint64_t at_step;
-    const wire_collective_round *collective; /* borrowed; NULL: none */
-    bool has_rows, beside;
     wire_collective_result *result; /* as answered, in a block of its own; NULL: not yet */
     size_t result_bytes;            /* the size of that block */
     struct span joined;             /* what was not known beforehand */
     uint64_t after_submitted;       /* pushes that the caller had made before */
-    uint32_t timeout_ms;
     uint64_t deadline_us;
 };
 
@@ -349,11 +336,11 @@ static inline struct push *find_push(const struct session *session, uint64_t tok
 {
     for (uint64_t n = session->state.acked_through + 1; n <= session->state.last_sequence; n++) {
         struct push *push = session->window[n % WINDOW].push;
-        if (push != NULL && push->token == token)
+        if (push != NULL && push->wanted.token == token)
             return push;
     }
     struct push *push = session->waiting.first;
-    while (push != NULL && push->token != token)
+    while (push != NULL && push->wanted.token != token)
         push = push->among_waiting.next;
     return push;
 }
@@ -362,7 +349,7 @@ static inline struct pull *find_pull(const struct session *session, uint64_t tok
 {
     struct pull *pull = session->live_pulls.first;
 
-    while (pull != NULL && pull->token != token)
+    while (pull != NULL && pull->wanted.token != token)
         pull = pull->in_session.next;
     return pull;
 }

@@ -326,7 +326,7 @@ static bool owes(const struct link *link)
     if (stream->state == STREAM_OPEN && !stream->writable)
         return true;
     const struct part *part = link->parts.first;
-    if (part != NULL && part->staged && part->push->synchronous)
+    if (part != NULL && part->staged && part->push->wanted.synchronous)
         part = part->in_link.next; /* it is done when other members' have come, too */
     return part != NULL && part->counted &&
            (!part->staged || part->eager || part->push->sequence <= link->told_commit);

@@ -58,7 +58,7 @@ static const struct link *find_among_waiting(const struct session *session, uint
             if (!link->knows_grant && link->streams[SESSION_PUSH_STREAM].troubled)
                 return link;
         }
-        if (push->token == token)
+        if (push->wanted.token == token)
             break;
     }
     return NULL;
@@ -131,7 +131,7 @@ bool session_find_step(const struct session *session, uint64_t token, uint32_t *
 {
     const struct push *push = find_push(session, token);
 
-    if (push == NULL || !push->synchronous || push->sequence == 0 ||
+    if (push == NULL || !push->wanted.synchronous || push->sequence == 0 ||
         push->sequence > session->state.commit_through)
         return false;
     for (uint32_t i = 0; i < push->part_count; i++) {
@@ -157,7 +157,7 @@ bool session_find_trouble(
         kind = SESSION_PUSH_STREAM;
         if (pull == NULL)
             link = find_of_push(session, token);
-        else if (pull->after_own_pushes)
+        else if (pull->wanted.after_own_pushes)
             link = find_among_pushes(session, session->state.last_sequence);
     }
     if (link == NULL)
@@ -203,7 +203,7 @@ static const struct request *find_unanswered(const struct pull *pull)
 {
     const struct request *request = pull->requests.first;
 
-    assert(pull->token != 0);
+    assert(pull->wanted.token != 0);
     while (request != NULL &&
            (!request->sent || request->piece > 0 || request->offset > 0 ||
             !request->link->streams[request->beside ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM]
@@ -232,12 +232,12 @@ bool session_find_wait(const struct session *session, uint64_t token, struct ses
         wait->after_sequence = push->sequence;
         return true;
     }
-    wait->of_pieces = pull->collective == NULL;
-    wait->bounded = pull->bounded;
-    wait->lag_max = pull->lag_max;
+    wait->of_pieces = pull->wanted.collective == NULL;
+    wait->bounded = pull->wanted.bounded;
+    wait->lag_max = pull->wanted.lag_max;
     wait->clock = pull->clock;
     wait->after_sequence = request->after_sequence;
-    wait->at_step = pull->at_step;
-    wait->collective = pull->collective;
+    wait->at_step = pull->wanted.at_step;
+    wait->collective = pull->wanted.collective;
     return true;
 }

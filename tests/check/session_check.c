@@ -57,7 +57,7 @@ static void check_window(struct sums *sums)
 
     for (const struct push *push = session->waiting.first; push != NULL;
          push = push->among_waiting.next)
-        finished += push->finishes_step;
+        finished += push->wanted.finishes_step;
     for (uint64_t n = session->state.acked_through + 1; n <= session->state.last_sequence; n++) {
         const struct window_place *place = &session->window[n % WINDOW];
         finished += place->steps;
