@@ -100,12 +100,10 @@ static enum sumac_status call(
     const struct task_list *tasks, struct numbered_name *barrier, struct sumac_error *error)
 {
     const uint32_t timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : client->timeout_ms;
-    struct session_state state;
     struct ending ending = {0};
     wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
 
-    session_read(client->session, &state);
-    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
+    request.session_id = session_id_bytes(client->session);
     request.name = barrier->name;
     request.round = barrier->last == 0 ? 0 : barrier->last + 1;
     request.tasks = tasks->pointers;
@@ -135,9 +133,7 @@ static enum sumac_status call(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered for barrier \"%s\", and named no round", barrier->name);
     barrier->last = ending.round;
-    if (ending.error.status != SUMAC_OK && error != NULL)
-        *error = ending.error;
-    return ending.error.status;
+    return ending.error.status == SUMAC_OK ? SUMAC_OK : fail_again(error, &ending.error);
 }
 
 static enum sumac_status wait_at(

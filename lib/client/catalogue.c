@@ -261,33 +261,18 @@ static enum sumac_status fill(
                : function_encode(creation->client, function, arena, &variable->function, error);
 }
 
-/* For this client's session, whose id is kept in *state. */
-static wire_create_request
-request_of(const struct sumac_client *client, struct session_state *state)
-{
-    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
-
-    session_read(client->session, state);
-    request.session_id = (wire_bytes){.data = state->session_id, .len = sizeof state->session_id};
-    request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
-    return request;
-}
-
 /* Of one variable, or of many. */
 static enum sumac_status call_create(
-    struct sumac_client *client, const wire_create_request *request, client_take *take,
-    void *context, struct sumac_error *error)
+    struct sumac_client *client, wire_create_request *request, client_take *take, void *context,
+    struct sumac_error *error)
 {
-    const struct client_call call = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_CREATE,
-        .request = &request->base,
-        .needs_session = true,
-        .waits_for_others = true,
-        .take = take,
-        .context = context};
+    struct client_call call =
+        client_variables_call(WIRE_VARIABLES_CREATE, &request->base, take, context);
 
     assert((request->variable != NULL) != (request->n_variables > 0));
+    call.needs_session = call.waits_for_others = true;
+    request->session_id = session_id_bytes(client->session);
+    request->timeout_ms = client_ps_patience_ms(client->timeout_ms);
     return client_call(client, &call, error);
 }
 
@@ -309,8 +294,7 @@ static enum sumac_status create(
 
     arena_init(&arena, &memory_heap, 1 << 20);
     enum sumac_status status = fill(creation, options, &arena, error);
-    struct session_state state;
-    wire_create_request request = request_of(client, &state);
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
     request.variable = &creation->variable;
     if (status == SUMAC_OK)
         status = call_create(client, &request, take_created, creation, error);
@@ -354,9 +338,7 @@ static enum sumac_status assign_value(
             "%.200s is created, and this client, which is to assign it, could not within %s: "
             "%.200s",
             variable->name, text_time_ms(client->timeout_ms).text, why.text);
-    if (status != SUMAC_OK && error != NULL)
-        *error = why;
-    return status;
+    return status == SUMAC_OK ? SUMAC_OK : fail_again(error, &why);
 }
 
 enum sumac_status sumac_client_variable_create(
@@ -369,13 +351,11 @@ enum sumac_status sumac_client_variable_create(
                              : variable == NULL ? "variable"
                                                 : NULL;
 
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_variable_create", null);
+    enum sumac_status status = client_enter(client, null, __func__, error);
+    if (status != SUMAC_OK)
+        return status;
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
-    client_lock(client);
-    enum sumac_status status = check_options(options, error);
+    status = check_options(options, error);
     if (status == SUMAC_OK)
         status = create(&creation, options, error);
     client_unlock(client);
@@ -452,8 +432,7 @@ static enum sumac_status fill_batch(
 /* One message each way; with the lock held. */
 static enum sumac_status create_batch(struct creation_batch *batch, struct sumac_error *error)
 {
-    struct session_state state;
-    wire_create_request request = request_of(batch->client, &state);
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
     request.n_variables = batch->count;
     request.variables = batch->variables;
@@ -598,16 +577,12 @@ ask_for(struct sumac_client *client, const char *name, struct sumac_error *error
 {
     char *names[] = {(char *)(uintptr_t)name};
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    struct client_call call =
+        client_variables_call(WIRE_VARIABLES_LIST, &request.base, take_list, client);
 
     request.n_names = 1;
     request.names = names;
-    const struct client_call call = {
-        .any_ps = true,
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_LIST,
-        .request = &request.base,
-        .take = take_list,
-        .context = client};
+    call.any_ps = true;
     return client_call(client, &call, error);
 }
 
@@ -620,16 +595,12 @@ enum sumac_status sumac_client_variable_find(
                              : variable == NULL ? "variable"
                                                 : NULL;
 
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_variable_find", null);
-    enum sumac_status status = client_check_process(client, error);
-    if (status == SUMAC_OK)
-        status = check_name(name, error);
+    enum sumac_status status = client_enter(client, null, __func__, error);
     if (status != SUMAC_OK)
         return status;
-    client_lock(client);
-    struct sumac_client_variable *found = find(client, name);
-    if (found == NULL) {
+    status = check_name(name, error);
+    struct sumac_client_variable *found = status == SUMAC_OK ? find(client, name) : NULL;
+    if (status == SUMAC_OK && found == NULL) {
         status = ask_for(client, name, error);
         found = find(client, name);
         if (status == SUMAC_OK && found == NULL)
@@ -643,42 +614,28 @@ enum sumac_status sumac_client_variable_find(
     return status;
 }
 
-static void take_deleted(void *context, const wire_message *message)
-{
-    (void)context;
-    (void)message;
-}
-
 enum sumac_status sumac_client_variable_delete(
     struct sumac_client *client, const char *name, struct sumac_error *error)
 {
-    struct session_state state;
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    struct client_call call =
+        client_variables_call(WIRE_VARIABLES_DELETE, &request.base, NULL, NULL);
+    const char *const null = client == NULL ? "client" : name == NULL ? "name" : NULL;
 
-    if (client == NULL || name == NULL)
-        return fail_for_null(
-            error, "sumac_client_variable_delete", client == NULL ? "client" : "name");
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
-    if (check_name(name, error) != SUMAC_OK)
-        return SUMAC_INVALID_ARGUMENT;
-    client_lock(client);
-    session_read(client->session, &state);
-    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
+    enum sumac_status status = client_enter(client, null, __func__, error);
+    if (status != SUMAC_OK)
+        return status;
+    call.needs_session = call.once = call.waits_for_others = true;
+    request.session_id = session_id_bytes(client->session);
     request.name = (char *)(uintptr_t)name;
     request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
-    const struct client_call call = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_DELETE,
-        .request = &request.base,
-        .needs_session = true,
-        .once = true,
-        .waits_for_others = true,
-        .take = take_deleted};
-    const enum sumac_status status = client_call(client, &call, error);
-    struct sumac_client_variable *known = find(client, name);
-    if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
-        forget_name(client, known);
+    status = check_name(name, error);
+    if (status == SUMAC_OK) {
+        status = client_call(client, &call, error);
+        struct sumac_client_variable *known = find(client, name);
+        if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
+            forget_name(client, known);
+    }
     client_unlock(client);
     return status;
 }

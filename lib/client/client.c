@@ -62,13 +62,10 @@ enum sumac_status client_join(struct sumac_client *client, struct sumac_error *e
         say_misspelt(client);
     client_step(client, &(struct session_event){.kind = SESSION_EVENT_START});
     (void)client_wait(client, is_joined, client, NEVER_US);
-    if (!client->ended) {
-        say_joined(client);
-        return SUMAC_OK;
-    }
-    if (error != NULL)
-        *error = client->end;
-    return client->end.status;
+    if (client->ended)
+        return fail_again(error, &client->end);
+    say_joined(client);
+    return SUMAC_OK;
 }
 
 /* ---- open and close */
@@ -215,9 +212,7 @@ enum sumac_status sumac_client_leave(
             "the session did not end within %s; the leave waits for %s",
             text_time_ms(client->timeout_ms).text, client_peer_text(client, 0, peer, sizeof peer));
     } else if (client->ended) {
-        status = client->end.status;
-        if (error != NULL)
-            *error = client->end;
+        status = fail_again(error, &client->end);
     }
     assert(status != SUMAC_OK || client->left);
     client_unlock(client);

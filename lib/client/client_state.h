@@ -223,6 +223,10 @@ bool client_is_here(const struct sumac_client *client);
 /* Fails  FAILED_PRECONDITION: this is a child of the process that opened the client. */
 enum sumac_status
 client_check_process(const struct sumac_client *client, struct sumac_error *error);
+/* Take the lock for a call of the program, unless an argument of the function is NULL: `null` is
+ * its name, or NULL. Fails  INVALID_ARGUMENT; as client_check_process. */
+enum sumac_status client_enter(
+    struct sumac_client *client, const char *null, const char *function, struct sumac_error *error);
 
 /* poll.c -- all with the lock held */
 /* Poll until done(context) or the time; true: done. A replaced client waits until ps 0 knows that
@@ -259,9 +263,12 @@ struct client_call {
     uint32_t timeout_ms;    /* 0: the client's */
     bool waits_for_others;  /* it is answered when every ps has done its part */
     bool waits_for_members; /* it is answered when other members have come */
-    client_take *take;
+    client_take *take;      /* NULL: the answer says nothing more */
     void *context;
 };
+/* A call of the service of variables, which may be given more flags. */
+struct client_call client_variables_call(
+    unsigned method, const wire_message *request, client_take *take, void *context);
 /* A call that a thread waits for; on its stack. */
 struct client_unary {
     LINKS(struct client_unary) links; /* in the client's list */

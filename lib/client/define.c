@@ -192,23 +192,16 @@ static void take_functions(void *context, const wire_message *message)
 static enum sumac_status ask_for(struct asking *asking, struct sumac_error *error)
 {
     const wire_functions_request request = WIRE_FUNCTIONS_REQUEST_INIT;
-    const struct client_call call = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_FUNCTIONS,
-        .request = &request.base,
-        .take = take_functions,
-        .context = asking};
+    const struct client_call call =
+        client_variables_call(WIRE_VARIABLES_FUNCTIONS, &request.base, take_functions, asking);
     const enum sumac_status status = client_call(asking->client, &call, error);
 
     if (status != SUMAC_OK)
         return status == SUMAC_UNIMPLEMENTED ? SUMAC_OK : status;
     if (asking->error.status == SUMAC_OK)
         return SUMAC_OK;
-    if (asking->error.status == SUMAC_RESOURCE_EXHAUSTED) {
-        if (error != NULL)
-            *error = asking->error;
-        return SUMAC_RESOURCE_EXHAUSTED;
-    }
+    if (asking->error.status == SUMAC_RESOURCE_EXHAUSTED)
+        return fail_again(error, &asking->error);
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
         "the function %.64s of the cluster cannot be read here: %.300s: use the release of the ps",
@@ -278,24 +271,17 @@ static void take_defined(void *context, const wire_message *message)
 static enum sumac_status call_define(
     struct sumac_client *client, struct defining *defining, char *text, struct sumac_error *error)
 {
-    struct session_state state;
     wire_define_request request = WIRE_DEFINE_REQUEST_INIT;
+    struct client_call call =
+        client_variables_call(WIRE_VARIABLES_DEFINE, &request.base, take_defined, defining);
 
     assert(client_is_locked(client));
     assert(defining->number == 0);
-    session_read(client->session, &state);
-    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
+    call.needs_session = call.waits_for_others = true;
+    request.session_id = session_id_bytes(client->session);
     request.name = defining->made->of.defined.name;
     request.text = text;
     request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
-    const struct client_call call = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_DEFINE,
-        .request = &request.base,
-        .needs_session = true,
-        .waits_for_others = true,
-        .take = take_defined,
-        .context = defining};
     const enum sumac_status status = client_call(client, &call, error);
     if (status == SUMAC_OK && defining->number == 0)
         return fail(

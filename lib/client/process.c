@@ -44,3 +44,14 @@ enum sumac_status client_check_process(const struct sumac_client *client, struct
         ": fork first, then open a client in each process",
         client->process, (int64_t)getpid());
 }
+
+enum sumac_status client_enter(
+    struct sumac_client *client, const char *null, const char *function, struct sumac_error *error)
+{
+    if (null != NULL)
+        return fail_for_null(error, function, null);
+    const enum sumac_status status = client_check_process(client, error);
+    if (status == SUMAC_OK)
+        client_lock(client);
+    return status;
+}

@@ -332,7 +332,7 @@ static void do_answered(const struct session_effect *effect)
     unary->over = true;
     unary->ps = effect->ps;
     unary->error = effect->error;
-    if (effect->error.status == SUMAC_OK)
+    if (effect->error.status == SUMAC_OK && unary->call->take != NULL)
         unary->call->take(unary->call->context, effect->reply);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* effect.c -- what one step gives: effects in an arena that the next step resets; and the texts
- * that a session keeps. */
+/* effect.c -- what one step gives: effects in an arena that the next step resets; and what a
+ * session keeps: its texts, its id. */
 #include "state.h"
 
 #include <assert.h>
@@ -39,6 +39,13 @@ session_keep_texts(struct session *session, const char *const *texts, uint32_t c
             return NULL;
     }
     return copies;
+}
+
+wire_bytes session_id_bytes(const struct session *session)
+{
+    return (wire_bytes){
+        .data = (uint8_t *)(uintptr_t)session->state.session_id,
+        .len = sizeof session->state.session_id};
 }
 
 struct session_effect *effect_add(struct session *session, enum session_effect_kind kind)

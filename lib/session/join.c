@@ -278,8 +278,7 @@ static const wire_message *compose_renew(struct session *session, const struct u
     if (renew == NULL)
         return NULL;
     *renew = (wire_renew_request)WIRE_RENEW_REQUEST_INIT;
-    renew->session_id =
-        (wire_bytes){.data = session->state.session_id, .len = sizeof session->state.session_id};
+    renew->session_id = session_id_bytes(session);
     renew->clock = session->state.clock;
     session->sent_us = session->now_us;
     return &renew->base;

@@ -231,6 +231,7 @@ void push_over(struct session *session, struct push *push, const struct sumac_er
 {
     struct session_effect *effect =
         effect_over(session, SESSION_EFFECT_PUSHED, push->wanted.token, error);
+
     uint64_t *versions = step_take(session, push->wanted.piece_count * sizeof *versions);
     if (versions != NULL) {
         memcpy(versions, push->versions, push->wanted.piece_count * sizeof *versions);

@@ -17,8 +17,7 @@ const wire_message *leave_compose(struct session *session, const struct unary *c
     if (leave == NULL)
         return NULL;
     *leave = (wire_leave_request)WIRE_LEAVE_REQUEST_INIT;
-    leave->session_id =
-        (wire_bytes){.data = session->state.session_id, .len = sizeof session->state.session_id};
+    leave->session_id = session_id_bytes(session);
     leave->done = session->leave_done && !session->acknowledging;
     leave->last_sequence = session->state.last_sequence;
     return &leave->base;

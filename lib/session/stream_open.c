@@ -72,10 +72,8 @@ void stream_hello(
     hello->ps_incarnation = link->incarnation;
     hello->generation = link->streams[kind].generation;
     hello->commit_through = session->state.commit_through;
-    if (!session->config.reader) {
-        hello->session_id.data = (uint8_t *)(uintptr_t)session->state.session_id;
-        hello->session_id.len = sizeof session->state.session_id;
-    }
+    if (!session->config.reader)
+        hello->session_id = session_id_bytes(session);
 }
 
 void streams_close(struct session *session)
