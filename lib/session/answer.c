@@ -211,7 +211,7 @@ static void commit_one(struct session *session, struct window_place *place)
     }
 }
 
-void commit_advance(struct session *session)
+static void commit_advance(struct session *session)
 {
     const uint64_t acked_before = session->state.acked_through;
 

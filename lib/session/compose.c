@@ -17,7 +17,7 @@
 
 /* A message in the making, in the step's arena. */
 struct draft {
-    wire_part *parts[PARTS_PER_MESSAGE_MAX];
+    wire_part **parts; /* (PARTS_PER_MESSAGE_MAX) */
     uint32_t part_count;
     uint32_t piece_count;
     uint32_t row_count; /* by index */
@@ -505,22 +505,19 @@ static void send(
     effect->payload_count = draft->payload_count;
     link->streams[SESSION_PUSH_STREAM].writable = false;
     link->sent_us = session->sent_us = session->now_us;
-    effect_wake(session, session->now_us + (uint64_t)session->config.ps_lost_ms * 1000);
+    effect_wake(session, session->now_us + patience_us(session));
 }
 
 static void send_hello(struct session *session, struct link *link)
 {
-    assert(!link->streams[SESSION_PUSH_STREAM].hello_sent);
     wire_push_request *request = step_take(session, sizeof *request);
-    wire_hello *hello = step_take(session, sizeof *hello);
-    if (request == NULL || hello == NULL)
+
+    if (request == NULL)
         return;
     *request = (wire_push_request)WIRE_PUSH_REQUEST_INIT;
-    *hello = (wire_hello)WIRE_HELLO_INIT;
-    stream_hello(session, link, SESSION_PUSH_STREAM, hello);
-    request->hello = hello;
-    link->streams[SESSION_PUSH_STREAM].hello_sent = true;
-    send(session, link, request, &(struct draft){.payload = NULL});
+    request->hello = stream_hello(session, link, SESSION_PUSH_STREAM);
+    if (request->hello != NULL)
+        send(session, link, request, &(struct draft){.payload = NULL});
 }
 
 static void send_message(struct session *session, struct link *link, struct draft *draft)
@@ -560,13 +557,9 @@ void compose_pushes(struct session *session, struct link *link)
         return;
     }
     if (!stream->greeted || session->phase == PHASE_SETTLING)
-        return;         /* to the hello of a closed session its ps answers how it ended */
-    struct draft draft; /* its arrays are filled as far as its counts say */
-    draft.part_count = draft.piece_count = draft.row_count = draft.function_count = 0;
-    draft.payload = NULL;
-    draft.payload_count = draft.payload_capacity = 0;
-    draft.payload_bytes = 0;
-    draft.ended = 0;
+        return; /* to the hello of a closed session its ps answers how it ended */
+    wire_part *parts[PARTS_PER_MESSAGE_MAX];
+    struct draft draft = {.parts = parts};
     add_parts(session, &draft, link);
     send_message(session, link, &draft);
 }

@@ -119,9 +119,8 @@ void stream_begin(struct session *session, struct link *link, enum session_strea
 /* It has ended. */
 void stream_shut(struct stream *stream);
 void stream_writable(struct session *session, const struct session_event *event);
-void stream_hello(
-    const struct session *session, const struct link *link, enum session_stream_kind kind,
-    wire_hello *hello);
+/* The stream has it now. NULL: no memory. */
+wire_hello *stream_hello(struct session *session, struct link *link, enum session_stream_kind kind);
 void streams_close(struct session *session);
 
 /* stream.c */
@@ -179,7 +178,6 @@ void push_cancel(struct session *session, uint64_t token);
 
 /* answer.c */
 void push_answer(struct session *session, struct link *link, const wire_push_answer *answer);
-void commit_advance(struct session *session);
 /* It is refused, or cancelled: the next commit says so. */
 void push_void(struct session *session, struct push *push);
 

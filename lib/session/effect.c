@@ -18,26 +18,29 @@ void *step_take(struct session *session, size_t bytes)
     return data;
 }
 
+void *session_keep(struct session *session, const void *data, size_t bytes)
+{
+    assert(bytes == 0 || data != NULL);
+    void *copy = arena_take(&session->texts, bytes + 1);
+    if (copy == NULL)
+        session->exhausted = true;
+    else if (bytes > 0)
+        memcpy(copy, data, bytes);
+    return copy;
+}
+
 const char *session_keep_text(struct session *session, const char *text)
 {
-    const size_t bytes = text == NULL ? 1 : strlen(text) + 1;
-    char *copy = arena_take(&session->texts, bytes);
-
-    if (copy != NULL)
-        memcpy(copy, text == NULL ? "" : text, bytes);
-    return copy;
+    return session_keep(session, text == NULL ? "" : text, text == NULL ? 1 : strlen(text) + 1);
 }
 
 const char *const *
 session_keep_texts(struct session *session, const char *const *texts, uint32_t count)
 {
-    const char **copies = arena_take(&session->texts, (count + 1) * sizeof *copies);
+    const char **copies = session_keep(session, texts, count * sizeof *copies);
 
-    for (uint32_t i = 0; copies != NULL && i < count; i++) {
+    for (uint32_t i = 0; copies != NULL && i < count; i++)
         copies[i] = session_keep_text(session, texts[i]);
-        if (copies[i] == NULL)
-            return NULL;
-    }
     return copies;
 }
 

@@ -73,10 +73,8 @@ bool links_learn(struct session *session, char *const *addresses, size_t count)
     const char *const *kept = session_keep_texts(session, merged, (uint32_t)count);
     session->told_addresses =
         session_keep_texts(session, (const char *const *)addresses, (uint32_t)count);
-    if (kept == NULL || session->told_addresses == NULL) {
-        session->exhausted = true;
+    if (session->exhausted)
         return false;
-    }
     config->ps_addresses = kept;
     config->ps_count = (uint32_t)count;
     return begin_links(session);

@@ -86,7 +86,7 @@ static struct sumac_error name_unanswered(
     return named;
 }
 
-/* If this client has not found a ps either, it knows more about that ps than ps 0 says. */
+/* The client says more than ps 0 does about a ps that is still missing. */
 static void fail_join(struct session *session, const struct sumac_error *error)
 {
     struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
@@ -94,6 +94,12 @@ static void fail_join(struct session *session, const struct sumac_error *error)
     if (named.reason == SUMAC_REASON_PS_MISSING)
         (void)find_missing(session, &named);
     session_end(session, &named, NULL);
+}
+
+static uint64_t third_of_lease_us(const struct session *session)
+{
+    assert(!session->config.reader);
+    return (uint64_t)session->state.lease_ms * 1000 / 3;
 }
 
 static void joined(
@@ -146,7 +152,7 @@ static void joined(
             session->links[i].incarnation = reply->ps_incarnations[i];
         stream_open(session, &session->links[i], SESSION_PUSH_STREAM);
     }
-    effect_wake(session, session->now_us + (uint64_t)session->state.lease_ms * 1000 / 3);
+    effect_wake(session, session->now_us + third_of_lease_us(session));
     links_check(session);
 }
 
@@ -224,12 +230,6 @@ static const struct unary_kind leave_call = {
 
 /* ---- the lease */
 
-static uint64_t third_of_lease_us(const struct session *session)
-{
-    assert(!session->config.reader);
-    return (uint64_t)session->state.lease_ms * 1000 / 3;
-}
-
 /* A ps 0 that does not know the session, and whose stream is gone, is another one than the session
  * was opened at. */
 static bool ended_by_restart(struct session *session, const struct sumac_error *error)
@@ -303,7 +303,7 @@ static void renew(struct session *session)
  * waited for. */
 void lease_check(struct session *session)
 {
-    if (session->config.reader || session->phase < PHASE_OPEN)
+    if (session->config.reader || session->phase < PHASE_OPEN || session->phase == PHASE_OVER)
         return;
     const uint64_t third_us = third_of_lease_us(session);
     if (session->phase == PHASE_SETTLING) {

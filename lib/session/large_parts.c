@@ -12,7 +12,6 @@
 #include "deeds.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "text.h"
 

@@ -292,19 +292,14 @@ void compose_pulls(struct session *session, struct link *link)
     if (link->cancels_due == 0 && link->request_cursor == NULL)
         return;
     wire_pull_request *wire = step_take(session, sizeof *wire);
-    wire_hello *hello = step_take(session, sizeof *hello);
-    if (wire == NULL || hello == NULL)
+    if (wire == NULL)
         return;
     *wire = (wire_pull_request)WIRE_PULL_REQUEST_INIT;
     const struct request *filled = NULL; /* of a cancellation: none */
     if (!fill_message(session, link, wire, &filled))
         return;
-    if (!stream->hello_sent) {
-        *hello = (wire_hello)WIRE_HELLO_INIT;
-        stream_hello(session, link, SESSION_PULL_STREAM, hello);
-        wire->hello = hello;
-        stream->hello_sent = true;
-    }
+    if (!stream->hello_sent)
+        wire->hello = stream_hello(session, link, SESSION_PULL_STREAM);
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_SEND_PULL);
     effect->ps = link->ps;
     effect->stream_kind = SESSION_PULL_STREAM;

@@ -7,23 +7,14 @@
 
 #include "error.h"
 
-static void *keep_bytes(struct session *session, const void *data, size_t bytes)
-{
-    assert(bytes == 0 || data != NULL);
-    void *copy = arena_take(&session->texts, bytes + 1);
-    if (copy != NULL && bytes > 0)
-        memcpy(copy, data, bytes);
-    return copy;
-}
-
-static bool keep_config(struct session *session, const struct session_config *config)
+static void keep_config(struct session *session, const struct session_config *config)
 {
     struct session_config *kept = &session->config;
 
     *kept = *config;
     kept->job = session_keep_text(session, config->job);
     kept->members_jobs = session_keep_texts(session, config->members_jobs, config->member_count);
-    kept->members_indices = keep_bytes(
+    kept->members_indices = session_keep(
         session, config->members_indices, config->member_count * sizeof *config->members_indices);
     kept->ps_addresses = session_keep_texts(session, config->ps_addresses, config->ps_count);
     if (config->ps_starter != NULL)
@@ -37,9 +28,6 @@ static bool keep_config(struct session *session, const struct session_config *co
     const uint32_t chunk = config->chunk_bytes == 0 ? SESSION_CHUNK_BYTES : config->chunk_bytes;
     kept->chunk_bytes = /* whole elements of every type; each stream has a least (stream.c) */
         chunk < SESSION_CHUNK_BYTES_MAX ? chunk / 64 * 64 : SESSION_CHUNK_BYTES_MAX;
-    return kept->job != NULL && kept->members_jobs != NULL && kept->members_indices != NULL &&
-           kept->ps_addresses != NULL && (config->ps_starter == NULL || kept->ps_starter != NULL) &&
-           (config->members_addresses == NULL || kept->members_addresses != NULL);
 }
 
 struct session *session_create(const struct session_config *config, const struct memory *memory)
@@ -63,7 +51,8 @@ struct session *session_create(const struct session_config *config, const struct
     session->wake_us = NEVER;
     session->run_ps = UINT32_MAX;
     session->voided_max = WINDOW;
-    if (!keep_config(session, config)) {
+    keep_config(session, config);
+    if (session->exhausted) {
         session_destroy(session);
         return NULL;
     }
@@ -115,10 +104,8 @@ static void tick(struct session *session)
     collectives_check(session);
     find_check(session);
     streams_check(session);
-    if (session->phase != PHASE_OVER)
-        lease_check(session);
-    if (session->phase != PHASE_OVER)
-        links_check(session);
+    lease_check(session);
+    links_check(session);
 }
 
 static void handle_answer(struct session *session, const struct session_event *event)

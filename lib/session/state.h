@@ -307,7 +307,7 @@ struct session {
     uint32_t voided_max;
     uint64_t started_at_us;    /* wall clock of the last push: those of a session never decrease */
     uint64_t steps_finished;   /* by the caller: those of state.clock, and those not committed */
-    uint64_t last_synchronous; /* sequence; 0: there was none */
+    uint64_t last_synchronous; /* its sequence; 0 before the first */
     uint64_t held;             /* a synchronous one that is committed; 0, or it is done */
     uint64_t run_other_before; /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
@@ -376,7 +376,9 @@ void *step_take(struct session *session, size_t bytes);
 /* Something may go out to that ps: looked at when the event is handled. */
 void link_touch(struct session *session, struct link *link);
 uint32_t backoff_ms(const struct session *session, uint32_t failures);
-/* Copies that live as long as the session; NULL: no memory. A text that is NULL becomes "". */
+/* Copies that live as long as the session. Without memory it is exhausted. A text that is NULL
+ * becomes "". */
+void *session_keep(struct session *session, const void *data, size_t bytes);
 const char *session_keep_text(struct session *session, const char *text);
 const char *const *
 session_keep_texts(struct session *session, const char *const *texts, uint32_t count);

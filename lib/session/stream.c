@@ -345,7 +345,7 @@ static uint64_t silent_since(const struct link *link)
  * it. */
 void links_check(struct session *session)
 {
-    if (session->config.reader || session->phase < PHASE_OPEN)
+    if (session->config.reader || session->phase < PHASE_OPEN || session->phase == PHASE_OVER)
         return;
     uint64_t first_us = NEVER;
     uint32_t ps = 0;
@@ -358,9 +358,8 @@ void links_check(struct session *session)
     }
     if (first_us == NEVER)
         return;
-    const uint64_t lost_us = (uint64_t)session->config.ps_lost_ms * 1000;
-    if (session->now_us < first_us + lost_us) {
-        effect_wake(session, first_us + lost_us);
+    if (session->now_us < first_us + patience_us(session)) {
+        effect_wake(session, first_us + patience_us(session));
         return;
     }
     struct sumac_error error;

@@ -61,11 +61,14 @@ void stream_writable(struct session *session, const struct session_event *event)
     link_touch(session, link);
 }
 
-void stream_hello(
-    const struct session *session, const struct link *link, enum session_stream_kind kind,
-    wire_hello *hello)
+wire_hello *stream_hello(struct session *session, struct link *link, enum session_stream_kind kind)
 {
     assert(link->streams[kind].generation > 0);
+    assert(!link->streams[kind].hello_sent);
+    wire_hello *hello = step_take(session, sizeof *hello);
+    if (hello == NULL)
+        return NULL;
+    *hello = (wire_hello)WIRE_HELLO_INIT;
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
     hello->cluster_id = session->state.cluster_id;
     hello->epoch = session->state.epoch;
@@ -74,6 +77,8 @@ void stream_hello(
     hello->commit_through = session->state.commit_through;
     if (!session->config.reader)
         hello->session_id = session_id_bytes(session);
+    link->streams[kind].hello_sent = true;
+    return hello;
 }
 
 void streams_close(struct session *session)
