@@ -4,14 +4,13 @@
  *
  *   client.c     open, leave, close          stream.c     the session's effects: streams, calls
  *   configured.c what is configured          unary.c      one call, waited for
- *   lock.c       who holds the lock          catalogue.c  create, find, delete
- *   poll.c       who polls                   peer.c       a ps: its channels, when it was heard
- *   clock.c      the time                    selection.c  is the tensor right for the rows?
+ *   lock.c       the lock, the process, time catalogue.c  create, find, delete
+ *   poll.c       who polls                   selection.c  is the tensor right for the rows?
  *   push.c, pull.c, collective.c  what callers ask for   shards.c   rows to pieces
  *   transfer.c   what all of these have in common    transfer_drop.c, transfer_wait.c   its end
  *   checked_contribution.c, collective_options.c   what collectives and barriers are asked for
  *   round_numbers.c   the rounds of each name
- *   process.c    is this the process that opened it?   log.c  its lines
+ *   log.c        its lines
  *   too_large.c       is a variable too large for one push?   define.c  functions made of texts
  *   describe.c   what the ps say of variables, and of themselves
  *
@@ -167,33 +166,13 @@ struct sumac_client {
     uint64_t *member_tasks; /* likewise, all of them; NULL: they are not all known */
     uint32_t member_task_count;
     uint32_t strategies; /* that were made of it */
-    unsigned forks;      /* process.c: what its process's count was, ... */
+    unsigned forks;      /* lock.c: what its process's count was, ... */
     int64_t process;     /* ... and its number */
     bool reader;
     char who[128]; /* "worker 0" */
     void (*log)(void *context, const char *line);
     void *log_context;
 };
-
-/* clock.c */
-uint64_t client_now_us(void);
-/* "35 s". */
-static inline struct text_time client_time_until(uint64_t until_us)
-{
-    const uint64_t now_us = client_now_us();
-
-    return text_time_left(until_us > now_us ? until_us - now_us : 0);
-}
-
-/* How long ps 0 may wait for others: less than the caller does, so that its answer, which says for
- * whom it waited, still comes in time. */
-uint32_t client_ps_patience_ms(uint32_t timeout_ms);
-
-/* peer.c -- with the lock held */
-struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int kind);
-/* "ps 1 at h:2222, which was last heard from 40 ms ago" */
-const char *
-client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 
 /* log.c -- log.h has what others may say */
 /* The log of whoever gives none; the context is the client. */
@@ -217,7 +196,7 @@ void client_sleep(struct sumac_client *client, pthread_cond_t *condition, uint64
 /* Does this thread hold it? */
 bool client_is_locked(const struct sumac_client *client);
 
-/* process.c -- without the lock */
+/* Without the lock: is this the process that opened the client? */
 void client_note_process(struct sumac_client *client);
 bool client_is_here(const struct sumac_client *client);
 /* Fails  FAILED_PRECONDITION: this is a child of the process that opened the client. */
@@ -227,6 +206,19 @@ client_check_process(const struct sumac_client *client, struct sumac_error *erro
  * its name, or NULL. Fails  INVALID_ARGUMENT; as client_check_process. */
 enum sumac_status client_enter(
     struct sumac_client *client, const char *null, const char *function, struct sumac_error *error);
+
+uint64_t client_now_us(void);
+/* "35 s". */
+static inline struct text_time client_time_until(uint64_t until_us)
+{
+    const uint64_t now_us = client_now_us();
+
+    return text_time_left(until_us > now_us ? until_us - now_us : 0);
+}
+
+/* How long ps 0 may wait for others: less than the caller does, so that its answer, which says for
+ * whom it waited, still comes in time. */
+uint32_t client_ps_patience_ms(uint32_t timeout_ms);
 
 /* poll.c -- all with the lock held */
 /* Poll until done(context) or the time; true: done. A replaced client waits until ps 0 knows that
@@ -243,6 +235,9 @@ bool client_start_background(struct sumac_client *client);
 void client_stop_background(struct sumac_client *client);
 
 /* stream.c -- with the lock held */
+/* "ps 1 at h:2222, which was last heard from 40 ms ago" */
+const char *
+client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 /* One event into the session; its effects are carried out. `now_us` 0: now. */
 void client_step(struct sumac_client *client, struct session_event *event);
 void client_hang_up(struct sumac_client *client);

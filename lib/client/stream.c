@@ -10,6 +10,37 @@
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
+
+/* ---- a ps */
+
+static struct rpc_channel *channel_of(struct sumac_client *client, uint32_t ps, int kind)
+{
+    assert(client_is_locked(client));
+    assert(ps < client->peer_count);
+    struct peer *peer = &client->peers[ps];
+    if (peer->channels[kind] == NULL && peer->address[0] != '\0')
+        (void)rpc_channel_open(client->poller, peer->address, &peer->channels[kind]);
+    return peer->channels[kind];
+}
+
+const char *
+client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes)
+{
+    assert(ps < client->peer_count);
+    const struct peer *peer = &client->peers[ps];
+    if (peer->heard_us == 0)
+        (void)text_print(
+            text, text_bytes, "ps %" PRIu32 " at %s, which was never heard from", ps,
+            peer->address);
+    else
+        (void)text_print(
+            text, text_bytes, "ps %" PRIu32 " at %s, which was last heard from %s ago", ps,
+            peer->address, text_time_us(client_now_us() - peer->heard_us).text);
+    return text;
+}
+
+/* ---- streams */
 
 /* Whose stream a call is. From its opening until it is closed. */
 struct stream_tag {
@@ -113,7 +144,7 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
     struct stream_place *place = &client->peers[effect->ps].streams[kind];
     assert(effect->generation > place->generation); /* an older stream is never begun again */
     place->generation = effect->generation;
-    struct rpc_channel *channel = client_channel(client, effect->ps, (int)kind);
+    struct rpc_channel *channel = channel_of(client, effect->ps, (int)kind);
     struct stream_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
         *tag = (struct stream_tag){
@@ -190,7 +221,7 @@ static bool make_call(struct sumac_client *client, const struct session_effect *
 {
     assert(client->session != NULL);
     assert(effect->ps < client->peer_count);
-    struct rpc_channel *channel = client_channel(client, effect->ps, SESSION_PULL_STREAM);
+    struct rpc_channel *channel = channel_of(client, effect->ps, SESSION_PULL_STREAM);
     struct call_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
         *tag = (struct call_tag){.client = client, .number = effect->call, .ps = effect->ps};
