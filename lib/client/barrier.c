@@ -5,9 +5,7 @@
 #include "client_state.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "collective_options.h"
 #include "collective_places.h"
@@ -162,22 +160,19 @@ enum sumac_status sumac_client_barrier(
     struct sumac_error *error)
 {
     struct task_list tasks = {0};
+    const char *const null = client == NULL ? "client" : options == NULL ? "options" : NULL;
+    enum sumac_status status = client_enter(client, null, __func__, error);
 
-    if (client == NULL || options == NULL)
-        return fail_for_null(error, "sumac_client_barrier", client == NULL ? "client" : "options");
-    enum sumac_status status = client_check_process(client, error);
-    if (status == SUMAC_OK)
-        status = client_check_name(options->name, "barrier", WIRE_COLLECTIVE_NAME_BYTES_MAX, error);
-    if (status == SUMAC_OK)
-        status = check_unused(options, error);
     if (status != SUMAC_OK)
         return status;
-    status = list_tasks(options, &tasks, error);
-    if (status == SUMAC_OK) {
-        client_lock(client);
+    status = client_check_name(options->name, "barrier", WIRE_COLLECTIVE_NAME_BYTES_MAX, error);
+    if (status == SUMAC_OK)
+        status = check_unused(options, error);
+    if (status == SUMAC_OK)
+        status = list_tasks(options, &tasks, error);
+    if (status == SUMAC_OK)
         status = wait_at(client, options, &tasks, round, error);
-        client_unlock(client);
-    }
+    client_unlock(client);
     free(tasks.pointers);
     free(tasks.names);
     return status;

@@ -209,23 +209,23 @@ check_initial_value(const struct sumac_client_variable_options *options, struct 
 static enum sumac_status
 check_options(const struct sumac_client_variable_options *options, struct sumac_error *error)
 {
-    enum sumac_status status = check_name(options->name, error);
+    const enum sumac_status status = check_name(options->name, error);
+    struct sumac_error why;
 
-    if (status == SUMAC_OK && options->shape.rank > SUMAC_RANK_MAX)
-        status = fail_invalid(
+    if (status != SUMAC_OK)
+        return status;
+    if (options->shape.rank > SUMAC_RANK_MAX)
+        return fail_invalid(
             error, SUMAC_REASON_BAD_SHAPE, "%s has %" PRIu32 " axes, and %d are the most",
             options->name, options->shape.rank, SUMAC_RANK_MAX);
-    struct sumac_error why;
-    if (status == SUMAC_OK && options->colocate_with != NULL &&
-        check_name(options->colocate_with, &why) != SUMAC_OK)
+    if (options->colocate_with != NULL && check_name(options->colocate_with, &why) != SUMAC_OK)
         return fail(
             error, why.status, why.reason, "%.200s: colocate_with: %.250s", options->name,
             why.text);
-    if (status == SUMAC_OK)
-        status = check_kinds(options, error);
-    if (status == SUMAC_OK && options->initializer == SUMAC_INITIALIZER_ASSIGNED)
-        status = check_initial_value(options, error);
-    return status;
+    if (check_kinds(options, error) != SUMAC_OK)
+        return SUMAC_INVALID_ARGUMENT;
+    return options->initializer == SUMAC_INITIALIZER_ASSIGNED ? check_initial_value(options, error)
+                                                              : SUMAC_OK;
 }
 
 static enum sumac_status fill(
@@ -473,53 +473,31 @@ static enum sumac_status create_batches(
     return status;
 }
 
-/* The name that is given twice; NULL: none is. ps 0 refuses that within one message; of two
- * messages it would take the second for a create of what is there. */
-static const char *find_twice(
-    const struct sumac_client_variable_options *options, size_t count, struct key_map *names,
-    struct key_entry *entries, bool *whole)
+static int compare_names(const void *one, const void *other)
 {
-    assert(names->count == 0);
-    *whole = true;
-    for (size_t i = 0; *whole && i < count; i++) {
-        const char *name = options[i].name;
-        if (key_map_get(names, name, strlen(name)) != NULL)
-            return name;
-        entries[i] = (struct key_entry){
-            .key = name, .key_bytes = strlen(name), .value = (void *)(uintptr_t)name};
-        *whole = key_map_put(names, &entries[i]);
-    }
-    return NULL;
+    return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
+/* ps 0 refuses a name that is given twice in one message. In the second of two messages it would
+ * take the name for a create of what is there. */
 static enum sumac_status check_names_differ(
     const struct sumac_client_variable_options *options, size_t count, struct sumac_error *error)
 {
-    struct key_entry *entries = calloc(count + 1, sizeof *entries);
-    struct key_map names;
-    const char *twice = NULL;
-    bool whole = entries != NULL;
-
-    assert(options != NULL || count == 0);
-    key_map_init(&names, &memory_heap);
-    if (whole)
-        twice = find_twice(options, count, &names, entries, &whole);
-    key_map_deinit(&names);
-    free(entries);
-    if (twice != NULL)
-        return fail_invalid(
-            error, SUMAC_REASON_BAD_NAME, "create names %.200s twice in one call", twice);
-    return whole ? SUMAC_OK : fail_for_memory(error, "no memory to create %zu variables", count);
-}
-
-static enum sumac_status check_many(
-    const struct sumac_client_variable_options *options, size_t count, struct sumac_error *error)
-{
+    const char **names = calloc(count + 1, sizeof *names);
     enum sumac_status status = SUMAC_OK;
 
-    for (size_t i = 0; status == SUMAC_OK && i < count; i++)
-        status = check_options(&options[i], error);
-    return status == SUMAC_OK ? check_names_differ(options, count, error) : status;
+    assert(options != NULL || count == 0);
+    if (names == NULL)
+        return fail_for_memory(error, "no memory to create %zu variables", count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = options[i].name;
+    qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 1; status == SUMAC_OK && i < count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            status = fail_invalid(
+                error, SUMAC_REASON_BAD_NAME, "create names %.200s twice in one call", names[i]);
+    free(names);
+    return status;
 }
 
 enum sumac_status sumac_client_variable_create_many(
@@ -531,26 +509,26 @@ enum sumac_status sumac_client_variable_create_many(
                              : variables == NULL && count > 0 ? "variables"
                                                               : NULL;
 
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_variable_create_many", null);
+    enum sumac_status status = client_enter(client, null, __func__, error);
+    if (status != SUMAC_OK)
+        return status;
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
     struct creation_batch *batch = calloc(1, sizeof *batch);
     struct sumac_client_variable **made = calloc(count + 1, sizeof *made);
-    enum sumac_status status = SUMAC_OK;
-    if (batch == NULL || made == NULL)
+    if (batch == NULL || made == NULL) {
         status = fail_for_memory(error, "no memory to create %zu variables", count);
-    if (status == SUMAC_OK) {
+    } else {
         batch->client = client;
         batch->options = options;
         batch->made = made;
-        client_lock(client);
-        status = check_many(options, count, error);
+        for (size_t i = 0; status == SUMAC_OK && i < count; i++)
+            status = check_options(&options[i], error);
+        if (status == SUMAC_OK)
+            status = check_names_differ(options, count, error);
         if (status == SUMAC_OK)
             status = create_batches(batch, count, until_us, error);
-        client_unlock(client);
     }
+    client_unlock(client);
     for (size_t i = 0; status == SUMAC_OK && i < count; i++)
         if (is_assigned(&options[i]))
             status = sumac_client_variable_create(client, &options[i], &made[i], error);

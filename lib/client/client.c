@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -189,20 +188,18 @@ static bool has_left(void *context)
 enum sumac_status sumac_client_leave(
     struct sumac_client *client, enum sumac_leaving leaving, struct sumac_error *error)
 {
-    enum sumac_status status = SUMAC_OK;
     struct session_event leave = {
         .kind = SESSION_EVENT_LEAVE, .done = leaving == SUMAC_LEAVING_DONE};
 
-    if (client == NULL)
-        return fail_for_null(error, "sumac_client_leave", "client");
     if (leaving != SUMAC_LEAVING_UNFINISHED && leaving != SUMAC_LEAVING_DONE)
         return fail_argument(
             error,
             "leave: %d is no way to leave; give SUMAC_LEAVING_DONE or SUMAC_LEAVING_UNFINISHED",
             (int)leaving);
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
-    client_lock(client);
+    enum sumac_status status =
+        client_enter(client, client == NULL ? "client" : NULL, __func__, error);
+    if (status != SUMAC_OK)
+        return status;
     client_step(client, &leave);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (!client_wait(client, has_left, client, until_us)) {
@@ -219,17 +216,6 @@ enum sumac_status sumac_client_leave(
     return status;
 }
 
-static void free_transfers(struct transfer *transfer)
-{
-    while (transfer != NULL) {
-        struct transfer *next = transfer->next;
-        assert(transfer->kept == NULL); /* the reference was given back with the transfer */
-        arena_deinit(&transfer->arena);
-        free(transfer);
-        transfer = next;
-    }
-}
-
 /* gRPC's threads may still tell of bytes that were sent: wait for the last word, or leave what is
  * left to them. */
 static void drop_transfers(struct sumac_client *client)
@@ -244,7 +230,12 @@ static void drop_transfers(struct sumac_client *client)
         tries++;
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    free_transfers(client->free_transfers);
+    for (struct transfer *transfer; (transfer = client->free_transfers) != NULL;) {
+        assert(transfer->kept == NULL); /* the reference was given back with the transfer */
+        client->free_transfers = transfer->next;
+        arena_deinit(&transfer->arena);
+        free(transfer);
+    }
 }
 
 void sumac_client_close(struct sumac_client *client)

@@ -327,8 +327,6 @@ struct selection {
     const char *slot; /* of a pull: NULL: the value */
     const char *verb; /* "push", "pull" */
 };
-/* The type that a tensor for the selection has. */
-enum sumac_dtype selection_dtype(const struct selection *selection);
 /* Bytes of one row of it. */
 uint64_t selection_row_bytes(const struct selection *selection);
 /* Check its dtype, its memory, and its shape for `rows` rows. Fails  INVALID_ARGUMENT,

@@ -76,34 +76,24 @@ struct nearest client_functions_near(const struct sumac_client *client, const ch
     return nearest;
 }
 
-/* NULL: no memory. */
-static struct client_function *make(struct sumac_error *error)
+static enum sumac_status make(struct client_function **made, struct sumac_error *error)
 {
-    struct client_function *function = calloc(1, sizeof *function);
-
-    if (function == NULL)
-        (void)fail_for_memory(error, "no memory for a function");
-    return function;
+    *made = calloc(1, sizeof **made);
+    return *made == NULL ? fail_for_memory(error, "no memory for a function") : SUMAC_OK;
 }
 
-/* A copy of the text is read, or none is made. */
+/* Reads a copy of the text. The caller frees *made on failure, too. */
 static enum sumac_status read_text(
     const char *name, const char *text, size_t bytes, struct client_function **made,
     struct sumac_error *error)
 {
-    struct client_function *function = make(error);
+    const enum sumac_status status = make(made, error);
 
     assert(name != NULL && text != NULL);
-    if (function == NULL)
-        return SUMAC_RESOURCE_EXHAUSTED;
-    function->row = &function->of.defined.function;
-    const enum sumac_status status =
-        update_define(UPDATE_DEFINED_FIRST, name, text, bytes, &function->of.defined, error);
-    if (status == SUMAC_OK)
-        *made = function;
-    else
-        free(function);
-    return status;
+    if (status != SUMAC_OK)
+        return status;
+    (*made)->row = &(*made)->of.defined.function;
+    return update_define(UPDATE_DEFINED_FIRST, name, text, bytes, &(*made)->of.defined, error);
 }
 
 static bool is_of_text(uint32_t number)
@@ -152,14 +142,15 @@ struct asking {
 static enum sumac_status
 read_said(const wire_known_function *said, struct client_function **made, struct sumac_error *error)
 {
+    enum sumac_status status;
+
     if (is_of_text(said->number)) {
-        const enum sumac_status status =
-            read_text(said->name, said->text, strlen(said->text), made, error);
+        status = read_text(said->name, said->text, strlen(said->text), made, error);
         return status != SUMAC_OK ? status : update_check_described((*made)->row, said, error);
     }
-    *made = make(error);
-    if (*made == NULL)
-        return SUMAC_RESOURCE_EXHAUSTED;
+    status = make(made, error);
+    if (status != SUMAC_OK)
+        return status;
     (*made)->row = &(*made)->of.plugged.function;
     return update_read_described(said, &(*made)->of.plugged, error);
 }
@@ -267,10 +258,12 @@ static void take_defined(void *context, const wire_message *message)
         defining->number = reply->function->number;
 }
 
-/* Ask ps 0; with the lock held. `text` ends with a NUL. */
+/* Ask ps 0; with the lock held. */
 static enum sumac_status call_define(
-    struct sumac_client *client, struct defining *defining, char *text, struct sumac_error *error)
+    struct sumac_client *client, struct defining *defining, const char *text, size_t text_bytes,
+    struct sumac_error *error)
 {
+    char ended[EXPRESSION_TEXT_BYTES_MAX + 1] = {0};
     wire_define_request request = WIRE_DEFINE_REQUEST_INIT;
     struct client_call call =
         client_variables_call(WIRE_VARIABLES_DEFINE, &request.base, take_defined, defining);
@@ -280,7 +273,9 @@ static enum sumac_status call_define(
     call.needs_session = call.waits_for_others = true;
     request.session_id = session_id_bytes(client->session);
     request.name = defining->made->of.defined.name;
-    request.text = text;
+    assert(text_bytes <= EXPRESSION_TEXT_BYTES_MAX); /* else it is no expression */
+    memcpy(ended, text, text_bytes);
+    request.text = ended;
     request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
     const enum sumac_status status = client_call(client, &call, error);
     if (status == SUMAC_OK && defining->number == 0)
@@ -320,21 +315,14 @@ enum sumac_status sumac_client_define(
                                             : NULL;
     struct defining defining = {.made = NULL};
 
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_define", null);
-    enum sumac_status status = client_check_process(client, error);
-    if (status == SUMAC_OK)
-        status = check_text(text, text_bytes, error);
-    if (status == SUMAC_OK)
-        status = read_text(name, text, text_bytes, &defining.made, error);
+    enum sumac_status status = client_enter(client, null, __func__, error);
     if (status != SUMAC_OK)
         return status;
-    assert(text_bytes <= EXPRESSION_TEXT_BYTES_MAX); /* else it is no expression */
-    char copy[EXPRESSION_TEXT_BYTES_MAX + 1];
-    memcpy(copy, text, text_bytes);
-    copy[text_bytes] = '\0';
-    client_lock(client);
-    status = call_define(client, &defining, copy, error);
+    status = check_text(text, text_bytes, error);
+    if (status == SUMAC_OK)
+        status = read_text(name, text, text_bytes, &defining.made, error);
+    if (status == SUMAC_OK)
+        status = call_define(client, &defining, text, text_bytes, error);
     if (status == SUMAC_OK)
         learn(client, defining.made, defining.number);
     else

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "error.h"
-#include "function.h"
 #include "update.h"
 
 /* ---- one variable */

@@ -85,30 +85,23 @@ static void stream_writable(struct rpc_call *call)
     client_step(tag->client, &event);
 }
 
-static void push_answered(struct rpc_call *call, const struct wire_received *received)
+static void stream_answered(struct rpc_call *call, const struct wire_received *received)
 {
     const struct stream_tag *tag = rpc_call_user(call);
-    struct session_event event = stream_event(tag, SESSION_EVENT_PUSH_ANSWER);
-
-    tag->client->peers[tag->ps].heard_us = event.now_us;
-    event.push_answer = (const wire_push_answer *)received->message;
     struct sumac_client *client = tag->client;
-    const bool greeted = event.push_answer->greeting != NULL;
+    const bool pushes = tag->stream_kind == SESSION_PUSH_STREAM;
+    struct session_event event =
+        stream_event(tag, pushes ? SESSION_EVENT_PUSH_ANSWER : SESSION_EVENT_PULL_ANSWER);
+
+    client->peers[tag->ps].heard_us = event.now_us;
+    event.push_answer = pushes ? (const wire_push_answer *)received->message : NULL;
+    event.pull_answer = pushes ? NULL : (const wire_pull_answer *)received->message;
+    event.payload = received->payload;
+    event.payload_spans = received->payload_spans;
+    const bool greeted = pushes && event.push_answer->greeting != NULL;
     client_step(client, &event);
     if (greeted)
         client_say_rooms(client);
-}
-
-static void pull_answered(struct rpc_call *call, const struct wire_received *received)
-{
-    const struct stream_tag *tag = rpc_call_user(call);
-    struct session_event event = stream_event(tag, SESSION_EVENT_PULL_ANSWER);
-
-    tag->client->peers[tag->ps].heard_us = event.now_us;
-    event.pull_answer = (const wire_pull_answer *)received->message;
-    event.payload = received->payload;
-    event.payload_spans = received->payload_spans;
-    client_step(tag->client, &event);
 }
 
 static void stream_closed(struct rpc_call *call, const struct sumac_error *error)
@@ -122,18 +115,11 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
     free(tag);
 }
 
-static const struct rpc_handler stream_handlers[2] = {
-    [SESSION_PUSH_STREAM] =
-        {.message = push_answered,
-         .opened = stream_writable,
-         .writable = stream_writable,
-         .closed = stream_closed},
-    [SESSION_PULL_STREAM] =
-        {.message = pull_answered,
-         .opened = stream_writable,
-         .writable = stream_writable,
-         .closed = stream_closed},
-};
+static const struct rpc_handler stream_handler = {
+    .message = stream_answered,
+    .opened = stream_writable,
+    .writable = stream_writable,
+    .closed = stream_closed};
 
 /* False: there is no memory. */
 static bool open_stream(struct sumac_client *client, const struct session_effect *effect)
@@ -160,7 +146,7 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
             &(struct rpc_start){
                 .service = WIRE_TRANSFER,
                 .method = method,
-                .handler = &stream_handlers[kind],
+                .handler = &stream_handler,
                 .user = tag},
             &place->call) == SUMAC_OK)
         return true;
@@ -326,18 +312,6 @@ static void do_send(
     rpc_call_send(call, message, client->payload, effect->payload_count);
 }
 
-static void do_send_push(struct sumac_client *client, const struct session_effect *effect)
-{
-    assert(effect->stream_kind == SESSION_PUSH_STREAM);
-    do_send(client, effect, &effect->push_request->base);
-}
-
-static void do_send_pull(struct sumac_client *client, const struct session_effect *effect)
-{
-    assert(effect->stream_kind == SESSION_PULL_STREAM);
-    do_send(client, effect, &effect->pull_request->base);
-}
-
 static void do_transferred(const struct sumac_client *client, const struct session_effect *effect)
 {
     struct transfer *transfer = (struct transfer *)(uintptr_t)effect->token;
@@ -370,8 +344,7 @@ static void do_answered(const struct session_effect *effect)
 void client_fail_calls(struct sumac_client *client, const struct sumac_error *error)
 {
     assert(client->ended);
-    for (struct client_unary *unary = client->unaries.first; unary != NULL;
-         unary = unary->links.next)
+    LIST_FOREACH(struct client_unary, unary, &client->unaries, links)
         if (!unary->over) {
             unary->over = true;
             unary->error = *error;
@@ -386,8 +359,7 @@ static void do_ended(struct sumac_client *client, const struct sumac_error *erro
     assert(error->status != SUMAC_OK); /* whoever waits is told this */
     client->ended = true;
     client->end = *error;
-    for (struct transfer *transfer = client->live_transfers.first; transfer != NULL;
-         transfer = transfer->among_live.next)
+    LIST_FOREACH(struct transfer, transfer, &client->live_transfers, among_live)
         if (!transfer->over)
             transfer_fail(transfer, error);
     client_fail_calls(client, error);
@@ -416,10 +388,12 @@ static bool do_effect(struct sumac_client *client, const struct session_effect *
         do_close_stream(client, effect);
         break;
     case SESSION_EFFECT_SEND_PUSH:
-        do_send_push(client, effect);
+        assert(effect->stream_kind == SESSION_PUSH_STREAM);
+        do_send(client, effect, &effect->push_request->base);
         break;
     case SESSION_EFFECT_SEND_PULL:
-        do_send_pull(client, effect);
+        assert(effect->stream_kind == SESSION_PULL_STREAM);
+        do_send(client, effect, &effect->pull_request->base);
         break;
     case SESSION_EFFECT_PUSHED:
     case SESSION_EFFECT_PULLED:
