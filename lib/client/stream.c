@@ -29,14 +29,11 @@ client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, siz
 {
     assert(ps < client->peer_count);
     const struct peer *peer = &client->peers[ps];
-    if (peer->heard_us == 0)
-        (void)text_print(
-            text, text_bytes, "ps %" PRIu32 " at %s, which was never heard from", ps,
-            peer->address);
-    else
-        (void)text_print(
-            text, text_bytes, "ps %" PRIu32 " at %s, which was last heard from %s ago", ps,
-            peer->address, text_time_us(client_now_us() - peer->heard_us).text);
+    const bool heard = peer->heard_us != 0;
+    (void)text_print(
+        text, text_bytes, "ps %" PRIu32 " at %s, which was %s%s%s", ps, peer->address,
+        heard ? "last heard from " : "never heard from",
+        heard ? text_time_us(client_now_us() - peer->heard_us).text : "", heard ? " ago" : "");
     return text;
 }
 

@@ -187,13 +187,11 @@ static void report(struct session *session)
 
 void find_check(struct session *session)
 {
-    struct sumac_error error;
-
     if (session->phase != PHASE_FINDING && session->phase != PHASE_JOINING)
         return;
     if (session->phase == PHASE_FINDING && session->now_us >= session->patience_until_us &&
-        find_missing(session, &error)) {
-        session_end(session, &error, NULL);
+        find_missing(session, &session->end)) {
+        session_end(session, &session->end, NULL);
         return;
     }
     if (session->now_us >= session->report_us) {
@@ -327,28 +325,28 @@ static void
 not_found(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     const uint32_t ps = call->wanted.ps;
-    struct sumac_error named;
 
     if (may_appear(session, call, error))
         fail_missing(
-            session, ps, call->why.status == SUMAC_OK ? "no answer" : call->why.text, &named);
+            session, ps, call->why.status == SUMAC_OK ? "no answer" : call->why.text,
+            &session->end);
     else if (error->reason != SUMAC_REASON_UNSPECIFIED)
         (void)fail(
-            &named, error->status, error->reason, "ps %" PRIu32 " at %s: %s", ps,
+            &session->end, error->status, error->reason, "ps %" PRIu32 " at %s: %s", ps,
             ps_address(session, ps), error->text);
     else if (ps_is_started(session, ps))
         (void)fail(
-            &named, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            &session->end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
             "what listens at %s, the address of %s, which starts the ps, is no ps (%.200s); check "
             "that address",
             ps_address(session, ps), session->config.ps_starter, error->text);
     else
         (void)fail(
-            &named, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            &session->end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
             "what listens at %s, the address of ps %" PRIu32
             ", is no ps (%.200s); check the addresses of job ps",
             ps_address(session, ps), ps, error->text);
-    session_end(session, &named, NULL);
+    session_end(session, &session->end, NULL);
 }
 
 static void answered(
@@ -369,9 +367,8 @@ static void answered(
     struct link *link = &session->links[call->wanted.ps];
     assert(!link->found); /* nobody else asks */
     if (is_another_ps(session, link->ps, reply)) {
-        struct sumac_error other;
-        fail_another_ps(session, link, reply->ps, &other);
-        session_end(session, &other, NULL);
+        fail_another_ps(session, link, reply->ps, &session->end);
+        session_end(session, &session->end, NULL);
         return;
     }
     link->found = true;

@@ -115,13 +115,12 @@ static void joined(
     const wire_join_reply *reply = (const wire_join_reply *)message;
     if (reply->session_id.len != sizeof session->state.session_id || reply->n_ps_addresses == 0 ||
         reply->n_ps_addresses > SESSION_PS_MAX || reply->lease_ms == 0) {
-        struct sumac_error malformed;
         (void)fail(
-            &malformed, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            &session->end, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered the join with %zu bytes of session id, %zu ps and a lease of %" PRIu32
             " ms",
             reply->session_id.len, reply->n_ps_addresses, reply->lease_ms);
-        session_end(session, &malformed, NULL);
+        session_end(session, &session->end, NULL);
         return;
     }
     find_end(session);
@@ -237,9 +236,8 @@ static bool ended_by_restart(struct session *session, const struct sumac_error *
     if (error->reason != SUMAC_REASON_SESSION_UNKNOWN || session->link_count == 0 ||
         session->links[0].unreached_us == NEVER)
         return false;
-    struct sumac_error restarted;
-    fail_restarted(session, &session->links[0], &restarted);
-    session_end(session, &restarted, NULL);
+    fail_restarted(session, &session->links[0], &session->end);
+    session_end(session, &session->end, NULL);
     return true;
 }
 

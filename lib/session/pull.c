@@ -253,18 +253,14 @@ static void time_out(struct session *session, struct pull *pull)
     const uint32_t ps = request->link->ps;
     const uint64_t answered_us = request->link->answered_us;
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
+    const bool heard = answered_us != 0;
     struct sumac_error error;
-    if (answered_us == 0)
-        (void)fail(
-            &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "ps %" PRIu32 " at %s did not answer a pull within %s; it has never been heard from",
-            ps, address, text_time_ms(pull->wanted.timeout_ms).text);
-    else
-        (void)fail(
-            &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "ps %" PRIu32 " at %s did not answer a pull within %s; it was last heard from %s ago",
-            ps, address, text_time_ms(pull->wanted.timeout_ms).text,
-            text_time_us(session->now_us - answered_us).text);
+    (void)fail(
+        &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+        "ps %" PRIu32 " at %s did not answer a pull within %s; it %s%s%s", ps, address,
+        text_time_ms(pull->wanted.timeout_ms).text,
+        heard ? "was last heard from " : "has never been heard from",
+        heard ? text_time_us(session->now_us - answered_us).text : "", heard ? " ago" : "");
     trouble_tell(session, request->link, SESSION_PULL_STREAM, &error);
     pull_over(session, pull, &error);
 }

@@ -187,16 +187,14 @@ static void end_by_stream(
     struct session *session, const struct link *link, enum session_stream_kind kind,
     const struct sumac_error *given)
 {
-    struct sumac_error error;
-
     assert(session->phase != PHASE_OVER);
     if (session->phase == PHASE_LEAVING)
         return;
     (void)fail(
-        &error, given->status, given->reason, "ps %" PRIu32 " at %s ended the %s stream: %s",
+        &session->end, given->status, given->reason, "ps %" PRIu32 " at %s ended the %s stream: %s",
         link->ps, ps_address(session, link->ps), kind == SESSION_PUSH_STREAM ? "push" : "pull",
         given->text);
-    session_end(session, &error, NULL);
+    session_end(session, &session->end, NULL);
 }
 
 void stream_lost(struct session *session, const struct session_event *event)
@@ -278,10 +276,8 @@ bool stream_greeted(
         .cluster_id = greeting->cluster_id,
         .epoch = greeting->epoch,
         .incarnation = greeting->ps_incarnation};
-    struct sumac_error error;
-
-    if (!link_is_same(session, link, &it, &error)) {
-        session_end(session, &error, NULL);
+    if (!link_is_same(session, link, &it, &session->end)) {
+        session_end(session, &session->end, NULL);
         return false;
     }
     struct stream *stream = &link->streams[kind];
@@ -362,23 +358,22 @@ void links_check(struct session *session)
         effect_wake(session, first_us + patience_us(session));
         return;
     }
-    struct sumac_error error;
     const struct text_time silent = text_time_us(session->now_us - first_us);
     if (session->links[ps].knows_grant)
         (void)fail(
-            &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            &session->end, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps %" PRIu32
             " at %s was not reached for %s and is lost with its state; start the run again (what "
             "it had not answered may or may not have been applied)",
             ps, ps_address(session, ps), silent.text);
     else
         (void)fail(
-            &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            &session->end, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps %" PRIu32 " at %s%s never answered this session's pushes, for %s: it is lost with "
             "its state, or is not reached from here; start the run again, or "
             "look at its address and at the network between",
             ps, ps_address(session, ps), told_address(session, ps).text, silent.text);
-    session_end(session, &error, NULL);
+    session_end(session, &session->end, NULL);
 }
 
 void links_excuse(struct session *session, uint64_t slept_us)
