@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "collective_options.h"
 #include "collective_places.h"
 #include "error.h"
 #include "text.h"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective_options.h"
 #include "error.h"
 #include "function.h"
 #include "partitioner.h"

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client_state.h"
-#include "collective_options.h"
 #include "dtype.h"
 #include "error.h"
 #include "text.h"

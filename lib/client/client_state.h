@@ -28,7 +28,6 @@
 #include "list.h"
 #include "log.h"
 #include "memory.h"
-#include "round_numbers.h"
 #include "rpc.h"
 #include "session.h"
 #include "sumac/client.h"
@@ -120,6 +119,20 @@ struct sumac_push {
 
 struct sumac_pull {
     struct transfer transfer;
+};
+
+/* A client's count of the rounds of each name. It keeps a name until the close. */
+struct numbered_name {
+    LINKS(struct numbered_name) among_names;
+    struct key_entry by_name;
+    uint64_t last; /* of a barrier: the last round whose end is known. 0: none yet */
+    bool waits;    /* a thread waits at this barrier */
+    char name[];
+};
+
+struct round_numbers {
+    LIST(struct numbered_name) names;
+    struct key_map by_name;
 };
 
 struct call_tag;
@@ -358,6 +371,40 @@ enum sumac_status
 slices_ask(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
 /* Copy the pulled rows to their places in the memory of the caller. */
 void slices_give(const struct transfer *transfer);
+
+/* round_numbers.c */
+void round_numbers_init(struct round_numbers *numbers);
+void round_numbers_deinit(struct round_numbers *numbers);
+/* NULL: the name is new. */
+struct numbered_name *round_numbers_find(const struct round_numbers *numbers, const char *name);
+/* Find the name, or add it with round 0. NULL: no memory. */
+struct numbered_name *round_numbers_add(struct round_numbers *numbers, const char *name);
+
+/* collective_options.c -- the options that collectives and barriers share: the name and the tasks
+ */
+/* Check the name, which has at most `most` bytes. kind: "barrier", for the error. */
+enum sumac_status
+client_check_name(const char *name, const char *kind, size_t most, struct sumac_error *error);
+
+/* A task as the wire has it: chief i is 2·i, worker i is 2·i + 1. False: another job. */
+bool collective_encode_task(const struct sumac_member *task, uint64_t *code);
+/* "chief" or "worker". */
+const char *collective_task_job(uint64_t code);
+
+/* The chief first, then the workers by index. */
+void collective_sort_tasks(uint64_t *tasks, uint32_t count);
+
+/* Encode the options' tasks and sort them.
+ *
+ * label    begins each error: "barrier \"epoch\"".
+ * Gives    *tasks (options->task_count), which the caller frees; NULL on failure.
+ * Fails    INVALID_ARGUMENT: too many tasks, another job, a task is listed twice.
+ *          RESOURCE_EXHAUSTED. */
+enum sumac_status collective_list_tasks(
+    const struct sumac_collective_options *options, const char *label, uint64_t **tasks,
+    struct sumac_error *error);
+enum sumac_status collective_no_task_memory(
+    const struct sumac_collective_options *options, const char *label, struct sumac_error *error);
 
 /* collective.c */
 void client_forget_collectives(struct sumac_client *client);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collective_options.c -- the name and the tasks of a collective or a barrier, checked. */
-#include "collective_options.h"
+#include "client_state.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* round_numbers.c -- a list of names with the last round of each, and a map to find a name. */
-#include "round_numbers.h"
+#include "client_state.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "memory.h"
 
 void round_numbers_init(struct round_numbers *numbers)
 {

@@ -256,39 +256,28 @@ static wire_part *add_part(struct session *session, struct draft *draft, uint64_
     return wire;
 }
 
-/* The header of a part that is cancelled, which is all of it. False: no memory. */
-static bool add_cancelled(struct session *session, struct draft *draft, struct part *part)
-{
-    wire_part *wire = add_part(session, draft, part->push->sequence);
-
-    assert(part->cancelled && !part->large);
-    if (wire == NULL)
-        return false;
-    fill_header(session, part, wire);
-    wire->cancelled = wire->last = true;
-    wire->bytes = wire->n_functions = 0;
-    wire->functions = NULL;
-    wire->collective = NULL;
-    return true;
-}
-
-/* The header of a part that asks for room, or is cancelled. False: no memory. */
+/* The header of a part that asks for room, or is cancelled: that is all of it. False: no memory. */
 static bool add_ask(struct session *session, struct draft *draft, struct link *link)
 {
     struct part *part = link->sending;
+    wire_part *wire = add_part(session, draft, part->push->sequence);
 
+    assert(part->cancelled != part->large);
     link->sending = NULL;
     link->sending_ask = false;
-    if (part->cancelled)
-        return add_cancelled(session, draft, part);
-    assert(part->large);
-    wire_part *wire = add_part(session, draft, part->push->sequence);
     if (wire == NULL)
         return false;
     fill_header(session, part, wire);
     wire->last = true;
+    if (part->cancelled) {
+        wire->cancelled = true;
+        wire->bytes = wire->n_functions = 0;
+        wire->functions = NULL;
+        wire->collective = NULL;
+    } else {
+        room_asked(part);
+    }
     draft->function_count += (uint32_t)wire->n_functions;
-    room_asked(part);
     return true;
 }
 

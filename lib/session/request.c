@@ -155,17 +155,15 @@ fill_pieces(struct session *session, const struct request *request, wire_pull_re
         pieces[i] = (wire_piece)WIRE_PIECE_INIT;
         pieces[i].shard_id = piece->shard_id;
         pieces[i].layout_epoch = piece->layout_epoch;
-        pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_VALUES;
-        if (piece->kind == WIRE_PIECE_SLOT_VALUE) {
-            pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_SLOT_VALUE;
-            pieces[i].slot = piece->slot;
-        }
+        pieces[i].kind = piece->rows != NULL ? SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES
+                         : piece->kind == WIRE_PIECE_SLOT_VALUE
+                             ? SUMAC__V1__PIECE__KIND__KIND_SLOT_VALUE
+                             : SUMAC__V1__PIECE__KIND__KIND_VALUES;
+        pieces[i].slot = piece->slot; /* 0 of other kinds */
         pieces[i].offset_bytes = piece->offset_bytes;
-        pieces[i].bytes = piece->bytes;
-        if (piece->rows != NULL) {
-            pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
-            pieces[i].bytes = piece->bytes / piece->row_bytes * sizeof *piece->rows;
-        }
+        pieces[i].bytes = piece->rows == NULL
+                              ? piece->bytes
+                              : piece->bytes / piece->row_bytes * sizeof *piece->rows;
         pointers[i] = &pieces[i];
     }
     wire->n_pieces = request->piece_count;
