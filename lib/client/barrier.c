@@ -9,7 +9,6 @@
 
 #include "collective_places.h"
 #include "error.h"
-#include "text.h"
 
 #define LABEL_BYTES (SUMAC_ERROR_TEXT_BYTES / 2)
 

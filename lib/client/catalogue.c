@@ -11,7 +11,6 @@
 #include "function.h"
 #include "partitioner.h"
 #include "push.h"
-#include "text.h"
 
 #define NAME_BYTES_MAX 1024
 

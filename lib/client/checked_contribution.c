@@ -10,7 +10,6 @@
 
 #include "dtype.h"
 #include "error.h"
-#include "text.h"
 #include "update.h"
 
 static enum sumac_status fail_call(

@@ -11,7 +11,6 @@
 
 #include "error.h"
 #include "own_variables.h"
-#include "text.h"
 
 #define TIMEOUT_MS 60000u
 

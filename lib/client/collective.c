@@ -14,7 +14,6 @@
 #include "collective_places.h"
 #include "dtype.h"
 #include "error.h"
-#include "text.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define VERDICT_MS 5000u /* a ps says by then how a round ended whose time is over */

@@ -9,7 +9,6 @@
 
 #include "collective_places.h"
 #include "error.h"
-#include "text.h"
 
 _Static_assert(SUMAC_COLLECTIVE_TASKS_MAX == WIRE_COLLECTIVE_TASKS_MAX, "the header says the same");
 

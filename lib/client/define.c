@@ -13,7 +13,6 @@
 #include "error.h"
 #include "function.h"
 #include "plugged.h"
-#include "text.h"
 
 /* That an answer tells of. */
 #define FUNCTIONS_MAX (UPDATE_PLUGGED_FIRST + SUMAC_PLUGIN_FUNCTIONS_MAX)

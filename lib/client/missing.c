@@ -6,8 +6,6 @@
 
 #include <assert.h>
 
-#include "text.h"
-
 struct question {
     const struct transfer *waiting, *asked;
 };

@@ -13,7 +13,6 @@
 #include "function.h"
 #include "norm.h"
 #include "push.h"
-#include "text.h"
 
 _Static_assert(offsetof(struct sumac_push, transfer) == 0, "a push is its transfer");
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "text.h"
 
 /* ---- a ps */
 

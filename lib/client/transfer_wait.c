@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "text.h"
 
 #define WAITED_FOR_BYTES 448u
 

@@ -6,8 +6,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "error.h"
-
 /* The part that an answer of this ps is about; NULL: it is done, or never was. */
 static struct part *find_part(struct session *session, const struct link *link, uint64_t sequence)
 {

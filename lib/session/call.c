@@ -5,8 +5,6 @@
 
 #include <assert.h>
 
-#include "error.h"
-
 bool is_worth_retrying(const struct sumac_error *error)
 {
     assert(error->status != SUMAC_OK);

@@ -9,8 +9,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "error.h"
-
 /* Only its header goes out from now on. The ps frees its bytes when that is there, so they count
  * against the grant until the ps answers. */
 static void cancel_part(struct session *session, struct part *part)

@@ -4,7 +4,9 @@
  */
 #pragma once
 
+#include "error.h"
 #include "state.h"
+#include "text.h"
 
 /* ==== unary calls, which ps there are, join, lease, leave and the end */
 

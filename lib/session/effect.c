@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* effect.c -- what one step gives: effects in an arena that the next step resets; and what a
  * session keeps: its texts, its id. */
-#include "state.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
-
-#include "text.h"
 
 void *step_take(struct session *session, size_t bytes)
 {

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "close_cause.h"
-#include "error.h"
 
 void session_closed(struct session *session, const wire_closed *closed)
 {

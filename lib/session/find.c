@@ -13,9 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
 #include "silence.h"
-#include "text.h"
 
 #define REPORT_US 5000000u
 

@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "error.h"
-
 static const wire_message *lend_request(struct session *session, const struct unary *call)
 {
     (void)session;

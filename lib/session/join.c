@@ -6,9 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
 #include "identity.h"
-#include "text.h"
 
 static void mint_nonce(struct session *session)
 {

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "error.h"
 #include "loopback.h"
 
 const char *ps_address(const struct session *session, uint32_t ps)

@@ -13,8 +13,6 @@
 
 #include <assert.h>
 
-#include "text.h"
-
 uint64_t room_largest(const struct link *link, const struct push *push)
 {
     assert(link->knows_grant);

@@ -6,9 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
-#include "text.h"
-
 /* The ps answers its own timeout, which says what it waited for; ours comes when it does not. */
 #define GRACE_MS 250u
 

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
 #include "id_map.h"
 #include "room.h"
 

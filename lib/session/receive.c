@@ -7,9 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
-#include "text.h"
-
 /* A reader over the spans that a payload came in. */
 struct span_reader {
     const struct span *spans;

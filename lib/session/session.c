@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "error.h"
-
 static void keep_config(struct session *session, const struct session_config *config)
 {
     struct session_config *kept = &session->config;

@@ -5,8 +5,6 @@
 
 #include <assert.h>
 
-#include "error.h"
-
 #define ACKNOWLEDGE_MS UINT64_C(1000) /* how long a replaced client waits for ps 0 to hear it */
 
 const wire_message *leave_compose(struct session *session, const struct unary *call)

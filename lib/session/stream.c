@@ -7,9 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
-#include "text.h"
-
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
 #define CHUNK_BYTES_MIN 64u
 #define TOLD_BYTES 280u
@@ -276,6 +273,7 @@ bool stream_greeted(
         .cluster_id = greeting->cluster_id,
         .epoch = greeting->epoch,
         .incarnation = greeting->ps_incarnation};
+
     if (!link_is_same(session, link, &it, &session->end)) {
         session_end(session, &session->end, NULL);
         return false;

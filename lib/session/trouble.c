@@ -7,8 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "text.h"
-
 void trouble_note(
     struct session *session, struct link *link, enum session_stream_kind kind, const char *why)
 {
