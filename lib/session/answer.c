@@ -139,7 +139,7 @@ static void on_done(struct session *session, struct link *link, const wire_done 
         if (push->ordinals[i] < done->n_versions)
             push->versions[push->places[i]] = done->versions[push->ordinals[i]];
     assert(part->first_piece + part->piece_count <= push->wanted.piece_count);
-    part_remove(session, part);
+    part_remove(part);
     if (done->open_step > session->state.open_step)
         session->state.open_step = done->open_step;
     part->done = true;

@@ -18,20 +18,16 @@ void call_answered(struct session *session, const struct session_event *event);
 void call_failed(struct session *session, const struct session_event *event);
 /* The try that the last step asked for was not begun; the next check says what becomes of it. */
 void call_undone(struct session *session, uint64_t number);
-/* Those that are due are made, those whose time is over fail. */
 void calls_check(struct session *session);
 /* The session is over: the calls that are not answered yet are cancelled. The caller's end with the
  * session's error (calls_end), or without a word (calls_forget). */
 void calls_end(struct session *session);
 void calls_forget(struct session *session);
-/* Drop the session's own calls of that kind. */
 void calls_drop(struct session *session, const struct unary_kind *kind);
-/* The call of that kind to that ps, or NULL. */
 const struct unary *
 call_of_kind(const struct session *session, const struct unary_kind *kind, uint32_t ps);
 /* Take a call in, to be tried until then; NULL: no memory. */
 struct unary *call_take(struct session *session, const struct unary_kind *kind, uint64_t until_us);
-/* Make the next try now. */
 void call_try(struct session *session, struct unary *call);
 /* Say what became of a call of the caller: a reply, or an error. */
 void call_tell(
@@ -41,14 +37,11 @@ void call_tell(
 bool is_worth_retrying(const struct sumac_error *error);
 
 /* given_call.c */
-/* A call of the caller. */
 void call_accept(struct session *session, const struct session_call *wanted);
 
 /* find.c */
 void find_begin(struct session *session);
-/* Says who is missing when that is due, or gives up. */
 void find_check(struct session *session);
-/* Stop asking. */
 void find_end(struct session *session);
 /* The first ps whose identity is unknown, and why; false: all are known. */
 bool find_missing(const struct session *session, struct sumac_error *error);
@@ -57,7 +50,6 @@ bool find_missing(const struct session *session, struct sumac_error *error);
 bool links_learn(struct session *session, char *const *addresses, size_t count);
 
 /* join.c */
-/* The ps are found. */
 void join_begin(struct session *session);
 void lease_check(struct session *session);
 void leave_when_done(struct session *session);
@@ -116,9 +108,7 @@ void fail_another_ps(
 
 /* stream_open.c */
 void stream_open(struct session *session, struct link *link, enum session_stream_kind kind);
-/* It is due: it opens now. */
 void stream_begin(struct session *session, struct link *link, enum session_stream_kind kind);
-/* It has ended. */
 void stream_shut(struct stream *stream);
 void stream_writable(struct session *session, const struct session_event *event);
 /* The stream has it now. NULL: no memory. */
@@ -140,7 +130,6 @@ void links_check(struct session *session);
 void links_excuse(struct session *session, uint64_t slept_us);
 
 /* trouble.c */
-/* This stream has just ended. */
 void trouble_note(
     struct session *session, struct link *link, enum session_stream_kind kind, const char *why);
 /* Add the reason why the stream to this ps ended to an error that has none. */
@@ -171,11 +160,10 @@ void pushes_end(struct session *session, const wire_closed *closed);
 /* Their memory, and nothing else: the session is destroyed. */
 void pushes_release(struct session *session);
 void push_over(struct session *session, struct push *push, const struct sumac_error *error);
-void part_remove(struct session *session, struct part *part);
+void part_remove(struct part *part);
 uint32_t pushes_in_flight(const struct session *session);
 
 /* cancel.c */
-/* Give a push up that is not committed. */
 void push_cancel(struct session *session, uint64_t token);
 
 /* answer.c */
@@ -200,7 +188,6 @@ void room_waits(struct link *link, const wire_room_wait *wait);
 void room_rewind(struct session *session, struct link *link);
 /* False: no memory. */
 bool room_compose_withdraws(struct session *session, struct link *link, wire_push_request *request);
-/* It is over. */
 void room_remove(struct part *part);
 
 /* compose.c */
@@ -209,20 +196,16 @@ void compose_pushes(struct session *session, struct link *link);
 /* collective.c */
 /* A push with that token contributes to a collective. False: no memory. */
 bool collective_begin(struct session *session, uint64_t token);
-/* It has its sequence. */
 void collective_admit(struct session *session, const struct push *push);
 /* The caller wants nothing more of that round. */
 void collective_end(struct session *session, uint64_t token);
-/* Is that news for the ps? */
 bool collectives_are_news(const struct session *session, const struct link *link);
 /* Fill collectives_through and waiting. Returns false without memory. */
 bool collectives_tell(struct session *session, struct link *link, wire_commit *commit);
-/* It is said when it is due. */
 void collectives_check(struct session *session);
 /* Take the next message of a round's result. Returns UNSPECIFIED, MALFORMED or OUT_OF_MEMORY. */
 enum sumac_reason
 result_receive(struct session *session, struct request *request, const struct session_event *event);
-/* Free what a pull has of it. */
 void result_release(struct session *session, struct pull *pull);
 
 /* pull.c */
@@ -230,7 +213,6 @@ void pull_accept(struct session *session, const struct session_pull *wanted);
 void pull_cancel(struct session *session, uint64_t token);
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error);
 void pulls_end(struct session *session);
-/* Free the pulls that the last step ended. */
 void pulls_forget_over(struct session *session);
 /* Their memory, and nothing else: the session is destroyed. */
 void pulls_release(struct session *session);
@@ -246,9 +228,7 @@ void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
     uint32_t piece_count);
 void requests_drop(struct session *session, struct pull *pull);
-/* It is on its way no more. */
 void request_unsend(struct request *request);
-/* Its pull has forgotten it. */
 void request_remove(struct session *session, struct request *request);
 /* It is asked on the pull stream from now on. */
 void request_leave_beside(struct link *link, struct request *request);

@@ -271,9 +271,8 @@ static void append_part(struct session *session, struct part *part)
     link_touch(session, link);
 }
 
-void part_remove(struct session *session, struct part *part)
+void part_remove(struct part *part)
 {
-    (void)session;
     struct link *link = part->link;
 
     assert(!part->done);
