@@ -60,7 +60,7 @@ bool client_is_locked(const struct sumac_client *client)
  * After a fork both processes would have one session, and each would number its own pushes: what
  * one of them pushes would be taken for what the other has pushed, acknowledged and lost. So every
  * call asks first whether this is the process that opened the client, before it takes a lock, which
- * another thread may have held at the fork. What it costs is one read: the child's count is one
+ * another thread may have held at the fork. The question costs one read: the child's count is one
  * more.
  */
 

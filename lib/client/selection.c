@@ -59,25 +59,17 @@ uint64_t selection_row_bytes(const struct selection *selection)
            sumac_dtype_bytes(dtype_of(selection));
 }
 
-/* The shape of a tensor for `rows` rows of this selection. */
-static struct sumac_shape expected_shape(const struct selection *selection, uint64_t rows)
-{
-    struct sumac_shape shape = selection->variable->shape;
-
-    if (shape.rank > 0)
-        shape.extent[0] = rows;
-    return shape;
-}
-
 enum sumac_status
 selection_check_tensor(const struct selection *selection, uint64_t rows, struct sumac_error *error)
 {
     const struct sumac_client_variable *variable = selection->variable;
     const struct sumac_tensor *tensor = selection->tensor;
     const enum sumac_dtype dtype = dtype_of(selection);
-    const struct sumac_shape shape = expected_shape(selection, rows);
+    struct sumac_shape shape = variable->shape; /* of the tensor, with `rows` rows */
     char expected[128], given[128];
 
+    if (shape.rank > 0)
+        shape.extent[0] = rows;
     if (tensor->dtype != dtype)
         return fail_invalid(
             error, SUMAC_REASON_WRONG_DATA_TYPE, "%s of %s: expected %s, given %s%s",

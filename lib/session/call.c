@@ -150,14 +150,6 @@ void call_undone(struct session *session, uint64_t number)
         call->undone = true;
 }
 
-static void time_out(struct session *session, struct unary *call)
-{
-    assert(session->now_us >= call->until_us);
-    struct sumac_error error;
-    (void)fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
-    conclude(session, call, NULL, &error);
-}
-
 /* The first that is due, or whose time is over, or that could not be begun; NULL: none is. */
 static struct unary *find_due(const struct session *session)
 {
@@ -171,15 +163,16 @@ static struct unary *find_due(const struct session *session)
 
 void calls_check(struct session *session)
 {
-    struct sumac_error undone;
+    struct sumac_error late, undone;
     struct unary *call;
 
+    (void)fail(&late, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
     (void)fail(
         &undone, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
         "this process had no memory for a call to a ps");
     while (!session->exhausted && (call = find_due(session)) != NULL) {
         if (session->now_us >= call->until_us)
-            time_out(session, call);
+            conclude(session, call, NULL, &late);
         else if (call->undone)
             fail_try(session, call, &undone);
         else

@@ -33,11 +33,6 @@ static void cancel_part(struct session *session, struct part *part)
     link_touch(session, link);
 }
 
-static bool is_eager(const struct push *push)
-{
-    return push->part_count == 1 && push->parts[0].eager;
-}
-
 static void say_cancelled(struct session *session, struct push *push)
 {
     push_void(session, push);
@@ -80,7 +75,8 @@ void push_cancel(struct session *session, uint64_t token)
     if (push->sequence <= session->state.commit_through)
         return;
     push->cancelled = true;
-    if (!is_eager(push) && holds(session, RULE_cancelled_is_voided))
+    const bool is_eager = push->part_count == 1 && push->parts[0].eager;
+    if (!is_eager && holds(session, RULE_cancelled_is_voided))
         say_cancelled(session, push);
     for (uint32_t i = 0; i < push->part_count; i++)
         if (!push->parts[i].done)

@@ -224,6 +224,9 @@ void pulls_admit(struct session *session);
 void requests_fail(struct session *session, struct link *link, const struct sumac_error *given);
 
 /* request.c */
+/* The push that a pull from there waits for. With the rule after_sequence_per_ps broken, it is the
+ * last push on any ps. */
+uint64_t request_last_sequence(const struct session *session, const struct link *link);
 void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
     uint32_t piece_count);

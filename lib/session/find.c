@@ -299,16 +299,6 @@ static bool names_more(const struct session *session, const wire_list_reply *rep
            reply->n_ps_addresses > session->link_count && reply->n_ps_addresses <= SESSION_PS_MAX;
 }
 
-/* Only now it is known which of them the one address belongs to: all are asked anew. */
-static void begin_anew(struct session *session, const wire_list_reply *reply)
-{
-    assert(reply->n_ps_addresses > session->link_count);
-    find_end(session);
-    session->config.ps_count = 0;
-    if (links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
-        ask_all(session);
-}
-
 /* A ps whose run is over exits, and another one may be started in its place. */
 static bool
 may_appear(const struct session *session, const struct unary *call, const struct sumac_error *error)
@@ -359,7 +349,11 @@ static void answered(
         return;
     }
     if (names_more(session, reply)) {
-        begin_anew(session, reply);
+        /* Only now it is known which of them the one address belongs to: all are asked anew. */
+        find_end(session);
+        session->config.ps_count = 0;
+        if (links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
+            ask_all(session);
         return;
     }
     struct link *link = &session->links[call->wanted.ps];

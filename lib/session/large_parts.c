@@ -21,29 +21,14 @@ uint64_t room_largest(const struct link *link, const struct push *push)
                : link->grant_bytes;
 }
 
-static void close_ask(struct part *part)
-{
-    if (!part->asked)
-        return;
-    assert(part->link->open_asks > 0);
-    part->link->open_asks--;
-    part->asked = false;
-}
-
-static void unwant(struct part *part)
-{
-    if (!part->wanted)
-        return;
-    assert(part->link->wanted_count > 0);
-    part->link->wanted_count--;
-    part->wanted = false;
-}
-
 void room_answered(struct part *part)
 {
     assert(part->large || (!part->asked && !part->wanted));
-    close_ask(part);
-    unwant(part);
+    assert(!part->asked || part->link->open_asks > 0);
+    assert(!part->wanted || part->link->wanted_count > 0);
+    part->link->open_asks -= part->asked;
+    part->link->wanted_count -= part->wanted;
+    part->asked = part->wanted = false;
 }
 
 bool room_may_ask(const struct part *part)

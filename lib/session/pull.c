@@ -272,14 +272,6 @@ void pulls_check(struct session *session)
     }
 }
 
-/* With the rule after_sequence_per_ps broken, a pull waits for the session's last push on any ps.
- */
-static uint64_t last_sequence(const struct session *session, const struct link *link)
-{
-    return holds(session, RULE_after_sequence_per_ps) ? link->last_sequence
-                                                      : session->state.last_sequence;
-}
-
 void pulls_admit(struct session *session)
 {
     assert(session->admitted <= session->submitted);
@@ -289,7 +281,7 @@ void pulls_admit(struct session *session)
         pull->after_known = true;
         LIST_FOREACH(struct request, request, &pull->requests, of_pull) {
             if (pull->wanted.after_own_pushes)
-                request->after_sequence = last_sequence(session, request->link);
+                request->after_sequence = request_last_sequence(session, request->link);
             link_touch(session, request->link);
         }
     }

@@ -16,15 +16,6 @@ static void list(struct link *link, struct request *request)
         link->request_cursor = request;
 }
 
-static void list_beside(struct link *link, struct request *request)
-{
-    assert(!request->sent);
-    request->beside = true;
-    LIST_APPEND(&link->beside, request, in_link);
-    link->beside_count++;
-    link->beside_due = true;
-}
-
 static void unlist_beside(struct link *link, struct request *request)
 {
     assert(request->beside);
@@ -38,6 +29,12 @@ void request_leave_beside(struct link *link, struct request *request)
 {
     unlist_beside(link, request);
     list(link, request);
+}
+
+uint64_t request_last_sequence(const struct session *session, const struct link *link)
+{
+    return holds(session, RULE_after_sequence_per_ps) ? link->last_sequence
+                                                      : session->state.last_sequence;
 }
 
 void request_add(
@@ -56,16 +53,18 @@ void request_add(
     request->first_piece = first_piece;
     request->piece_count = piece_count;
     if (pull->wanted.after_own_pushes)
-        request->after_sequence = holds(session, RULE_after_sequence_per_ps)
-                                      ? link->last_sequence
-                                      : session->state.last_sequence;
+        request->after_sequence = request_last_sequence(session, link);
     LIST_PREPEND(&pull->requests, request, of_pull);
     pull->open_requests++;
     if (pull->wanted.beside && link->streams[SESSION_PUSH_STREAM].greeted &&
-        link->beside_count < WIRE_PUSH_PULLS_MAX)
-        list_beside(link, request);
-    else
+        link->beside_count < WIRE_PUSH_PULLS_MAX) {
+        request->beside = true;
+        LIST_APPEND(&link->beside, request, in_link);
+        link->beside_count++;
+        link->beside_due = true;
+    } else {
         list(link, request);
+    }
     link_touch(session, link);
 }
 

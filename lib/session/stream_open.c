@@ -4,15 +4,6 @@
 
 #include <assert.h>
 
-/* The next one: what the one before it still delivers is dropped from now on. */
-static void advance(struct stream *stream)
-{
-    assert(stream->state == STREAM_SHUT);
-    stream->state = STREAM_DUE;
-    stream->generation++;
-    stream->writable = stream->hello_sent = stream->greeted = false;
-}
-
 void stream_begin(struct session *session, struct link *link, enum session_stream_kind kind)
 {
     struct stream *stream = &link->streams[kind];
@@ -33,7 +24,9 @@ void stream_open(struct session *session, struct link *link, enum session_stream
     assert(stream->state == STREAM_SHUT);
     if (link->gone)
         return;
-    advance(stream);
+    stream->state = STREAM_DUE;
+    stream->generation++; /* what the one before it still delivers is dropped from now on */
+    stream->writable = stream->hello_sent = stream->greeted = false;
     if (session->now_us < stream->due_us)
         effect_wake(session, stream->due_us);
     else
