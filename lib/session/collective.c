@@ -168,23 +168,8 @@ static uint64_t bytes_of(const struct pull *pull)
     return bytes + rows * sizeof(int64_t);
 }
 
-/* Take memory for a result whose size was not known before. */
-static enum sumac_reason
-make_room(struct session *session, struct pull *pull, struct session_piece *piece)
-{
-    const uint64_t bytes = bytes_of(pull);
-
-    assert(piece->data == NULL);
-    if (bytes == UINT64_MAX || bytes > SIZE_MAX / 2)
-        return SUMAC_REASON_MALFORMED;
-    pull->joined = (struct span){
-        .data = sized_pool_take(&session->blocks, (size_t)bytes + 1), .bytes = (size_t)bytes};
-    piece->data = (uint8_t *)(uintptr_t)pull->joined.data;
-    piece->bytes = bytes;
-    return piece->data == NULL ? SUMAC_REASON_OUT_OF_MEMORY : SUMAC_REASON_UNSPECIFIED;
-}
-
-/* Have the header of the result, and memory for its bytes. */
+/* Have the header of the result, and memory for its bytes, whose number may not have been known
+ * before. */
 static enum sumac_reason prepare(
     struct session *session, struct pull *pull, struct session_piece *piece,
     const wire_collective_result *header)
@@ -193,7 +178,16 @@ static enum sumac_reason prepare(
         return SUMAC_REASON_OUT_OF_MEMORY;
     if (pull->result == NULL)
         return SUMAC_REASON_MALFORMED;
-    return piece->data == NULL ? make_room(session, pull, piece) : SUMAC_REASON_UNSPECIFIED;
+    if (piece->data != NULL)
+        return SUMAC_REASON_UNSPECIFIED;
+    const uint64_t bytes = bytes_of(pull);
+    if (bytes == UINT64_MAX || bytes > SIZE_MAX / 2)
+        return SUMAC_REASON_MALFORMED;
+    pull->joined = (struct span){
+        .data = sized_pool_take(&session->blocks, (size_t)bytes + 1), .bytes = (size_t)bytes};
+    piece->data = (uint8_t *)(uintptr_t)pull->joined.data;
+    piece->bytes = bytes;
+    return piece->data == NULL ? SUMAC_REASON_OUT_OF_MEMORY : SUMAC_REASON_UNSPECIFIED;
 }
 
 enum sumac_reason

@@ -114,21 +114,8 @@ static void give_to_step(void *session, void *data, size_t bytes)
     (void)bytes;
 }
 
-/* Which of its part's shards a piece touches. False: no memory. */
-static bool number_piece(struct push *push, struct part *part, uint32_t i, struct id_map *ordinals)
-{
-    const uint32_t *known = id_map_get(ordinals, push->pieces[i].shard_id);
-
-    assert(i - part->first_piece < part->piece_count);
-    if (known != NULL) {
-        push->ordinals[i] = *known;
-        return true;
-    }
-    push->ordinals[i] = part->shard_count++;
-    return id_map_put(ordinals, push->pieces[i].shard_id, &push->ordinals[i]);
-}
-
-/* A ps answers one version for each shard. A part of one piece, as most are, needs no look-up. */
+/* Which of its part's shards each piece touches: a ps answers one version for each shard. A part of
+ * one piece, as most are, needs no look-up. False: no memory. */
 static bool number_shards(struct session *session, struct push *push, struct part *part)
 {
     const struct memory memory = {.take = take_of_step, .give = give_to_step, .context = session};
@@ -140,8 +127,12 @@ static bool number_shards(struct session *session, struct push *push, struct par
         return true;
     }
     id_map_init(&ordinals, &memory);
-    for (uint32_t i = 0; whole && i < part->piece_count; i++)
-        whole = number_piece(push, part, part->first_piece + i, &ordinals);
+    for (uint32_t i = part->first_piece; whole && i < part->first_piece + part->piece_count; i++) {
+        const uint32_t *known = id_map_get(&ordinals, push->pieces[i].shard_id);
+        push->ordinals[i] = known != NULL ? *known : part->shard_count++;
+        if (known == NULL)
+            whole = id_map_put(&ordinals, push->pieces[i].shard_id, &push->ordinals[i]);
+    }
     assert(part->shard_count <= part->piece_count);
     return whole;
 }
@@ -502,11 +493,9 @@ static void end_one(struct session *session, struct push *push, const wire_close
         give_push(session, push);
     else if (push->refused && push->error != NULL)
         push_over(session, push, push->error);
-    else if (closed == NULL)
-        push_over(session, push, &session->end);
     else if (
-        push->sequence != 0 && push->sequence <= closed->final && !push->refused &&
-        !is_voided(closed, push->sequence))
+        closed != NULL && push->sequence != 0 && push->sequence <= closed->final &&
+        !push->refused && !is_voided(closed, push->sequence))
         push_over(session, push, NULL);
     else
         push_over(session, push, &session->end);
