@@ -11,7 +11,6 @@
 
 #include "error.h"
 #include "function.h"
-#include "norm.h"
 #include "push.h"
 
 _Static_assert(offsetof(struct sumac_push, transfer) == 0, "a push is its transfer");
