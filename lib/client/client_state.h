@@ -7,7 +7,7 @@
  *   lock.c       the lock, the process, time catalogue.c  create, find, delete
  *   poll.c       who polls                   selection.c  is the tensor right for the rows?
  *   push.c, pull.c, collective.c  what callers ask for   shards.c   rows to pieces
- *   transfer.c   what all of these have in common    transfer_drop.c, transfer_wait.c   its end
+ *   transfer.c   what all of these have in common    transfer_wait.c   its end
  *   checked_contribution.c, collective_options.c   what collectives and barriers are asked for
  *   round_numbers.c   the rounds of each name
  *   log.c        its lines
@@ -362,11 +362,7 @@ enum sumac_status selection_add(
  * INVALID_ARGUMENT. */
 enum sumac_status selection_set(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
-
-/* row_pieces.c: as selection_add, of one with indices whose variable was checked */
-enum sumac_status
-slices_add(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
-/* The same of a pull. */
+/* As selection_add, of a pull with indices whose variable was checked. */
 enum sumac_status
 slices_ask(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
 /* Copy the pulled rows to their places in the memory of the caller. */
@@ -409,7 +405,8 @@ enum sumac_status collective_no_task_memory(
 /* collective.c */
 void client_forget_collectives(struct sumac_client *client);
 
-/* missing.c -- with the lock held: for at most so long, unless the transfer is over before. */
+/* transfer_wait.c -- with the lock held: for at most so long, unless the transfer is over before.
+ */
 /* What a push, a pull or a round waits for, as a ps that waits with it says: "ps 0: it waits for
  * …".
  * "" when no ps says so in that time, so that it waits for a ps. */

@@ -406,6 +406,7 @@ enum sumac_status sumac_collective_wait(
     struct sumac_client *client = collective == NULL ? NULL : collective->client;
     enum sumac_status status =
         client_enter(client, client == NULL ? "collective" : NULL, __func__, error);
+
     if (status != SUMAC_OK)
         return status;
     if (timeout_ms == 0)
