@@ -8,10 +8,9 @@
  *   poll.c       who polls                   selection.c  is the tensor right for the rows?
  *   push.c, pull.c, collective.c  what callers ask for   shards.c   rows to pieces
  *   transfer.c   what all of these have in common    transfer_wait.c   its end
- *   checked_contribution.c, collective_options.c   what collectives and barriers are asked for
- *   round_numbers.c   the rounds of each name
+ *   checked_contribution.c   what collectives and barriers are asked for, the rounds of each name
  *   log.c        its lines
- *   too_large.c       is a variable too large for one push?   define.c  functions made of texts
+ *   too_large.c       is a variable too large for one push?   function.c  functions by name
  *   describe.c   what the ps say of variables, and of themselves
  *
  * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
@@ -136,7 +135,7 @@ struct round_numbers {
 };
 
 struct call_tag;
-struct client_function; /* define.c */
+struct client_function; /* function.c */
 struct client_unary;
 
 struct sumac_client {
@@ -312,7 +311,7 @@ void client_find_place(struct sumac_client *client, const struct sumac_cluster *
 struct sumac_client_variable *client_learn(struct sumac_client *client, const wire_variable *wire);
 void client_forget_variables(struct sumac_client *client);
 
-/* define.c -- with the lock held */
+/* function.c -- with the lock held */
 /* Ask ps 0 for the functions that were defined, if this one (NULL: none) is not known yet. Whether
  * it is now, client_function says. Waits. Fails  as a call; FAILED_PRECONDITION (UNSUPPORTED): this
  * release cannot read its text. */
@@ -368,7 +367,7 @@ slices_ask(struct transfer *transfer, const struct selection *selection, struct 
 /* Copy the pulled rows to their places in the memory of the caller. */
 void slices_give(const struct transfer *transfer);
 
-/* round_numbers.c */
+/* checked_contribution.c */
 void round_numbers_init(struct round_numbers *numbers);
 void round_numbers_deinit(struct round_numbers *numbers);
 /* NULL: the name is new. */
@@ -376,19 +375,12 @@ struct numbered_name *round_numbers_find(const struct round_numbers *numbers, co
 /* Find the name, or add it with round 0. NULL: no memory. */
 struct numbered_name *round_numbers_add(struct round_numbers *numbers, const char *name);
 
-/* collective_options.c -- the options that collectives and barriers share: the name and the tasks
- */
 /* Check the name, which has at most `most` bytes. kind: "barrier", for the error. */
 enum sumac_status
 client_check_name(const char *name, const char *kind, size_t most, struct sumac_error *error);
 
-/* A task as the wire has it: chief i is 2·i, worker i is 2·i + 1. False: another job. */
-bool collective_encode_task(const struct sumac_member *task, uint64_t *code);
 /* "chief" or "worker". */
 const char *collective_task_job(uint64_t code);
-
-/* The chief first, then the workers by index. */
-void collective_sort_tasks(uint64_t *tasks, uint32_t count);
 
 /* Encode the options' tasks and sort them.
  *

@@ -72,6 +72,7 @@ static bool add_range(
                  comes = dtype_bytes(contribution->dtype);
     uint8_t *value = sumac_tensor_data(&given->value),
             *into = sumac_tensor_data(&contribution->into);
+
     assert(first <= beyond);
     struct session_piece *pushed =
         contribution->has_bytes
