@@ -74,3 +74,10 @@ enum sumac_status fail_for_null(struct sumac_error *error, const char *function,
 {
     return fail_argument(error, "%s: %s is NULL", function, what);
 }
+
+enum sumac_status fail_again(struct sumac_error *error, const struct sumac_error *why)
+{
+    if (error != NULL)
+        *error = *why;
+    return why->status;
+}

@@ -25,5 +25,8 @@ enum sumac_status fail_unsupported(struct sumac_error *error, const char *format
 enum sumac_status fail_for_memory(struct sumac_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The same error once more; returns its status. */
+enum sumac_status fail_again(struct sumac_error *error, const struct sumac_error *why);
+
 /* INVALID_ARGUMENT: "sumac_client_push: push is NULL". */
 enum sumac_status fail_for_null(struct sumac_error *error, const char *function, const char *what);

@@ -5,14 +5,10 @@
 #include "client_state.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "collective_options.h"
 #include "collective_places.h"
 #include "error.h"
-#include "text.h"
 
 #define LABEL_BYTES (SUMAC_ERROR_TEXT_BYTES / 2)
 
@@ -100,12 +96,10 @@ static enum sumac_status call(
     const struct task_list *tasks, struct numbered_name *barrier, struct sumac_error *error)
 {
     const uint32_t timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : client->timeout_ms;
-    struct session_state state;
     struct ending ending = {0};
     wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
 
-    session_read(client->session, &state);
-    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
+    request.session_id = session_id_bytes(client->session);
     request.name = barrier->name;
     request.round = barrier->last == 0 ? 0 : barrier->last + 1;
     request.tasks = tasks->pointers;
@@ -135,9 +129,7 @@ static enum sumac_status call(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered for barrier \"%s\", and named no round", barrier->name);
     barrier->last = ending.round;
-    if (ending.error.status != SUMAC_OK && error != NULL)
-        *error = ending.error;
-    return ending.error.status;
+    return ending.error.status == SUMAC_OK ? SUMAC_OK : fail_again(error, &ending.error);
 }
 
 static enum sumac_status wait_at(
@@ -166,22 +158,19 @@ enum sumac_status sumac_client_barrier(
     struct sumac_error *error)
 {
     struct task_list tasks = {0};
+    const char *const null = client == NULL ? "client" : options == NULL ? "options" : NULL;
+    enum sumac_status status = client_enter(client, null, __func__, error);
 
-    if (client == NULL || options == NULL)
-        return fail_for_null(error, "sumac_client_barrier", client == NULL ? "client" : "options");
-    enum sumac_status status = client_check_process(client, error);
-    if (status == SUMAC_OK)
-        status = client_check_name(options->name, "barrier", WIRE_COLLECTIVE_NAME_BYTES_MAX, error);
-    if (status == SUMAC_OK)
-        status = check_unused(options, error);
     if (status != SUMAC_OK)
         return status;
-    status = list_tasks(options, &tasks, error);
-    if (status == SUMAC_OK) {
-        client_lock(client);
+    status = client_check_name(options->name, "barrier", WIRE_COLLECTIVE_NAME_BYTES_MAX, error);
+    if (status == SUMAC_OK)
+        status = check_unused(options, error);
+    if (status == SUMAC_OK)
+        status = list_tasks(options, &tasks, error);
+    if (status == SUMAC_OK)
         status = wait_at(client, options, &tasks, round, error);
-        client_unlock(client);
-    }
+    client_unlock(client);
     free(tasks.pointers);
     free(tasks.names);
     return status;

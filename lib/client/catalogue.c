@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective_options.h"
 #include "error.h"
 #include "function.h"
 #include "partitioner.h"
 #include "push.h"
-#include "text.h"
 
 #define NAME_BYTES_MAX 1024
 
@@ -209,23 +207,23 @@ check_initial_value(const struct sumac_client_variable_options *options, struct 
 static enum sumac_status
 check_options(const struct sumac_client_variable_options *options, struct sumac_error *error)
 {
-    enum sumac_status status = check_name(options->name, error);
+    const enum sumac_status status = check_name(options->name, error);
+    struct sumac_error why;
 
-    if (status == SUMAC_OK && options->shape.rank > SUMAC_RANK_MAX)
-        status = fail_invalid(
+    if (status != SUMAC_OK)
+        return status;
+    if (options->shape.rank > SUMAC_RANK_MAX)
+        return fail_invalid(
             error, SUMAC_REASON_BAD_SHAPE, "%s has %" PRIu32 " axes, and %d are the most",
             options->name, options->shape.rank, SUMAC_RANK_MAX);
-    struct sumac_error why;
-    if (status == SUMAC_OK && options->colocate_with != NULL &&
-        check_name(options->colocate_with, &why) != SUMAC_OK)
+    if (options->colocate_with != NULL && check_name(options->colocate_with, &why) != SUMAC_OK)
         return fail(
             error, why.status, why.reason, "%.200s: colocate_with: %.250s", options->name,
             why.text);
-    if (status == SUMAC_OK)
-        status = check_kinds(options, error);
-    if (status == SUMAC_OK && options->initializer == SUMAC_INITIALIZER_ASSIGNED)
-        status = check_initial_value(options, error);
-    return status;
+    if (check_kinds(options, error) != SUMAC_OK)
+        return SUMAC_INVALID_ARGUMENT;
+    return options->initializer == SUMAC_INITIALIZER_ASSIGNED ? check_initial_value(options, error)
+                                                              : SUMAC_OK;
 }
 
 static enum sumac_status fill(
@@ -261,33 +259,18 @@ static enum sumac_status fill(
                : function_encode(creation->client, function, arena, &variable->function, error);
 }
 
-/* For this client's session, whose id is kept in *state. */
-static wire_create_request
-request_of(const struct sumac_client *client, struct session_state *state)
-{
-    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
-
-    session_read(client->session, state);
-    request.session_id = (wire_bytes){.data = state->session_id, .len = sizeof state->session_id};
-    request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
-    return request;
-}
-
 /* Of one variable, or of many. */
 static enum sumac_status call_create(
-    struct sumac_client *client, const wire_create_request *request, client_take *take,
-    void *context, struct sumac_error *error)
+    struct sumac_client *client, wire_create_request *request, client_take *take, void *context,
+    struct sumac_error *error)
 {
-    const struct client_call call = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_CREATE,
-        .request = &request->base,
-        .needs_session = true,
-        .waits_for_others = true,
-        .take = take,
-        .context = context};
+    struct client_call call =
+        client_variables_call(WIRE_VARIABLES_CREATE, &request->base, take, context);
 
     assert((request->variable != NULL) != (request->n_variables > 0));
+    call.needs_session = call.waits_for_others = true;
+    request->session_id = session_id_bytes(client->session);
+    request->timeout_ms = client_ps_patience_ms(client->timeout_ms);
     return client_call(client, &call, error);
 }
 
@@ -309,8 +292,7 @@ static enum sumac_status create(
 
     arena_init(&arena, &memory_heap, 1 << 20);
     enum sumac_status status = fill(creation, options, &arena, error);
-    struct session_state state;
-    wire_create_request request = request_of(client, &state);
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
     request.variable = &creation->variable;
     if (status == SUMAC_OK)
         status = call_create(client, &request, take_created, creation, error);
@@ -354,9 +336,7 @@ static enum sumac_status assign_value(
             "%.200s is created, and this client, which is to assign it, could not within %s: "
             "%.200s",
             variable->name, text_time_ms(client->timeout_ms).text, why.text);
-    if (status != SUMAC_OK && error != NULL)
-        *error = why;
-    return status;
+    return status == SUMAC_OK ? SUMAC_OK : fail_again(error, &why);
 }
 
 enum sumac_status sumac_client_variable_create(
@@ -369,13 +349,11 @@ enum sumac_status sumac_client_variable_create(
                              : variable == NULL ? "variable"
                                                 : NULL;
 
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_variable_create", null);
+    enum sumac_status status = client_enter(client, null, __func__, error);
+    if (status != SUMAC_OK)
+        return status;
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
-    client_lock(client);
-    enum sumac_status status = check_options(options, error);
+    status = check_options(options, error);
     if (status == SUMAC_OK)
         status = create(&creation, options, error);
     client_unlock(client);
@@ -452,8 +430,7 @@ static enum sumac_status fill_batch(
 /* One message each way; with the lock held. */
 static enum sumac_status create_batch(struct creation_batch *batch, struct sumac_error *error)
 {
-    struct session_state state;
-    wire_create_request request = request_of(batch->client, &state);
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
     request.n_variables = batch->count;
     request.variables = batch->variables;
@@ -494,53 +471,31 @@ static enum sumac_status create_batches(
     return status;
 }
 
-/* The name that is given twice; NULL: none is. ps 0 refuses that within one message; of two
- * messages it would take the second for a create of what is there. */
-static const char *find_twice(
-    const struct sumac_client_variable_options *options, size_t count, struct key_map *names,
-    struct key_entry *entries, bool *whole)
+static int compare_names(const void *one, const void *other)
 {
-    assert(names->count == 0);
-    *whole = true;
-    for (size_t i = 0; *whole && i < count; i++) {
-        const char *name = options[i].name;
-        if (key_map_get(names, name, strlen(name)) != NULL)
-            return name;
-        entries[i] = (struct key_entry){
-            .key = name, .key_bytes = strlen(name), .value = (void *)(uintptr_t)name};
-        *whole = key_map_put(names, &entries[i]);
-    }
-    return NULL;
+    return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
+/* ps 0 refuses a name that is given twice in one message. In the second of two messages it would
+ * take the name for a create of what is there. */
 static enum sumac_status check_names_differ(
     const struct sumac_client_variable_options *options, size_t count, struct sumac_error *error)
 {
-    struct key_entry *entries = calloc(count + 1, sizeof *entries);
-    struct key_map names;
-    const char *twice = NULL;
-    bool whole = entries != NULL;
-
-    assert(options != NULL || count == 0);
-    key_map_init(&names, &memory_heap);
-    if (whole)
-        twice = find_twice(options, count, &names, entries, &whole);
-    key_map_deinit(&names);
-    free(entries);
-    if (twice != NULL)
-        return fail_invalid(
-            error, SUMAC_REASON_BAD_NAME, "create names %.200s twice in one call", twice);
-    return whole ? SUMAC_OK : fail_for_memory(error, "no memory to create %zu variables", count);
-}
-
-static enum sumac_status check_many(
-    const struct sumac_client_variable_options *options, size_t count, struct sumac_error *error)
-{
+    const char **names = calloc(count + 1, sizeof *names);
     enum sumac_status status = SUMAC_OK;
 
-    for (size_t i = 0; status == SUMAC_OK && i < count; i++)
-        status = check_options(&options[i], error);
-    return status == SUMAC_OK ? check_names_differ(options, count, error) : status;
+    assert(options != NULL || count == 0);
+    if (names == NULL)
+        return fail_for_memory(error, "no memory to create %zu variables", count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = options[i].name;
+    qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 1; status == SUMAC_OK && i < count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            status = fail_invalid(
+                error, SUMAC_REASON_BAD_NAME, "create names %.200s twice in one call", names[i]);
+    free(names);
+    return status;
 }
 
 enum sumac_status sumac_client_variable_create_many(
@@ -552,26 +507,26 @@ enum sumac_status sumac_client_variable_create_many(
                              : variables == NULL && count > 0 ? "variables"
                                                               : NULL;
 
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_variable_create_many", null);
+    enum sumac_status status = client_enter(client, null, __func__, error);
+    if (status != SUMAC_OK)
+        return status;
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
     struct creation_batch *batch = calloc(1, sizeof *batch);
     struct sumac_client_variable **made = calloc(count + 1, sizeof *made);
-    enum sumac_status status = SUMAC_OK;
-    if (batch == NULL || made == NULL)
+    if (batch == NULL || made == NULL) {
         status = fail_for_memory(error, "no memory to create %zu variables", count);
-    if (status == SUMAC_OK) {
+    } else {
         batch->client = client;
         batch->options = options;
         batch->made = made;
-        client_lock(client);
-        status = check_many(options, count, error);
+        for (size_t i = 0; status == SUMAC_OK && i < count; i++)
+            status = check_options(&options[i], error);
+        if (status == SUMAC_OK)
+            status = check_names_differ(options, count, error);
         if (status == SUMAC_OK)
             status = create_batches(batch, count, until_us, error);
-        client_unlock(client);
     }
+    client_unlock(client);
     for (size_t i = 0; status == SUMAC_OK && i < count; i++)
         if (is_assigned(&options[i]))
             status = sumac_client_variable_create(client, &options[i], &made[i], error);
@@ -598,16 +553,12 @@ ask_for(struct sumac_client *client, const char *name, struct sumac_error *error
 {
     char *names[] = {(char *)(uintptr_t)name};
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    struct client_call call =
+        client_variables_call(WIRE_VARIABLES_LIST, &request.base, take_list, client);
 
     request.n_names = 1;
     request.names = names;
-    const struct client_call call = {
-        .any_ps = true,
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_LIST,
-        .request = &request.base,
-        .take = take_list,
-        .context = client};
+    call.any_ps = true;
     return client_call(client, &call, error);
 }
 
@@ -620,16 +571,12 @@ enum sumac_status sumac_client_variable_find(
                              : variable == NULL ? "variable"
                                                 : NULL;
 
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_variable_find", null);
-    enum sumac_status status = client_check_process(client, error);
-    if (status == SUMAC_OK)
-        status = check_name(name, error);
+    enum sumac_status status = client_enter(client, null, __func__, error);
     if (status != SUMAC_OK)
         return status;
-    client_lock(client);
-    struct sumac_client_variable *found = find(client, name);
-    if (found == NULL) {
+    status = check_name(name, error);
+    struct sumac_client_variable *found = status == SUMAC_OK ? find(client, name) : NULL;
+    if (status == SUMAC_OK && found == NULL) {
         status = ask_for(client, name, error);
         found = find(client, name);
         if (status == SUMAC_OK && found == NULL)
@@ -643,42 +590,28 @@ enum sumac_status sumac_client_variable_find(
     return status;
 }
 
-static void take_deleted(void *context, const wire_message *message)
-{
-    (void)context;
-    (void)message;
-}
-
 enum sumac_status sumac_client_variable_delete(
     struct sumac_client *client, const char *name, struct sumac_error *error)
 {
-    struct session_state state;
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    struct client_call call =
+        client_variables_call(WIRE_VARIABLES_DELETE, &request.base, NULL, NULL);
+    const char *const null = client == NULL ? "client" : name == NULL ? "name" : NULL;
 
-    if (client == NULL || name == NULL)
-        return fail_for_null(
-            error, "sumac_client_variable_delete", client == NULL ? "client" : "name");
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
-    if (check_name(name, error) != SUMAC_OK)
-        return SUMAC_INVALID_ARGUMENT;
-    client_lock(client);
-    session_read(client->session, &state);
-    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
+    enum sumac_status status = client_enter(client, null, __func__, error);
+    if (status != SUMAC_OK)
+        return status;
+    call.needs_session = call.once = call.waits_for_others = true;
+    request.session_id = session_id_bytes(client->session);
     request.name = (char *)(uintptr_t)name;
     request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
-    const struct client_call call = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_DELETE,
-        .request = &request.base,
-        .needs_session = true,
-        .once = true,
-        .waits_for_others = true,
-        .take = take_deleted};
-    const enum sumac_status status = client_call(client, &call, error);
-    struct sumac_client_variable *known = find(client, name);
-    if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
-        forget_name(client, known);
+    status = check_name(name, error);
+    if (status == SUMAC_OK) {
+        status = client_call(client, &call, error);
+        struct sumac_client_variable *known = find(client, name);
+        if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
+            forget_name(client, known);
+    }
     client_unlock(client);
     return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checked_contribution.c -- the checks of a contribution before anything is sent. */
+/* checked_contribution.c -- what callers ask of collectives and barriers, checked before anything
+ * is sent: names, the rounds of each name, tasks; and a contribution. */
 #include "checked_contribution.h"
 
 #include <assert.h>
@@ -8,12 +9,165 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client_state.h"
-#include "collective_options.h"
+#include "collective_places.h"
 #include "dtype.h"
 #include "error.h"
-#include "text.h"
 #include "update.h"
+
+_Static_assert(SUMAC_COLLECTIVE_TASKS_MAX == WIRE_COLLECTIVE_TASKS_MAX, "the header says the same");
+
+/* ---- the rounds of each name */
+
+void round_numbers_init(struct round_numbers *numbers)
+{
+    numbers->names.first = numbers->names.last = NULL;
+    key_map_init(&numbers->by_name, &memory_heap);
+}
+
+void round_numbers_deinit(struct round_numbers *numbers)
+{
+    for (struct numbered_name *named; (named = numbers->names.first) != NULL;) {
+        assert(!named->waits);
+        LIST_REMOVE(&numbers->names, named, among_names);
+        free(named);
+    }
+    key_map_deinit(&numbers->by_name);
+}
+
+struct numbered_name *round_numbers_find(const struct round_numbers *numbers, const char *name)
+{
+    return key_map_get(&numbers->by_name, name, strlen(name));
+}
+
+struct numbered_name *round_numbers_add(struct round_numbers *numbers, const char *name)
+{
+    const size_t bytes = strlen(name);
+    struct numbered_name *named = round_numbers_find(numbers, name);
+
+    assert(bytes > 0); /* it was checked */
+    if (named != NULL)
+        return named;
+    named = calloc(1, sizeof *named + bytes + 1);
+    if (named == NULL)
+        return NULL;
+    memcpy(named->name, name, bytes + 1);
+    named->by_name = (struct key_entry){.key = named->name, .key_bytes = bytes, .value = named};
+    if (!key_map_put(&numbers->by_name, &named->by_name)) {
+        free(named);
+        return NULL;
+    }
+    LIST_APPEND(&numbers->names, named, among_names);
+    return named;
+}
+
+/* ---- names and tasks, of barriers, too */
+
+enum sumac_status
+client_check_name(const char *name, const char *kind, size_t most, struct sumac_error *error)
+{
+    const size_t bytes = name == NULL ? 0 : strnlen(name, most + 1);
+
+    assert(kind != NULL);
+    if (bytes == 0 || bytes > most)
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "a %s's name has 1 to %zu bytes, given %s", kind, most,
+            bytes == 0 ? "none" : "more");
+    if (!text_is_utf8(name, bytes))
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME, "a %s's name is UTF-8, and this one is not", kind);
+    if (text_has_control(name, bytes))
+        return fail_invalid(
+            error, SUMAC_REASON_BAD_NAME,
+            "the %s's name has a control character, shown here as ?: %s", kind, name);
+    return SUMAC_OK;
+}
+
+/* As the wire has it: chief i is 2·i, worker i is 2·i + 1. False: another job. */
+static bool encode_task(const struct sumac_member *task, uint64_t *code)
+{
+    assert(code != NULL);
+    const bool chief = task->job != NULL && strcmp(task->job, "chief") == 0;
+
+    *code = 2 * (uint64_t)task->index + !chief;
+    return chief || (task->job != NULL && strcmp(task->job, "worker") == 0);
+}
+
+const char *collective_task_job(uint64_t code) { return code % 2 == 0 ? "chief" : "worker"; }
+
+static int compare(const void *one, const void *other)
+{
+    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+    if (a % 2 != b % 2)
+        return a % 2 < b % 2 ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+/* The chief first, then the workers by index. */
+static void sort_tasks(uint64_t *tasks, uint32_t count)
+{
+    qsort(tasks, count, sizeof *tasks, compare);
+    assert(count < 2 || compare(&tasks[0], &tasks[1]) <= 0);
+}
+
+static enum sumac_status encode_tasks(
+    const struct sumac_collective_options *options, const char *label, uint64_t *codes,
+    struct sumac_error *error)
+{
+    const uint32_t count = options->task_count;
+
+    assert(count <= SUMAC_COLLECTIVE_TASKS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *job = options->tasks[i].job;
+        if (!encode_task(&options->tasks[i], &codes[i]))
+            return fail_invalid(
+                error, SUMAC_REASON_BAD_NAME,
+                "%s: tasks[%" PRIu32
+                "] is of job %.64s; only tasks of the jobs chief and worker are members",
+                label, i, job == NULL ? "NULL" : job);
+    }
+    sort_tasks(codes, count);
+    for (uint32_t i = 1; i < count; i++)
+        if (codes[i] == codes[i - 1])
+            return fail_argument(
+                error, "%s: %s %" PRIu64 " is named twice", label, collective_task_job(codes[i]),
+                codes[i] / 2);
+    return SUMAC_OK;
+}
+
+enum sumac_status collective_no_task_memory(
+    const struct sumac_collective_options *options, const char *label, struct sumac_error *error)
+{
+    return fail_for_memory(
+        error, "%s: no memory for a list of %" PRIu32 " tasks", label, options->task_count);
+}
+
+enum sumac_status collective_list_tasks(
+    const struct sumac_collective_options *options, const char *label, uint64_t **tasks,
+    struct sumac_error *error)
+{
+    const uint32_t count = options->task_count;
+
+    *tasks = NULL;
+    if (count > 0 && options->tasks == NULL)
+        return fail_argument(
+            error, "%s: task_count is %" PRIu32 ", and tasks is NULL", label, count);
+    if (count > SUMAC_COLLECTIVE_TASKS_MAX)
+        return fail_argument(
+            error, "%s: task_count is %" PRIu32 ", and %d are the most", label, count,
+            SUMAC_COLLECTIVE_TASKS_MAX);
+    uint64_t *codes = calloc((size_t)count + 1, sizeof *codes);
+    if (codes == NULL)
+        return collective_no_task_memory(options, label, error);
+    const enum sumac_status status = encode_tasks(options, label, codes, error);
+    if (status == SUMAC_OK)
+        *tasks = codes;
+    else
+        free(codes);
+    return status;
+}
+
+/* ---- a contribution */
 
 static enum sumac_status fail_call(
     const struct checked_contribution *contribution, const char *why, struct sumac_error *error)
@@ -132,7 +286,7 @@ static enum sumac_status list_all_members(
     if (contribution->tasks == NULL)
         return contribution_no_memory(contribution, error);
     memcpy(contribution->tasks, client->member_tasks, count * sizeof *contribution->tasks);
-    collective_sort_tasks(contribution->tasks, count); /* the cluster lists jobs in any order */
+    sort_tasks(contribution->tasks, count); /* the cluster lists jobs in any order */
     contribution->task_count = count;
     return SUMAC_OK;
 }
@@ -171,7 +325,7 @@ static enum sumac_status find_root(
     contribution->has_bytes = true;
     if (contribution->given->operation != COLLECTIVE_BROADCAST)
         return SUMAC_OK;
-    if (!collective_encode_task(&contribution->given->root, &root))
+    if (!encode_task(&contribution->given->root, &root))
         return fail_call(contribution, "root is a chief or a worker", error);
     for (uint32_t *place = &contribution->root; contribution->tasks[*place] != root;)
         if (++*place == contribution->task_count)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "members.h"
-#include "round_numbers.h"
+#include "client_state.h"
 
 struct checked_contribution {
     const struct sumac_collective_options *options;

@@ -6,13 +6,11 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
 #include "error.h"
 #include "own_variables.h"
-#include "text.h"
 
 #define TIMEOUT_MS 60000u
 
@@ -62,13 +60,10 @@ enum sumac_status client_join(struct sumac_client *client, struct sumac_error *e
         say_misspelt(client);
     client_step(client, &(struct session_event){.kind = SESSION_EVENT_START});
     (void)client_wait(client, is_joined, client, NEVER_US);
-    if (!client->ended) {
-        say_joined(client);
-        return SUMAC_OK;
-    }
-    if (error != NULL)
-        *error = client->end;
-    return client->end.status;
+    if (client->ended)
+        return fail_again(error, &client->end);
+    say_joined(client);
+    return SUMAC_OK;
 }
 
 /* ---- open and close */
@@ -192,20 +187,18 @@ static bool has_left(void *context)
 enum sumac_status sumac_client_leave(
     struct sumac_client *client, enum sumac_leaving leaving, struct sumac_error *error)
 {
-    enum sumac_status status = SUMAC_OK;
     struct session_event leave = {
         .kind = SESSION_EVENT_LEAVE, .done = leaving == SUMAC_LEAVING_DONE};
 
-    if (client == NULL)
-        return fail_for_null(error, "sumac_client_leave", "client");
     if (leaving != SUMAC_LEAVING_UNFINISHED && leaving != SUMAC_LEAVING_DONE)
         return fail_argument(
             error,
             "leave: %d is no way to leave; give SUMAC_LEAVING_DONE or SUMAC_LEAVING_UNFINISHED",
             (int)leaving);
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
-    client_lock(client);
+    enum sumac_status status =
+        client_enter(client, client == NULL ? "client" : NULL, __func__, error);
+    if (status != SUMAC_OK)
+        return status;
     client_step(client, &leave);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (!client_wait(client, has_left, client, until_us)) {
@@ -215,24 +208,11 @@ enum sumac_status sumac_client_leave(
             "the session did not end within %s; the leave waits for %s",
             text_time_ms(client->timeout_ms).text, client_peer_text(client, 0, peer, sizeof peer));
     } else if (client->ended) {
-        status = client->end.status;
-        if (error != NULL)
-            *error = client->end;
+        status = fail_again(error, &client->end);
     }
     assert(status != SUMAC_OK || client->left);
     client_unlock(client);
     return status;
-}
-
-static void free_transfers(struct transfer *transfer)
-{
-    while (transfer != NULL) {
-        struct transfer *next = transfer->next;
-        assert(transfer->kept == NULL); /* the reference was given back with the transfer */
-        arena_deinit(&transfer->arena);
-        free(transfer);
-        transfer = next;
-    }
 }
 
 /* gRPC's threads may still tell of bytes that were sent: wait for the last word, or leave what is
@@ -249,7 +229,12 @@ static void drop_transfers(struct sumac_client *client)
         tries++;
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    free_transfers(client->free_transfers);
+    for (struct transfer *transfer; (transfer = client->free_transfers) != NULL;) {
+        assert(transfer->kept == NULL); /* the reference was given back with the transfer */
+        client->free_transfers = transfer->next;
+        arena_deinit(&transfer->arena);
+        free(transfer);
+    }
 }
 
 void sumac_client_close(struct sumac_client *client)

@@ -4,15 +4,13 @@
  *
  *   client.c     open, leave, close          stream.c     the session's effects: streams, calls
  *   configured.c what is configured          unary.c      one call, waited for
- *   lock.c       who holds the lock          catalogue.c  create, find, delete
- *   poll.c       who polls                   peer.c       a ps: its channels, when it was heard
- *   clock.c      the time                    selection.c  is the tensor right for the rows?
+ *   lock.c       the lock, the process, time catalogue.c  create, find, delete
+ *   poll.c       who polls                   selection.c  is the tensor right for the rows?
  *   push.c, pull.c, collective.c  what callers ask for   shards.c   rows to pieces
- *   transfer.c   what all of these have in common    transfer_drop.c, transfer_wait.c   its end
- *   checked_contribution.c, collective_options.c   what collectives and barriers are asked for
- *   round_numbers.c   the rounds of each name
- *   process.c    is this the process that opened it?   log.c  its lines
- *   too_large.c       is a variable too large for one push?   define.c  functions made of texts
+ *   transfer.c   what all of these have in common    transfer_wait.c   its end
+ *   checked_contribution.c   what collectives and barriers are asked for, the rounds of each name
+ *   log.c        its lines
+ *   too_large.c       is a variable too large for one push?   function.c  functions by name
  *   describe.c   what the ps say of variables, and of themselves
  *
  * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
@@ -29,7 +27,6 @@
 #include "list.h"
 #include "log.h"
 #include "memory.h"
-#include "round_numbers.h"
 #include "rpc.h"
 #include "session.h"
 #include "sumac/client.h"
@@ -123,8 +120,22 @@ struct sumac_pull {
     struct transfer transfer;
 };
 
+/* A client's count of the rounds of each name. It keeps a name until the close. */
+struct numbered_name {
+    LINKS(struct numbered_name) among_names;
+    struct key_entry by_name;
+    uint64_t last; /* of a barrier: the last round whose end is known. 0: none yet */
+    bool waits;    /* a thread waits at this barrier */
+    char name[];
+};
+
+struct round_numbers {
+    LIST(struct numbered_name) names;
+    struct key_map by_name;
+};
+
 struct call_tag;
-struct client_function; /* define.c */
+struct client_function; /* function.c */
 struct client_unary;
 
 struct sumac_client {
@@ -167,33 +178,13 @@ struct sumac_client {
     uint64_t *member_tasks; /* likewise, all of them; NULL: they are not all known */
     uint32_t member_task_count;
     uint32_t strategies; /* that were made of it */
-    unsigned forks;      /* process.c: what its process's count was, ... */
+    unsigned forks;      /* lock.c: what its process's count was, ... */
     int64_t process;     /* ... and its number */
     bool reader;
     char who[128]; /* "worker 0" */
     void (*log)(void *context, const char *line);
     void *log_context;
 };
-
-/* clock.c */
-uint64_t client_now_us(void);
-/* "35 s". */
-static inline struct text_time client_time_until(uint64_t until_us)
-{
-    const uint64_t now_us = client_now_us();
-
-    return text_time_left(until_us > now_us ? until_us - now_us : 0);
-}
-
-/* How long ps 0 may wait for others: less than the caller does, so that its answer, which says for
- * whom it waited, still comes in time. */
-uint32_t client_ps_patience_ms(uint32_t timeout_ms);
-
-/* peer.c -- with the lock held */
-struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int kind);
-/* "ps 1 at h:2222, which was last heard from 40 ms ago" */
-const char *
-client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 
 /* log.c -- log.h has what others may say */
 /* The log of whoever gives none; the context is the client. */
@@ -217,12 +208,29 @@ void client_sleep(struct sumac_client *client, pthread_cond_t *condition, uint64
 /* Does this thread hold it? */
 bool client_is_locked(const struct sumac_client *client);
 
-/* process.c -- without the lock */
+/* Without the lock: is this the process that opened the client? */
 void client_note_process(struct sumac_client *client);
 bool client_is_here(const struct sumac_client *client);
 /* Fails  FAILED_PRECONDITION: this is a child of the process that opened the client. */
 enum sumac_status
 client_check_process(const struct sumac_client *client, struct sumac_error *error);
+/* Take the lock for a call of the program, unless an argument of the function is NULL: `null` is
+ * its name, or NULL. Fails  INVALID_ARGUMENT; as client_check_process. */
+enum sumac_status client_enter(
+    struct sumac_client *client, const char *null, const char *function, struct sumac_error *error);
+
+uint64_t client_now_us(void);
+/* "35 s". */
+static inline struct text_time client_time_until(uint64_t until_us)
+{
+    const uint64_t now_us = client_now_us();
+
+    return text_time_left(until_us > now_us ? until_us - now_us : 0);
+}
+
+/* How long ps 0 may wait for others: less than the caller does, so that its answer, which says for
+ * whom it waited, still comes in time. */
+uint32_t client_ps_patience_ms(uint32_t timeout_ms);
 
 /* poll.c -- all with the lock held */
 /* Poll until done(context) or the time; true: done. A replaced client waits until ps 0 knows that
@@ -239,6 +247,9 @@ bool client_start_background(struct sumac_client *client);
 void client_stop_background(struct sumac_client *client);
 
 /* stream.c -- with the lock held */
+/* "ps 1 at h:2222, which was last heard from 40 ms ago" */
+const char *
+client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 /* One event into the session; its effects are carried out. `now_us` 0: now. */
 void client_step(struct sumac_client *client, struct session_event *event);
 void client_hang_up(struct sumac_client *client);
@@ -259,9 +270,12 @@ struct client_call {
     uint32_t timeout_ms;    /* 0: the client's */
     bool waits_for_others;  /* it is answered when every ps has done its part */
     bool waits_for_members; /* it is answered when other members have come */
-    client_take *take;
+    client_take *take;      /* NULL: the answer says nothing more */
     void *context;
 };
+/* A call of the service of variables, which may be given more flags. */
+struct client_call client_variables_call(
+    unsigned method, const wire_message *request, client_take *take, void *context);
 /* A call that a thread waits for; on its stack. */
 struct client_unary {
     LINKS(struct client_unary) links; /* in the client's list */
@@ -297,7 +311,7 @@ void client_find_place(struct sumac_client *client, const struct sumac_cluster *
 struct sumac_client_variable *client_learn(struct sumac_client *client, const wire_variable *wire);
 void client_forget_variables(struct sumac_client *client);
 
-/* define.c -- with the lock held */
+/* function.c -- with the lock held */
 /* Ask ps 0 for the functions that were defined, if this one (NULL: none) is not known yet. Whether
  * it is now, client_function says. Waits. Fails  as a call; FAILED_PRECONDITION (UNSUPPORTED): this
  * release cannot read its text. */
@@ -325,8 +339,6 @@ struct selection {
     const char *slot; /* of a pull: NULL: the value */
     const char *verb; /* "push", "pull" */
 };
-/* The type that a tensor for the selection has. */
-enum sumac_dtype selection_dtype(const struct selection *selection);
 /* Bytes of one row of it. */
 uint64_t selection_row_bytes(const struct selection *selection);
 /* Check its dtype, its memory, and its shape for `rows` rows. Fails  INVALID_ARGUMENT,
@@ -349,20 +361,44 @@ enum sumac_status selection_add(
  * INVALID_ARGUMENT. */
 enum sumac_status selection_set(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
-
-/* row_pieces.c: as selection_add, of one with indices whose variable was checked */
-enum sumac_status
-slices_add(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
-/* The same of a pull. */
+/* As selection_add, of a pull with indices whose variable was checked. */
 enum sumac_status
 slices_ask(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
 /* Copy the pulled rows to their places in the memory of the caller. */
 void slices_give(const struct transfer *transfer);
 
+/* checked_contribution.c */
+void round_numbers_init(struct round_numbers *numbers);
+void round_numbers_deinit(struct round_numbers *numbers);
+/* NULL: the name is new. */
+struct numbered_name *round_numbers_find(const struct round_numbers *numbers, const char *name);
+/* Find the name, or add it with round 0. NULL: no memory. */
+struct numbered_name *round_numbers_add(struct round_numbers *numbers, const char *name);
+
+/* Check the name, which has at most `most` bytes. kind: "barrier", for the error. */
+enum sumac_status
+client_check_name(const char *name, const char *kind, size_t most, struct sumac_error *error);
+
+/* "chief" or "worker". */
+const char *collective_task_job(uint64_t code);
+
+/* Encode the options' tasks and sort them.
+ *
+ * label    begins each error: "barrier \"epoch\"".
+ * Gives    *tasks (options->task_count), which the caller frees; NULL on failure.
+ * Fails    INVALID_ARGUMENT: too many tasks, another job, a task is listed twice.
+ *          RESOURCE_EXHAUSTED. */
+enum sumac_status collective_list_tasks(
+    const struct sumac_collective_options *options, const char *label, uint64_t **tasks,
+    struct sumac_error *error);
+enum sumac_status collective_no_task_memory(
+    const struct sumac_collective_options *options, const char *label, struct sumac_error *error);
+
 /* collective.c */
 void client_forget_collectives(struct sumac_client *client);
 
-/* missing.c -- with the lock held: for at most so long, unless the transfer is over before. */
+/* transfer_wait.c -- with the lock held: for at most so long, unless the transfer is over before.
+ */
 /* What a push, a pull or a round waits for, as a ps that waits with it says: "ps 0: it waits for
  * …".
  * "" when no ps says so in that time, so that it waits for a ps. */

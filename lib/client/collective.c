@@ -14,7 +14,6 @@
 #include "collective_places.h"
 #include "dtype.h"
 #include "error.h"
-#include "text.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define VERDICT_MS 5000u /* a ps says by then how a round ended whose time is over */
@@ -45,20 +44,21 @@ uint32_t client_count_strategy(struct sumac_client *client)
 
 /* ---- its push and its pull */
 
-/* Zeroed, of the ps that it is for. NULL: no memory. */
-static struct session_piece *add_piece(struct transfer *transfer, uint32_t ps)
+/* For that ps. NULL: no memory. */
+static struct session_piece *
+add_piece(struct transfer *transfer, uint32_t ps, void *data, uint64_t bytes)
 {
     const struct variable_shard nowhere = {.ps = ps};
     const struct selection none = {.variable = NULL};
 
     assert(ps < transfer->client->peer_count);
-    return transfer_add_piece(transfer, &none, (struct variable_shard *)(uintptr_t)&nowhere);
-}
-
-static struct session_piece piece_of(uint32_t ps, void *data, uint64_t bytes)
-{
-    return (struct session_piece){
-        .ps = ps, .kind = WIRE_PIECE_VALUES, .data = data, .bytes = bytes};
+    struct session_piece *piece =
+        transfer_add_piece(transfer, &none, (struct variable_shard *)(uintptr_t)&nowhere);
+    if (piece == NULL)
+        return NULL;
+    piece->data = data;
+    piece->bytes = bytes;
+    return piece;
 }
 
 /* Of the elements [first, beyond) what is contributed, and where their result goes. False: no
@@ -72,19 +72,19 @@ static bool add_range(
                  comes = dtype_bytes(contribution->dtype);
     uint8_t *value = sumac_tensor_data(&given->value),
             *into = sumac_tensor_data(&contribution->into);
-    struct session_piece *pushed = add_piece(collective->push, ps),
-                         *pulled = add_piece(collective->pull, ps);
 
     assert(first <= beyond);
-    if (pushed == NULL || pulled == NULL)
-        return false;
-    *pushed = contribution->has_bytes ? piece_of(ps, value + first * came, (beyond - first) * came)
-                                      : piece_of(ps, NULL, 0);
-    if (collective->has_rows) /* behind the indices */
+    struct session_piece *pushed =
+        contribution->has_bytes
+            ? add_piece(collective->push, ps, value + first * came, (beyond - first) * came)
+            : add_piece(collective->push, ps, NULL, 0);
+    if (pushed != NULL && collective->has_rows) /* behind the indices */
         pushed->offset_bytes = sumac_tensor_bytes(&given->indices);
-    *pulled = contribution->joins ? piece_of(ps, NULL, 0)
-                                  : piece_of(ps, into + first * comes, (beyond - first) * comes);
-    return true;
+    const struct session_piece *pulled =
+        contribution->joins
+            ? add_piece(collective->pull, ps, NULL, 0)
+            : add_piece(collective->pull, ps, into + first * comes, (beyond - first) * comes);
+    return pushed != NULL && pulled != NULL;
 }
 
 /* At home, or over all ps. */
@@ -97,14 +97,11 @@ static bool add_pieces(
     const uint32_t home = wire_collective_home(options->name, strlen(options->name), ps_count);
 
     assert(!split || contribution->arithmetic);
-    if (contribution->given->operation == COLLECTIVE_CONCATENATE) {
-        struct session_piece *indices = add_piece(collective->push, home);
-        if (indices == NULL)
-            return false;
-        *indices = piece_of(
-            home, sumac_tensor_data(&contribution->given->indices),
-            sumac_tensor_bytes(&contribution->given->indices));
-    }
+    if (contribution->given->operation == COLLECTIVE_CONCATENATE &&
+        add_piece(
+            collective->push, home, sumac_tensor_data(&contribution->given->indices),
+            sumac_tensor_bytes(&contribution->given->indices)) == NULL)
+        return false;
     if (!split)
         return add_range(collective, contribution, home, 0, contribution->elements);
     for (uint32_t ps = 0; ps < ps_count; ps++)
@@ -160,14 +157,12 @@ make_header(struct arena *arena, const struct checked_contribution *contribution
 static wire_collective_round *make_round(struct arena *arena, const wire_collective *header)
 {
     wire_collective_round *round = arena_take(arena, sizeof *round);
-    uint8_t *name = arena_take(arena, header->name.len);
 
     assert(header->name.len > 0 && header->round > 0);
-    if (round == NULL || name == NULL)
+    if (round == NULL)
         return NULL;
-    memcpy(name, header->name.data, header->name.len);
     *round = (wire_collective_round)WIRE_COLLECTIVE_ROUND_INIT;
-    round->name = (wire_bytes){.data = name, .len = header->name.len};
+    round->name = header->name; /* the push and the pull are given away together */
     round->round = header->round;
     return round;
 }
@@ -269,8 +264,7 @@ static enum sumac_status start(
     collective->over_us = client_now_us() + (uint64_t)time_of(contribution->options) * 1000;
     const enum sumac_status status = begin(collective, contribution, header, round);
     if (status != SUMAC_OK) {
-        if (error != NULL)
-            *error = collective->push->error;
+        (void)fail_again(error, &collective->push->error);
         drop(collective);
         return status;
     }
@@ -284,11 +278,10 @@ enum sumac_status client_contribute(
     struct sumac_error *error)
 {
     struct checked_contribution contribution = {.options = options, .given = given};
-    enum sumac_status status = client_check_process(client, error);
+    enum sumac_status status = client_enter(client, NULL, __func__, error);
 
     if (status != SUMAC_OK)
         return status;
-    client_lock(client);
     status = contribution_check(client, &contribution, error);
     if (status == SUMAC_OK)
         status = start(client, &contribution, collective, error);
@@ -401,32 +394,29 @@ static enum sumac_status finish(struct sumac_collective *collective, struct suma
     assert(is_given_back(collective));
     if (status == SUMAC_OK)
         give_result(collective);
-    else if (error != NULL)
-        *error = failed->error;
+    else
+        (void)fail_again(error, &failed->error);
     client_step(client, &over);
-    transfer_give(collective->push);
-    transfer_give(collective->pull);
-    LIST_REMOVE(&client->collectives, collective, in_client);
-    free(collective);
+    drop(collective);
     return status;
 }
 
 enum sumac_status sumac_collective_wait(
     struct sumac_collective *collective, uint32_t timeout_ms, struct sumac_error *error)
 {
-    if (collective == NULL)
-        return fail_for_null(error, "sumac_collective_wait", "collective");
-    struct sumac_client *client = collective->client;
-    if (client_check_process(client, error) != SUMAC_OK)
-        return SUMAC_FAILED_PRECONDITION;
-    client_lock(client);
+    struct sumac_client *client = collective == NULL ? NULL : collective->client;
+    enum sumac_status status =
+        client_enter(client, client == NULL ? "collective" : NULL, __func__, error);
+
+    if (status != SUMAC_OK)
+        return status;
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
     if (!client_wait_and_say(
             client, is_over, say_missing, collective,
             client_now_us() + (uint64_t)timeout_ms * 1000)) {
         char others[OTHERS_BYTES];
-        const enum sumac_status status = fail(
+        status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "round %" PRIu64 " of collective %.*s was not over within %s: it waits for %s; see the "
             "log of each",
@@ -436,14 +426,14 @@ enum sumac_status sumac_collective_wait(
         client_unlock(client);
         return status;
     }
-    if (!collective->pull->over) { /* it was refused, and waits for nothing */
-        struct session_event cancel = {
-            .kind = SESSION_EVENT_CANCEL_PULL, .token = (uint64_t)(uintptr_t)collective->pull};
-        client_step(client, &cancel);
-    }
+    if (!collective->pull->over) /* it was refused, and waits for nothing */
+        client_step(
+            client,
+            &(struct session_event){
+                .kind = SESSION_EVENT_CANCEL_PULL, .token = (uint64_t)(uintptr_t)collective->pull});
     while (!is_given_back(collective))
         (void)client_wait(client, is_given_back, collective, client_now_us() + RELEASE_US);
-    const enum sumac_status status = finish(collective, error);
+    status = finish(collective, error);
     client_unlock(client);
     return status;
 }
@@ -486,9 +476,7 @@ static enum sumac_status contribute(
     do
         status = sumac_collective_wait(made, 0, &why);
     while (status == SUMAC_DEADLINE_EXCEEDED);
-    if (status != SUMAC_OK && error != NULL)
-        *error = why;
-    return status;
+    return status == SUMAC_OK ? SUMAC_OK : fail_again(error, &why);
 }
 
 enum sumac_status sumac_client_all_reduce(

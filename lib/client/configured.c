@@ -13,7 +13,6 @@
 #include "loopback.h"
 #include "member_jobs.h"
 #include "own_identity.h"
-#include "text.h"
 
 /* ---- the members, and this process among them */
 

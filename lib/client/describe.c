@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "error.h"
-#include "function.h"
 #include "update.h"
 
 /* ---- one variable */
@@ -125,13 +124,9 @@ static enum sumac_status ask_each(struct description *description, struct sumac_
     request.n_names = 1;
     request.names = names;
     for (uint32_t i = 0; i < variable->shard_count; i++) {
-        const struct client_call call = {
-            .ps = variable->shards[i].ps,
-            .service = WIRE_VARIABLES,
-            .method = WIRE_VARIABLES_LIST,
-            .request = &request.base,
-            .take = take_description,
-            .context = description};
+        struct client_call call = client_variables_call(
+            WIRE_VARIABLES_LIST, &request.base, take_description, description);
+        call.ps = variable->shards[i].ps;
         if (asked[call.ps])
             continue;
         asked[call.ps] = true;
@@ -151,23 +146,21 @@ enum sumac_status sumac_client_variable_describe(
     struct sumac_client_variable *variable, struct sumac_client_variable_facts *facts,
     struct sumac_error *error)
 {
-    if (variable == NULL || facts == NULL)
-        return fail_for_null(
-            error, "sumac_client_variable_describe", variable == NULL ? "variable" : "facts");
-    struct sumac_client *const client = (struct sumac_client *)(uintptr_t)variable->client;
+    const char *const null = variable == NULL ? "variable" : facts == NULL ? "facts" : NULL;
+    struct sumac_client *const client =
+        null != NULL ? NULL : (struct sumac_client *)(uintptr_t)variable->client;
     struct description description = {.client = client, .variable = variable};
     const struct update_function *row = NULL;
-    enum sumac_status status = client_check_process(client, error);
+    enum sumac_status status = client_enter(client, null, __func__, error);
     struct sumac_error why;
 
     if (status != SUMAC_OK)
         return status;
-    client_lock(client);
     status = ask_each(&description, error);
     if (status == SUMAC_OK) {
         row = client_know_number(client, variable->function, &why);
         if (row == NULL)
-            status = fail(error, why.status, why.reason, "%s", why.text);
+            status = fail_again(error, &why);
     }
     client_unlock(client);
     if (status != SUMAC_OK)
@@ -213,14 +206,10 @@ static void take_page(void *context, const wire_message *message)
 static enum sumac_status list(struct variable_listing *listing, struct sumac_error *error)
 {
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
-    const struct client_call call = {
-        .any_ps = true,
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_LIST,
-        .request = &request.base,
-        .take = take_page,
-        .context = listing};
+    struct client_call call =
+        client_variables_call(WIRE_VARIABLES_LIST, &request.base, take_page, listing);
 
+    call.any_ps = true;
     assert(client_is_locked(listing->client));
     assert(listing->count == 0);
     do {
@@ -249,12 +238,9 @@ enum sumac_status sumac_client_list(
     struct variable_listing listing = {
         .client = client, .variables = variables, .capacity = capacity};
 
-    if (null != NULL)
-        return fail_for_null(error, "sumac_client_list", null);
-    enum sumac_status status = client_check_process(client, error);
+    enum sumac_status status = client_enter(client, null, __func__, error);
     if (status != SUMAC_OK)
         return status;
-    client_lock(client);
     status = list(&listing, error);
     client_unlock(client);
     if (status == SUMAC_OK)
@@ -299,12 +285,10 @@ enum sumac_status sumac_client_stats(
         .take = take_stats,
         .context = &said};
 
-    if (client == NULL || facts == NULL)
-        return fail_for_null(error, "sumac_client_stats", client == NULL ? "client" : "facts");
-    enum sumac_status status = client_check_process(client, error);
+    const char *const null = client == NULL ? "client" : facts == NULL ? "facts" : NULL;
+    enum sumac_status status = client_enter(client, null, __func__, error);
     if (status != SUMAC_OK)
         return status;
-    client_lock(client);
     status = ps < client->peer_count
                  ? client_call(client, &call, error)
                  : fail_argument(

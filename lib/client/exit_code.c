@@ -32,19 +32,18 @@ static int by_status(enum sumac_status status)
  * a late step forgot to go on, and may go on after a restart. */
 int sumac_exit_code(const struct sumac_error *error)
 {
-    if (error == NULL || error->status == SUMAC_OK)
+    if (error == NULL || error->status == SUMAC_OK || error->reason == SUMAC_REASON_RUN_ENDED)
         return 0;
     if (error->reason == SUMAC_REASON_UNSPECIFIED)
         return by_status(error->status);
-    if (error->reason == SUMAC_REASON_RUN_ENDED)
-        return 0;
     if (error->reason == SUMAC_REASON_STEP_LATE)
         return EXIT_RETRYABLE;
-    if (error->reason < SUMAC_REASON_PS_MISSING || error->reason == SUMAC_REASON_PROTOCOL_VERSION)
-        return EXIT_PERMANENT;
-    if (error->reason == SUMAC_REASON_WRONG_CLUSTER || error->reason == SUMAC_REASON_REPLACED)
-        return EXIT_PERMANENT;
-    return EXIT_RETRYABLE;
+    return error->reason < SUMAC_REASON_PS_MISSING ||
+                   error->reason == SUMAC_REASON_PROTOCOL_VERSION ||
+                   error->reason == SUMAC_REASON_WRONG_CLUSTER ||
+                   error->reason == SUMAC_REASON_REPLACED
+               ? EXIT_PERMANENT
+               : EXIT_RETRYABLE;
 }
 
 void sumac_check(enum sumac_status status, const struct sumac_error *error)

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "memory.h"
-#include "nearest.h"
 #include "sumac/client.h"
 #include "update.h"
 
@@ -12,9 +11,6 @@
 const struct update_function *client_function(const struct sumac_client *client, const char *name);
 /* "assign, assign_add, …", into `text`. Lends  text. */
 const char *client_functions_list(const struct sumac_client *client, char *text, size_t text_bytes);
-
-/* Those whose names are near to this one. They live as long as the client. */
-struct nearest client_functions_near(const struct sumac_client *client, const char *name);
 
 /* Is nothing given there? A value without a name is a mistake, which encoding refuses. */
 static inline bool function_place_is_free(const struct sumac_function *function, uint32_t place)

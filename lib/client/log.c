@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "text.h"
-
 #define LINE_BYTES 1024u
 
 /* "2026-11-21T14:02:03.123Z sumac worker 0: text", in one write. */

@@ -4,7 +4,7 @@
  * Squares are added up in eight sums at a time, so that additions need not wait for each other, and
  * in the same order wherever it runs.
  */
-#include "norm.h"
+#include "push.h"
 
 #include <assert.h>
 #include <math.h>

@@ -8,7 +8,6 @@
 #include "client_state.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <signal.h>
 
 #define IDLE_US 15000u

@@ -11,9 +11,7 @@
 
 #include "error.h"
 #include "function.h"
-#include "norm.h"
 #include "push.h"
-#include "text.h"
 
 #define CANCEL_MS 1000u    /* a ps says by then what became of a push that is cancelled */
 #define OUTCOME_BYTES 100u /* for the words that say it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push.h -- what a push under way may be told by other modules of the house. */
+/* push.h -- what a push under way may be told by other modules of the house, and its norm. */
 #pragma once
 
 #include "sumac/client.h"
@@ -8,3 +8,7 @@
  * client is closed, it has a reference of the buffer, so that who gives up waiting leaves it the
  * bytes that it reads. One for each push. */
 void push_keep(struct sumac_push *push, struct sumac_buffer *buffer);
+
+/* norm.c */
+/* √Σ value² over all of them, which are of float types and on the host, in float64. */
+double norm_of(const struct sumac_delta *deltas, size_t count);

@@ -41,7 +41,8 @@ enum sumac_status client_check_memory(
     return SUMAC_OK;
 }
 
-enum sumac_dtype selection_dtype(const struct selection *selection)
+/* The type that a tensor for the selection has. */
+static enum sumac_dtype dtype_of(const struct selection *selection)
 {
     const enum sumac_dtype own = selection->variable->dtype;
     const bool half = sumac_dtype_kind(own) == SUMAC_KIND_HALF;
@@ -55,17 +56,7 @@ uint64_t selection_row_bytes(const struct selection *selection)
 
     assert(sumac_dtype_bytes(variable->dtype) > 0);
     return variable->row_bytes / sumac_dtype_bytes(variable->dtype) *
-           sumac_dtype_bytes(selection_dtype(selection));
-}
-
-/* The shape of a tensor for `rows` rows of this selection. */
-static struct sumac_shape expected_shape(const struct selection *selection, uint64_t rows)
-{
-    struct sumac_shape shape = selection->variable->shape;
-
-    if (shape.rank > 0)
-        shape.extent[0] = rows;
-    return shape;
+           sumac_dtype_bytes(dtype_of(selection));
 }
 
 enum sumac_status
@@ -73,10 +64,12 @@ selection_check_tensor(const struct selection *selection, uint64_t rows, struct 
 {
     const struct sumac_client_variable *variable = selection->variable;
     const struct sumac_tensor *tensor = selection->tensor;
-    const enum sumac_dtype dtype = selection_dtype(selection);
-    const struct sumac_shape shape = expected_shape(selection, rows);
+    const enum sumac_dtype dtype = dtype_of(selection);
+    struct sumac_shape shape = variable->shape; /* of the tensor, with `rows` rows */
     char expected[128], given[128];
 
+    if (shape.rank > 0)
+        shape.extent[0] = rows;
     if (tensor->dtype != dtype)
         return fail_invalid(
             error, SUMAC_REASON_WRONG_DATA_TYPE, "%s of %s: expected %s, given %s%s",

@@ -11,6 +11,33 @@
 
 #include "error.h"
 
+/* ---- a ps */
+
+static struct rpc_channel *channel_of(struct sumac_client *client, uint32_t ps, int kind)
+{
+    assert(client_is_locked(client));
+    assert(ps < client->peer_count);
+    struct peer *peer = &client->peers[ps];
+    if (peer->channels[kind] == NULL && peer->address[0] != '\0')
+        (void)rpc_channel_open(client->poller, peer->address, &peer->channels[kind]);
+    return peer->channels[kind];
+}
+
+const char *
+client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes)
+{
+    assert(ps < client->peer_count);
+    const struct peer *peer = &client->peers[ps];
+    const bool heard = peer->heard_us != 0;
+    (void)text_print(
+        text, text_bytes, "ps %" PRIu32 " at %s, which was %s%s%s", ps, peer->address,
+        heard ? "last heard from " : "never heard from",
+        heard ? text_time_us(client_now_us() - peer->heard_us).text : "", heard ? " ago" : "");
+    return text;
+}
+
+/* ---- streams */
+
 /* Whose stream a call is. From its opening until it is closed. */
 struct stream_tag {
     struct sumac_client *client;
@@ -54,30 +81,23 @@ static void stream_writable(struct rpc_call *call)
     client_step(tag->client, &event);
 }
 
-static void push_answered(struct rpc_call *call, const struct wire_received *received)
+static void stream_answered(struct rpc_call *call, const struct wire_received *received)
 {
     const struct stream_tag *tag = rpc_call_user(call);
-    struct session_event event = stream_event(tag, SESSION_EVENT_PUSH_ANSWER);
-
-    tag->client->peers[tag->ps].heard_us = event.now_us;
-    event.push_answer = (const wire_push_answer *)received->message;
     struct sumac_client *client = tag->client;
-    const bool greeted = event.push_answer->greeting != NULL;
+    const bool pushes = tag->stream_kind == SESSION_PUSH_STREAM;
+    struct session_event event =
+        stream_event(tag, pushes ? SESSION_EVENT_PUSH_ANSWER : SESSION_EVENT_PULL_ANSWER);
+
+    client->peers[tag->ps].heard_us = event.now_us;
+    event.push_answer = pushes ? (const wire_push_answer *)received->message : NULL;
+    event.pull_answer = pushes ? NULL : (const wire_pull_answer *)received->message;
+    event.payload = received->payload;
+    event.payload_spans = received->payload_spans;
+    const bool greeted = pushes && event.push_answer->greeting != NULL;
     client_step(client, &event);
     if (greeted)
         client_say_rooms(client);
-}
-
-static void pull_answered(struct rpc_call *call, const struct wire_received *received)
-{
-    const struct stream_tag *tag = rpc_call_user(call);
-    struct session_event event = stream_event(tag, SESSION_EVENT_PULL_ANSWER);
-
-    tag->client->peers[tag->ps].heard_us = event.now_us;
-    event.pull_answer = (const wire_pull_answer *)received->message;
-    event.payload = received->payload;
-    event.payload_spans = received->payload_spans;
-    client_step(tag->client, &event);
 }
 
 static void stream_closed(struct rpc_call *call, const struct sumac_error *error)
@@ -91,18 +111,11 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
     free(tag);
 }
 
-static const struct rpc_handler stream_handlers[2] = {
-    [SESSION_PUSH_STREAM] =
-        {.message = push_answered,
-         .opened = stream_writable,
-         .writable = stream_writable,
-         .closed = stream_closed},
-    [SESSION_PULL_STREAM] =
-        {.message = pull_answered,
-         .opened = stream_writable,
-         .writable = stream_writable,
-         .closed = stream_closed},
-};
+static const struct rpc_handler stream_handler = {
+    .message = stream_answered,
+    .opened = stream_writable,
+    .writable = stream_writable,
+    .closed = stream_closed};
 
 /* False: there is no memory. */
 static bool open_stream(struct sumac_client *client, const struct session_effect *effect)
@@ -113,7 +126,7 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
     struct stream_place *place = &client->peers[effect->ps].streams[kind];
     assert(effect->generation > place->generation); /* an older stream is never begun again */
     place->generation = effect->generation;
-    struct rpc_channel *channel = client_channel(client, effect->ps, (int)kind);
+    struct rpc_channel *channel = channel_of(client, effect->ps, (int)kind);
     struct stream_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
         *tag = (struct stream_tag){
@@ -129,7 +142,7 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
             &(struct rpc_start){
                 .service = WIRE_TRANSFER,
                 .method = method,
-                .handler = &stream_handlers[kind],
+                .handler = &stream_handler,
                 .user = tag},
             &place->call) == SUMAC_OK)
         return true;
@@ -190,7 +203,7 @@ static bool make_call(struct sumac_client *client, const struct session_effect *
 {
     assert(client->session != NULL);
     assert(effect->ps < client->peer_count);
-    struct rpc_channel *channel = client_channel(client, effect->ps, SESSION_PULL_STREAM);
+    struct rpc_channel *channel = channel_of(client, effect->ps, SESSION_PULL_STREAM);
     struct call_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
         *tag = (struct call_tag){.client = client, .number = effect->call, .ps = effect->ps};
@@ -295,18 +308,6 @@ static void do_send(
     rpc_call_send(call, message, client->payload, effect->payload_count);
 }
 
-static void do_send_push(struct sumac_client *client, const struct session_effect *effect)
-{
-    assert(effect->stream_kind == SESSION_PUSH_STREAM);
-    do_send(client, effect, &effect->push_request->base);
-}
-
-static void do_send_pull(struct sumac_client *client, const struct session_effect *effect)
-{
-    assert(effect->stream_kind == SESSION_PULL_STREAM);
-    do_send(client, effect, &effect->pull_request->base);
-}
-
 static void do_transferred(const struct sumac_client *client, const struct session_effect *effect)
 {
     struct transfer *transfer = (struct transfer *)(uintptr_t)effect->token;
@@ -332,15 +333,14 @@ static void do_answered(const struct session_effect *effect)
     unary->over = true;
     unary->ps = effect->ps;
     unary->error = effect->error;
-    if (effect->error.status == SUMAC_OK)
+    if (effect->error.status == SUMAC_OK && unary->call->take != NULL)
         unary->call->take(unary->call->context, effect->reply);
 }
 
 void client_fail_calls(struct sumac_client *client, const struct sumac_error *error)
 {
     assert(client->ended);
-    for (struct client_unary *unary = client->unaries.first; unary != NULL;
-         unary = unary->links.next)
+    LIST_FOREACH(struct client_unary, unary, &client->unaries, links)
         if (!unary->over) {
             unary->over = true;
             unary->error = *error;
@@ -355,8 +355,7 @@ static void do_ended(struct sumac_client *client, const struct sumac_error *erro
     assert(error->status != SUMAC_OK); /* whoever waits is told this */
     client->ended = true;
     client->end = *error;
-    for (struct transfer *transfer = client->live_transfers.first; transfer != NULL;
-         transfer = transfer->among_live.next)
+    LIST_FOREACH(struct transfer, transfer, &client->live_transfers, among_live)
         if (!transfer->over)
             transfer_fail(transfer, error);
     client_fail_calls(client, error);
@@ -385,10 +384,12 @@ static bool do_effect(struct sumac_client *client, const struct session_effect *
         do_close_stream(client, effect);
         break;
     case SESSION_EFFECT_SEND_PUSH:
-        do_send_push(client, effect);
+        assert(effect->stream_kind == SESSION_PUSH_STREAM);
+        do_send(client, effect, &effect->push_request->base);
         break;
     case SESSION_EFFECT_SEND_PULL:
-        do_send_pull(client, effect);
+        assert(effect->stream_kind == SESSION_PULL_STREAM);
+        do_send(client, effect, &effect->pull_request->base);
         break;
     case SESSION_EFFECT_PUSHED:
     case SESSION_EFFECT_PULLED:

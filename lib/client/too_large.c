@@ -78,9 +78,7 @@ void client_say_rooms(struct sumac_client *client)
     assert(client_is_locked(client));
     if (client->session == NULL) /* it is being closed */
         return;
-    for (struct sumac_client_variable *variable = client->room_due.first, *next; variable != NULL;
-         variable = next) {
-        next = variable->among_room_due.next;
+    LIST_FOREACH_SAFE(struct sumac_client_variable, variable, &client->room_due, among_room_due) {
         if (say_if_scarce(client, variable))
             LIST_REMOVE(&client->room_due, variable, among_room_due);
     }

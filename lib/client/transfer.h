@@ -26,12 +26,12 @@ void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
 bool transfer_is_done(void *transfer);
 void transfer_released(void *transfer, uint64_t id);
 
-/* transfer_drop.c -- with the lock held */
+/* transfer_wait.c -- with the lock held */
 /* Give away a transfer that failed before its caller had it. Waits until gRPC has given the bytes
  * back. */
 void transfer_drop(struct transfer *transfer);
 
-/* transfer_wait.c -- without the lock */
+/* Without the lock: */
 /* Wait until the transfer is over and its bytes are given back. Returns its own status, and gives
  * the transfer away. Otherwise DEADLINE_EXCEEDED: the text says what a ps waits for, or names the
  * ps that ended its stream and why, or the ps that was silent for longest. */

@@ -44,11 +44,8 @@ static enum sumac_status explain(
     assert(given->status != SUMAC_OK); /* that would be no failure */
     if (given->reason == SUMAC_REASON_UNSPECIFIED && client->ended)
         given = &client->end; /* the session knows why nobody answers */
-    if (given->reason != SUMAC_REASON_UNSPECIFIED) {
-        if (error != NULL)
-            *error = *given;
-        return given->status;
-    }
+    if (given->reason != SUMAC_REASON_UNSPECIFIED)
+        return fail_again(error, given);
     if (given->status == SUMAC_DEADLINE_EXCEEDED || given->status == SUMAC_CANCELLED)
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "no answer in time from %s%s",
@@ -71,11 +68,21 @@ static enum sumac_status explain(
         given->text);
 }
 
+struct client_call client_variables_call(
+    unsigned method, const wire_message *request, client_take *take, void *context)
+{
+    return (struct client_call){
+        .service = WIRE_VARIABLES,
+        .method = method,
+        .request = request,
+        .take = take,
+        .context = context};
+}
+
 /* The session sees to it that it is over in time. */
 enum sumac_status
 client_call(struct sumac_client *client, const struct client_call *call, struct sumac_error *error)
 {
-    assert(call->take != NULL);
     assert(client->session != NULL);
     struct client_unary unary = {.client = client, .call = call};
     const struct session_call wanted = {

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answer.c -- what a ps says about the pushes it has parts of, and how the commit advances by it.
  */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
-#include "error.h"
-
 /* The part that an answer of this ps is about; NULL: it is done, or never was. */
 static struct part *find_part(struct session *session, const struct link *link, uint64_t sequence)
 {
-    if (sequence <= session->acked_through || sequence > session->last_sequence)
+    if (sequence <= session->state.acked_through || sequence > session->state.last_sequence)
         return NULL;
     struct push *push = place_of(session, sequence)->push;
     assert(push == NULL || push->sequence == sequence);
@@ -103,7 +98,7 @@ static void complete(struct session *session, struct push *push)
     }
     assert(session->refused_count > 0);
     session->refused_count--;
-    if (push->token == 0) { /* cancelled: its caller has been told */
+    if (push->wanted.token == 0) { /* cancelled: its caller has been told */
         push_give(session, push);
         return;
     }
@@ -138,10 +133,10 @@ static void on_done(struct session *session, struct link *link, const wire_done 
     for (uint32_t i = part->first_piece; i < part->first_piece + part->piece_count; i++)
         if (push->ordinals[i] < done->n_versions)
             push->versions[push->places[i]] = done->versions[push->ordinals[i]];
-    assert(part->first_piece + part->piece_count <= push->piece_count);
-    part_remove(session, part);
-    if (done->open_step > session->open_step)
-        session->open_step = done->open_step;
+    assert(part->first_piece + part->piece_count <= push->wanted.piece_count);
+    part_remove(part);
+    if (done->open_step > session->state.open_step)
+        session->state.open_step = done->open_step;
     part->done = true;
     link_touch(session, link); /* there may be room for the next one */
     push->done_count++;
@@ -186,11 +181,11 @@ static bool may_commit(const struct session *session, const struct push *push)
  * there. */
 static void commit_one(struct session *session, struct window_place *place)
 {
-    session->commit_through++;
-    assert(session->commit_through <= session->last_sequence);
-    if (place->push != NULL && place->push->synchronous)
-        session->held = session->commit_through;
-    assert(place->push == NULL || place->push->sequence == session->commit_through);
+    session->state.commit_through++;
+    assert(session->state.commit_through <= session->state.last_sequence);
+    if (place->push != NULL && place->push->wanted.synchronous)
+        session->held = session->state.commit_through;
+    assert(place->push == NULL || place->push->sequence == session->state.commit_through);
     for (uint32_t i = 0; place->push != NULL && i < place->push->part_count; i++) {
         struct part *part = &place->push->parts[i];
         if (part->done || part->eager)
@@ -200,30 +195,30 @@ static void commit_one(struct session *session, struct window_place *place)
     }
     if (place->steps == 0)
         return;
-    session->clock += place->steps;
+    session->state.clock += place->steps;
     place->steps = 0;
     for (uint32_t i = 0; i < session->link_count; i++) {
         link_touch(session, &session->links[i]);
         if (!holds(session, RULE_clock_to_every_ps))
-            session->links[i].told_clock = session->clock;
+            session->links[i].told_clock = session->state.clock;
     }
 }
 
-void commit_advance(struct session *session)
+static void commit_advance(struct session *session)
 {
-    const uint64_t acked_before = session->acked_through;
+    const uint64_t acked_before = session->state.acked_through;
 
-    while (session->commit_through < session->last_sequence && !holds_back(session)) {
-        struct window_place *place = place_of(session, session->commit_through + 1);
+    while (session->state.commit_through < session->state.last_sequence && !holds_back(session)) {
+        struct window_place *place = place_of(session, session->state.commit_through + 1);
         if (!may_commit(session, place->push))
             break;
         commit_one(session, place);
     }
-    while (session->acked_through < session->commit_through &&
-           place_of(session, session->acked_through + 1)->push == NULL)
-        session->acked_through++;
-    assert(session->acked_through <= session->commit_through);
-    if (session->acked_through > acked_before)
+    while (session->state.acked_through < session->state.commit_through &&
+           place_of(session, session->state.acked_through + 1)->push == NULL)
+        session->state.acked_through++;
+    assert(session->state.acked_through <= session->state.commit_through);
+    if (session->state.acked_through > acked_before)
         pushes_admit(session); /* some wait for a sequence */
 }
 

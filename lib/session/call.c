@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.c -- unary calls, the session's own and the caller's: each is made when it is due, and
  * again, after a wait that doubles, while another try may come to something and there is time. */
-#include "state.h"
-#include "membership.h"
+#include "deeds.h"
 
 #include <assert.h>
-
-#include "error.h"
 
 bool is_worth_retrying(const struct sumac_error *error)
 {
@@ -79,6 +76,16 @@ static void drop(struct session *session, struct unary *call)
     pool_give(&session->calls, call);
 }
 
+static void conclude(
+    struct session *session, struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
+{
+    assert((reply == NULL) != (error == NULL));
+    const struct unary over = *call;
+    drop(session, call);
+    over.kind->over(session, &over, reply, error);
+}
+
 static struct unary *find(const struct session *session, uint64_t number)
 {
     assert(number <= session->last_call);
@@ -103,14 +110,13 @@ static void fail_try(struct session *session, struct unary *call, const struct s
     call->number = 0;
     call->undone = false;
     call->why = *error;
-    if (session->now_us + wait_us < call->until_us && is_made_again(session, call, error)) {
+    if (session->now_us + wait_us < call->until_us && !call->kind->once &&
+        is_made_again(session, call, error)) {
         call->due_us = session->now_us + wait_us;
         effect_wake(session, call->due_us);
         return;
     }
-    const struct unary over = *call;
-    drop(session, call);
-    over.kind->failed(session, &over, error);
+    conclude(session, call, NULL, error);
 }
 
 void call_answered(struct session *session, const struct session_event *event)
@@ -125,9 +131,7 @@ void call_answered(struct session *session, const struct session_event *event)
         return;
     }
     call->number = 0;
-    const struct unary over = *call;
-    drop(session, call);
-    over.kind->answered(session, &over, event->reply);
+    conclude(session, call, event->reply, NULL);
 }
 
 void call_failed(struct session *session, const struct session_event *event)
@@ -146,16 +150,6 @@ void call_undone(struct session *session, uint64_t number)
         call->undone = true;
 }
 
-static void time_out(struct session *session, struct unary *call)
-{
-    assert(session->now_us >= call->until_us);
-    const struct unary over = *call;
-    struct sumac_error error;
-    (void)fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
-    drop(session, call);
-    over.kind->failed(session, &over, &error);
-}
-
 /* The first that is due, or whose time is over, or that could not be begun; NULL: none is. */
 static struct unary *find_due(const struct session *session)
 {
@@ -169,15 +163,16 @@ static struct unary *find_due(const struct session *session)
 
 void calls_check(struct session *session)
 {
-    struct sumac_error undone;
+    struct sumac_error late, undone;
     struct unary *call;
 
+    (void)fail(&late, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
     (void)fail(
         &undone, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
         "this process had no memory for a call to a ps");
     while (!session->exhausted && (call = find_due(session)) != NULL) {
         if (session->now_us >= call->until_us)
-            time_out(session, call);
+            conclude(session, call, NULL, &late);
         else if (call->undone)
             fail_try(session, call, &undone);
         else
@@ -196,8 +191,7 @@ void calls_forget(struct session *session)
 
 void calls_drop(struct session *session, const struct unary_kind *kind)
 {
-    for (struct unary *call = session->live_calls.first, *next; call != NULL; call = next) {
-        next = call->links.next;
+    LIST_FOREACH_SAFE(struct unary, call, &session->live_calls, links) {
         if (call->kind == kind)
             drop(session, call);
     }
@@ -218,12 +212,10 @@ void call_tell(
     const struct sumac_error *error)
 {
     assert((reply == NULL) != (error == NULL));
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_ANSWERED);
-    effect->token = wanted->token;
+    struct session_effect *effect =
+        effect_over(session, SESSION_EFFECT_ANSWERED, wanted->token, error);
     effect->ps = wanted->ps;
     effect->reply = reply;
-    if (error != NULL)
-        effect->error = *error;
 }
 
 void calls_end(struct session *session)

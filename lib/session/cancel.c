@@ -5,16 +5,13 @@
  * A committed push counts. The ps decides about a part that carried its own commit. The session
  * voids any other push, as if a ps had refused it.
  */
-#include "state.h"
-#include "transfers.h"
+#include "deeds.h"
 
 #include <assert.h>
 
-#include "error.h"
-
 void push_void(struct session *session, struct push *push)
 {
-    assert(push->sequence > session->acked_through);
+    assert(push->sequence > session->state.acked_through);
     if (push->refused)
         return;
     push->refused = true;
@@ -45,35 +42,31 @@ static void cancel_part(struct session *session, struct part *part)
     link_touch(session, link);
 }
 
-static bool is_eager(const struct push *push)
-{
-    return push->part_count == 1 && push->parts[0].eager;
-}
-
 /* It is over for its caller, who may be given its memory. It keeps its place among the pushes. */
 static void say_cancelled(struct session *session, struct push *push)
 {
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
+    struct sumac_error error;
 
-    effect->token = push->token;
-    if (push->error != NULL)
-        effect->error = *push->error;
-    else
-        (void)fail(
-            &effect->error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
-            "the push was cancelled, and is applied nowhere");
-    push->token = 0;
-    push->function_count = 0;
-    push->functions = NULL;
-    push->collective = NULL;
+    (void)fail(
+        &error, SUMAC_CANCELLED, SUMAC_REASON_CANCELLED,
+        "the push was cancelled, and is applied nowhere");
+    (void)effect_over(
+        session, SESSION_EFFECT_PUSHED, push->wanted.token,
+        push->error != NULL ? push->error : &error);
+    push->wanted.token = 0;
+    push->wanted.function_count = 0;
+    push->wanted.functions = NULL;
+    push->wanted.collective = NULL;
 }
 
 void push_cancel_parts(struct session *session, struct push *push)
 {
+    const bool is_eager = push->part_count == 1 && push->parts[0].eager;
+
     assert(push->cancelled && push->sequence != 0);
-    if (!is_eager(push) && holds(session, RULE_cancelled_is_voided)) {
+    if (!is_eager && holds(session, RULE_cancelled_is_voided)) {
         push_void(session, push);
-        if (push->token != 0)
+        if (push->wanted.token != 0)
             say_cancelled(session, push);
     }
     for (uint32_t i = 0; i < push->part_count; i++)
@@ -83,19 +76,16 @@ void push_cancel_parts(struct session *session, struct push *push)
 
 void push_cancel(struct session *session, uint64_t token)
 {
+    struct push *push = find_push(session, token);
+
     assert(token != 0);
-    for (struct push *push = session->waiting.first; push != NULL; push = push->among_waiting.next)
-        if (push->token == token) {
-            push->cancelled = true;
-            say_cancelled(session, push);
-            return;
-        }
-    for (uint64_t n = session->commit_through + 1; n <= session->last_sequence; n++) {
-        struct push *push = place_of(session, n)->push;
-        if (push == NULL || push->token != token || push->cancelled)
-            continue;
-        push->cancelled = true;
-        push_cancel_parts(session, push);
+    if (push == NULL || push->cancelled)
         return;
-    }
+    if (push->sequence != 0 && push->sequence <= session->state.commit_through)
+        return;
+    push->cancelled = true;
+    if (push->sequence == 0)
+        say_cancelled(session, push);
+    else
+        push_cancel_parts(session, push);
 }

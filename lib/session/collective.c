@@ -2,8 +2,7 @@
 /* collective.c -- rounds of collectives: the contributions whose result the caller still wants, the
  * commits that say so to the ps, and results that arrive.
  */
-#include "state.h"
-#include "transfers.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static struct session_collective *find(const struct session *session, uint64_t t
 
 void collective_admit(struct session *session, const struct push *push)
 {
-    struct session_collective *collective = find(session, push->token);
+    struct session_collective *collective = find(session, push->wanted.token);
 
     assert(push->sequence > 0);
     if (collective != NULL) /* else it was given up meanwhile */
@@ -50,8 +49,9 @@ static uint64_t collectives_over(const struct session *session)
 {
     const struct session_collective *first = session->live_collectives.first;
 
-    assert(first == NULL || first->sequence <= session->last_sequence);
-    return first == NULL || first->sequence == 0 ? session->last_sequence : first->sequence - 1;
+    assert(first == NULL || first->sequence <= session->state.last_sequence);
+    return first == NULL || first->sequence == 0 ? session->state.last_sequence
+                                                 : first->sequence - 1;
 }
 
 bool collectives_are_news(const struct session *session, const struct link *link)
@@ -63,7 +63,7 @@ bool collectives_are_news(const struct session *session, const struct link *link
 
 bool collectives_tell(struct session *session, struct link *link, wire_commit *commit)
 {
-    uint64_t through = session->last_sequence;
+    uint64_t through = session->state.last_sequence;
     size_t count = 0;
 
     if (link->last_collective == 0)
@@ -155,26 +155,32 @@ static uint64_t bytes_of(const struct pull *pull)
     struct sumac_shape shape = {.rank = (uint32_t)header->n_shape};
     uint64_t elements, bytes;
 
-    if (header->n_shape > SUMAC_RANK_MAX || (pull->has_rows && header->n_shape == 0))
+    if (header->n_shape > SUMAC_RANK_MAX || (pull->wanted.has_rows && header->n_shape == 0))
         return UINT64_MAX;
     for (uint32_t i = 0; i < shape.rank; i++)
         shape.extent[i] = header->shape[i];
     if (sumac_shape_size(&shape, (enum sumac_dtype)header->data_type, &elements, &bytes) !=
         SUMAC_OK)
         return UINT64_MAX;
-    const uint64_t rows = pull->has_rows ? shape.extent[0] : 0;
+    const uint64_t rows = pull->wanted.has_rows ? shape.extent[0] : 0;
     if (rows > UINT64_MAX / 2 / sizeof(int64_t)) /* bytes: INT64_MAX at most */
         return UINT64_MAX;
     return bytes + rows * sizeof(int64_t);
 }
 
-/* Take memory for a result whose size was not known before. */
-static enum sumac_reason
-make_room(struct session *session, struct pull *pull, struct session_piece *piece)
+/* Have the header of the result, and memory for its bytes, whose number may not have been known
+ * before. */
+static enum sumac_reason prepare(
+    struct session *session, struct pull *pull, struct session_piece *piece,
+    const wire_collective_result *header)
 {
+    if (header != NULL && pull->result == NULL && !keep_header(session, pull, header))
+        return SUMAC_REASON_OUT_OF_MEMORY;
+    if (pull->result == NULL)
+        return SUMAC_REASON_MALFORMED;
+    if (piece->data != NULL)
+        return SUMAC_REASON_UNSPECIFIED;
     const uint64_t bytes = bytes_of(pull);
-
-    assert(piece->data == NULL);
     if (bytes == UINT64_MAX || bytes > SIZE_MAX / 2)
         return SUMAC_REASON_MALFORMED;
     pull->joined = (struct span){
@@ -184,18 +190,6 @@ make_room(struct session *session, struct pull *pull, struct session_piece *piec
     return piece->data == NULL ? SUMAC_REASON_OUT_OF_MEMORY : SUMAC_REASON_UNSPECIFIED;
 }
 
-/* Have the header of the result, and memory for its bytes. */
-static enum sumac_reason prepare(
-    struct session *session, struct pull *pull, struct session_piece *piece,
-    const wire_collective_result *header)
-{
-    if (header != NULL && pull->result == NULL && !keep_header(session, pull, header))
-        return SUMAC_REASON_OUT_OF_MEMORY;
-    if (pull->result == NULL)
-        return SUMAC_REASON_MALFORMED;
-    return piece->data == NULL ? make_room(session, pull, piece) : SUMAC_REASON_UNSPECIFIED;
-}
-
 enum sumac_reason
 result_receive(struct session *session, struct request *request, const struct session_event *event)
 {
@@ -203,7 +197,7 @@ result_receive(struct session *session, struct request *request, const struct se
     struct pull *pull = request->pull;
     struct session_piece *piece = &pull->pieces[request->first_piece];
 
-    assert(pull->collective != NULL && request->piece_count == 1);
+    assert(pull->wanted.collective != NULL && request->piece_count == 1);
     const enum sumac_reason reason = prepare(session, pull, piece, answer->collective);
     if (reason != SUMAC_REASON_UNSPECIFIED)
         return reason;
@@ -222,7 +216,7 @@ result_receive(struct session *session, struct request *request, const struct se
 
 void result_release(struct session *session, struct pull *pull)
 {
-    assert(pull->collective != NULL || pull->result == NULL);
+    assert(pull->wanted.collective != NULL || pull->result == NULL);
     if (pull->joined.data != NULL)
         sized_pool_give(
             &session->blocks, (void *)(uintptr_t)pull->joined.data, pull->joined.bytes + 1);

@@ -6,9 +6,7 @@
  * together: several small parts, or one chunk of a large one, then the commit. Parts do not
  * interleave.
  */
-#include "state.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 
@@ -19,7 +17,7 @@
 
 /* A message in the making, in the step's arena. */
 struct draft {
-    wire_part *parts[PARTS_PER_MESSAGE_MAX];
+    wire_part **parts; /* (PARTS_PER_MESSAGE_MAX) */
     uint32_t part_count;
     uint32_t piece_count;
     uint32_t row_count; /* by index */
@@ -144,11 +142,11 @@ count_pieces(const struct session *session, const struct draft *draft, const str
 static bool may_be_eager(struct session *session, const struct push *push)
 {
     assert(push->part_count > 0);
-    if (push->part_count > 1 || push->synchronous)
+    if (push->part_count > 1 || push->wanted.synchronous)
         return false;
     if (push->synchronous_before != 0 && !is_over(session, push->synchronous_before))
         return false;
-    return push->other_before <= session->commit_through ||
+    return push->other_before <= session->state.commit_through ||
            !holds(session, RULE_eager_only_when_alone);
 }
 
@@ -164,15 +162,15 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->resend = part->resend;
     wire->room_bytes = part->large ? part->room_bytes : 0;
     wire->started_at_us = push->started_at_us;
-    wire->synchronous = push->synchronous;
+    wire->synchronous = push->wanted.synchronous;
     wire->step = push->step;
-    wire->collective = (wire_collective *)(uintptr_t)push->collective;
-    wire->weight = push->weight;
-    wire->scale = push->scale;
-    wire->membership_epoch = session->membership_epoch;
-    wire->allow_non_finite = push->allow_non_finite;
-    wire->n_functions = push->function_count;
-    wire->functions = (wire_function **)(uintptr_t)push->functions;
+    wire->collective = (wire_collective *)(uintptr_t)push->wanted.collective;
+    wire->weight = push->wanted.weight;
+    wire->scale = push->wanted.scale;
+    wire->membership_epoch = session->state.membership_epoch;
+    wire->allow_non_finite = push->wanted.allow_non_finite;
+    wire->n_functions = push->wanted.function_count;
+    wire->functions = (wire_function **)(uintptr_t)push->wanted.functions;
 }
 
 static void
@@ -183,7 +181,7 @@ add_payload(struct draft *draft, const struct link *link, const void *data, uint
         return;
     assert(draft->payload_count < draft->payload_capacity);
     draft->payload[draft->payload_count++] = (struct session_bytes){
-        .bytes = {.data = data, .bytes = bytes}, .token = link->sending->push->token};
+        .bytes = {.data = data, .bytes = bytes}, .token = link->sending->push->wanted.token};
 }
 
 /* Some of the piece being sent, as one piece of the wire, or as two. Returns how many. */
@@ -258,39 +256,28 @@ static wire_part *add_part(struct session *session, struct draft *draft, uint64_
     return wire;
 }
 
-/* The header of a part that is cancelled, which is all of it. False: no memory. */
-static bool add_cancelled(struct session *session, struct draft *draft, struct part *part)
-{
-    wire_part *wire = add_part(session, draft, part->push->sequence);
-
-    assert(part->cancelled && !part->large);
-    if (wire == NULL)
-        return false;
-    fill_header(session, part, wire);
-    wire->cancelled = wire->last = true;
-    wire->bytes = wire->n_functions = 0;
-    wire->functions = NULL;
-    wire->collective = NULL;
-    return true;
-}
-
-/* The header of a part that asks for room, or is cancelled. False: no memory. */
+/* The header of a part that asks for room, or is cancelled: that is all of it. False: no memory. */
 static bool add_ask(struct session *session, struct draft *draft, struct link *link)
 {
     struct part *part = link->sending;
+    wire_part *wire = add_part(session, draft, part->push->sequence);
 
+    assert(part->cancelled != part->large);
     link->sending = NULL;
     link->sending_ask = false;
-    if (part->cancelled)
-        return add_cancelled(session, draft, part);
-    assert(part->large);
-    wire_part *wire = add_part(session, draft, part->push->sequence);
     if (wire == NULL)
         return false;
     fill_header(session, part, wire);
     wire->last = true;
+    if (part->cancelled) {
+        wire->cancelled = true;
+        wire->bytes = wire->n_functions = 0;
+        wire->functions = NULL;
+        wire->collective = NULL;
+    } else {
+        room_asked(part);
+    }
     draft->function_count += (uint32_t)wire->n_functions;
-    room_asked(part);
     return true;
 }
 
@@ -427,7 +414,8 @@ static void add_parts(struct session *session, struct draft *draft, struct link 
 /* With the rule acked_through broken, what is committed counts as heard. */
 static uint64_t acked_to_say(const struct session *session)
 {
-    return holds(session, RULE_acked_through) ? session->acked_through : session->last_sequence;
+    return holds(session, RULE_acked_through) ? session->state.acked_through
+                                              : session->state.last_sequence;
 }
 
 /* The voided pushes that this ps has a part of and is not done with: it has to know of these. Of
@@ -439,7 +427,7 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
     commit->voided = step_take(session, session->refused_count * sizeof *commit->voided);
     if (commit->voided == NULL)
         return false;
-    for (const struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+    LIST_FOREACH(const struct part, part, &link->parts, in_link) {
         if (!part->push->refused)
             continue;
         assert(commit->n_voided < session->refused_count); /* there is room for so many */
@@ -450,32 +438,32 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
 
 static uint64_t clock_to_say(const struct session *session)
 {
-    uint64_t clock = session->clock;
+    uint64_t clock = session->state.clock;
 
     if (holds(session, RULE_clock_with_the_commit))
         return clock;
-    for (uint64_t n = session->commit_through + 1; n <= session->last_sequence; n++)
+    for (uint64_t n = session->state.commit_through + 1; n <= session->state.last_sequence; n++)
         clock += session->window[n % WINDOW].steps;
     return clock;
 }
 
 static void add_commit(struct session *session, struct link *link, wire_push_request *request)
 {
-    assert(link->told_commit <= session->commit_through);
+    assert(link->told_commit <= session->state.commit_through);
     wire_commit *commit = step_take(session, sizeof *commit);
     if (commit == NULL)
         return;
     *commit = (wire_commit)WIRE_COMMIT_INIT;
     if (!add_voided(session, link, commit) || !collectives_tell(session, link, commit))
         return;
-    commit->commit_through = session->commit_through;
+    commit->commit_through = session->state.commit_through;
     commit->acked_through = acked_to_say(session);
     commit->clock = clock_to_say(session);
     request->commit = commit;
     link->commit_due = false;
-    link->told_commit = session->commit_through;
+    link->told_commit = session->state.commit_through;
     link->told_acked = commit->acked_through;
-    link->told_clock = session->clock;
+    link->told_clock = session->state.clock;
     link->collective_due_us = NEVER;
 }
 
@@ -483,12 +471,12 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
 static bool waits_for_commit(const struct session *session, const struct link *link)
 {
     return link->commit_due && link->parts.first != NULL &&
-           link->parts.first->push->sequence <= session->commit_through;
+           link->parts.first->push->sequence <= session->state.commit_through;
 }
 
 static bool has_news(const struct session *session, const struct link *link)
 {
-    return link->told_commit < session->commit_through ||
+    return link->told_commit < session->state.commit_through ||
            link->told_acked < acked_to_say(session) || collectives_are_news(session, link);
 }
 
@@ -506,29 +494,26 @@ static void send(
     effect->payload_count = draft->payload_count;
     link->streams[SESSION_PUSH_STREAM].writable = false;
     link->sent_us = session->sent_us = session->now_us;
-    effect_wake(session, session->now_us + (uint64_t)session->config.ps_lost_ms * 1000);
+    effect_wake(session, session->now_us + patience_us(session));
 }
 
 static void send_hello(struct session *session, struct link *link)
 {
-    assert(!link->streams[SESSION_PUSH_STREAM].hello_sent);
     wire_push_request *request = step_take(session, sizeof *request);
-    wire_hello *hello = step_take(session, sizeof *hello);
-    if (request == NULL || hello == NULL)
+
+    if (request == NULL)
         return;
     *request = (wire_push_request)WIRE_PUSH_REQUEST_INIT;
-    *hello = (wire_hello)WIRE_HELLO_INIT;
-    stream_hello(session, link, SESSION_PUSH_STREAM, hello);
-    request->hello = hello;
-    link->streams[SESSION_PUSH_STREAM].hello_sent = true;
-    send(session, link, request, &(struct draft){.payload = NULL});
+    request->hello = stream_hello(session, link, SESSION_PUSH_STREAM);
+    if (request->hello != NULL)
+        send(session, link, request, &(struct draft){.payload = NULL});
 }
 
 static void send_message(struct session *session, struct link *link, struct draft *draft)
 {
     assert(draft->part_count <= PARTS_PER_MESSAGE_MAX);
     const bool must_commit = waits_for_commit(session, link) ||
-                             link->told_clock != session->clock ||
+                             link->told_clock != session->state.clock ||
                              session->now_us >= link->collective_due_us;
     if (draft->part_count == 0 && !must_commit && !link->beside_due && link->withdraws_due == 0)
         return;
@@ -561,13 +546,9 @@ void compose_pushes(struct session *session, struct link *link)
         return;
     }
     if (!stream->greeted || session->phase == PHASE_SETTLING)
-        return;         /* to the hello of a closed session its ps answers how it ended */
-    struct draft draft; /* its arrays are filled as far as its counts say */
-    draft.part_count = draft.piece_count = draft.row_count = draft.function_count = 0;
-    draft.payload = NULL;
-    draft.payload_count = draft.payload_capacity = 0;
-    draft.payload_bytes = 0;
-    draft.ended = 0;
+        return; /* to the hello of a closed session its ps answers how it ended */
+    wire_part *parts[PARTS_PER_MESSAGE_MAX];
+    struct draft draft = {.parts = parts};
     add_parts(session, &draft, link);
     send_message(session, link, &draft);
 }

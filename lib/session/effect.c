@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* effect.c -- what one step gives: effects in an arena that the next step resets; and the texts
- * that a session keeps. */
-#include "state.h"
+/* effect.c -- what one step gives: effects in an arena that the next step resets; and what a
+ * session keeps: its texts, its id. */
+#include "deeds.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
-
-#include "text.h"
 
 void *step_take(struct session *session, size_t bytes)
 {
@@ -18,27 +16,37 @@ void *step_take(struct session *session, size_t bytes)
     return data;
 }
 
+void *session_keep(struct session *session, const void *data, size_t bytes)
+{
+    assert(bytes == 0 || data != NULL);
+    void *copy = arena_take(&session->texts, bytes + 1);
+    if (copy == NULL)
+        session->exhausted = true;
+    else if (bytes > 0)
+        memcpy(copy, data, bytes);
+    return copy;
+}
+
 const char *session_keep_text(struct session *session, const char *text)
 {
-    const size_t bytes = text == NULL ? 1 : strlen(text) + 1;
-    char *copy = arena_take(&session->texts, bytes);
-
-    if (copy != NULL)
-        memcpy(copy, text == NULL ? "" : text, bytes);
-    return copy;
+    return session_keep(session, text == NULL ? "" : text, text == NULL ? 1 : strlen(text) + 1);
 }
 
 const char *const *
 session_keep_texts(struct session *session, const char *const *texts, uint32_t count)
 {
-    const char **copies = arena_take(&session->texts, (count + 1) * sizeof *copies);
+    const char **copies = session_keep(session, texts, count * sizeof *copies);
 
-    for (uint32_t i = 0; copies != NULL && i < count; i++) {
+    for (uint32_t i = 0; copies != NULL && i < count; i++)
         copies[i] = session_keep_text(session, texts[i]);
-        if (copies[i] == NULL)
-            return NULL;
-    }
     return copies;
+}
+
+wire_bytes session_id_bytes(const struct session *session)
+{
+    return (wire_bytes){
+        .data = (uint8_t *)(uintptr_t)session->state.session_id,
+        .len = sizeof session->state.session_id};
 }
 
 struct session_effect *effect_add(struct session *session, enum session_effect_kind kind)
@@ -58,6 +66,19 @@ struct session_effect *effect_add(struct session *session, enum session_effect_k
     assert(session->effect_count < session->effect_capacity);
     struct session_effect *effect = &session->effects[session->effect_count++];
     *effect = (struct session_effect){.kind = kind};
+    return effect;
+}
+
+struct session_effect *effect_over(
+    struct session *session, enum session_effect_kind kind, uint64_t token,
+    const struct sumac_error *error)
+{
+    struct session_effect *effect = effect_add(session, kind);
+
+    assert(token != 0);
+    effect->token = token;
+    if (error != NULL)
+        effect->error = *error;
     return effect;
 }
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* end.c -- a session is closed by ps 0, and ends. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
 #include "close_cause.h"
-#include "error.h"
 
 void session_closed(struct session *session, const wire_closed *closed)
 {

@@ -7,17 +7,13 @@
  * is missing. Whoever is no member may know one ps alone: the first answer that names more of them
  * gives the list. Every five seconds a line says who is missing, and why.
  */
-#include "state.h"
-#include "membership.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
 #include "silence.h"
-#include "text.h"
 
 #define REPORT_US 5000000u
 
@@ -75,10 +71,8 @@ bool links_learn(struct session *session, char *const *addresses, size_t count)
     const char *const *kept = session_keep_texts(session, merged, (uint32_t)count);
     session->told_addresses =
         session_keep_texts(session, (const char *const *)addresses, (uint32_t)count);
-    if (kept == NULL || session->told_addresses == NULL) {
-        session->exhausted = true;
+    if (session->exhausted)
         return false;
-    }
     config->ps_addresses = kept;
     config->ps_count = (uint32_t)count;
     return begin_links(session);
@@ -191,13 +185,11 @@ static void report(struct session *session)
 
 void find_check(struct session *session)
 {
-    struct sumac_error error;
-
     if (session->phase != PHASE_FINDING && session->phase != PHASE_JOINING)
         return;
     if (session->phase == PHASE_FINDING && session->now_us >= session->patience_until_us &&
-        find_missing(session, &error)) {
-        session_end(session, &error, NULL);
+        find_missing(session, &session->end)) {
+        session_end(session, &session->end, NULL);
         return;
     }
     if (session->now_us >= session->report_us) {
@@ -307,47 +299,6 @@ static bool names_more(const struct session *session, const wire_list_reply *rep
            reply->n_ps_addresses > session->link_count && reply->n_ps_addresses <= SESSION_PS_MAX;
 }
 
-/* Only now it is known which of them the one address belongs to: all are asked anew. */
-static void begin_anew(struct session *session, const wire_list_reply *reply)
-{
-    assert(reply->n_ps_addresses > session->link_count);
-    find_end(session);
-    session->config.ps_count = 0;
-    if (links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
-        ask_all(session);
-}
-
-static void found(struct session *session, const struct unary *call, const wire_message *message)
-{
-    const wire_list_reply *reply = (const wire_list_reply *)message;
-
-    assert(session->phase == PHASE_FINDING || session->phase == PHASE_JOINING);
-    if (names_more(session, reply)) {
-        begin_anew(session, reply);
-        return;
-    }
-    struct link *link = &session->links[call->wanted.ps];
-    assert(!link->found); /* nobody else asks */
-    if (is_another_ps(session, link->ps, reply)) {
-        struct sumac_error error;
-        fail_another_ps(session, link, reply->ps, &error);
-        session_end(session, &error, NULL);
-        return;
-    }
-    link->found = true;
-    link->incarnation = reply->ps_incarnation;
-    link->cluster_id = reply->cluster_id;
-    link->heard_us = link->answered_us = session->now_us;
-    if (link->ps == 0 || session->cluster_id == 0)
-        session->cluster_id = reply->cluster_id;
-    if (reply->epoch > session->epoch)
-        session->epoch = reply->epoch;
-    if (link->ps == 0 && reply->cluster_id != 0)
-        follow_ps_0(session);
-    if (session->phase == PHASE_FINDING && is_enough(session))
-        session->phase = PHASE_FOUND;
-}
-
 /* A ps whose run is over exits, and another one may be started in its place. */
 static bool
 may_appear(const struct session *session, const struct unary *call, const struct sumac_error *error)
@@ -362,28 +313,68 @@ static void
 not_found(struct session *session, const struct unary *call, const struct sumac_error *error)
 {
     const uint32_t ps = call->wanted.ps;
-    struct sumac_error named;
 
     if (may_appear(session, call, error))
         fail_missing(
-            session, ps, call->why.status == SUMAC_OK ? "no answer" : call->why.text, &named);
+            session, ps, call->why.status == SUMAC_OK ? "no answer" : call->why.text,
+            &session->end);
     else if (error->reason != SUMAC_REASON_UNSPECIFIED)
         (void)fail(
-            &named, error->status, error->reason, "ps %" PRIu32 " at %s: %s", ps,
+            &session->end, error->status, error->reason, "ps %" PRIu32 " at %s: %s", ps,
             ps_address(session, ps), error->text);
     else if (ps_is_started(session, ps))
         (void)fail(
-            &named, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            &session->end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
             "what listens at %s, the address of %s, which starts the ps, is no ps (%.200s); check "
             "that address",
             ps_address(session, ps), session->config.ps_starter, error->text);
     else
         (void)fail(
-            &named, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            &session->end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
             "what listens at %s, the address of ps %" PRIu32
             ", is no ps (%.200s); check the addresses of job ps",
             ps_address(session, ps), ps, error->text);
-    session_end(session, &named, NULL);
+    session_end(session, &session->end, NULL);
+}
+
+static void answered(
+    struct session *session, const struct unary *call, const wire_message *message,
+    const struct sumac_error *error)
+{
+    const wire_list_reply *reply = (const wire_list_reply *)message;
+
+    assert(session->phase == PHASE_FINDING || session->phase == PHASE_JOINING);
+    if (error != NULL) {
+        not_found(session, call, error);
+        return;
+    }
+    if (names_more(session, reply)) {
+        /* Only now it is known which of them the one address belongs to: all are asked anew. */
+        find_end(session);
+        session->config.ps_count = 0;
+        if (links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
+            ask_all(session);
+        return;
+    }
+    struct link *link = &session->links[call->wanted.ps];
+    assert(!link->found); /* nobody else asks */
+    if (is_another_ps(session, link->ps, reply)) {
+        fail_another_ps(session, link, reply->ps, &session->end);
+        session_end(session, &session->end, NULL);
+        return;
+    }
+    link->found = true;
+    link->incarnation = reply->ps_incarnation;
+    link->cluster_id = reply->cluster_id;
+    link->heard_us = link->answered_us = session->now_us;
+    if (link->ps == 0 || session->state.cluster_id == 0)
+        session->state.cluster_id = reply->cluster_id;
+    if (reply->epoch > session->state.epoch)
+        session->state.epoch = reply->epoch;
+    if (link->ps == 0 && reply->cluster_id != 0)
+        follow_ps_0(session);
+    if (session->phase == PHASE_FINDING && is_enough(session))
+        session->phase = PHASE_FOUND;
 }
 
 static const struct unary_kind find_call = {
@@ -391,8 +382,7 @@ static const struct unary_kind find_call = {
     .method = WIRE_VARIABLES_LIST,
     .compose = compose,
     .accepts = is_of_one_cluster,
-    .answered = found,
-    .failed = not_found,
+    .over = answered,
     .is_made_again = may_appear};
 
 void find_end(struct session *session) { calls_drop(session, &find_call); }

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* given_call.c -- the caller's own calls: taken in, answered, failed. */
-#include "state.h"
-#include "membership.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
-
-#include "error.h"
 
 static const wire_message *lend_request(struct session *session, const struct unary *call)
 {
     (void)session;
     assert(call->wanted.token != 0);
     return call->wanted.request;
-}
-
-static void
-was_answered(struct session *session, const struct unary *call, const wire_message *reply)
-{
-    call_tell(session, &call->wanted, reply, NULL);
 }
 
 /* A list has to be of the cluster that the session is of, or of none yet: else variables of two
@@ -35,16 +25,19 @@ static bool is_of_this_cluster(
         return true;
     const struct ps_identity it = {
         .cluster_id = reply->cluster_id,
-        .epoch = reply->epoch != 0 ? reply->epoch : session->epoch,
+        .epoch = reply->epoch != 0 ? reply->epoch : session->state.epoch,
         .incarnation = reply->ps_incarnation != 0 ? reply->ps_incarnation : link->incarnation};
     return link_is_same(session, link, &it, why);
 }
 
 /* A session whose ps has lost its state has ended with it. */
-static void
-has_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
+static void over(
+    struct session *session, const struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
 {
-    call_tell(session, &call->wanted, NULL, error);
+    call_tell(session, &call->wanted, reply, error);
+    if (error == NULL)
+        return;
     session_heard(session, error);
     if (error->reason == SUMAC_REASON_STATE_LOST && session->phase == PHASE_OPEN)
         session_end(session, error, NULL);
@@ -63,8 +56,7 @@ static bool may_go_well(
 static const struct unary_kind given = {
     .compose = lend_request,
     .accepts = is_of_this_cluster,
-    .answered = was_answered,
-    .failed = has_failed,
+    .over = over,
     .is_made_again = may_go_well};
 
 /* Every ps knows the catalogue: one that has answered, else ps 0. */

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join.c -- a session begins, keeps its lease, and leaves. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
 #include "identity.h"
-#include "text.h"
 
 static void mint_nonce(struct session *session)
 {
@@ -71,56 +66,8 @@ static const wire_message *compose_join(struct session *session, const struct un
     join->step_members = config->step_members;
     join->step_quorum = config->step_quorum;
     join->on_loss = (Sumac__V1__OnLoss)config->on_loss;
-    join->cluster_id = session->cluster_id;
+    join->cluster_id = session->state.cluster_id;
     return &join->base;
-}
-
-static void joined(struct session *session, const struct unary *call, const wire_message *message)
-{
-    (void)call;
-    assert(session->phase == PHASE_JOINING);
-    const wire_join_reply *reply = (const wire_join_reply *)message;
-    if (reply->session_id.len != sizeof session->session_id || reply->n_ps_addresses == 0 ||
-        reply->n_ps_addresses > SESSION_PS_MAX || reply->lease_ms == 0) {
-        struct sumac_error error;
-        (void)fail(
-            &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            "ps 0 answered the join with %zu bytes of session id, %zu ps and a lease of %" PRIu32
-            " ms",
-            reply->session_id.len, reply->n_ps_addresses, reply->lease_ms);
-        session_end(session, &error, NULL);
-        return;
-    }
-    find_end(session);
-    if (!links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
-        return;
-    memcpy(session->session_id, reply->session_id.data, sizeof session->session_id);
-    session->cluster_id = reply->cluster_id;
-    session->epoch = reply->epoch;
-    session->attempt = reply->attempt;
-    session->membership_epoch = reply->membership_epoch;
-    session->previous_final = reply->previous_final;
-    session->replaced = wire_replaced_of(reply->replaced);
-    session->clock = session->steps_finished = reply->clock;
-    session->first_step = reply->first_step;
-    session->last_step = reply->first_step > 0 ? reply->first_step - 1 : 0;
-    session->step_members = reply->step_members;
-    session->step_quorum = reply->step_quorum;
-    session->on_loss = (uint32_t)reply->on_loss;
-    session->step_deadline_ms = reply->step_deadline_ms;
-    session->lease_ms = reply->lease_ms;
-    if (reply->ps_lost_ms > 0)
-        session->config.ps_lost_ms = reply->ps_lost_ms;
-    session->sent_us = session->now_us;
-    session->phase = PHASE_OPEN;
-    (void)effect_add(session, SESSION_EFFECT_JOINED);
-    for (uint32_t i = 0; i < session->link_count; i++) {
-        if (i < reply->n_ps_incarnations)
-            session->links[i].incarnation = reply->ps_incarnations[i];
-        stream_open(session, &session->links[i], SESSION_PUSH_STREAM);
-    }
-    effect_wake(session, session->now_us + (uint64_t)session->lease_ms * 1000 / 3);
-    links_check(session);
 }
 
 /* A ps that was tried in vain for so long is named by its address. */
@@ -137,25 +84,80 @@ static struct sumac_error name_unanswered(
     return named;
 }
 
-/* Of a ps that this client has not found either it knows more than ps 0 says. */
-static void
-join_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
+/* The client says more than ps 0 does about a ps that is still missing. */
+static void fail_join(struct session *session, const struct sumac_error *error)
 {
     struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
 
-    (void)call;
-    assert(session->phase == PHASE_JOINING);
     if (named.reason == SUMAC_REASON_PS_MISSING)
         (void)find_missing(session, &named);
     session_end(session, &named, NULL);
+}
+
+static uint64_t third_of_lease_us(const struct session *session)
+{
+    assert(!session->config.reader);
+    return (uint64_t)session->state.lease_ms * 1000 / 3;
+}
+
+static void joined(
+    struct session *session, const struct unary *call, const wire_message *message,
+    const struct sumac_error *error)
+{
+    (void)call;
+    assert(session->phase == PHASE_JOINING);
+    if (error != NULL) {
+        fail_join(session, error);
+        return;
+    }
+    const wire_join_reply *reply = (const wire_join_reply *)message;
+    if (reply->session_id.len != sizeof session->state.session_id || reply->n_ps_addresses == 0 ||
+        reply->n_ps_addresses > SESSION_PS_MAX || reply->lease_ms == 0) {
+        (void)fail(
+            &session->end, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "ps 0 answered the join with %zu bytes of session id, %zu ps and a lease of %" PRIu32
+            " ms",
+            reply->session_id.len, reply->n_ps_addresses, reply->lease_ms);
+        session_end(session, &session->end, NULL);
+        return;
+    }
+    find_end(session);
+    if (!links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
+        return;
+    memcpy(session->state.session_id, reply->session_id.data, sizeof session->state.session_id);
+    session->state.cluster_id = reply->cluster_id;
+    session->state.epoch = reply->epoch;
+    session->state.attempt = reply->attempt;
+    session->state.membership_epoch = reply->membership_epoch;
+    session->state.previous_final = reply->previous_final;
+    session->state.replaced = wire_replaced_of(reply->replaced);
+    session->state.clock = session->steps_finished = reply->clock;
+    session->state.first_step = reply->first_step;
+    session->state.last_step = reply->first_step > 0 ? reply->first_step - 1 : 0;
+    session->state.step_members = reply->step_members;
+    session->state.step_quorum = reply->step_quorum;
+    session->state.on_loss = (uint32_t)reply->on_loss;
+    session->state.step_deadline_ms = reply->step_deadline_ms;
+    session->state.lease_ms = reply->lease_ms;
+    if (reply->ps_lost_ms > 0)
+        session->config.ps_lost_ms = reply->ps_lost_ms;
+    session->sent_us = session->now_us;
+    session->phase = PHASE_OPEN;
+    (void)effect_add(session, SESSION_EFFECT_JOINED);
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        if (i < reply->n_ps_incarnations)
+            session->links[i].incarnation = reply->ps_incarnations[i];
+        stream_open(session, &session->links[i], SESSION_PUSH_STREAM);
+    }
+    effect_wake(session, session->now_us + third_of_lease_us(session));
+    links_check(session);
 }
 
 static const struct unary_kind join_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_JOIN,
     .compose = compose_join,
-    .answered = joined,
-    .failed = join_failed};
+    .over = joined};
 
 void join_begin(struct session *session)
 {
@@ -185,14 +187,6 @@ static void left(struct session *session)
     (void)effect_add(session, SESSION_EFFECT_LEFT);
 }
 
-static void
-leave_answered(struct session *session, const struct unary *call, const wire_message *message)
-{
-    (void)call;
-    (void)message;
-    left(session);
-}
-
 /* Not when the leave was heard, or the run has ended well: what it was to do is done, whichever
  * answer was lost. */
 static bool is_to_leave_again(
@@ -209,13 +203,14 @@ static bool is_against(enum sumac_reason reason)
            reason == SUMAC_REASON_TERMINATED;
 }
 
-static void
-leave_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
+static void leave_over(
+    struct session *session, const struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
 {
     (void)call;
     assert(session->phase == PHASE_LEAVING);
-    const bool is_over = session->leave_heard || error->reason == SUMAC_REASON_RUN_ENDED;
-    if (is_over && !is_against(error->reason)) {
+    if (reply != NULL || ((session->leave_heard || error->reason == SUMAC_REASON_RUN_ENDED) &&
+                          !is_against(error->reason))) {
         left(session);
         return;
     }
@@ -227,17 +222,10 @@ static const struct unary_kind leave_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_LEAVE,
     .compose = leave_compose,
-    .answered = leave_answered,
-    .failed = leave_failed,
+    .over = leave_over,
     .is_made_again = is_to_leave_again};
 
 /* ---- the lease */
-
-static uint64_t third_of_lease_us(const struct session *session)
-{
-    assert(!session->config.reader);
-    return (uint64_t)session->lease_ms * 1000 / 3;
-}
 
 /* A ps 0 that does not know the session, and whose stream is gone, is another one than the session
  * was opened at. */
@@ -246,27 +234,22 @@ static bool ended_by_restart(struct session *session, const struct sumac_error *
     if (error->reason != SUMAC_REASON_SESSION_UNKNOWN || session->link_count == 0 ||
         session->links[0].unreached_us == NEVER)
         return false;
-    struct sumac_error restarted;
-    fail_restarted(session, &session->links[0], &restarted);
-    session_end(session, &restarted, NULL);
+    fail_restarted(session, &session->links[0], &session->end);
+    session_end(session, &session->end, NULL);
     return true;
 }
 
-/* The next renewal is due a third of the lease after this one was said. */
-static void end_renewal(struct session *session)
+/* The next renewal is due a third of the lease after this one was said. A lease is not renewed by
+ * no fault of ours, or because the session is no more. */
+static void renewed(
+    struct session *session, const struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
 {
+    (void)call;
     assert(session->renewing);
     session->renewing = false;
     effect_wake(session, session->sent_us + third_of_lease_us(session));
-}
-
-/* The lease is not renewed: by no fault of ours, or because the session is no more. */
-static void
-renew_failed(struct session *session, const struct unary *call, const struct sumac_error *error)
-{
-    (void)call;
-    end_renewal(session);
-    if (session->phase != PHASE_OPEN)
+    if (reply != NULL || session->phase != PHASE_OPEN)
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED || error->reason == SUMAC_REASON_REPLACED)
         session_closed_without_end(session, error);
@@ -274,13 +257,6 @@ renew_failed(struct session *session, const struct unary *call, const struct sum
         return;
     else if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
         session_end(session, error, NULL);
-}
-
-static void renewed(struct session *session, const struct unary *call, const wire_message *message)
-{
-    (void)call;
-    (void)message;
-    end_renewal(session);
 }
 
 static bool is_to_renew_again(
@@ -298,9 +274,8 @@ static const wire_message *compose_renew(struct session *session, const struct u
     if (renew == NULL)
         return NULL;
     *renew = (wire_renew_request)WIRE_RENEW_REQUEST_INIT;
-    renew->session_id =
-        (wire_bytes){.data = session->session_id, .len = sizeof session->session_id};
-    renew->clock = session->clock;
+    renew->session_id = session_id_bytes(session);
+    renew->clock = session->state.clock;
     session->sent_us = session->now_us;
     return &renew->base;
 }
@@ -309,8 +284,7 @@ static const struct unary_kind renew_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_RENEW,
     .compose = compose_renew,
-    .answered = renewed,
-    .failed = renew_failed,
+    .over = renewed,
     .is_made_again = is_to_renew_again};
 
 static void renew(struct session *session)
@@ -325,7 +299,7 @@ static void renew(struct session *session)
  * waited for. */
 void lease_check(struct session *session)
 {
-    if (session->config.reader || session->phase < PHASE_OPEN)
+    if (session->config.reader || session->phase < PHASE_OPEN || session->phase == PHASE_OVER)
         return;
     const uint64_t third_us = third_of_lease_us(session);
     if (session->phase == PHASE_SETTLING) {

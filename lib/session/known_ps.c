@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known_ps.c -- the ps as this session knows them: where each listens, how long it is tried, and
  * whether the one that answers is still the same. */
-#include "state.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
-#include "error.h"
 #include "loopback.h"
 
 const char *ps_address(const struct session *session, uint32_t ps)
@@ -78,8 +76,8 @@ bool link_is_same(
     const struct session *session, const struct link *link, const struct ps_identity *it,
     struct sumac_error *error)
 {
-    const bool other_cluster =
-        session->cluster_id != 0 && it->cluster_id != 0 && it->cluster_id != session->cluster_id;
+    const bool other_cluster = session->state.cluster_id != 0 && it->cluster_id != 0 &&
+                               it->cluster_id != session->state.cluster_id;
 
     const struct link *other = find_incarnation(session, it->incarnation);
 
@@ -91,15 +89,15 @@ bool link_is_same(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64
             "; check the addresses of job ps",
-            link->ps, ps_address(session, link->ps), it->cluster_id, session->cluster_id);
+            link->ps, ps_address(session, link->ps), it->cluster_id, session->state.cluster_id);
     } else if (other_cluster || (link->incarnation != 0 && it->incarnation != link->incarnation)) {
         fail_restarted(session, link, error);
-    } else if (session->epoch != 0 && it->epoch != session->epoch) {
+    } else if (session->state.epoch != 0 && it->epoch != session->state.epoch) {
         (void)fail(
             error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
             "ps %" PRIu32 " at %s went back to epoch %" PRIu64
             " and this session is of epoch %" PRIu64 "; start the run again",
-            link->ps, ps_address(session, link->ps), it->epoch, session->epoch);
+            link->ps, ps_address(session, link->ps), it->epoch, session->state.epoch);
     } else {
         return true;
     }

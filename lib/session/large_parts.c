@@ -9,45 +9,26 @@
  *
  * docs/protocol/PROTOCOL.md, "Room".
  */
-#include "state.h"
-#include "transfers.h"
+#include "deeds.h"
 
 #include <assert.h>
-#include <inttypes.h>
-
-#include "text.h"
 
 uint64_t room_largest(const struct link *link, const struct push *push)
 {
     assert(link->knows_grant);
-    return push->collective == NULL && link->part_bytes_max > link->grant_bytes
+    return push->wanted.collective == NULL && link->part_bytes_max > link->grant_bytes
                ? link->part_bytes_max
                : link->grant_bytes;
-}
-
-static void close_ask(struct part *part)
-{
-    if (!part->asked)
-        return;
-    assert(part->link->open_asks > 0);
-    part->link->open_asks--;
-    part->asked = false;
-}
-
-static void unwant(struct part *part)
-{
-    if (!part->wanted)
-        return;
-    assert(part->link->wanted_count > 0);
-    part->link->wanted_count--;
-    part->wanted = false;
 }
 
 void room_answered(struct part *part)
 {
     assert(part->large || (!part->asked && !part->wanted));
-    close_ask(part);
-    unwant(part);
+    assert(!part->asked || part->link->open_asks > 0);
+    assert(!part->wanted || part->link->wanted_count > 0);
+    part->link->open_asks -= part->asked;
+    part->link->wanted_count -= part->wanted;
+    part->asked = part->wanted = false;
 }
 
 bool room_may_ask(const struct part *part)
@@ -99,7 +80,7 @@ static void withdraw(struct session *session, struct part *part)
 void room_give_way(struct session *session, struct part *part, uint32_t resend)
 {
     if (!part->large || !part->staged || part->resend != resend ||
-        part->push->sequence <= session->commit_through)
+        part->push->sequence <= session->state.commit_through)
         return;
     assert(part->push->staged_count > 0);
     part->staged = false;
@@ -114,7 +95,7 @@ void room_give_way(struct session *session, struct part *part, uint32_t resend)
 void room_rewind(struct session *session, struct link *link)
 {
     link->room_wait_sequence = 0;
-    for (struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+    LIST_FOREACH(struct part, part, &link->parts, in_link) {
         room_answered(part);
         part->sent = false;
         if (part->resend > 0 && !part->staged)
@@ -132,7 +113,7 @@ bool room_compose_withdraws(struct session *session, struct link *link, wire_pus
     wire_withdraw **pointers = step_take(session, link->withdraws_due * sizeof *pointers);
     if (withdraws == NULL || pointers == NULL)
         return false;
-    for (struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+    LIST_FOREACH(struct part, part, &link->parts, in_link) {
         if (!part->withdraw_due)
             continue;
         assert(request->n_withdraws < link->withdraws_due);
@@ -162,18 +143,4 @@ void room_waits(struct link *link, const wire_room_wait *wait)
     assert(wait->message != NULL);
     link->room_wait_sequence = wait->sequence;
     (void)text_print_line(link->room_wait, sizeof link->room_wait, "%s", wait->message);
-}
-
-const char *session_find_room_wait(const struct session *session, uint64_t token)
-{
-    for (uint32_t i = 0; i < session->link_count; i++) {
-        const struct link *link = &session->links[i];
-        const uint64_t sequence = link->room_wait_sequence;
-        if (sequence <= session->acked_through || sequence > session->last_sequence)
-            continue;
-        const struct push *push = session->window[sequence % WINDOW].push;
-        if (push != NULL && push->token == token)
-            return link->room_wait;
-    }
-    return NULL;
 }

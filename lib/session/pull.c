@@ -1,31 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pull.c -- a pull is taken in, split by ps, and over: complete, timed out, cancelled or failed. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
-#include "text.h"
-
 /* The ps answers its own timeout, which says what it waited for; ours comes when it does not. */
 #define GRACE_MS 250u
 
-static void refuse(struct session *session, uint64_t token, const struct sumac_error *error)
-{
-    assert(token != 0);
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
-    effect->token = token;
-    effect->error = *error;
-}
-
 static size_t block_bytes(const struct pull *pull)
 {
-    return pull->piece_count *
+    return pull->wanted.piece_count *
            (sizeof *pull->pieces + sizeof *pull->versions + sizeof *pull->places);
 }
 
@@ -38,7 +24,7 @@ static void give_blocks(struct session *session, struct pull *pull)
 void pulls_release(struct session *session)
 {
     pulls_forget_over(session);
-    for (struct pull *pull = session->live_pulls.first; pull != NULL; pull = pull->in_session.next)
+    LIST_FOREACH(struct pull, pull, &session->live_pulls, in_session)
         give_blocks(session, pull);
 }
 
@@ -54,18 +40,15 @@ void pulls_forget_over(struct session *session)
 
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error)
 {
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
+    struct session_effect *effect =
+        effect_over(session, SESSION_EFFECT_PULLED, pull->wanted.token, error);
 
-    assert(pull->token != 0);
-    effect->token = pull->token;
-    if (error != NULL) {
-        effect->error = *error;
-    } else {
+    if (error == NULL) {
         effect->result = pull->result;
         effect->joined = pull->joined;
     }
     effect->versions = pull->versions;
-    effect->version_count = pull->asks ? 0 : pull->piece_count; /* it has read nothing */
+    effect->version_count = pull->asks ? 0 : pull->wanted.piece_count; /* it has read nothing */
     requests_drop(session, pull);
     LIST_REMOVE(&session->live_pulls, pull, in_session);
     LIST_APPEND(&session->over_pulls, pull, in_session);
@@ -78,7 +61,7 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
 static bool take_block(struct session *session, struct pull *pull)
 {
     assert(pull->pieces == NULL);
-    const size_t count = pull->piece_count;
+    const size_t count = pull->wanted.piece_count;
     uint8_t *block = sized_pool_take(&session->blocks, block_bytes(pull));
     if (block == NULL)
         return false;
@@ -117,7 +100,8 @@ static void split(struct session *session, struct pull *pull, const struct sessi
     }
 }
 
-static bool
+/* Count the pieces of each ps in its link's scratch. */
+static enum sumac_status
 check_pieces(struct session *session, const struct session_pull *wanted, struct sumac_error *error)
 {
     for (uint32_t i = 0; i < session->link_count; i++)
@@ -125,91 +109,80 @@ check_pieces(struct session *session, const struct session_pull *wanted, struct 
     assert(wanted->asks == NULL || wanted->asks->ps < session->link_count);
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t ps = wanted->pieces[i].ps;
-        if (ps >= session->link_count) {
-            (void)fail_invalid(
+        if (ps >= session->link_count)
+            return fail_invalid(
                 error, SUMAC_REASON_UNKNOWN_SHARD,
                 "a piece names ps %" PRIu32 ", and there are %" PRIu32, ps, session->link_count);
-            return false;
-        }
-        if (++session->links[ps].piece_scratch > WIRE_PULL_PIECES_MAX) {
-            (void)fail_invalid(
+        if (++session->links[ps].piece_scratch > WIRE_PULL_PIECES_MAX)
+            return fail_invalid(
                 error, SUMAC_REASON_TOO_MANY_PIECES,
                 "a pull has more than %u pieces on ps %" PRIu32 "; pull them in several",
                 WIRE_PULL_PIECES_MAX, ps);
-            return false;
-        }
     }
-    return true;
+    return SUMAC_OK;
 }
 
-static bool
+static enum sumac_status
 may_accept(struct session *session, const struct session_pull *wanted, struct sumac_error *error)
 {
-    if (session->phase == PHASE_OVER) {
+    if (session->phase == PHASE_OVER)
         *error = session->end;
-        return false;
-    }
-    if (session->stopping_until_us != 0) {
+    else if (session->stopping_until_us != 0)
         *error = session->stopping;
-        return false;
-    }
-    if (session->phase < PHASE_OPEN) {
+    else if (session->phase < PHASE_OPEN)
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "the session is not open yet");
-        return false;
-    }
-    if (session->pull_count >= SESSION_PULLS_IN_FLIGHT_MAX) {
+    else if (session->pull_count >= SESSION_PULLS_IN_FLIGHT_MAX)
         (void)fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
             "%d pulls are in flight, no more may be; wait for one of them first",
             SESSION_PULLS_IN_FLIGHT_MAX);
-        return false;
-    }
-    return check_pieces(session, wanted, error);
+    else
+        return check_pieces(session, wanted, error);
+    return error->status;
 }
 
 /* The same as the one that it asks about. */
 static void ask_for(struct pull *pull, const struct session_wait *wait)
 {
-    assert(!pull->beside);
+    assert(!pull->wanted.beside);
     pull->asks = true;
     pull->after_known = true;
-    pull->after_own_pushes = wait->after_sequence != 0;
-    pull->bounded = wait->bounded;
-    pull->lag_max = wait->lag_max;
+    pull->wanted.after_own_pushes = wait->after_sequence != 0;
+    pull->wanted.bounded = wait->bounded;
+    pull->wanted.lag_max = wait->lag_max;
     pull->clock = wait->clock;
-    pull->at_step = wait->at_step;
-    pull->collective = wait->collective;
+    pull->wanted.at_step = wait->at_step;
+    pull->wanted.collective = wait->collective;
 }
 
-static struct pull *take_pull(struct session *session, const struct session_pull *wanted)
+static struct pull *
+take_pull(struct session *session, const struct session_pull *wanted, struct sumac_error *error)
 {
     struct pull *pull = pool_take(&session->pulls);
 
-    if (pull == NULL)
-        return NULL;
-    pull->token = wanted->token;
-    pull->piece_count = wanted->piece_count;
-    pull->after_own_pushes =
-        wanted->after_own_pushes && wanted->at_step == 0 && wanted->collective == NULL;
-    pull->after_submitted = session->submitted;
-    pull->after_known = session->waiting_count == 0 || wanted->collective != NULL;
-    pull->bounded = wanted->bounded;
-    pull->lag_max = wanted->lag_max;
-    pull->clock = session->steps_finished;
-    pull->at_step = wanted->at_step;
-    pull->collective = wanted->collective;
-    pull->has_rows = wanted->has_rows;
-    pull->beside = wanted->beside && wanted->collective != NULL;
-    if (wanted->asks != NULL)
-        ask_for(pull, wanted->asks);
-    pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
-    pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
-    if (!take_block(session, pull)) {
-        pool_give(&session->pulls, pull);
+    if (pull != NULL)
+        pull->wanted = *wanted;
+    if (pull == NULL || !take_block(session, pull)) {
+        (void)fail_for_memory(
+            error, "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
+        if (pull != NULL)
+            pool_give(&session->pulls, pull);
         return NULL;
     }
+    pull->wanted.pieces = NULL; /* the block has copies */
+    pull->wanted.asks = NULL;
+    pull->wanted.after_own_pushes &= wanted->at_step == 0 && wanted->collective == NULL;
+    pull->wanted.beside &= wanted->collective != NULL;
+    pull->after_submitted = session->submitted;
+    pull->after_known = session->waiting_count == 0 || wanted->collective != NULL;
+    pull->clock = session->steps_finished;
+    if (wanted->asks != NULL)
+        ask_for(pull, wanted->asks);
+    if (wanted->timeout_ms == 0)
+        pull->wanted.timeout_ms = 60000;
+    pull->deadline_us = session->now_us + ((uint64_t)pull->wanted.timeout_ms + GRACE_MS) * 1000;
     LIST_PREPEND(&session->live_pulls, pull, in_session);
     assert(session->pull_count < SESSION_PULLS_IN_FLIGHT_MAX);
     session->pull_count++;
@@ -218,17 +191,12 @@ static struct pull *take_pull(struct session *session, const struct session_pull
 
 void pull_accept(struct session *session, const struct session_pull *wanted)
 {
-    assert(wanted->token != 0);
     struct sumac_error error;
-    if (!may_accept(session, wanted, &error)) {
-        refuse(session, wanted->token, &error);
-        return;
-    }
-    struct pull *pull = take_pull(session, wanted);
+    struct pull *pull =
+        may_accept(session, wanted, &error) == SUMAC_OK ? take_pull(session, wanted, &error) : NULL;
+
     if (pull == NULL) {
-        (void)fail_for_memory(
-            &error, "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
-        refuse(session, wanted->token, &error);
+        (void)effect_over(session, SESSION_EFFECT_PULLED, wanted->token, &error);
         return;
     }
     split(session, pull, wanted);
@@ -242,10 +210,8 @@ void pull_accept(struct session *session, const struct session_pull *wanted)
 
 void pull_cancel(struct session *session, uint64_t token)
 {
-    struct pull *pull = session->live_pulls.first;
+    struct pull *pull = find_pull(session, token);
 
-    while (pull != NULL && pull->token != token)
-        pull = pull->in_session.next;
     if (pull == NULL)
         return;
     struct sumac_error error;
@@ -269,8 +235,8 @@ void requests_fail(struct session *session, struct link *link, const struct suma
     (void)fail(
         &error, given->status, given->reason, "ps %" PRIu32 " at %s ended the pull stream: %s",
         link->ps, ps_address(session, link->ps), given->text);
-    for (struct request *request = link->requests.first, *next; request != NULL; request = next) {
-        next = request->in_link.next; /* a pull has one request of each ps */
+    LIST_FOREACH_SAFE(
+        struct request, request, &link->requests, in_link) { /* a pull has one request of each ps */
         if (request->sent && !request->cancelled)
             pull_over(session, request->pull, &error);
     }
@@ -284,26 +250,21 @@ static void time_out(struct session *session, struct pull *pull)
     const uint32_t ps = request->link->ps;
     const uint64_t answered_us = request->link->answered_us;
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
+    const bool heard = answered_us != 0;
     struct sumac_error error;
-    if (answered_us == 0)
-        (void)fail(
-            &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "ps %" PRIu32 " at %s did not answer a pull within %s; it has never been heard from",
-            ps, address, text_time_ms(pull->timeout_ms).text);
-    else
-        (void)fail(
-            &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "ps %" PRIu32 " at %s did not answer a pull within %s; it was last heard from %s ago",
-            ps, address, text_time_ms(pull->timeout_ms).text,
-            text_time_us(session->now_us - answered_us).text);
+    (void)fail(
+        &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+        "ps %" PRIu32 " at %s did not answer a pull within %s; it %s%s%s", ps, address,
+        text_time_ms(pull->wanted.timeout_ms).text,
+        heard ? "was last heard from " : "has never been heard from",
+        heard ? text_time_us(session->now_us - answered_us).text : "", heard ? " ago" : "");
     trouble_tell(session, request->link, SESSION_PULL_STREAM, &error);
     pull_over(session, pull, &error);
 }
 
 void pulls_check(struct session *session)
 {
-    for (struct pull *pull = session->live_pulls.first, *next; pull != NULL; pull = next) {
-        next = pull->in_session.next;
+    LIST_FOREACH_SAFE(struct pull, pull, &session->live_pulls, in_session) {
         if (session->now_us >= pull->deadline_us)
             time_out(session, pull);
         else
@@ -311,26 +272,16 @@ void pulls_check(struct session *session)
     }
 }
 
-/* With the rule after_sequence_per_ps broken, a pull waits for the session's last push on any ps.
- */
-static uint64_t last_sequence(const struct session *session, const struct link *link)
-{
-    return holds(session, RULE_after_sequence_per_ps) ? link->last_sequence
-                                                      : session->last_sequence;
-}
-
 void pulls_admit(struct session *session)
 {
     assert(session->admitted <= session->submitted);
-    for (struct pull *pull = session->live_pulls.first; pull != NULL;
-         pull = pull->in_session.next) {
+    LIST_FOREACH(struct pull, pull, &session->live_pulls, in_session) {
         if (pull->after_known || session->admitted < pull->after_submitted)
             continue;
         pull->after_known = true;
-        for (struct request *request = pull->requests.first; request != NULL;
-             request = request->of_pull.next) {
-            if (pull->after_own_pushes)
-                request->after_sequence = last_sequence(session, request->link);
+        LIST_FOREACH(struct request, request, &pull->requests, of_pull) {
+            if (pull->wanted.after_own_pushes)
+                request->after_sequence = request_last_sequence(session, request->link);
             link_touch(session, request->link);
         }
     }

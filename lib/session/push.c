@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- a push is taken in, split by ps, numbered, and over. */
-#include "state.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "error.h"
 #include "id_map.h"
 #include "room.h"
 
@@ -16,40 +13,35 @@
 
 uint32_t pushes_in_flight(const struct session *session)
 {
-    assert(session->last_sequence >= session->acked_through);
-    return (uint32_t)(session->last_sequence - session->acked_through) + session->waiting_count;
+    assert(session->state.last_sequence >= session->state.acked_through);
+    return (uint32_t)(session->state.last_sequence - session->state.acked_through) +
+           session->waiting_count;
 }
 
-static void refuse(struct session *session, uint64_t token, const struct sumac_error *error)
-{
-    assert(token != 0);
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
-    effect->token = token;
-    effect->error = *error;
-}
-
-/* Count the pieces of each ps in its link's scratch. Returns how many ps there are, or -1: a piece
- * names a ps that there is not. */
-static int count_by_ps(struct session *session, const struct session_push *wanted)
+/* Count the pieces of each ps in its link's scratch, and the ps. False: a piece names a ps that
+ * does not exist. */
+static bool
+count_by_ps(struct session *session, const struct session_push *wanted, uint32_t *participants)
 {
     assert(wanted->piece_count == 0 || wanted->pieces != NULL);
-    int participants = 0;
+    *participants = 0;
     for (uint32_t i = 0; i < session->link_count; i++)
         session->links[i].piece_scratch = 0;
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         if (wanted->pieces[i].ps >= session->link_count)
-            return -1;
-        if (session->links[wanted->pieces[i].ps].piece_scratch++ == 0)
-            participants++;
+            return false;
+        *participants += session->links[wanted->pieces[i].ps].piece_scratch++ == 0;
     }
-    return wanted->synchronous ? (int)session->link_count : participants;
+    if (wanted->synchronous)
+        *participants = session->link_count;
+    return true;
 }
 
 static size_t block_bytes(const struct push *push)
 {
-    assert(push->part_count <= push->piece_count || push->synchronous);
-    return push->piece_count * (sizeof *push->pieces + sizeof *push->versions +
-                                sizeof *push->places + sizeof *push->ordinals) +
+    assert(push->part_count <= push->wanted.piece_count || push->wanted.synchronous);
+    return push->wanted.piece_count * (sizeof *push->pieces + sizeof *push->versions +
+                                       sizeof *push->places + sizeof *push->ordinals) +
            push->part_count * sizeof *push->parts;
 }
 
@@ -64,7 +56,7 @@ static void give_block(struct session *session, struct push *push)
 static bool take_block(struct session *session, struct push *push)
 {
     assert(push->pieces == NULL);
-    const size_t count = push->piece_count;
+    const size_t count = push->wanted.piece_count;
     uint8_t *block = sized_pool_take(&session->blocks, block_bytes(push));
     if (block == NULL)
         return false;
@@ -91,7 +83,7 @@ static void split(struct session *session, struct push *push, const struct sessi
     for (uint32_t i = 0; i < session->link_count && participant < push->part_count; i++) {
         struct link *link = &session->links[i];
         const uint32_t count = link->piece_scratch;
-        if (count == 0 && !push->synchronous)
+        if (count == 0 && !push->wanted.synchronous)
             continue;
         push->parts[participant++] =
             (struct part){.push = push, .link = link, .first_piece = place, .piece_count = count};
@@ -99,7 +91,7 @@ static void split(struct session *session, struct push *push, const struct sessi
         place += count;
     }
     assert(participant == push->part_count);
-    assert(place == push->piece_count);
+    assert(place == push->wanted.piece_count);
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t to = session->links[wanted->pieces[i].ps].piece_scratch++;
         push->pieces[to] = wanted->pieces[i];
@@ -122,21 +114,8 @@ static void give_to_step(void *session, void *data, size_t bytes)
     (void)bytes;
 }
 
-/* Which of its part's shards a piece touches. False: no memory. */
-static bool number_piece(struct push *push, struct part *part, uint32_t i, struct id_map *ordinals)
-{
-    const uint32_t *known = id_map_get(ordinals, push->pieces[i].shard_id);
-
-    assert(i - part->first_piece < part->piece_count);
-    if (known != NULL) {
-        push->ordinals[i] = *known;
-        return true;
-    }
-    push->ordinals[i] = part->shard_count++;
-    return id_map_put(ordinals, push->pieces[i].shard_id, &push->ordinals[i]);
-}
-
-/* A ps answers one version for each shard. A part of one piece, as most are, needs no look-up. */
+/* Which of its part's shards each piece touches: a ps answers one version for each shard. A part of
+ * one piece, as most are, needs no look-up. False: no memory. */
 static bool number_shards(struct session *session, struct push *push, struct part *part)
 {
     const struct memory memory = {.take = take_of_step, .give = give_to_step, .context = session};
@@ -148,8 +127,12 @@ static bool number_shards(struct session *session, struct push *push, struct par
         return true;
     }
     id_map_init(&ordinals, &memory);
-    for (uint32_t i = 0; whole && i < part->piece_count; i++)
-        whole = number_piece(push, part, part->first_piece + i, &ordinals);
+    for (uint32_t i = part->first_piece; whole && i < part->first_piece + part->piece_count; i++) {
+        const uint32_t *known = id_map_get(&ordinals, push->pieces[i].shard_id);
+        push->ordinals[i] = known != NULL ? *known : part->shard_count++;
+        if (known == NULL)
+            whole = id_map_put(&ordinals, push->pieces[i].shard_id, &push->ordinals[i]);
+    }
     assert(part->shard_count <= part->piece_count);
     return whole;
 }
@@ -172,7 +155,7 @@ static void measure_piece(
 
 static bool measure_parts(struct session *session, struct push *push)
 {
-    assert(push->part_count <= push->piece_count || push->synchronous);
+    assert(push->part_count <= push->wanted.piece_count || push->wanted.synchronous);
     for (uint32_t p = 0; p < push->part_count; p++) {
         struct part *part = &push->parts[p];
         if (!number_shards(session, push, part))
@@ -180,11 +163,12 @@ static bool measure_parts(struct session *session, struct push *push)
         uint64_t wire_pieces = part->piece_count;
         for (uint32_t i = 0; i < part->piece_count; i++)
             measure_piece(session, &push->pieces[part->first_piece + i], part, &wire_pieces);
-        part->room_bytes += wire_part_cost(part->bytes, wire_pieces, push->function_count);
+        part->room_bytes += wire_part_cost(part->bytes, wire_pieces, push->wanted.function_count);
     }
     return true;
 }
 
+/* Returns NULL without memory. */
 static struct push *
 take_push(struct session *session, const struct session_push *wanted, uint32_t participants)
 {
@@ -192,20 +176,12 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
 
     if (push == NULL)
         return NULL;
-    push->token = wanted->token;
+    push->wanted = *wanted;
+    push->wanted.pieces = NULL; /* the block has copies */
     if (session->event->wall_us > session->started_at_us)
         session->started_at_us = session->event->wall_us;
     push->started_at_us = session->started_at_us;
-    push->weight = wanted->weight;
-    push->scale = wanted->scale;
-    push->functions = wanted->functions;
-    push->function_count = wanted->function_count;
-    push->allow_non_finite = wanted->allow_non_finite;
-    push->finishes_step = wanted->finishes_step;
-    push->synchronous = wanted->synchronous;
-    push->collective = wanted->collective;
     push->step = wanted->step_least;
-    push->piece_count = wanted->piece_count;
     push->part_count = participants;
     if (!take_block(session, push)) {
         pool_give(&session->pushes, push);
@@ -237,22 +213,20 @@ void pushes_release(struct session *session)
         if (session->window[i].push != NULL)
             give_block(session, session->window[i].push);
     }
-    for (struct push *push = session->waiting.first; push != NULL; push = push->among_waiting.next)
+    LIST_FOREACH(struct push, push, &session->waiting, among_waiting)
         give_block(session, push);
 }
 
 void push_over(struct session *session, struct push *push, const struct sumac_error *error)
 {
-    assert(push->token != 0);
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
-    effect->token = push->token;
-    if (error != NULL)
-        effect->error = *error;
-    uint64_t *versions = step_take(session, push->piece_count * sizeof *versions);
+    struct session_effect *effect =
+        effect_over(session, SESSION_EFFECT_PUSHED, push->wanted.token, error);
+
+    uint64_t *versions = step_take(session, push->wanted.piece_count * sizeof *versions);
     if (versions != NULL) {
-        memcpy(versions, push->versions, push->piece_count * sizeof *versions);
+        memcpy(versions, push->versions, push->wanted.piece_count * sizeof *versions);
         effect->versions = versions;
-        effect->version_count = push->piece_count;
+        effect->version_count = push->wanted.piece_count;
     }
     push_give(session, push);
 }
@@ -261,12 +235,12 @@ void push_over(struct session *session, struct push *push, const struct sumac_er
  * already. */
 static void finish_step(struct session *session)
 {
-    assert(session->commit_through <= session->last_sequence);
-    if (session->last_sequence > session->commit_through) {
-        place_of(session, session->last_sequence)->steps++;
+    assert(session->state.commit_through <= session->state.last_sequence);
+    if (session->state.last_sequence > session->state.commit_through) {
+        place_of(session, session->state.last_sequence)->steps++;
         return;
     }
-    session->clock++;
+    session->state.clock++;
     for (uint32_t i = 0; i < session->link_count; i++)
         link_touch(session, &session->links[i]);
 }
@@ -277,7 +251,7 @@ static void append_part(struct session *session, struct part *part)
 
     assert(link->parts.last == NULL || link->parts.last->push->sequence < part->push->sequence);
     assert(part->in_link.next == NULL);
-    if (part->push->collective != NULL)
+    if (part->push->wanted.collective != NULL)
         link->last_collective = part->push->sequence;
     part->large = part->room_bytes > link->grant_bytes;
     part->previous = link->last_sequence;
@@ -288,9 +262,8 @@ static void append_part(struct session *session, struct part *part)
     link_touch(session, link);
 }
 
-void part_remove(struct session *session, struct part *part)
+void part_remove(struct part *part)
 {
-    (void)session;
     struct link *link = part->link;
 
     assert(!part->done);
@@ -314,24 +287,24 @@ static void admit(struct session *session, struct push *push)
     assert(push->sequence == 0);
     assert(push->part_count > 0);
     const uint32_t only = push->part_count == 1 ? push->parts[0].link->ps : UINT32_MAX;
-    const uint64_t before = session->last_sequence;
-    push->sequence = ++session->last_sequence;
+    const uint64_t before = session->state.last_sequence;
+    push->sequence = ++session->state.last_sequence;
     if (only != session->run_ps)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
     session->run_ps = only;
-    if (push->collective != NULL)
+    if (push->wanted.collective != NULL)
         collective_admit(session, push);
     push->synchronous_before = session->last_synchronous;
-    if (push->synchronous) {
-        if (push->step <= session->last_step)
-            push->step = session->last_step + 1;
-        session->last_step = push->step;
+    if (push->wanted.synchronous) {
+        if (push->step <= session->state.last_step)
+            push->step = session->state.last_step + 1;
+        session->state.last_step = push->step;
         session->last_synchronous = push->sequence;
     }
     assert(place_of(session, push->sequence)->push == NULL);
     *place_of(session, push->sequence) =
-        (struct window_place){.push = push, .steps = push->finishes_step ? 1 : 0};
+        (struct window_place){.push = push, .steps = push->wanted.finishes_step ? 1 : 0};
     for (uint32_t i = 0; i < push->part_count; i++)
         append_part(session, &push->parts[i]);
 }
@@ -357,7 +330,7 @@ static bool knows_grants(const struct push *push)
 static bool has_sequence(const struct session *session)
 {
     assert(session->voided_max > 0);
-    return session->last_sequence - session->acked_through < session->voided_max;
+    return session->state.last_sequence - session->state.acked_through < session->voided_max;
 }
 
 /* Half of the staging is the pool, of which a part may take all. */
@@ -385,7 +358,7 @@ session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_
 static void fail_too_large(const struct part *part, struct sumac_error *error)
 {
     const struct session_room room = room_of(part->link, part->room_bytes);
-    const bool is_collective = part->push->collective != NULL;
+    const bool is_collective = part->push->wanted.collective != NULL;
     const uint64_t most = is_collective ? room.grant_bytes : room.part_bytes_max;
 
     assert(part->room_bytes > most);
@@ -412,8 +385,8 @@ void pushes_admit(struct session *session)
         session->admitted++;
         assert(session->admitted <= session->submitted);
         any = true;
-        if (push->cancelled && !push->synchronous) { /* its caller has been told */
-            if (push->finishes_step)
+        if (push->cancelled && !push->wanted.synchronous) { /* its caller has been told */
+            if (push->wanted.finishes_step)
                 finish_step(session);
             push_give(session, push);
             continue;
@@ -425,7 +398,7 @@ void pushes_admit(struct session *session)
                 push_cancel_parts(session, push);
             continue;
         }
-        if (push->finishes_step)
+        if (push->wanted.finishes_step)
             finish_step(session);
         struct sumac_error error = {.status = SUMAC_OK};
         if (part != NULL)
@@ -436,62 +409,67 @@ void pushes_admit(struct session *session)
         pulls_admit(session);
 }
 
-/* May a push be taken in now? Else it is refused. */
-static bool may_accept(struct session *session, const struct session_push *wanted)
+/* May a push be taken in now? */
+static bool may_accept(const struct session *session, struct sumac_error *error)
 {
-    struct sumac_error error;
-
     if (session->phase == PHASE_OVER)
-        error = session->end;
+        *error = session->end;
     else if (session->stopping_until_us != 0)
-        error = session->stopping;
+        *error = session->stopping;
     else if (session->phase != PHASE_OPEN || session->leave_wanted || session->config.reader)
         (void)fail(
-            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             session->config.reader ? "a reader has no session to push with; join instead"
                                    : "the session is not open, or is leaving; join again");
     else if (pushes_in_flight(session) >= WINDOW)
         (void)fail(
-            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
             "%d pushes are in flight, no more may be; wait for one of them first", WINDOW);
     else
         return true;
-    refuse(session, wanted->token, &error);
     return false;
+}
+
+/* Returns NULL if it is refused. */
+static struct push *
+take_in(struct session *session, const struct session_push *wanted, struct sumac_error *error)
+{
+    uint32_t participants;
+
+    if (!may_accept(session, error))
+        return NULL;
+    if (!count_by_ps(session, wanted, &participants)) {
+        (void)fail_invalid(
+            error, SUMAC_REASON_UNKNOWN_SHARD, "a piece names a ps that is none of the %" PRIu32,
+            session->link_count);
+        return NULL;
+    }
+    struct push *push = take_push(session, wanted, participants);
+    if (push == NULL) {
+        (void)fail_for_memory(
+            error, "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
+        return NULL;
+    }
+    if (wanted->collective == NULL)
+        return push;
+    const struct part *too_large = knows_grants(push) ? find_too_large(push) : NULL;
+    if (too_large != NULL) /* nor is there a pull of its result */
+        fail_too_large(too_large, error);
+    else if (!collective_begin(session, wanted->token))
+        (void)fail_for_memory(error, "no memory for a contribution to a collective");
+    else
+        return push;
+    push_give(session, push);
+    return NULL;
 }
 
 bool push_accept(struct session *session, const struct session_push *wanted)
 {
-    assert(wanted->token != 0);
-    if (!may_accept(session, wanted))
-        return false;
     struct sumac_error error;
-    const int participants = count_by_ps(session, wanted);
-    if (participants < 0) {
-        (void)fail_invalid(
-            &error, SUMAC_REASON_UNKNOWN_SHARD, "a piece names a ps that is none of the %" PRIu32,
-            session->link_count);
-        refuse(session, wanted->token, &error);
-        return false;
-    }
-    struct push *push = take_push(session, wanted, (uint32_t)participants);
+    struct push *push = take_in(session, wanted, &error);
+
     if (push == NULL) {
-        (void)fail_for_memory(
-            &error, "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
-        refuse(session, wanted->token, &error);
-        return false;
-    }
-    const struct part *too_large = knows_grants(push) ? find_too_large(push) : NULL;
-    if (wanted->collective != NULL && too_large != NULL) { /* nor is there a pull of its result */
-        fail_too_large(too_large, &error);
-        push_give(session, push);
-        refuse(session, wanted->token, &error);
-        return false;
-    }
-    if (wanted->collective != NULL && !collective_begin(session, wanted->token)) {
-        push_give(session, push);
-        (void)fail_for_memory(&error, "no memory for a contribution to a collective");
-        refuse(session, wanted->token, &error);
+        (void)effect_over(session, SESSION_EFFECT_PUSHED, wanted->token, &error);
         return false;
     }
     session->submitted++;
@@ -513,15 +491,13 @@ static bool is_voided(const wire_closed *closed, uint64_t sequence)
 /* What the settle came to for one push: up to `final` all counts but what was voided. */
 static void end_one(struct session *session, struct push *push, const wire_closed *closed)
 {
-    if (push->token == 0) /* cancelled */
+    if (push->wanted.token == 0) /* cancelled */
         push_give(session, push);
     else if (push->refused && push->error != NULL)
         push_over(session, push, push->error);
-    else if (closed == NULL)
-        push_over(session, push, &session->end);
     else if (
-        push->sequence != 0 && push->sequence <= closed->final && !push->refused &&
-        !is_voided(closed, push->sequence))
+        closed != NULL && push->sequence != 0 && push->sequence <= closed->final &&
+        !push->refused && !is_voided(closed, push->sequence))
         push_over(session, push, NULL);
     else
         push_over(session, push, &session->end);
@@ -530,13 +506,13 @@ static void end_one(struct session *session, struct push *push, const wire_close
 void pushes_end(struct session *session, const wire_closed *closed)
 {
     assert(session->phase == PHASE_OVER);
-    for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
+    for (uint64_t n = session->state.acked_through + 1; n <= session->state.last_sequence; n++) {
         struct window_place *place = place_of(session, n);
         if (place->push != NULL)
             end_one(session, place->push, closed);
         *place = (struct window_place){0};
     }
-    session->acked_through = session->last_sequence;
+    session->state.acked_through = session->state.last_sequence;
     for (struct push *push; (push = session->waiting.first) != NULL;) {
         LIST_REMOVE(&session->waiting, push, among_waiting);
         end_one(session, push, closed);

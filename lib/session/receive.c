@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* receive.c -- what a ps answers to a request: received into the caller's memory, asked for again,
  * or the end of its pull. */
-#include "state.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-
-#include "error.h"
-#include "text.h"
 
 /* A reader over the spans that a payload came in. */
 struct span_reader {
@@ -140,7 +135,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
 {
     assert(answer->status != 0);
     const bool lost = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MEMBER_LOST;
-    const bool ended = request->pull->collective == NULL && !lost &&
+    const bool ended = request->pull->wanted.collective == NULL && !lost &&
                        (answer->status == SUMAC_ABORTED ||
                         answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED);
     if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
@@ -153,7 +148,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
     if (error.reason == SUMAC_REASON_TIMED_OUT) {
-        if (request->pull->after_own_pushes)
+        if (request->pull->wanted.after_own_pushes)
             trouble_tell(session, request->link, SESSION_PUSH_STREAM, &error);
         name_silent_ps(session, request, &error);
     }
@@ -197,7 +192,7 @@ fail_received(struct session *session, struct request *request, enum sumac_reaso
     else
         (void)fail(
             &error, SUMAC_INTERNAL, reason,
-            request->pull->collective != NULL
+            request->pull->wanted.collective != NULL
                 ? "ps %" PRIu32
                   " answered for a round of a collective with other bytes than it says"
                 : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
@@ -212,8 +207,8 @@ take_answer(struct session *session, struct request *request, const struct sessi
     const wire_pull_answer *answer = event->pull_answer;
 
     assert(request->pull != NULL);
-    if (answer->step > session->newest_step)
-        session->newest_step = answer->step;
+    if (answer->step > session->state.newest_step)
+        session->state.newest_step = answer->step;
     if (answer->status != 0) {
         fail_request(session, request, answer);
         return;
@@ -222,7 +217,7 @@ take_answer(struct session *session, struct request *request, const struct sessi
         pull_over(session, request->pull, NULL);
         return;
     }
-    const enum sumac_reason reason = request->pull->collective != NULL
+    const enum sumac_reason reason = request->pull->wanted.collective != NULL
                                          ? result_receive(session, request, event)
                                          : receive(request, event);
     if (reason == SUMAC_REASON_UNSPECIFIED && answer->last)

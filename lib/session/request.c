@@ -4,9 +4,7 @@
  * What a round of a collective came to is asked for beside the contribution, on the push stream,
  * where it is short: link->beside. That of a stream that broke is asked for on the pull stream.
  */
-#include "state.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 
@@ -16,15 +14,6 @@ static void list(struct link *link, struct request *request)
     LIST_APPEND(&link->requests, request, in_link);
     if (link->request_cursor == NULL)
         link->request_cursor = request;
-}
-
-static void list_beside(struct link *link, struct request *request)
-{
-    assert(!request->sent);
-    request->beside = true;
-    LIST_APPEND(&link->beside, request, in_link);
-    link->beside_count++;
-    link->beside_due = true;
 }
 
 static void unlist_beside(struct link *link, struct request *request)
@@ -42,11 +31,17 @@ void request_leave_beside(struct link *link, struct request *request)
     list(link, request);
 }
 
+uint64_t request_last_sequence(const struct session *session, const struct link *link)
+{
+    return holds(session, RULE_after_sequence_per_ps) ? link->last_sequence
+                                                      : session->state.last_sequence;
+}
+
 void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
     uint32_t piece_count)
 {
-    assert(piece_count > 0 || pull->at_step != 0 || pull->asks);
+    assert(piece_count > 0 || pull->wanted.at_step != 0 || pull->asks);
     struct request *request = pool_take(&session->requests);
     if (request == NULL) {
         session->exhausted = true;
@@ -57,17 +52,19 @@ void request_add(
     request->number = ++session->last_request;
     request->first_piece = first_piece;
     request->piece_count = piece_count;
-    if (pull->after_own_pushes)
-        request->after_sequence = holds(session, RULE_after_sequence_per_ps)
-                                      ? link->last_sequence
-                                      : session->last_sequence;
+    if (pull->wanted.after_own_pushes)
+        request->after_sequence = request_last_sequence(session, link);
     LIST_PREPEND(&pull->requests, request, of_pull);
     pull->open_requests++;
-    if (pull->beside && link->streams[SESSION_PUSH_STREAM].greeted &&
-        link->beside_count < WIRE_PUSH_PULLS_MAX)
-        list_beside(link, request);
-    else
+    if (pull->wanted.beside && link->streams[SESSION_PUSH_STREAM].greeted &&
+        link->beside_count < WIRE_PUSH_PULLS_MAX) {
+        request->beside = true;
+        LIST_APPEND(&link->beside, request, in_link);
+        link->beside_count++;
+        link->beside_due = true;
+    } else {
         list(link, request);
+    }
     link_touch(session, link);
 }
 
@@ -133,8 +130,7 @@ void requests_leave_beside(struct session *session, struct link *link)
 void requests_rewind(struct session *session, struct link *link)
 {
     assert(link->streams[SESSION_PULL_STREAM].state == STREAM_SHUT);
-    for (struct request *request = link->requests.first, *next; request != NULL; request = next) {
-        next = request->in_link.next;
+    LIST_FOREACH_SAFE(struct request, request, &link->requests, in_link) {
         request_unsend(request);
         request->piece = 0;
         request->offset = 0;
@@ -158,17 +154,15 @@ fill_pieces(struct session *session, const struct request *request, wire_pull_re
         pieces[i] = (wire_piece)WIRE_PIECE_INIT;
         pieces[i].shard_id = piece->shard_id;
         pieces[i].layout_epoch = piece->layout_epoch;
-        pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_VALUES;
-        if (piece->kind == WIRE_PIECE_SLOT_VALUE) {
-            pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_SLOT_VALUE;
-            pieces[i].slot = piece->slot;
-        }
+        pieces[i].kind = piece->rows != NULL ? SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES
+                         : piece->kind == WIRE_PIECE_SLOT_VALUE
+                             ? SUMAC__V1__PIECE__KIND__KIND_SLOT_VALUE
+                             : SUMAC__V1__PIECE__KIND__KIND_VALUES;
+        pieces[i].slot = piece->slot; /* 0 of other kinds */
         pieces[i].offset_bytes = piece->offset_bytes;
-        pieces[i].bytes = piece->bytes;
-        if (piece->rows != NULL) {
-            pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
-            pieces[i].bytes = piece->bytes / piece->row_bytes * sizeof *piece->rows;
-        }
+        pieces[i].bytes = piece->rows == NULL
+                              ? piece->bytes
+                              : piece->bytes / piece->row_bytes * sizeof *piece->rows;
         pointers[i] = &pieces[i];
     }
     wire->n_pieces = request->piece_count;
@@ -184,16 +178,16 @@ static bool fill_request(struct session *session, struct request *request, wire_
     const uint64_t end_us = pull->deadline_us - 250000; /* without our own grace */
     wire->request = request->number;
     wire->after_sequence = request->after_sequence;
-    wire->bounded = pull->bounded;
-    wire->lag_max = pull->lag_max;
-    wire->clock = pull->bounded ? pull->clock : 0;
-    wire->at_step = pull->at_step;
+    wire->bounded = pull->wanted.bounded;
+    wire->lag_max = pull->wanted.lag_max;
+    wire->clock = pull->wanted.bounded ? pull->clock : 0;
+    wire->at_step = pull->wanted.at_step;
     wire->timeout_ms =
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;
     request->link->sent_requests += !request->beside;
-    wire->collective = (wire_collective_round *)(uintptr_t)pull->collective;
-    if (pull->collective != NULL)
+    wire->collective = (wire_collective_round *)(uintptr_t)pull->wanted.collective;
+    if (pull->wanted.collective != NULL)
         return true;
     return fill_pieces(session, request, wire);
 }
@@ -217,7 +211,7 @@ list_indices(struct session *session, const struct request *request, uint32_t *c
             .bytes =
                 {.data = (const uint8_t *)piece->rows,
                  .bytes = piece->bytes / piece->row_bytes * sizeof *piece->rows},
-            .token = request->pull->token};
+            .token = request->pull->wanted.token};
     }
     return runs;
 }
@@ -272,8 +266,7 @@ void compose_beside(struct session *session, struct link *link, wire_push_reques
     request->pulls = step_take(session, link->beside_count * sizeof *request->pulls);
     if (request->pulls == NULL)
         return;
-    for (struct request *at = link->beside.first, *next; at != NULL; at = next) {
-        next = at->in_link.next;
+    LIST_FOREACH_SAFE(struct request, at, &link->beside, in_link) {
         if (at->sent && !at->cancelled)
             continue;
         wire_pull_request *wire = fill_beside(session, at);
@@ -296,19 +289,14 @@ void compose_pulls(struct session *session, struct link *link)
     if (link->cancels_due == 0 && link->request_cursor == NULL)
         return;
     wire_pull_request *wire = step_take(session, sizeof *wire);
-    wire_hello *hello = step_take(session, sizeof *hello);
-    if (wire == NULL || hello == NULL)
+    if (wire == NULL)
         return;
     *wire = (wire_pull_request)WIRE_PULL_REQUEST_INIT;
     const struct request *filled = NULL; /* of a cancellation: none */
     if (!fill_message(session, link, wire, &filled))
         return;
-    if (!stream->hello_sent) {
-        *hello = (wire_hello)WIRE_HELLO_INIT;
-        stream_hello(session, link, SESSION_PULL_STREAM, hello);
-        wire->hello = hello;
-        stream->hello_sent = true;
-    }
+    if (!stream->hello_sent)
+        wire->hello = stream_hello(session, link, SESSION_PULL_STREAM);
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_SEND_PULL);
     effect->ps = link->ps;
     effect->stream_kind = SESSION_PULL_STREAM;

@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.c -- one event in, its effects out. state.h says which file does what. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "error.h"
-
-static void *keep_bytes(struct session *session, const void *data, size_t bytes)
-{
-    assert(bytes == 0 || data != NULL);
-    void *copy = arena_take(&session->texts, bytes + 1);
-    if (copy != NULL && bytes > 0)
-        memcpy(copy, data, bytes);
-    return copy;
-}
-
-static bool keep_config(struct session *session, const struct session_config *config)
+static void keep_config(struct session *session, const struct session_config *config)
 {
     struct session_config *kept = &session->config;
 
     *kept = *config;
     kept->job = session_keep_text(session, config->job);
     kept->members_jobs = session_keep_texts(session, config->members_jobs, config->member_count);
-    kept->members_indices = keep_bytes(
+    kept->members_indices = session_keep(
         session, config->members_indices, config->member_count * sizeof *config->members_indices);
     kept->ps_addresses = session_keep_texts(session, config->ps_addresses, config->ps_count);
     if (config->ps_starter != NULL)
@@ -40,9 +26,6 @@ static bool keep_config(struct session *session, const struct session_config *co
     const uint32_t chunk = config->chunk_bytes == 0 ? SESSION_CHUNK_BYTES : config->chunk_bytes;
     kept->chunk_bytes = /* whole elements of every type; each stream has a least (stream.c) */
         chunk < SESSION_CHUNK_BYTES_MAX ? chunk / 64 * 64 : SESSION_CHUNK_BYTES_MAX;
-    return kept->job != NULL && kept->members_jobs != NULL && kept->members_indices != NULL &&
-           kept->ps_addresses != NULL && (config->ps_starter == NULL || kept->ps_starter != NULL) &&
-           (config->members_addresses == NULL || kept->members_addresses != NULL);
 }
 
 struct session *session_create(const struct session_config *config, const struct memory *memory)
@@ -66,7 +49,8 @@ struct session *session_create(const struct session_config *config, const struct
     session->wake_us = NEVER;
     session->run_ps = UINT32_MAX;
     session->voided_max = WINDOW;
-    if (!keep_config(session, config)) {
+    keep_config(session, config);
+    if (session->exhausted) {
         session_destroy(session);
         return NULL;
     }
@@ -118,10 +102,8 @@ static void tick(struct session *session)
     collectives_check(session);
     find_check(session);
     streams_check(session);
-    if (session->phase != PHASE_OVER)
-        lease_check(session);
-    if (session->phase != PHASE_OVER)
-        links_check(session);
+    lease_check(session);
+    links_check(session);
 }
 
 static void handle_answer(struct session *session, const struct session_event *event)
@@ -174,10 +156,8 @@ static void handle(struct session *session, const struct session_event *event)
         call_failed(session, event);
         break;
     case SESSION_EVENT_PUSH:
-        (void)push_accept(session, event->push);
-        break;
     case SESSION_EVENT_COLLECTIVE:
-        if (push_accept(session, event->push))
+        if (push_accept(session, event->push) && event->kind == SESSION_EVENT_COLLECTIVE)
             pull_accept(session, event->pull);
         break;
     case SESSION_EVENT_PULL:
@@ -256,22 +236,20 @@ static void refuse_exhausted(struct session *session, const struct session_event
 {
     assert(session->phase == PHASE_OVER);
     session->effect_count = 0;
-    if (event->kind == SESSION_EVENT_PUSH || event->kind == SESSION_EVENT_COLLECTIVE)
-        say_only(
-            session,
-            (struct session_effect){
-                .kind = SESSION_EFFECT_PUSHED, .token = event->push->token, .error = session->end});
-    else if (event->kind == SESSION_EVENT_PULL)
-        say_only(
-            session,
-            (struct session_effect){
-                .kind = SESSION_EFFECT_PULLED, .token = event->pull->token, .error = session->end});
-    else if (event->kind == SESSION_EVENT_CALL)
-        say_only(
-            session, (struct session_effect){
-                         .kind = SESSION_EFFECT_ANSWERED,
-                         .token = event->wanted_call->token,
-                         .error = session->end});
+    struct session_effect effect = {.error = session->end};
+    if (event->kind == SESSION_EVENT_PUSH || event->kind == SESSION_EVENT_COLLECTIVE) {
+        effect.kind = SESSION_EFFECT_PUSHED;
+        effect.token = event->push->token;
+    } else if (event->kind == SESSION_EVENT_PULL) {
+        effect.kind = SESSION_EFFECT_PULLED;
+        effect.token = event->pull->token;
+    } else if (event->kind == SESSION_EVENT_CALL) {
+        effect.kind = SESSION_EFFECT_ANSWERED;
+        effect.token = event->wanted_call->token;
+    } else {
+        return;
+    }
+    say_only(session, effect);
 }
 
 void session_step(
@@ -286,8 +264,8 @@ void session_step(
     session->effects = NULL;
     session->effect_count = session->effect_capacity = 0;
     session->event = event;
-    if (session->phase == PHASE_OPEN && session->lease_ms > 0 &&
-        event->now_us > session->now_us + (uint64_t)session->lease_ms * 1000)
+    if (session->phase == PHASE_OPEN && session->state.lease_ms > 0 &&
+        event->now_us > session->now_us + (uint64_t)session->state.lease_ms * 1000)
         links_excuse(session, event->now_us - session->now_us);
     session->now_us = event->now_us;
     handle(session, event);
@@ -296,9 +274,13 @@ void session_step(
     if (session->stopping_until_us != 0)
         stopping_check(session);
     flush(session);
-    assert(session->phase == PHASE_OVER || session->acked_through <= session->commit_through);
-    assert(session->commit_through <= session->last_sequence || session->phase == PHASE_OVER);
-    assert(session->last_sequence - session->acked_through <= WINDOW);
+    assert(
+        session->phase == PHASE_OVER ||
+        session->state.acked_through <= session->state.commit_through);
+    assert(
+        session->state.commit_through <= session->state.last_sequence ||
+        session->phase == PHASE_OVER);
+    assert(session->state.last_sequence - session->state.acked_through <= WINDOW);
     assert(session->touched == NULL);
     session->event = NULL;
     if (session->exhausted && was_over)
@@ -313,31 +295,10 @@ bool session_is_acknowledging(const struct session *session) { return session->a
 
 void session_read(const struct session *session, struct session_state *state)
 {
-    *state = (struct session_state){
-        .joined = session->phase == PHASE_OPEN || session->phase == PHASE_SETTLING ||
-                  session->phase == PHASE_LEAVING,
-        .ended = session->phase == PHASE_OVER,
-        .cluster_id = session->cluster_id,
-        .epoch = session->epoch,
-        .attempt = session->attempt,
-        .membership_epoch = session->membership_epoch,
-        .clock = session->clock,
-        .previous_final = session->previous_final,
-        .replaced = session->replaced,
-        .lease_ms = session->lease_ms,
-        .ps_count = session->config.ps_count,
-        .pushes_in_flight = pushes_in_flight(session),
-        .first_step = session->first_step,
-        .last_step = session->last_step,
-        .newest_step = session->newest_step,
-        .open_step = session->open_step,
-        .step_members = session->step_members,
-        .step_quorum = session->step_quorum,
-        .on_loss = session->on_loss,
-        .step_deadline_ms = session->step_deadline_ms,
-        .last_sequence = session->last_sequence,
-        .commit_through = session->commit_through,
-        .acked_through = session->acked_through,
-    };
-    memcpy(state->session_id, session->session_id, sizeof state->session_id);
+    *state = session->state;
+    state->joined = session->phase == PHASE_OPEN || session->phase == PHASE_SETTLING ||
+                    session->phase == PHASE_LEAVING;
+    state->ended = session->phase == PHASE_OVER;
+    state->ps_count = session->config.ps_count;
+    state->pushes_in_flight = pushes_in_flight(session);
 }

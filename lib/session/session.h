@@ -280,6 +280,9 @@ void session_step(
 
 void session_read(const struct session *session, struct session_state *state);
 
+/* As requests have it. Lends  as long as the session lives. */
+wire_bytes session_id_bytes(const struct session *session);
+
 /* Another process has the task. A call tells ps 0 that this process lives, and has no answer yet.
  * The caller waits, a second at most, before it reports an error to its program. */
 bool session_is_acknowledging(const struct session *session);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settle.c -- a session that was closed: which of its pushes count is asked for, and ps 0 learns
  * that a replaced process lives. */
-#include "state.h"
-#include "membership.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
-
-#include "error.h"
 
 #define ACKNOWLEDGE_MS UINT64_C(1000) /* how long a replaced client waits for ps 0 to hear it */
 
@@ -19,10 +15,9 @@ const wire_message *leave_compose(struct session *session, const struct unary *c
     if (leave == NULL)
         return NULL;
     *leave = (wire_leave_request)WIRE_LEAVE_REQUEST_INIT;
-    leave->session_id =
-        (wire_bytes){.data = session->session_id, .len = sizeof session->session_id};
+    leave->session_id = session_id_bytes(session);
     leave->done = session->leave_done && !session->acknowledging;
-    leave->last_sequence = session->last_sequence;
+    leave->last_sequence = session->state.last_sequence;
     return &leave->base;
 }
 
@@ -32,45 +27,24 @@ void session_say_ended(struct session *session)
     effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
 }
 
-static void acknowledged(struct session *session)
+static void acknowledged(
+    struct session *session, const struct unary *call, const wire_message *reply,
+    const struct sumac_error *error)
 {
+    (void)call;
+    (void)reply;
+    (void)error;
     session->acknowledging = false;
     if (session->phase == PHASE_OVER)
         session_say_ended(session);
 }
 
-static void
-acknowledge_answered(struct session *session, const struct unary *call, const wire_message *message)
-{
-    (void)call;
-    (void)message;
-    acknowledged(session);
-}
-
-static void acknowledge_failed(
-    struct session *session, const struct unary *call, const struct sumac_error *error)
-{
-    (void)call;
-    (void)error;
-    acknowledged(session);
-}
-
-static bool is_never_made_again(
-    const struct session *session, const struct unary *call, const struct sumac_error *error)
-{
-    (void)session;
-    (void)call;
-    (void)error;
-    return false;
-}
-
 static const struct unary_kind acknowledge_call = {
     .service = WIRE_SESSIONS,
     .method = WIRE_SESSIONS_LEAVE,
+    .once = true,
     .compose = leave_compose,
-    .answered = acknowledge_answered,
-    .failed = acknowledge_failed,
-    .is_made_again = is_never_made_again};
+    .over = acknowledged};
 
 void session_acknowledge(struct session *session)
 {

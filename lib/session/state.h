@@ -81,19 +81,12 @@ struct session_collective {
 
 struct push {
     LINKS(struct push) among_waiting; /* for their sequence */
-    uint64_t token;
+    struct session_push wanted;
     uint64_t sequence;
     uint64_t started_at_us; /* wall clock */
     uint64_t other_before;  /* the last sequence before it that has another ps than its only one */
-    double weight, scale;
-    wire_function *const *functions; /* borrowed */
-    uint32_t function_count;
-    bool allow_non_finite;
-    bool finishes_step;
-    bool synchronous;
-    uint64_t step;               /* of a synchronous one, with its sequence; before, the least */
+    uint64_t step;          /* of a synchronous one, with its sequence; before, the least */
     uint64_t synchronous_before; /* the last sequence before it of such a one; 0: none */
-    const wire_collective *collective; /* borrowed; NULL: none */
     bool refused;
     bool cancelled;
     struct sumac_error *error;        /* of the refusal, from the pool; NULL: none heard, or … */
@@ -104,7 +97,7 @@ struct push {
     uint32_t *ordinals;           /* of each piece's shard among its part's distinct ones */
     uint64_t *versions;           /* in the caller's order */
     struct part *parts;
-    uint32_t piece_count, part_count;
+    uint32_t part_count;
     uint32_t staged_count, done_count; /* parts */
 };
 
@@ -127,25 +120,19 @@ struct request {
 
 struct pull {
     LINKS(struct pull) in_session;
-    uint64_t token;
+    struct session_pull wanted;
     struct session_piece *pieces; /* grouped by ps; the start of the pull's block */
     uint32_t *places;
     uint64_t *versions;
     LIST(struct request) requests;
-    uint32_t piece_count, open_requests;
-    bool after_own_pushes, after_known;
-    bool asks; /* session_pull.asks: whatever it is answered with is not looked at */
-    bool bounded;
-    uint64_t lag_max;
+    uint32_t open_requests;
+    bool after_known;
+    bool asks;      /* session_pull.asks: whatever it is answered with is not looked at */
     uint64_t clock; /* the steps that were finished before it */
-    uint64_t at_step;
-    const wire_collective_round *collective; /* borrowed; NULL: none */
-    bool has_rows, beside;
     wire_collective_result *result; /* as answered, in a block of its own; NULL: not yet */
     size_t result_bytes;            /* the size of that block */
     struct span joined;             /* what was not known beforehand */
     uint64_t after_submitted;       /* pushes that the caller had made before */
-    uint32_t timeout_ms;
     uint64_t deadline_us;
 };
 
@@ -154,12 +141,13 @@ struct pull {
 struct unary_kind {
     const wire_service *service; /* of the session's own */
     unsigned method;
+    bool once; /* it is never made again */
     /* The request of a try, made when it is due, in the step's arena; NULL: there is no memory. */
     const wire_message *(*compose)(struct session *session, const struct unary *call);
-    void (*answered)(struct session *session, const struct unary *call, const wire_message *reply);
-    /* For good: the error that the last try came to. */
-    void (*failed)(
-        struct session *session, const struct unary *call, const struct sumac_error *error);
+    /* It has a reply, or has failed for good with the error that the last try came to. */
+    void (*over)(
+        struct session *session, const struct unary *call, const wire_message *reply,
+        const struct sumac_error *error);
     /* Is this reply taken? If not, the try has failed, with *why. NULL: any reply is. */
     bool (*accepts)(
         const struct session *session, const struct unary *call, const wire_message *reply,
@@ -294,11 +282,9 @@ struct session {
     struct sumac_error stopping;
     uint64_t stopping_until_us; /* some ps was terminated, as `stopping` says; 0: none */
 
-    uint8_t nonce[16], session_id[16];
-    uint64_t cluster_id, epoch, attempt, membership_epoch, previous_final;
-    struct replaced replaced; /* whose place the join has taken */
-    uint32_t lease_ms;
-    uint64_t sent_us; /* anything, to any ps */
+    uint8_t nonce[16];
+    struct session_state state; /* session_read computes some of it */
+    uint64_t sent_us;           /* anything, to any ps */
     LIST(struct unary) live_calls;
     uint32_t given_calls; /* of them, the caller's */
     uint64_t last_call;   /* the number of the last try */
@@ -319,14 +305,9 @@ struct session {
     uint64_t submitted, admitted;
     /* Pushes that every ps can remember as refused: with a sequence at a time. */
     uint32_t voided_max;
-    uint64_t last_sequence, commit_through, acked_through, clock;
-    uint64_t started_at_us;  /* wall clock of the last push: those of a session never decrease */
-    uint64_t steps_finished; /* by the caller: those of `clock`, and those not committed yet */
-    uint64_t first_step, last_step; /* synchronous: as the join said, 0: none; the last so far */
-    uint64_t newest_step;           /* over on some ps, as answers to pulls have said */
-    uint64_t open_step;             /* with a quorum: a ps has said that those before it are over */
-    uint32_t step_members, step_quorum, on_loss, step_deadline_ms; /* as ps 0 has them */
-    uint64_t last_synchronous;                                     /* sequence; 0: there was none */
+    uint64_t started_at_us;    /* wall clock of the last push: those of a session never decrease */
+    uint64_t steps_finished;   /* by the caller: those of state.clock, and those not committed */
+    uint64_t last_synchronous; /* its sequence; 0 before the first */
     uint64_t held;             /* a synchronous one that is committed; 0, or it is done */
     uint64_t run_other_before; /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
@@ -350,15 +331,42 @@ static inline struct window_place *place_of(struct session *session, uint64_t se
     return &session->window[sequence % WINDOW];
 }
 
+/* The push of that token: it is under way, or waits for its sequence. NULL: no push has it. */
+static inline struct push *find_push(const struct session *session, uint64_t token)
+{
+    for (uint64_t n = session->state.acked_through + 1; n <= session->state.last_sequence; n++) {
+        struct push *push = session->window[n % WINDOW].push;
+        if (push != NULL && push->wanted.token == token)
+            return push;
+    }
+    struct push *push = session->waiting.first;
+    while (push != NULL && push->wanted.token != token)
+        push = push->among_waiting.next;
+    return push;
+}
+
+static inline struct pull *find_pull(const struct session *session, uint64_t token)
+{
+    struct pull *pull = session->live_pulls.first;
+
+    while (pull != NULL && pull->wanted.token != token)
+        pull = pull->in_session.next;
+    return pull;
+}
+
 /* Is that push done, or is there none (0)? */
 static inline bool is_over(struct session *session, uint64_t sequence)
 {
-    return sequence <= session->acked_through || place_of(session, sequence)->push == NULL;
+    return sequence <= session->state.acked_through || place_of(session, sequence)->push == NULL;
 }
 
 /* effect.c */
 /* A zeroed effect at the end; never NULL, valid until the next one is added. */
 struct session_effect *effect_add(struct session *session, enum session_effect_kind kind);
+/* Say how the push, pull or call of that token ended. `error` is NULL if it ended well. */
+struct session_effect *effect_over(
+    struct session *session, enum session_effect_kind kind, uint64_t token,
+    const struct sumac_error *error);
 void effect_log(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A TICK at that time, or earlier. */
@@ -368,7 +376,9 @@ void *step_take(struct session *session, size_t bytes);
 /* Something may go out to that ps: looked at when the event is handled. */
 void link_touch(struct session *session, struct link *link);
 uint32_t backoff_ms(const struct session *session, uint32_t failures);
-/* Copies that live as long as the session; NULL: no memory. A text that is NULL becomes "". */
+/* Copies that live as long as the session. Without memory it is exhausted. A text that is NULL
+ * becomes "". */
+void *session_keep(struct session *session, const void *data, size_t bytes);
 const char *session_keep_text(struct session *session, const char *text);
 const char *const *
 session_keep_texts(struct session *session, const char *const *texts, uint32_t count);

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c -- what becomes of the streams to each ps: greeted, lost and opened again, and a ps
  * given up. */
-#include "state.h"
-#include "membership.h"
-#include "transfers.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-
-#include "error.h"
-#include "text.h"
 
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
 #define CHUNK_BYTES_MIN 64u
@@ -70,7 +64,7 @@ static bool any_is_answered_elsewhere(const struct session *session)
     for (uint32_t i = 0; i < session->link_count; i++) {
         const struct part *part = session->links[i].parts.first;
         while (part != NULL && !is_answered_elsewhere(part->push) &&
-               part->push->sequence <= session->commit_through)
+               part->push->sequence <= session->state.commit_through)
             part = part->in_link.next;
         if (part != NULL && is_answered_elsewhere(part->push))
             return true;
@@ -190,16 +184,14 @@ static void end_by_stream(
     struct session *session, const struct link *link, enum session_stream_kind kind,
     const struct sumac_error *given)
 {
-    struct sumac_error error;
-
     assert(session->phase != PHASE_OVER);
     if (session->phase == PHASE_LEAVING)
         return;
     (void)fail(
-        &error, given->status, given->reason, "ps %" PRIu32 " at %s ended the %s stream: %s",
+        &session->end, given->status, given->reason, "ps %" PRIu32 " at %s ended the %s stream: %s",
         link->ps, ps_address(session, link->ps), kind == SESSION_PUSH_STREAM ? "push" : "pull",
         given->text);
-    session_end(session, &error, NULL);
+    session_end(session, &session->end, NULL);
 }
 
 void stream_lost(struct session *session, const struct session_event *event)
@@ -281,19 +273,18 @@ bool stream_greeted(
         .cluster_id = greeting->cluster_id,
         .epoch = greeting->epoch,
         .incarnation = greeting->ps_incarnation};
-    struct sumac_error error;
 
-    if (!link_is_same(session, link, &it, &error)) {
-        session_end(session, &error, NULL);
+    if (!link_is_same(session, link, &it, &session->end)) {
+        session_end(session, &session->end, NULL);
         return false;
     }
     struct stream *stream = &link->streams[kind];
     stream->failures = 0;
     link->incarnation = greeting->ps_incarnation;
-    if (session->epoch == 0)
-        session->epoch = greeting->epoch;
-    if (session->cluster_id == 0)
-        session->cluster_id = greeting->cluster_id;
+    if (session->state.epoch == 0)
+        session->state.epoch = greeting->epoch;
+    if (session->state.cluster_id == 0)
+        session->state.cluster_id = greeting->cluster_id;
     take_limits(session, link, greeting->limits);
     if (kind == SESSION_PULL_STREAM || stream->greeted) {
         stream->greeted = true;
@@ -305,8 +296,8 @@ bool stream_greeted(
             session, "ps %" PRIu32 " at %s is reached again after %s", link->ps,
             ps_address(session, link->ps), text_time_us(session->now_us - link->unreached_us).text);
     link->unreached_us = NEVER;
-    if (greeting->membership_epoch > session->membership_epoch)
-        session->membership_epoch = greeting->membership_epoch;
+    if (greeting->membership_epoch > session->state.membership_epoch)
+        session->state.membership_epoch = greeting->membership_epoch;
     if (link->last_sequence == 0)
         link->last_sequence = greeting->mark;
     link->grant_bytes = greeting->staging_grant_bytes;
@@ -329,7 +320,7 @@ static bool owes(const struct link *link)
     if (stream->state == STREAM_OPEN && !stream->writable)
         return true;
     const struct part *part = link->parts.first;
-    if (part != NULL && part->staged && part->push->synchronous)
+    if (part != NULL && part->staged && part->push->wanted.synchronous)
         part = part->in_link.next; /* it is done when other members' have come, too */
     return part != NULL && part->counted &&
            (!part->staged || part->eager || part->push->sequence <= link->told_commit);
@@ -348,7 +339,7 @@ static uint64_t silent_since(const struct link *link)
  * it. */
 void links_check(struct session *session)
 {
-    if (session->config.reader || session->phase < PHASE_OPEN)
+    if (session->config.reader || session->phase < PHASE_OPEN || session->phase == PHASE_OVER)
         return;
     uint64_t first_us = NEVER;
     uint32_t ps = 0;
@@ -361,28 +352,26 @@ void links_check(struct session *session)
     }
     if (first_us == NEVER)
         return;
-    const uint64_t lost_us = (uint64_t)session->config.ps_lost_ms * 1000;
-    if (session->now_us < first_us + lost_us) {
-        effect_wake(session, first_us + lost_us);
+    if (session->now_us < first_us + patience_us(session)) {
+        effect_wake(session, first_us + patience_us(session));
         return;
     }
-    struct sumac_error error;
     const struct text_time silent = text_time_us(session->now_us - first_us);
     if (session->links[ps].knows_grant)
         (void)fail(
-            &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            &session->end, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps %" PRIu32
             " at %s was not reached for %s and is lost with its state; start the run again (what "
             "it had not answered may or may not have been applied)",
             ps, ps_address(session, ps), silent.text);
     else
         (void)fail(
-            &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            &session->end, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps %" PRIu32 " at %s%s never answered this session's pushes, for %s: it is lost with "
             "its state, or is not reached from here; start the run again, or "
             "look at its address and at the network between",
             ps, ps_address(session, ps), told_address(session, ps).text, silent.text);
-    session_end(session, &error, NULL);
+    session_end(session, &session->end, NULL);
 }
 
 void links_excuse(struct session *session, uint64_t slept_us)

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream_open.c -- a stream to a ps: opened, its hello, writable, shut. */
-#include "state.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
-
-/* The next one: what the one before it still delivers is dropped from now on. */
-static void advance(struct stream *stream)
-{
-    assert(stream->state == STREAM_SHUT);
-    stream->state = STREAM_DUE;
-    stream->generation++;
-    stream->writable = stream->hello_sent = stream->greeted = false;
-}
 
 void stream_begin(struct session *session, struct link *link, enum session_stream_kind kind)
 {
@@ -34,7 +24,9 @@ void stream_open(struct session *session, struct link *link, enum session_stream
     assert(stream->state == STREAM_SHUT);
     if (link->gone)
         return;
-    advance(stream);
+    stream->state = STREAM_DUE;
+    stream->generation++; /* what the one before it still delivers is dropped from now on */
+    stream->writable = stream->hello_sent = stream->greeted = false;
     if (session->now_us < stream->due_us)
         effect_wake(session, stream->due_us);
     else
@@ -62,21 +54,24 @@ void stream_writable(struct session *session, const struct session_event *event)
     link_touch(session, link);
 }
 
-void stream_hello(
-    const struct session *session, const struct link *link, enum session_stream_kind kind,
-    wire_hello *hello)
+wire_hello *stream_hello(struct session *session, struct link *link, enum session_stream_kind kind)
 {
     assert(link->streams[kind].generation > 0);
+    assert(!link->streams[kind].hello_sent);
+    wire_hello *hello = step_take(session, sizeof *hello);
+    if (hello == NULL)
+        return NULL;
+    *hello = (wire_hello)WIRE_HELLO_INIT;
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
-    hello->cluster_id = session->cluster_id;
-    hello->epoch = session->epoch;
+    hello->cluster_id = session->state.cluster_id;
+    hello->epoch = session->state.epoch;
     hello->ps_incarnation = link->incarnation;
     hello->generation = link->streams[kind].generation;
-    hello->commit_through = session->commit_through;
-    if (!session->config.reader) {
-        hello->session_id.data = (uint8_t *)(uintptr_t)session->session_id;
-        hello->session_id.len = sizeof session->session_id;
-    }
+    hello->commit_through = session->state.commit_through;
+    if (!session->config.reader)
+        hello->session_id = session_id_bytes(session);
+    link->streams[kind].hello_sent = true;
+    return hello;
 }
 
 void streams_close(struct session *session)

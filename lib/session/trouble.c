@@ -2,13 +2,10 @@
 /* trouble.c -- what a wait says: why the last stream to its ps ended, until that ps accepts
  * something on the next one; which step it waits with; and what else it waits for at a ps that is
  * well. */
-#include "state.h"
-#include "links.h"
+#include "deeds.h"
 
 #include <assert.h>
 #include <string.h>
-
-#include "text.h"
 
 void trouble_note(
     struct session *session, struct link *link, enum session_stream_kind kind, const char *why)
@@ -53,56 +50,27 @@ static const struct link *find_among_pushes(const struct session *session, uint6
 /* Whose grant is not known yet, of those that the pushes without a sequence wait for. */
 static const struct link *find_among_waiting(const struct session *session, uint64_t token)
 {
-    for (const struct push *push = session->waiting.first; push != NULL;
-         push = push->among_waiting.next) {
+    LIST_FOREACH(const struct push, push, &session->waiting, among_waiting) {
         for (uint32_t i = 0; i < push->part_count; i++) {
             const struct link *link = push->parts[i].link;
             if (!link->knows_grant && link->streams[SESSION_PUSH_STREAM].troubled)
                 return link;
         }
-        if (push->token == token)
+        if (push->wanted.token == token)
             break;
     }
     return NULL;
 }
 
-static const struct push *find_sent(const struct session *session, uint64_t token)
-{
-    assert(token != 0);
-    for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
-        const struct push *push = session->window[n % WINDOW].push;
-        if (push != NULL && push->token == token)
-            return push;
-    }
-    return NULL;
-}
-
-/* It has no sequence yet. */
-static const struct push *find_waiting(const struct session *session, uint64_t token)
-{
-    const struct push *push = session->waiting.first;
-
-    while (push != NULL && push->token != token)
-        push = push->among_waiting.next;
-    return push;
-}
-
 static const struct link *find_of_push(const struct session *session, uint64_t token)
 {
-    const struct push *sent = find_sent(session, token);
+    const struct push *push = find_push(session, token);
 
-    if (sent != NULL)
-        return find_among_pushes(session, sent->sequence);
-    return find_waiting(session, token) == NULL ? NULL : find_among_waiting(session, token);
-}
-
-static const struct pull *find_pull(const struct session *session, uint64_t token)
-{
-    const struct pull *pull = session->live_pulls.first;
-
-    while (pull != NULL && pull->token != token)
-        pull = pull->in_session.next;
-    return pull;
+    assert(token != 0);
+    if (push == NULL)
+        return NULL;
+    return push->sequence != 0 ? find_among_pushes(session, push->sequence)
+                               : find_among_waiting(session, token);
 }
 
 /* What is not staged holds up the others. */
@@ -129,8 +97,7 @@ static const struct link *find_owing_pull(const struct pull *pull)
 {
     const struct link *found = NULL;
 
-    for (const struct request *request = pull->requests.first; request != NULL;
-         request = request->of_pull.next) {
+    LIST_FOREACH(const struct request, request, &pull->requests, of_pull) {
         if (found == NULL || request->link->answered_us < found->answered_us)
             found = request->link;
     }
@@ -140,13 +107,11 @@ static const struct link *find_owing_pull(const struct pull *pull)
 bool session_find_owing(const struct session *session, uint64_t token, uint32_t *ps)
 {
     const struct pull *const pull = find_pull(session, token);
-    const struct push *push = pull != NULL ? NULL : find_sent(session, token);
-    const struct link *link = pull != NULL ? find_owing_pull(pull) : NULL;
+    const struct push *const push = pull != NULL ? NULL : find_push(session, token);
+    const struct link *const link = pull != NULL   ? find_owing_pull(pull)
+                                    : push != NULL ? find_owing_push(push)
+                                                   : NULL;
 
-    if (pull == NULL && push == NULL)
-        push = find_waiting(session, token);
-    if (push != NULL)
-        link = find_owing_push(push);
     if (link != NULL)
         *ps = link->ps;
     return link != NULL;
@@ -154,8 +119,7 @@ bool session_find_owing(const struct session *session, uint64_t token, uint32_t 
 
 static const struct link *find_of_pull(const struct pull *pull)
 {
-    for (const struct request *request = pull->requests.first; request != NULL;
-         request = request->of_pull.next)
+    LIST_FOREACH(const struct request, request, &pull->requests, of_pull)
         if (request->link->streams[SESSION_PULL_STREAM].troubled)
             return request->link;
     return NULL;
@@ -163,9 +127,10 @@ static const struct link *find_of_pull(const struct pull *pull)
 
 bool session_find_step(const struct session *session, uint64_t token, uint32_t *ps, uint64_t *step)
 {
-    const struct push *push = find_sent(session, token);
+    const struct push *push = find_push(session, token);
 
-    if (push == NULL || !push->synchronous || push->sequence > session->commit_through)
+    if (push == NULL || !push->wanted.synchronous || push->sequence == 0 ||
+        push->sequence > session->state.commit_through)
         return false;
     for (uint32_t i = 0; i < push->part_count; i++) {
         if (push->parts[i].done)
@@ -190,8 +155,8 @@ bool session_find_trouble(
         kind = SESSION_PUSH_STREAM;
         if (pull == NULL)
             link = find_of_push(session, token);
-        else if (pull->after_own_pushes)
-            link = find_among_pushes(session, session->last_sequence);
+        else if (pull->wanted.after_own_pushes)
+            link = find_among_pushes(session, session->state.last_sequence);
     }
     if (link == NULL)
         return false;
@@ -204,15 +169,25 @@ bool session_find_trouble(
     return true;
 }
 
-/* A part that was staged, and is not done: it waits for its turn. NULL: a ps has yet to stage one.
- */
+const char *session_find_room_wait(const struct session *session, uint64_t token)
+{
+    const struct push *push = find_push(session, token);
+
+    for (uint32_t i = 0; push != NULL && push->sequence != 0 && i < session->link_count; i++)
+        if (session->links[i].room_wait_sequence == push->sequence)
+            return session->links[i].room_wait;
+    return NULL;
+}
+
+/* A part that was staged, and is not done: it waits for its turn. NULL: a ps has yet to stage one,
+ * or the push waits for its sequence. */
 static const struct part *find_staged(const struct push *push)
 {
     const struct part *found = NULL;
 
-    assert(push->sequence != 0);
     for (uint32_t i = 0; i < push->part_count; i++) {
         const struct part *part = &push->parts[i];
+        assert(!part->staged || push->sequence != 0);
         if (!part->done && !part->staged)
             return NULL;
         if (!part->done)
@@ -226,7 +201,7 @@ static const struct request *find_unanswered(const struct pull *pull)
 {
     const struct request *request = pull->requests.first;
 
-    assert(pull->token != 0);
+    assert(pull->wanted.token != 0);
     while (request != NULL &&
            (!request->sent || request->piece > 0 || request->offset > 0 ||
             !request->link->streams[request->beside ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM]
@@ -238,7 +213,7 @@ static const struct request *find_unanswered(const struct pull *pull)
 bool session_find_wait(const struct session *session, uint64_t token, struct session_wait *wait)
 {
     const struct pull *const pull = find_pull(session, token);
-    const struct push *const push = pull != NULL ? NULL : find_sent(session, token);
+    const struct push *const push = pull != NULL ? NULL : find_push(session, token);
     const struct part *const part = push != NULL ? find_staged(push) : NULL;
     const struct request *const request = pull != NULL ? find_unanswered(pull) : NULL;
     struct session_trouble trouble;
@@ -255,12 +230,12 @@ bool session_find_wait(const struct session *session, uint64_t token, struct ses
         wait->after_sequence = push->sequence;
         return true;
     }
-    wait->of_pieces = pull->collective == NULL;
-    wait->bounded = pull->bounded;
-    wait->lag_max = pull->lag_max;
+    wait->of_pieces = pull->wanted.collective == NULL;
+    wait->bounded = pull->wanted.bounded;
+    wait->lag_max = pull->wanted.lag_max;
     wait->clock = pull->clock;
     wait->after_sequence = request->after_sequence;
-    wait->at_step = pull->at_step;
-    wait->collective = pull->collective;
+    wait->at_step = pull->wanted.at_step;
+    wait->collective = pull->wanted.collective;
     return true;
 }

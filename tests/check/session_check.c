@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include "session_check.h"
 
-#include "state.h"
-#include "transfers.h"
+#include "deeds.h"
 
 /* What is counted on the way. */
 struct sums {
@@ -54,12 +53,12 @@ static void check_window(struct sums *sums)
 {
     const struct session *session = sums->session;
     uint32_t refused = 0;
-    uint64_t finished = session->clock;
+    uint64_t finished = session->state.clock;
 
     for (const struct push *push = session->waiting.first; push != NULL;
          push = push->among_waiting.next)
-        finished += push->finishes_step;
-    for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
+        finished += push->wanted.finishes_step;
+    for (uint64_t n = session->state.acked_through + 1; n <= session->state.last_sequence; n++) {
         const struct window_place *place = &session->window[n % WINDOW];
         finished += place->steps;
         if (place->push == NULL)
@@ -70,7 +69,7 @@ static void check_window(struct sums *sums)
                 place->push->sequence, n);
             return;
         }
-        if (n <= session->commit_through && place->steps != 0)
+        if (n <= session->state.commit_through && place->steps != 0)
             check_object(
                 sums->check,
                 "push %" PRIu64 " is committed, and %u steps that end with it are not counted", n,
@@ -292,9 +291,9 @@ static const char *left_of_pushes(const struct session *session, const struct li
     if (link->gauge == 0 &&
         (link->wanted_count > 0 || (link->cursor != NULL && has_room(link, link->cursor))))
         return "a part";
-    if (link->commit_due && first != NULL && first->push->sequence <= session->commit_through)
+    if (link->commit_due && first != NULL && first->push->sequence <= session->state.commit_through)
         return "a commit";
-    if (link->told_clock != session->clock)
+    if (link->told_clock != session->state.clock)
         return "the clock";
     if (link->beside_due || link->withdraws_due > 0)
         return "a request, or a withdrawal";
@@ -353,8 +352,8 @@ static void check_links(struct sums *sums)
                 sums->check,
                 "%s: the last push there is %" PRIu64 ", and one of %" PRIu64 " is in the list",
                 link_name(link), link->last_sequence, link->parts.last->push->sequence);
-        if (link->told_commit > session->commit_through ||
-            link->told_acked > session->acked_through)
+        if (link->told_commit > session->state.commit_through ||
+            link->told_acked > session->state.acked_through)
             check_object(
                 sums->check,
                 "%s was told of commit %" PRIu64 " and of %" PRIu64 " heard, beyond what there is",
@@ -419,7 +418,7 @@ static void check_collectives(struct sums *sums)
     for (const struct session_collective *collective = session->live_collectives.first;
          collective != NULL && count <= session->collectives.used;
          collective = collective->in_session.next, count++) {
-        if (collective->sequence > session->last_sequence ||
+        if (collective->sequence > session->state.last_sequence ||
             (after == UINT64_MAX ? collective->sequence != 0
                                  : collective->sequence != 0 && collective->sequence <= after))
             check_object(
@@ -431,7 +430,7 @@ static void check_collectives(struct sums *sums)
     for (uint32_t i = 0; i < session->link_count; i++) {
         const struct link *link = &session->links[i];
         if (link->last_collective > link->last_sequence ||
-            link->told_collectives > session->last_sequence ||
+            link->told_collectives > session->state.last_sequence ||
             link->told_ended > session->collectives_ended)
             check_object(
                 sums->check, "%s was told of rounds through push %" PRIu64 ", beyond what there is",
@@ -503,7 +502,8 @@ static void check_wake(struct sums *sums)
     if (session->stopping_until_us != 0)
         check_due(sums, "the end of the session", session->stopping_until_us);
     if (session->phase == PHASE_OPEN && !session->config.reader && !session->renewing)
-        check_due(sums, "a renewal", session->sent_us + (uint64_t)session->lease_ms * 1000 / 3);
+        check_due(
+            sums, "a renewal", session->sent_us + (uint64_t)session->state.lease_ms * 1000 / 3);
 }
 
 void session_check(const struct session *session, struct check *check)
@@ -512,12 +512,13 @@ void session_check(const struct session *session, struct check *check)
 
     if (session->phase == PHASE_OVER || session->config.broken != 0)
         return;
-    if (session->acked_through > session->commit_through ||
-        session->commit_through > session->last_sequence)
+    if (session->state.acked_through > session->state.commit_through ||
+        session->state.commit_through > session->state.last_sequence)
         check_object(
             check,
             "acked through %" PRIu64 ", committed through %" PRIu64 ", and the last is %" PRIu64,
-            session->acked_through, session->commit_through, session->last_sequence);
+            session->state.acked_through, session->state.commit_through,
+            session->state.last_sequence);
     check_window(&sums);
     check_waiting(&sums);
     check_links(&sums);

@@ -2,7 +2,7 @@
 /* client_selections.c -- what a push or a pull selects of a variable besides rows: slots,
  * hyperparameters, all shards; and the versions that an answer says. */
 #include "client_known.h"
-#include "norm.h"
+#include "push.h"
 #include "session_talk.h"
 #include "update.h"
 

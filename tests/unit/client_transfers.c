@@ -7,7 +7,7 @@
 #include "assert_number.h"
 #include "client_played.h"
 #include "half.h"
-#include "norm.h"
+#include "push.h"
 
 /* ---- who it is */
 

@@ -43,13 +43,13 @@ TALK_TEST(a_wrong_push_is_found)
 
     expect_right(session);
 
-    wrong(session->acked_through, 2, "acked through 2, committed through 1");
-    wrong(session->commit_through, 9, "committed through 9");
+    wrong(session->state.acked_through, 2, "acked through 2, committed through 1");
+    wrong(session->state.commit_through, 9, "committed through 9");
     wrong(second->sequence, 9, "push 9 is in the place of push 2");
     wrong(session->window[1].steps, 1, "push 1 is committed, and 1 steps");
     wrong(session->window[2].steps, 1, "finished steps of the session");
     wrong(session->steps_finished, 1, "finished steps of the session");
-    wrong(session->clock, 1, "finished steps of the session");
+    wrong(session->state.clock, 1, "finished steps of the session");
     wrong(session->refused_count, 0, "voided pushes of the window");
     wrong(second->refused, true, "voided pushes of the window");
     wrong(second->parts[0].push, fourth, "push 2: its part 0 is another's");
@@ -395,7 +395,7 @@ TALK_TEST(a_time_without_a_tick_is_found)
     session->patience_until_us = 1;
     wrong(session->phase, PHASE_FINDING, "the end of the wait for the ps is due at 1 us");
     wrong(session->stopping_until_us, 1, "the end of the session is due at 1 us");
-    wrong(session->lease_ms, 0, "a renewal is due at");
+    wrong(session->state.lease_ms, 0, "a renewal is due at");
     struct link *link = &session->links[1];
     wrong(link->collective_due_us, session->now_us + 1, "what is over of rounds is due at");
     session->config.ps_lost_ms = 1;
