@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
 #include "plural.h"
 #include "ps_state.h"
 #include "text.h"

@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "error.h"
-
 /* ---- its life ---- */
 
 static bool add_controller(struct ps_core *core)

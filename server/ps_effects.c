@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
 #include "ps_state.h"
 
 _Static_assert(

@@ -2,7 +2,6 @@
 /* ps_services.c -- rpc's handlers: what arrives becomes an event of the lane. */
 #include <assert.h>
 
-#include "error.h"
 #include "ps_state.h"
 
 /* Which unary call it is: a request's type is that of one method. */

@@ -17,7 +17,6 @@
 #include "controller_collectives.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"

@@ -21,8 +21,6 @@
 #include "list.h"
 #include "refused_joins.h"
 #include "replaced.h"
-#include "reserved_array.h"
-#include "sumac/tensor.h"
 #include "update.h"
 #include "wire.h"
 

@@ -9,7 +9,6 @@
 #include "controller_orders.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 struct controller_mask controller_every_ps(const struct controller *controller)
 {

@@ -15,7 +15,6 @@
  * In each case ps 0 orders the other ps to end. They flush, then answer. Last, ps 0 orders itself
  * to end, and exits.
  */
-#include "controller_state.h"
 #include "barrier.h"
 #include "catalogue.h"
 #include "controller_members.h"

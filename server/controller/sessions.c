@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sessions.c -- tasks and sessions: finding, adding, forgetting. */
-#include "controller_collectives.h"
-#include "barrier.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "listing.h"
-#include "text.h"
 #include "controller_members.h"
 
 /* ---- tasks ---- */
