@@ -56,6 +56,7 @@ controller_barrier_add(struct controller *controller, const char *name, uint32_t
     memset(barrier, 0, sizeof *barrier);
     char *kept = (char *)(barrier + 1);
     memcpy(kept, name, name_bytes);
+    barrier->row.kind = CONTROLLER_ROW_BARRIER;
     barrier->bytes = bytes;
     barrier->name = kept;
     barrier->by_name =
@@ -76,7 +77,7 @@ void controller_barrier_changed(struct controller *controller, struct controller
         LIST_REMOVE(&controller->barriers, barrier, in_controller);
         LIST_APPEND(&controller->barriers, barrier, in_controller);
     }
-    controller_row_changed(controller, CONTROLLER_ROW_BARRIER, &barrier->row);
+    controller_row_changed(controller, &barrier->row);
 }
 
 void controller_barrier_forget(struct controller *controller, struct controller_barrier *barrier)
@@ -85,7 +86,7 @@ void controller_barrier_forget(struct controller *controller, struct controller_
     assert(barrier->waiting.first == NULL);
     LIST_REMOVE(&controller->barriers, barrier, in_controller);
     key_map_remove(&controller->barriers_by_name, &barrier->by_name);
-    controller_row_gone(controller, CONTROLLER_ROW_BARRIER, &barrier->row);
+    controller_row_gone(controller, &barrier->row);
     give(controller, barrier);
 }
 

@@ -77,6 +77,12 @@ struct controller *controller_create(const struct lane_config *config, const str
     controller->membership_epoch = 1;
     init_pools(controller, memory);
     controller->peers = take_zeroed(memory, peers_bytes);
+    controller->row.kind = CONTROLLER_ROW_CLUSTER;
+    controller->step_row.kind = CONTROLLER_ROW_STEP;
+    for (uint32_t i = 0; i < UPDATE_DEFINED_MAX; i++)
+        controller->defined[i].row.kind = CONTROLLER_ROW_FUNCTION;
+    for (uint32_t ps = 0; controller->peers != NULL && ps < LANE_PS_MAX; ps++)
+        controller->peers[ps].row.kind = CONTROLLER_ROW_PS;
     key_map_init(&controller->tasks_by_key, memory);
     key_map_init(&controller->sessions_by_id, memory);
     key_map_init(&controller->sessions_by_nonce, memory);
@@ -184,7 +190,7 @@ static void started(struct controller *controller, const struct lane_event *even
         controller->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
         controller->secret = event->random[1];
     }
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     controller_reports_begin(controller);
     controller_tasks_start(controller);
     controller_peers_start(controller);

@@ -85,6 +85,7 @@ add(struct controller *controller, const struct collective *proposed,
     if (made == NULL)
         return NULL;
     memset(made, 0, sizeof *made);
+    made->row.kind = CONTROLLER_ROW_COLLECTIVE;
     made->bytes = bytes;
     made->order.collective = made;
     made->collective = collective_copy(proposed, made + 1);
@@ -113,7 +114,7 @@ static void propose(struct controller *controller, const wire_collective_end *en
     if (made == NULL)
         return;
     controller_order_collective(controller, made);
-    controller_row_changed(controller, CONTROLLER_ROW_COLLECTIVE, &made->row);
+    controller_row_changed(controller, &made->row);
 }
 
 void controller_collectives_reported(struct controller *controller, const wire_peer_report *report)
@@ -155,7 +156,7 @@ void controller_collective_complete(
     struct controller_collective *collective = order->collective;
 
     assert(controller_mask_empty(&collective->order.pending));
-    controller_row_gone(controller, CONTROLLER_ROW_COLLECTIVE, &collective->row);
+    controller_row_gone(controller, &collective->row);
     controller_collective_forget(controller, collective);
 }
 

@@ -81,6 +81,7 @@ static inline bool controller_mask_empty(const struct controller_mask *mask)
 /* An object's state in the records. It is the first member of the object. */
 struct controller_row {
     LINKS(struct controller_row) in_changed;
+    enum controller_row_kind kind;
     bool changed;    /* since the last step's end: the next record needs its row */
     uint64_t record; /* the last record with its row; 0: none */
 };

@@ -139,11 +139,9 @@ struct controller {
 
 /* records.c */
 /* The row is new, or one of its values has changed. Does nothing without records. */
-void controller_row_changed(
-    struct controller *controller, enum controller_row_kind kind, struct controller_row *row);
+void controller_row_changed(struct controller *controller, struct controller_row *row);
 /* The object is about to go. */
-void controller_row_gone(
-    struct controller *controller, enum controller_row_kind kind, struct controller_row *row);
+void controller_row_gone(struct controller *controller, struct controller_row *row);
 /* Make the step's record, if any row has changed. False: there is no record, the step ends with
  * EXIT, and its answers and orders must stay unsent. */
 bool controller_record_step(struct controller *controller);
@@ -152,29 +150,6 @@ bool controller_order_is_recorded(
 static inline bool controller_cluster_is_recorded(const struct controller *controller)
 {
     return controller->cluster_record <= controller->recorded;
-}
-static inline void controller_cluster_changed(struct controller *controller)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_CLUSTER, &controller->row);
-}
-static inline void controller_peer_changed(struct controller *controller, uint32_t ps)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_PS, &controller->peers[ps].row);
-}
-static inline void
-controller_task_changed(struct controller *controller, struct controller_task *task)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_TASK, &task->row);
-}
-static inline void
-controller_session_changed(struct controller *controller, struct controller_session *session)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_SESSION, &session->row);
-}
-static inline void
-controller_variable_changed(struct controller *controller, struct controller_variable *variable)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_VARIABLE, &variable->row);
 }
 
 /* hold_answers.c */

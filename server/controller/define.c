@@ -107,7 +107,7 @@ bool controller_define_answered(
         controller->peers[ps].address, controller_function_known(controller, function)->row.name,
         report->message);
     function->state = CONTROLLER_FUNCTION_REFUSED;
-    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
+    controller_row_changed(controller, &function->row);
     return true;
 }
 
@@ -118,7 +118,7 @@ void controller_define_complete(struct controller *controller, const struct cont
     assert(function->orders == 0);
     if (function->state == CONTROLLER_FUNCTION_DEFINING)
         function->state = CONTROLLER_FUNCTION_DEFINED;
-    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
+    controller_row_changed(controller, &function->row);
     LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller)
         if (call->function == function && try_answer(controller, call->call, function))
             controller_call_drop(controller, call);
@@ -171,7 +171,7 @@ static enum sumac_status find_or_make(
     *function = &controller->defined[number - UPDATE_DEFINED_FIRST];
     if (known != NULL)
         return SUMAC_OK;
-    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &(*function)->row);
+    controller_row_changed(controller, &(*function)->row);
     (void)controller_order_function(controller, *function); /* without memory for it, a tick does */
     return SUMAC_OK;
 }

@@ -90,9 +90,9 @@ static void add_member(struct controller *controller, struct controller_task *ta
     assert(controller->membership_told <= controller->membership_epoch);
     if (!task->member && controller->membership_told == controller->membership_epoch)
         controller->membership_epoch++;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     task->member = true;
-    controller_task_changed(controller, task);
+    controller_row_changed(controller, &task->row);
 }
 
 /* The first that come, each task once, are those that the steps begin with. */
@@ -117,7 +117,7 @@ static void open_session(struct controller *controller, struct controller_sessio
         controller->member_joined = true;
         add_member(controller, session->task);
     }
-    controller_session_changed(controller, session);
+    controller_row_changed(controller, &session->row);
     controller_order_session(controller, session);
 }
 
@@ -169,13 +169,13 @@ void controller_join_complete(struct controller *controller, const struct contro
         return;
     if (lacks_first_step(controller, session)) {
         session->first_step = session->seen_step + 1;
-        controller_session_changed(controller, session);
+        controller_row_changed(controller, &session->row);
         controller_order_session(controller, session);
         return;
     }
     session->state = CONTROLLER_SESSION_OPEN;
     session->opened = true;
-    controller_session_changed(controller, session);
+    controller_row_changed(controller, &session->row);
     session->heard_us = controller->now_us;
     if (!controller_run_is_over(controller))
         out_log(
@@ -365,7 +365,7 @@ static void start_join(
     session->task = task;
     session->attempt = task == NULL ? ++controller->observers : ++task->attempts;
     if (task != NULL)
-        controller_task_changed(controller, task);
+        controller_row_changed(controller, &task->row);
     name_session(session, request);
     if (task != NULL && controller->first_join_us == 0) {
         controller->first_join_us = controller->now_us;

@@ -58,7 +58,7 @@ static bool tell_membership(struct controller *controller)
     if (told || add(controller, CONTROLLER_ORDER_MEMBERSHIP) == NULL)
         return told;
     controller->membership_told = controller->membership_epoch;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     return true;
 }
 

@@ -37,7 +37,7 @@ static void greet_self(struct controller *controller)
     assert(controller->config->index < controller->ps_count);
     struct controller_peer *self = &controller->peers[controller->config->index];
     self->incarnation = controller->config->incarnation;
-    controller_peer_changed(controller, controller->config->index);
+    controller_row_changed(controller, &controller->peers[controller->config->index].row);
     self->hello = 0;
 }
 
@@ -54,7 +54,7 @@ void controller_peers_start(struct controller *controller)
         if (ps < config->ps_count) {
             const char *address = config->ps_addresses == NULL ? NULL : config->ps_addresses[ps];
             set_text(controller->peers[ps].address, sizeof controller->peers[ps].address, address);
-            controller_peer_changed(controller, ps);
+            controller_row_changed(controller, &controller->peers[ps].row);
         }
         dial(controller, ps);
     }
@@ -69,13 +69,13 @@ void controller_peers_learn(struct controller *controller, const wire_join_reque
     if (controller->ps_count == 0)
         controller->ps_count = (uint32_t)count;
     if (learnt)
-        controller_cluster_changed(controller);
+        controller_row_changed(controller, &controller->row);
     for (uint32_t ps = 0; ps < controller->ps_count && count == controller->ps_count; ps++) {
         struct controller_peer *peer = &controller->peers[ps];
         if (peer->address[0] != '\0')
             continue;
         set_text(peer->address, sizeof peer->address, request->ps_addresses[ps]);
-        controller_peer_changed(controller, ps);
+        controller_row_changed(controller, &controller->peers[ps].row);
         dial(controller, ps);
         learnt = true;
     }

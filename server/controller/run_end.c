@@ -47,7 +47,7 @@ static void tell_self(struct controller *controller)
     struct controller_mask self = {{0}};
     controller_mask_add(&self, controller->config->index);
     controller->phase = CONTROLLER_ENDED;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     controller_order_end(controller, &self);
 }
 
@@ -115,7 +115,7 @@ static void end_run(
     const struct controller_mask others = others_to_tell(controller, reason);
     struct sumac_error end = {0};
     controller->phase = CONTROLLER_ENDING;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     controller->exit_code = exit_code;
     controller->end_reason = reason;
     controller->end_began_us = controller->now_us;
