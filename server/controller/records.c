@@ -35,12 +35,11 @@ static bool write_row(
     struct controller *controller, const struct controller_row *row, bool gone, struct span *out)
 {
     const struct row_functions *const functions = &controller->row_functions[row->kind];
-    void (*put)(struct controller *, struct row_writer *, const void *) =
-        gone ? functions->put_gone : functions->put;
-    struct row_writer writer = {.bytes = CONTROLLER_ROW_HEAD_BYTES};
+    void (*put)(struct row_writer *, const void *) = gone ? functions->put_gone : functions->put;
+    struct row_writer writer = {.controller = controller, .bytes = CONTROLLER_ROW_HEAD_BYTES};
 
     assert(put != NULL);
-    put(controller, &writer, row);
+    put(&writer, row);
     const size_t bytes = writer.bytes;
     writer.out = writer.failed ? NULL : arena_take(controller->out->arena, bytes);
     if (writer.out == NULL || bytes > UINT32_MAX)
@@ -50,7 +49,7 @@ static bool write_row(
     writer.out[1] = gone;
     little_endian_put(writer.out + 4, 4, bytes);
     writer.bytes = CONTROLLER_ROW_HEAD_BYTES;
-    put(controller, &writer, row);
+    put(&writer, row);
     assert(writer.bytes == bytes);
     *out = (struct span){.data = writer.out, .bytes = bytes};
     return true;
