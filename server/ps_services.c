@@ -198,7 +198,7 @@ static void stream_half_closed(struct rpc_call *call)
     finish_if_over(link, link->spoke_us);
 }
 
-/* Of a call that was refused before it had a link, the newcomer hears. A call that was answered is
+/* The newcomer hears of a call that was refused before it had a link. A call that was answered is
  * over for the lane. */
 static void closed(struct rpc_call *call, const struct sumac_error *error)
 {

@@ -58,9 +58,8 @@ struct controller_waiting {
 /* The most tasks of one barrier. */
 static inline uint32_t controller_barrier_tasks_max(const struct controller *controller)
 {
-    const uint32_t given = controller->config->barrier_tasks_max;
-
-    return given != 0 ? given : WIRE_BARRIER_TASKS_MAX;
+    return controller->config->barrier_tasks_max != 0 ? controller->config->barrier_tasks_max
+                                                      : WIRE_BARRIER_TASKS_MAX;
 }
 
 static inline const char *controller_barrier_job(const struct controller_place *place)

@@ -235,7 +235,7 @@ static void call_cancelled(struct controller *controller, const struct lane_even
  * its events. After the run's end there are no leases. */
 static void tell_sleep(struct controller *controller, uint64_t cpu_us)
 {
-    if (controller->sleep_to_tell_us == 0 || controller_run_is_over(controller))
+    if (controller->sleep_to_tell_us == 0 || controller->phase != CONTROLLER_RUNNING)
         return;
     if (cpu_us >= controller->sleep_to_tell_us / 2)
         out_log(
@@ -332,8 +332,6 @@ void controller_step(
     assert(event->now_us >= controller->last_event_us);
     controller_begin(controller, event->follows);
     controller_notice_time(controller, event->now_us);
-    controller->random[0] = event->random[0];
-    controller->random[1] = event->random[1];
     assert(controller->packed_order == NULL);
     handlers[event->kind](controller, event);
     if (controller_record_step(controller)) {

@@ -103,7 +103,7 @@ static void propose(struct controller *controller, const wire_collective_end *en
     struct sumac_error error;
 
     assert(controller->ps_count > 0); /* one has said so */
-    if (controller_run_is_over(controller))
+    if (controller->phase != CONTROLLER_RUNNING)
         return;
     if (read_collective(controller, end, &collective, &error) != SUMAC_OK) {
         out_log(

@@ -68,16 +68,15 @@ uint64_t controller_voided_bytes_max(const struct controller *controller);
 /* The maximum of voided pushes that one ps remembers of one session. */
 static inline uint32_t controller_refusals_max(const struct controller *controller)
 {
-    const uint32_t given = controller->config->voided_per_session_max;
-
-    return given != 0 ? given : LANE_VOIDED_PER_SESSION_MAX;
+    return controller->config->voided_per_session_max != 0
+               ? controller->config->voided_per_session_max
+               : LANE_VOIDED_PER_SESSION_MAX;
 }
 
 static inline uint32_t controller_settled_max(const struct controller *controller)
 {
-    const uint32_t given = controller->config->settled_sessions_max;
-
-    return given != 0 ? given : CONTROLLER_SETTLED_MAX;
+    return controller->config->settled_sessions_max != 0 ? controller->config->settled_sessions_max
+                                                         : CONTROLLER_SETTLED_MAX;
 }
 
 /* The number of members that begin with synchronous step 1; 0: unknown. */

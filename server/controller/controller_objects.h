@@ -213,6 +213,8 @@ struct controller_order {
     uint64_t number;
     uint64_t record; /* all up to it must be on disk before a ps is given this; 0: not known yet */
     enum controller_order_kind kind;
+    struct controller_row *row; /* of the object below, if it has one, … */
+    uint32_t *count;            /* … and of the orders that name it; NULL: it counts none */
     struct controller_session *session;       /* of open, first_step, close, decide */
     struct controller_variable *variable;     /* of add_shards, publish, delete */
     struct controller_function *function;     /* of define */

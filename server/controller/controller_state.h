@@ -42,7 +42,6 @@ struct controller {
     struct out effects;
     struct out *out; /* these; functions that change nothing of the controller make texts, too */
     uint64_t now_us; /* without the time this process was suspended for */
-    uint64_t random[2];
     /* The order that was packed last, and its message. The message is made once for all ps. */
     const struct controller_order *packed_order;
     const wire_peer_order *packed;
@@ -178,16 +177,9 @@ void controller_begin(struct controller *controller, bool follows);
 static inline uint64_t controller_ms(uint64_t ms) { return ms * 1000u; } /* in µs */
 /* Take the time of an event, and extend all deadlines by a suspension before it. */
 void controller_notice_time(struct controller *controller, uint64_t event_us);
-/* Take note of the time, between two steps. */
-void controller_look(struct controller *controller, uint64_t now_us);
 /* A tick is wanted then, by the controller's time. */
 void controller_wake(struct controller *controller, uint64_t at_us);
 /* "3.2 s ago", "never" for 0; in the step's arena. */
 const char *controller_ago(const struct controller *controller, uint64_t when_us);
 /* The next report comes after report_ms. */
 void controller_reports_begin(struct controller *controller);
-
-static inline bool controller_run_is_over(const struct controller *controller)
-{
-    return controller->phase != CONTROLLER_RUNNING;
-}

@@ -177,7 +177,7 @@ void controller_join_complete(struct controller *controller, const struct contro
     session->opened = true;
     controller_row_changed(controller, &session->row);
     session->heard_us = controller->now_us;
-    if (!controller_run_is_over(controller))
+    if (controller->phase == CONTROLLER_RUNNING)
         out_log(
             controller->out, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
             session->attempt);
@@ -351,7 +351,7 @@ static void start_join(
 {
     assert((task != NULL) == (request->role == SUMAC__V1__ROLE__ROLE_MEMBER));
     struct controller_session *session =
-        controller_session_add(controller, controller->random, request->nonce.data);
+        controller_session_add(controller, event->random, request->nonce.data);
     if (session == NULL) {
         controller_fail(
             controller, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,

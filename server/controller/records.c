@@ -146,11 +146,7 @@ bool controller_order_is_recorded(
     assert(
         order->collective == NULL ||
         order->collective->row.record <= record); /* it never changes */
-    if (order->session != NULL && order->session->row.record > record)
-        record = order->session->row.record;
-    if (order->variable != NULL && order->variable->row.record > record)
-        record = order->variable->row.record;
-    if (order->function != NULL && order->function->row.record > record)
-        record = order->function->row.record;
+    if (order->row != NULL && order->row->record > record)
+        record = order->row->record;
     return record <= controller->recorded && controller_cluster_is_recorded(controller);
 }

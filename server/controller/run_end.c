@@ -103,7 +103,7 @@ void controller_run_end_again(struct controller *controller)
     tell(controller, &others);
 }
 
-/* Every client that waits is told `status`. */
+/* The calls that wait fail with `status`. */
 static void end_run(
     struct controller *controller, int exit_code, enum sumac_status status,
     enum sumac_reason reason, const char *text)
@@ -221,7 +221,6 @@ static bool all_listed_done(const struct controller *controller)
     return any;
 }
 
-/* True while a member is opening, open, or not settled yet. */
 bool controller_run_has_members(const struct controller *controller)
 {
     LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)

@@ -146,7 +146,6 @@ void controller_leave_settled(struct controller *controller, struct controller_s
     answer_leave(controller, session);
 }
 
-/* Those that a synchronous step needs still stay, and are forgotten with a later one. */
 void controller_sessions_forget_oldest(struct controller *controller)
 {
     uint32_t settled = 0;

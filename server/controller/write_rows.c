@@ -250,7 +250,7 @@ static void take_session(struct controller *controller, struct row_reader *reade
         controller_creator_settled(controller, session);
 }
 
-/* The session whose id comes next. NULL: there is none, and the reader has failed. */
+/* The session whose id comes next. NULL: no session has the id, and the reader has failed. */
 static struct controller_session *
 take_session_id(struct controller *controller, struct row_reader *reader)
 {
