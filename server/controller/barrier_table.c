@@ -27,10 +27,10 @@ bool controller_barrier_resize(
 {
     assert(place_count > 0);
     assert(place_count <= WIRE_BARRIER_TASKS_MAX);
-    struct controller_place *places = memory_take(controller->memory, places_bytes(place_count));
+    struct controller_place *places =
+        memory_take_zeroed(controller->memory, places_bytes(place_count));
     if (places == NULL)
         return false;
-    memset(places, 0, places_bytes(place_count));
     barrier->places = places;
     barrier->place_count = place_count;
     return true;
@@ -50,10 +50,9 @@ controller_barrier_add(struct controller *controller, const char *name, uint32_t
 
     assert(name_bytes <= CONTROLLER_BARRIER_NAME_BYTES_MAX + 1);
     assert(controller_barrier_find(controller, name) == NULL);
-    struct controller_barrier *barrier = memory_take(controller->memory, bytes);
+    struct controller_barrier *barrier = memory_take_zeroed(controller->memory, bytes);
     if (barrier == NULL)
         return NULL;
-    memset(barrier, 0, sizeof *barrier);
     char *kept = (char *)(barrier + 1);
     memcpy(kept, name, name_bytes);
     barrier->row.kind = CONTROLLER_ROW_BARRIER;

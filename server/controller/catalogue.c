@@ -144,12 +144,11 @@ static enum sumac_status allocate(
     const size_t fixed = sizeof **variable;
     const size_t name_bytes = strlen(name) + 1;
     const size_t bytes = fixed + name_bytes + shard_count;
-    struct controller_variable *made = memory_take(controller->memory, bytes);
+    struct controller_variable *made = memory_take_zeroed(controller->memory, bytes);
 
     assert(shard_count <= PLACEMENT_SHARDS_MAX);
     if (made == NULL)
         return no_memory(name, error);
-    memset(made, 0, fixed);
     memcpy((char *)made + fixed, name, name_bytes);
     made->row.kind = CONTROLLER_ROW_VARIABLE;
     made->bytes = bytes;

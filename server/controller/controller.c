@@ -51,20 +51,11 @@ static void init_pools(struct controller *controller, const struct memory *memor
     pool_init(&controller->held_pool, memory, sizeof(struct controller_held), 16);
 }
 
-static void *take_zeroed(const struct memory *memory, size_t bytes)
-{
-    void *data = memory_take(memory, bytes);
-
-    if (data != NULL)
-        memset(data, 0, bytes);
-    return data;
-}
-
 static const size_t peers_bytes = LANE_PS_MAX * sizeof(struct controller_peer);
 
 struct controller *controller_create(const struct lane_config *config, const struct memory *memory)
 {
-    struct controller *controller = take_zeroed(memory, sizeof *controller);
+    struct controller *controller = memory_take_zeroed(memory, sizeof *controller);
 
     if (controller == NULL)
         return NULL;
@@ -76,7 +67,7 @@ struct controller *controller_create(const struct lane_config *config, const str
     controller->tick_us = choose_tick_us(config);
     controller->membership_epoch = 1;
     init_pools(controller, memory);
-    controller->peers = take_zeroed(memory, peers_bytes);
+    controller->peers = memory_take_zeroed(memory, peers_bytes);
     controller->row.kind = CONTROLLER_ROW_CLUSTER;
     controller->step_row.kind = CONTROLLER_ROW_STEP;
     for (uint32_t i = 0; i < UPDATE_DEFINED_MAX; i++)

@@ -81,10 +81,9 @@ add(struct controller *controller, const struct collective *proposed,
     if (find(controller, proposed) != NULL ||
         controller->collective_count == CONTROLLER_COLLECTIVES_MAX)
         return NULL;
-    struct controller_collective *made = memory_take(controller->memory, bytes);
+    struct controller_collective *made = memory_take_zeroed(controller->memory, bytes);
     if (made == NULL)
         return NULL;
-    memset(made, 0, sizeof *made);
     made->row.kind = CONTROLLER_ROW_COLLECTIVE;
     made->bytes = bytes;
     made->order.collective = made;
