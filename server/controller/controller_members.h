@@ -47,6 +47,9 @@ const struct controller_session *controller_session_find_earlier(
 struct controller_session *
 controller_session_add(struct controller *controller, const void *id, const uint8_t *nonce);
 void controller_session_forget(struct controller *controller, struct controller_session *session);
+/* Since the last sign of life. */
+uint32_t
+controller_silent_ms(const struct controller *controller, const struct controller_session *session);
 void controller_renewed(struct controller *controller, const wire_bytes *id);
 /* Fail a call of a session that is closed, with the cause. */
 void controller_fail_closed(
@@ -109,7 +112,7 @@ void controller_join_call(struct controller *controller, const struct lane_event
 /* Go on with every join that waited for what has happened now. */
 void controller_joins_go_on(struct controller *controller);
 void controller_joins_fail(struct controller *controller, const struct sumac_error *error);
-bool controller_join_opened(
+void controller_join_opened(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
 void controller_join_complete(struct controller *controller, const struct controller_order *order);

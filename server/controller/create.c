@@ -114,20 +114,19 @@ static void delete_everywhere(struct controller *controller, struct controller_v
     (void)controller_order_variable(controller, variable);
 }
 
-bool controller_add_answered(
+void controller_add_answered(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
     struct controller_variable *variable = order->variable;
 
     if (report->status == 0 || variable->failure.status != SUMAC_OK)
-        return true;
+        return;
     (void)fail(
         &variable->failure, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         "ps %u at %s cannot make its part of %s: %s", ps, controller->peers[ps].address,
         variable->name, report->message);
     out_log(controller->out, "%s", variable->failure.text);
-    return true;
 }
 
 /* Fail every create of several that names this variable, whichever of them it waits for. At most

@@ -93,7 +93,7 @@ try_answer(struct controller *controller, uint64_t call, const struct controller
     return true;
 }
 
-bool controller_define_answered(
+void controller_define_answered(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
@@ -101,14 +101,13 @@ bool controller_define_answered(
 
     assert(ps < controller->ps_count);
     if (report->status == 0)
-        return true;
+        return;
     out_log(
         controller->out, "ps %u at %s does not take the function %s: %s", ps,
         controller->peers[ps].address, controller_function_known(controller, function)->row.name,
         report->message);
     function->state = CONTROLLER_FUNCTION_REFUSED;
     controller_row_changed(controller, &function->row);
-    return true;
 }
 
 void controller_define_complete(struct controller *controller, const struct controller_order *order)

@@ -131,7 +131,7 @@ void controller_joins_go_on(struct controller *controller)
             open_session(controller, session);
 }
 
-bool controller_join_opened(
+void controller_join_opened(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
@@ -142,13 +142,12 @@ bool controller_join_opened(
     if (report->seen_step > session->seen_step && report->seen_step < CONTROLLER_STEPS_MAX)
         session->seen_step = report->seen_step;
     if (report->status == 0 || session->state != CONTROLLER_SESSION_OPENING)
-        return true;
+        return;
     refuse(
         controller, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         out_text(controller->out, "ps %u cannot open the session: %s", ps, report->message));
     controller_settle(
         controller, session, &(struct close_cause){0}); /* its client has no session to close */
-    return true;
 }
 
 /* A member that comes later counts in the step after the largest that any ps has seen: each ps is
@@ -274,15 +273,6 @@ static void learn_members(struct controller *controller, const wire_join_request
     }
 }
 
-static uint32_t
-silent_ms(const struct controller *controller, const struct controller_session *session)
-{
-    const uint64_t silent_us = controller->now_us - session->heard_us;
-
-    assert(session->heard_us <= controller->now_us);
-    return silent_us / 1000 < UINT32_MAX ? (uint32_t)(silent_us / 1000) : UINT32_MAX;
-}
-
 /* A client that waits for its join is alive. Whether a client with a session is alive is known when
  * the ps close that session: a process that was killed has no stream, though it has a lease. */
 static void note_replaced(
@@ -294,7 +284,7 @@ static void note_replaced(
     session->replaced = (struct replaced){
         .attempt = other->attempt,
         .pid = other->pid,
-        .silent_ms = silent_ms(controller, other),
+        .silent_ms = controller_silent_ms(controller, other),
         .alive = other->join_call != 0};
     (void)text_print(session->replaced.host, sizeof session->replaced.host, "%s", other->host);
 }

@@ -284,6 +284,15 @@ void controller_renewed(struct controller *controller, const wire_bytes *id)
         session->heard_us = controller->now_us;
 }
 
+uint32_t
+controller_silent_ms(const struct controller *controller, const struct controller_session *session)
+{
+    const uint64_t silent_us = controller->now_us - session->heard_us;
+
+    assert(session->heard_us <= controller->now_us);
+    return silent_us / 1000 < UINT32_MAX ? (uint32_t)(silent_us / 1000) : UINT32_MAX;
+}
+
 void controller_fail_closed(
     struct controller *controller, uint64_t call, const struct controller_session *session)
 {

@@ -221,12 +221,11 @@ void controller_leases_tick(struct controller *controller)
             controller->out, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
             session->label, controller_ago(controller, session->heard_us),
             text_time_ms(controller->config->lease_ms).text);
-        const uint64_t silent_ms = (controller->now_us - session->heard_us) / 1000u;
         controller_settle(
             controller, session,
             &(struct close_cause){
                 .kind = WIRE_CLOSE_LEASE_OVER,
-                .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX});
+                .silent_ms = controller_silent_ms(controller, session)});
     }
 }
 
