@@ -14,12 +14,11 @@
 
 #include "controller_state.h"
 
-#define CONTROLLER_BARRIERS_MAX                                                                    \
-    256u /* names at a time; a new name replaces the least recently used one                       \
-          */
+/* Names at a time; a new name replaces the least recently used one. */
+#define CONTROLLER_BARRIERS_MAX 256u
 #define CONTROLLER_BARRIER_NAME_BYTES_MAX 256u
-#define CONTROLLER_ARRIVALS_OF_TASK_MAX                                                            \
-    16u /* at open rounds; without a limit one task could take all names */
+/* At open rounds; without a limit one task could take all names. */
+#define CONTROLLER_ARRIVALS_OF_TASK_MAX 16u
 
 /* A task of the job chief or worker. Tasks of other jobs are not members. */
 struct controller_place {

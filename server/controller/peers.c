@@ -103,25 +103,29 @@ size_t controller_list_ps(struct controller *controller, char ***addresses, uint
 
 /* ---- who is there ---- */
 
+/* The first ps that is not met; ps_count: none. */
+static uint32_t first_unmet(const struct controller *controller)
+{
+    uint32_t ps = 0;
+
+    while (ps < controller->ps_count && controller->peers[ps].met)
+        ps++;
+    return ps;
+}
+
 bool controller_peers_all_met(const struct controller *controller)
 {
-    if (controller->ps_count == 0)
-        return false;
-    for (uint32_t ps = 0; ps < controller->ps_count; ps++)
-        if (!controller->peers[ps].met)
-            return false;
-    return true;
+    return controller->ps_count > 0 && first_unmet(controller) == controller->ps_count;
 }
 
 uint32_t controller_peers_missing(const struct controller *controller)
 {
-    for (uint32_t ps = 0; ps < controller->ps_count; ps++)
-        if (!controller->peers[ps].met)
-            return ps;
-    for (uint32_t ps = 0; ps < controller->ps_count; ps++)
+    uint32_t missing = first_unmet(controller);
+
+    for (uint32_t ps = 0; missing == controller->ps_count && ps < controller->ps_count; ps++)
         if (controller->peers[ps].silent_us != 0)
-            return ps;
-    return controller->ps_count;
+            missing = ps;
+    return missing;
 }
 
 const char *controller_peer_text(const struct controller *controller, uint32_t ps)
