@@ -115,6 +115,7 @@ note_effect(struct bench *bench, const struct lane_effect *effect, struct follow
     case LANE_EFFECT_RECORD:
     case LANE_EFFECT_LOG:
     case LANE_EFFECT_SERVING:
+    case LANE_EFFECT_RUN_OVER:
         break;
     }
 }
