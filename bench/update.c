@@ -167,7 +167,7 @@ static void run_update(struct bench *bench, bool wide)
             update_run(&bench->slices[i]);
         return;
     }
-    if (!compute_pool_submit(bench->pool, 1, bench->slices, bench->slice_count))
+    if (!compute_pool_submit(bench->pool, 1, bench->slices, NULL, bench->slice_count))
         abort();
     while (compute_pool_finished(bench->pool) == 0)
         (void)compute_pool_help(bench->pool);

@@ -162,37 +162,25 @@ static bool grow(struct compute_pool *pool)
     return true;
 }
 
-static bool submit(struct compute_pool *pool, const struct compute_job *job)
+bool compute_pool_submit(
+    struct compute_pool *pool, uint64_t job, struct update_slice *slices,
+    const struct combine_slice *combines, uint32_t slice_count)
 {
-    assert(job->id != 0);
-    assert(job->slices == NULL || job->combines == NULL);
+    assert(job != 0);
+    assert(slices == NULL || combines == NULL);
     pthread_mutex_lock(&pool->mutex);
     if (pool->count == pool->capacity && !grow(pool)) {
         pthread_mutex_unlock(&pool->mutex);
         return false;
     }
-    *job_at(pool, pool->oldest + pool->count) = *job;
+    *job_at(pool, pool->oldest + pool->count) = (struct compute_job){
+        .id = job, .slices = slices, .combines = combines, .slice_count = slice_count};
     pool->count++;
     /* The owner takes slices too: a few are done before another thread has woken. */
-    if (job->slice_count > SLICES_ALONE_MAX)
+    if (slice_count > SLICES_ALONE_MAX)
         pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
     return true;
-}
-
-bool compute_pool_submit(
-    struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count)
-{
-    return submit(
-        pool, &(struct compute_job){.id = job, .slices = slices, .slice_count = slice_count});
-}
-
-bool compute_pool_submit_combine(
-    struct compute_pool *pool, uint64_t job, const struct combine_slice *slices,
-    uint32_t slice_count)
-{
-    return submit(
-        pool, &(struct compute_job){.id = job, .combines = slices, .slice_count = slice_count});
 }
 
 bool compute_pool_help(struct compute_pool *pool)

@@ -24,14 +24,12 @@ bool compute_pool_create(uint32_t threads, struct compute_pool **pool);
 /* Ends the threads; no job may be out. */
 void compute_pool_destroy(struct compute_pool *pool);
 
-/* Queue a job (not 0): its slices stay valid until compute_pool_finished has given it back. False:
- * no memory to queue it in, and none of it is run. Threads  the owner's. */
+/* Queue a job (not 0): its slices, of updates or of a round of a collective, stay valid until
+ * compute_pool_finished has given it back. The other array is NULL. False: no memory to queue it
+ * in, and none of it is run. Threads  the owner's. */
 bool compute_pool_submit(
-    struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count);
-/* The same of a round of a collective. */
-bool compute_pool_submit_combine(
-    struct compute_pool *pool, uint64_t job, const struct combine_slice *slices,
-    uint32_t slice_count);
+    struct compute_pool *pool, uint64_t job, struct update_slice *slices,
+    const struct combine_slice *combines, uint32_t slice_count);
 /* Run one slice of the oldest job here, if any is left to take. False: nothing to do. Threads  the
  * owner's. */
 bool compute_pool_help(struct compute_pool *pool);

@@ -96,12 +96,9 @@ static struct huge_region *make(struct huge_pages *pages, uint32_t size)
         return NULL;
     region->size = size;
     region->data = map_region();
-    if (region->data == NULL) {
-        free(region);
-        return NULL;
-    }
-    if (!id_map_put(&pages->regions, address_of(region->data), region)) {
-        (void)munmap(region->data, HUGE_PAGES_REGION_BYTES);
+    if (region->data == NULL || !id_map_put(&pages->regions, address_of(region->data), region)) {
+        if (region->data != NULL)
+            (void)munmap(region->data, HUGE_PAGES_REGION_BYTES);
         free(region);
         return NULL;
     }

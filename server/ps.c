@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
 #include "plural.h"
 #include "ps_state.h"
 #include "text.h"
@@ -38,12 +37,7 @@ static int fail_start(struct ps *ps, const struct sumac_error *error)
         return PS_EXIT_PORT_TAKEN;
     }
     ps_log(ps->index, "ps %u cannot start: %s", ps->index, error->text);
-    switch (error->status) {
-    case SUMAC_RESOURCE_EXHAUSTED:
-        return PS_EXIT_NO_MEMORY;
-    default:
-        return PS_EXIT_MISUSED;
-    }
+    return error->status == SUMAC_RESOURCE_EXHAUSTED ? PS_EXIT_NO_MEMORY : PS_EXIT_MISUSED;
 }
 
 static enum sumac_status listen_on_port(struct ps *ps, struct sumac_error *error)
@@ -59,30 +53,25 @@ static enum sumac_status listen_on_port(struct ps *ps, struct sumac_error *error
         .calls_max = ps->options.calls_max,
         .connections_max = ps->options.connections_max,
     };
-    enum sumac_status status = rpc_server_open(ps->poller, &options, &ps->server, error);
-    if (status == SUMAC_OK)
-        status = ps_services_add(ps, error);
-    if (status == SUMAC_OK)
-        status = rpc_server_start(ps->server, error);
-    return status;
+    if (rpc_server_open(ps->poller, &options, &ps->server, error) != SUMAC_OK ||
+        ps_services_add(ps, error) != SUMAC_OK)
+        return error->status;
+    return rpc_server_start(ps->server, error);
 }
 
 /* The first line: where, which release, and on ps 0, which mints it, of which cluster. */
 static void say_begun(const struct ps *ps)
 {
-    char host[HOST_BYTES];
+    const uint64_t cluster_id = lane_cluster_id(ps_core_lane(ps->core));
+    const uint32_t port = rpc_server_port(ps->server);
+    char host[HOST_BYTES], cluster[32] = "";
 
     bracket(ps->options.bind_host, host, sizeof host);
-    const uint64_t cluster_id = lane_cluster_id(ps_core_lane(ps->core));
-    if (cluster_id == 0)
-        ps_log(
-            ps->index, "ps %u listens on %s:%u, version %s", ps->index, host,
-            rpc_server_port(ps->server), sumac_version());
-    else
-        ps_log(
-            ps->index, "ps %u listens on %s:%u, version %s, cluster %016" PRIx64, ps->index, host,
-            rpc_server_port(ps->server), sumac_version(), cluster_id);
-    const uint32_t port = rpc_server_port(ps->server);
+    if (cluster_id != 0)
+        (void)text_print(cluster, sizeof cluster, ", cluster %016" PRIx64, cluster_id);
+    ps_log(
+        ps->index, "ps %u listens on %s:%u, version %s%s", ps->index, host, port, sumac_version(),
+        cluster);
     if (ps_config_listens_elsewhere(&ps->options, port))
         ps_log(
             ps->index,

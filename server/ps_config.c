@@ -375,9 +375,8 @@ enum sumac_status ps_config_make(
 {
     memset(config, 0, sizeof *config);
     const struct sumac_cluster *const cluster = options->cluster;
-    enum sumac_status status = sumac_cluster_check_task(cluster, error);
-    if (status != SUMAC_OK)
-        return status;
+    if (sumac_cluster_check_task(cluster, error) != SUMAC_OK)
+        return error->status;
     if (strcmp(cluster->task_type, "ps") != 0)
         return fail_argument(
             error, "TF_CONFIG says that this task is %s %u; a ps needs task.type \"ps\"",
@@ -387,20 +386,13 @@ enum sumac_status ps_config_make(
             error, "TF_CONFIG says that this is ps %u; a cluster has at most %u, numbered from 0",
             cluster->task_index, LANE_PS_MAX);
     take_limits(options, &config->lane);
-    status = check_grant(&config->lane, error);
-    if (status == SUMAC_OK)
-        status = check_calls(options, error);
-    if (status == SUMAC_OK)
-        status = check_connections(options, error);
-    if (status == SUMAC_OK)
-        status = take_addresses(options, config, error);
-    if (status == SUMAC_OK)
-        status = take_port(options, config, error);
-    if (status == SUMAC_OK)
-        status = take_members(options, config, error);
-    if (status == SUMAC_OK)
-        status = own_identity(&config->lane.identity, error);
-    return status;
+    if (check_grant(&config->lane, error) != SUMAC_OK || check_calls(options, error) != SUMAC_OK ||
+        check_connections(options, error) != SUMAC_OK ||
+        take_addresses(options, config, error) != SUMAC_OK ||
+        take_port(options, config, error) != SUMAC_OK ||
+        take_members(options, config, error) != SUMAC_OK)
+        return error->status;
+    return own_identity(&config->lane.identity, error);
 }
 
 void ps_config_free(struct ps_lane_config *config)
@@ -408,7 +400,5 @@ void ps_config_free(struct ps_lane_config *config)
     free(config->members_jobs);
     free(config->members_indices);
     free(config->members_addresses);
-    config->members_jobs = NULL;
-    config->members_indices = NULL;
-    config->members_addresses = NULL;
+    *config = (struct ps_lane_config){.members_jobs = NULL};
 }

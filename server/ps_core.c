@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "error.h"
-
 /* ---- its life ---- */
 
 static bool add_controller(struct ps_core *core)
@@ -19,11 +17,10 @@ static bool add_controller(struct ps_core *core)
 
 struct ps_core *ps_core_create(const struct lane_config *config, const struct memory *memory)
 {
-    struct ps_core *core = memory_take(memory, sizeof *core);
+    struct ps_core *core = memory_take_zeroed(memory, sizeof *core);
 
     if (core == NULL)
         return NULL;
-    memset(core, 0, sizeof *core);
     core->memory = memory;
     core->index = config->index;
     core->lane = lane_create(config, memory);

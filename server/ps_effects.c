@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
 #include "ps_state.h"
 
 _Static_assert(
@@ -129,7 +128,7 @@ finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac
     if (link == NULL || link->finished)
         return;
     link->finished = true;
-    if (reply == NULL && error->reason == SUMAC_REASON_NOT_CONTROLLER)
+    if (reply == NULL && error->reason == SUMAC_REASON_NOT_CONTROLLER && !link->is_stream)
         name_ps0(ps, link->call);
     if (reply == NULL)
         rpc_call_finish(link->call, error->status, error->reason, error->text);
@@ -137,23 +136,10 @@ finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac
         rpc_call_send(link->call, reply, NULL, 0);
 }
 
-static void close_stream(struct ps *ps, const struct lane_effect *effect)
-{
-    struct ps_link *const link = ps_links_find(&ps->links, effect->stream);
-
-    if (link == NULL || link->finished)
-        return;
-    link->finished = true;
-    rpc_call_finish(link->call, effect->error.status, effect->error.reason, effect->error.text);
-}
-
 static void compute(struct ps *ps, const struct lane_compute *compute)
 {
-    const uint32_t count = compute->slice_count;
-    const bool queued =
-        compute->slices != NULL
-            ? compute_pool_submit(ps->pool, compute->job, compute->slices, count)
-            : compute_pool_submit_combine(ps->pool, compute->job, compute->combines, count);
+    const bool queued = compute_pool_submit(
+        ps->pool, compute->job, compute->slices, compute->combines, compute->slice_count);
 
     if (!queued) {
         ps_log(ps->index, "ps %u has no memory to queue vector work", ps->index);
@@ -197,7 +183,7 @@ void ps_carry_out(struct ps *ps, const struct lane_effect *effect)
         send(ps, effect, &effect->report->base);
         break;
     case LANE_EFFECT_CLOSE_STREAM:
-        close_stream(ps, effect);
+        finish(ps, effect->stream, NULL, &effect->error);
         break;
     case LANE_EFFECT_REPLY:
         finish(ps, effect->call, effect->reply, NULL);

@@ -23,23 +23,19 @@
 
 #define LOG_LINE_BYTES 2048u
 
-uint64_t ps_now_us(void)
+static uint64_t clock_us(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-uint64_t ps_cpu_us(void)
-{
-    struct timespec used;
+uint64_t ps_now_us(void) { return clock_us(CLOCK_MONOTONIC); }
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000u + (uint64_t)used.tv_nsec / 1000u;
-}
+uint64_t ps_cpu_us(void) { return clock_us(CLOCK_THREAD_CPUTIME_ID); }
 
-static bool fetch_bits(struct ps_random *random)
+bool ps_random_init(struct ps_random *random)
 {
     uint8_t *const bytes = (uint8_t *)random->bits;
     size_t got = 0;
@@ -55,13 +51,11 @@ static bool fetch_bits(struct ps_random *random)
     return true;
 }
 
-bool ps_random_init(struct ps_random *random) { return fetch_bits(random); }
-
 uint64_t ps_random_bits(struct ps_random *random)
 {
     /* A kernel that has given bits once goes on giving them. */
     if (random->used == sizeof random->bits / sizeof random->bits[0])
-        (void)fetch_bits(random);
+        (void)ps_random_init(random);
     const uint64_t bits = random->bits[random->used];
     random->bits[random->used++] = 0;
     return bits;
@@ -140,9 +134,7 @@ void ps_log(uint32_t index, const char *format, ...)
     va_start(arguments, format);
     (void)text_print_values(text, sizeof text, format, arguments);
     va_end(arguments);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    const uint64_t wall_ms = (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+    const uint64_t wall_ms = clock_us(CLOCK_REALTIME) / 1000u;
     const uint32_t bytes = ps_log_line(wall_ms, index, text, line, sizeof line);
     /* A log whose reader has gone must not stop a ps. */
     const ssize_t written = write(STDERR_FILENO, line, bytes);

@@ -2,7 +2,6 @@
 /* ps_services.c -- rpc's handlers: what arrives becomes an event of the lane. */
 #include <assert.h>
 
-#include "error.h"
 #include "ps_state.h"
 
 /* Which unary call it is: a request's type is that of one method. */
@@ -72,22 +71,6 @@ static void call_arrived(struct rpc_call *call, const struct wire_received *rece
         .request = received->message,
     };
     ps_step(link->ps, &event);
-}
-
-/* Of a call that was refused before it had a link, the newcomer hears. */
-static void call_closed(struct rpc_call *call, const struct sumac_error *error)
-{
-    (void)error;
-    struct ps_link *const link = rpc_call_user(call);
-
-    if (link->call != call)
-        return;
-    struct ps *const ps = link->ps;
-    struct lane_event event = {.kind = LANE_EVENT_CALL_CANCELLED, .call = link->id};
-    const bool unanswered = !link->finished;
-    ps_links_remove(&ps->links, link);
-    if (unanswered && !ps->exiting)
-        ps_step(ps, &event);
 }
 
 /* ---- streams */
@@ -215,7 +198,9 @@ static void stream_half_closed(struct rpc_call *call)
     finish_if_over(link, link->spoke_us);
 }
 
-static void stream_closed(struct rpc_call *call, const struct sumac_error *error)
+/* The newcomer hears of a call that was refused before it had a link. A call that was answered is
+ * over for the lane. */
+static void closed(struct rpc_call *call, const struct sumac_error *error)
 {
     (void)error;
     struct ps_link *const link = rpc_call_user(call);
@@ -223,23 +208,26 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
     if (link->call != call)
         return;
     struct ps *const ps = link->ps;
-    struct lane_event event = {
-        .kind = LANE_EVENT_STREAM_CLOSED, .stream = link->id, .stream_kind = link->stream_kind};
+    const bool told = !link->is_stream && link->finished;
+    struct lane_event event = {.kind = LANE_EVENT_CALL_CANCELLED, .call = link->id};
+    if (link->is_stream)
+        event = (struct lane_event){
+            .kind = LANE_EVENT_STREAM_CLOSED, .stream = link->id, .stream_kind = link->stream_kind};
     ps_turns_forget(&ps->turns, link);
     ps_links_remove(&ps->links, link);
-    if (!ps->exiting)
+    if (!told && !ps->exiting)
         ps_step(ps, &event);
 }
 
 #define HANDLER_CALL(bytes_max)                                                                    \
     {                                                                                              \
-        .message = call_arrived, .closed = call_closed, .calls_max = PS_CALLS_PER_METHOD_MAX,      \
+        .message = call_arrived, .closed = closed, .calls_max = PS_CALLS_PER_METHOD_MAX,           \
         .message_bytes_max = bytes_max                                                             \
     }
 #define HANDLER_STREAM(opens, bytes_max)                                                           \
     {                                                                                              \
         .opened = opens, .message = stream_message, .writable = stream_writable,                   \
-        .half_closed = stream_half_closed, .closed = stream_closed, .message_bytes_max = bytes_max \
+        .half_closed = stream_half_closed, .closed = closed, .message_bytes_max = bytes_max        \
     }
 #define HANDLER_PUSH_STREAM(bytes_max) HANDLER_STREAM(push_opened, bytes_max)
 #define HANDLER_PULL_STREAM(bytes_max) HANDLER_STREAM(pull_opened, bytes_max)
@@ -247,7 +235,7 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
 #define HANDLER_PEER_STREAM(bytes_max)                                                             \
     {                                                                                              \
         .opened = attend_opened, .message = stream_message, .writable = stream_writable,           \
-        .closed = stream_closed, .message_bytes_max = bytes_max                                    \
+        .closed = closed, .message_bytes_max = bytes_max                                           \
     }
 
 /* The rows, a service's together and in the order of its methods, and the handler of each. */

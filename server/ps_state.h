@@ -27,14 +27,13 @@
 #define PS_CALLS_PER_METHOD_MAX 512u /* unary ones that wait */
 #define PS_CALLS_MIN 4096u           /* by default */
 #define PS_CALLS_PER_SESSION 32u     /* likewise */
-#define PS_CALLS_PER_SESSION_MIN                                                                   \
-    16u /* half are streams', a quarter of these are the sessions': one for pushes, one for pulls  \
-         */
+/* Half are streams', a quarter of these are the sessions': one for pushes, one for pulls. */
+#define PS_CALLS_PER_SESSION_MIN 16u
 #define PS_SESSIONS_MIN 32u
 #define PS_GRANT_BYTES_MIN 65536u /* of staging, for each session */
 #define PS_CONNECTIONS_MIN 1024u
-#define PS_CONNECTIONS_PER_SESSION                                                                 \
-    4u                         /* a client has two, and may be back before its old ones are gone */
+/* A client has two, and may be back before its old ones are gone. */
+#define PS_CONNECTIONS_PER_SESSION 4u
 #define PS_DESCRIPTORS_OWN 64u /* that are no client's, beside one for each ps */
 #define PS_CONNECTIONS_TOLD_MS 10000u
 #define PS_OBSERVERS_SPARE 8u /* places beside those of the listed members */
@@ -49,8 +48,8 @@
 #define PS_LOOK_ROUND_MS 1000u
 #define PS_BULK_BYTES 65536u /* from here on a message is one of bulk */
 #define PS_LOOKS_PER_TURN 16u
-#define PS_UNASKED_PER_TURN_MAX                                                                    \
-    32u /* answers that go one after the other before the network is looked at */
+/* Answers that go one after the other before the network is looked at. */
+#define PS_UNASKED_PER_TURN_MAX 32u
 #define PS_UNHEARD_US_MAX 4000u /* of work on what is there, and then the network is looked at */
 #define PS_EVENT_US 8u          /* what one takes beside its step and its unpacking */
 #define PS_UNPACKED_PER_US 1024u

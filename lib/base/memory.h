@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define MEMORY_SLAB_BYTES 65536u
 
@@ -26,6 +27,14 @@ struct memory {
 static inline void *memory_take(const struct memory *memory, size_t bytes)
 {
     return memory->take(memory->context, bytes);
+}
+
+/* The same, zeroed. */
+static inline void *memory_take_zeroed(const struct memory *memory, size_t bytes)
+{
+    void *const data = memory_take(memory, bytes);
+
+    return data == NULL ? NULL : memset(data, 0, bytes);
 }
 
 static inline void memory_give(const struct memory *memory, void *data, size_t bytes)

@@ -2,7 +2,6 @@
 /* admit.c -- who may join: what the request says, whether the joiner's configuration contradicts
  * that of ps 0, whether there is a place. All of it is looked at before a join changes anything, so
  * that one that is refused leaves nothing behind. */
-#include "controller_state.h"
 #include "controller_members.h"
 
 #include <assert.h>

@@ -218,6 +218,11 @@ static enum sumac_status check_members(
     return SUMAC_OK;
 }
 
+static struct controller_place place_of(const char *job, uint32_t index)
+{
+    return (struct controller_place){.chief = controller_barrier_is_job(job, true), .index = index};
+}
+
 /* Those that were there keep what they have come to. */
 static void fill_with_members(
     struct controller *controller, struct controller_place *places,
@@ -231,11 +236,7 @@ static void fill_with_members(
             continue;
         const struct controller_place *place =
             old == NULL ? NULL : controller_barrier_place(old, task->key.job, task->key.index);
-        places[count++] = place != NULL
-                              ? *place
-                              : (struct controller_place){
-                                    .chief = controller_barrier_is_job(task->key.job, true),
-                                    .index = task->key.index};
+        places[count++] = place != NULL ? *place : place_of(task->key.job, task->key.index);
     }
 }
 
@@ -328,9 +329,7 @@ static enum sumac_status make(
     if (of_all)
         fill_with_members(controller, barrier->places, NULL);
     for (uint32_t i = 0; i < request->n_tasks; i++)
-        barrier->places[i] = (struct controller_place){
-            .chief = controller_barrier_is_job(request->tasks[i]->job, true),
-            .index = request->tasks[i]->index};
+        barrier->places[i] = place_of(request->tasks[i]->job, request->tasks[i]->index);
     *made = barrier;
     return SUMAC_OK;
 }

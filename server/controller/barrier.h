@@ -14,12 +14,11 @@
 
 #include "controller_state.h"
 
-#define CONTROLLER_BARRIERS_MAX                                                                    \
-    256u /* names at a time; a new name replaces the least recently used one                       \
-          */
+/* Names at a time; a new name replaces the least recently used one. */
+#define CONTROLLER_BARRIERS_MAX 256u
 #define CONTROLLER_BARRIER_NAME_BYTES_MAX 256u
-#define CONTROLLER_ARRIVALS_OF_TASK_MAX                                                            \
-    16u /* at open rounds; without a limit one task could take all names */
+/* At open rounds; without a limit one task could take all names. */
+#define CONTROLLER_ARRIVALS_OF_TASK_MAX 16u
 
 /* A task of the job chief or worker. Tasks of other jobs are not members. */
 struct controller_place {
@@ -58,9 +57,8 @@ struct controller_waiting {
 /* The most tasks of one barrier. */
 static inline uint32_t controller_barrier_tasks_max(const struct controller *controller)
 {
-    const uint32_t given = controller->config->barrier_tasks_max;
-
-    return given != 0 ? given : WIRE_BARRIER_TASKS_MAX;
+    return controller->config->barrier_tasks_max != 0 ? controller->config->barrier_tasks_max
+                                                      : WIRE_BARRIER_TASKS_MAX;
 }
 
 static inline const char *controller_barrier_job(const struct controller_place *place)

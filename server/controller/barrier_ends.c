@@ -271,7 +271,6 @@ void controller_barriers_settled(struct controller *controller, const struct con
     }
 }
 
-/* Called when a round opens. Ends the round if one of its tasks is gone already. */
 void controller_barrier_look_for_gone(
     struct controller *controller, struct controller_barrier *barrier)
 {

@@ -27,10 +27,10 @@ bool controller_barrier_resize(
 {
     assert(place_count > 0);
     assert(place_count <= WIRE_BARRIER_TASKS_MAX);
-    struct controller_place *places = memory_take(controller->memory, places_bytes(place_count));
+    struct controller_place *places =
+        memory_take_zeroed(controller->memory, places_bytes(place_count));
     if (places == NULL)
         return false;
-    memset(places, 0, places_bytes(place_count));
     barrier->places = places;
     barrier->place_count = place_count;
     return true;
@@ -50,12 +50,12 @@ controller_barrier_add(struct controller *controller, const char *name, uint32_t
 
     assert(name_bytes <= CONTROLLER_BARRIER_NAME_BYTES_MAX + 1);
     assert(controller_barrier_find(controller, name) == NULL);
-    struct controller_barrier *barrier = memory_take(controller->memory, bytes);
+    struct controller_barrier *barrier = memory_take_zeroed(controller->memory, bytes);
     if (barrier == NULL)
         return NULL;
-    memset(barrier, 0, sizeof *barrier);
     char *kept = (char *)(barrier + 1);
     memcpy(kept, name, name_bytes);
+    barrier->row.kind = CONTROLLER_ROW_BARRIER;
     barrier->bytes = bytes;
     barrier->name = kept;
     barrier->by_name =
@@ -76,7 +76,7 @@ void controller_barrier_changed(struct controller *controller, struct controller
         LIST_REMOVE(&controller->barriers, barrier, in_controller);
         LIST_APPEND(&controller->barriers, barrier, in_controller);
     }
-    controller_row_changed(controller, CONTROLLER_ROW_BARRIER, &barrier->row);
+    controller_row_changed(controller, &barrier->row);
 }
 
 void controller_barrier_forget(struct controller *controller, struct controller_barrier *barrier)
@@ -85,7 +85,7 @@ void controller_barrier_forget(struct controller *controller, struct controller_
     assert(barrier->waiting.first == NULL);
     LIST_REMOVE(&controller->barriers, barrier, in_controller);
     key_map_remove(&controller->barriers_by_name, &barrier->by_name);
-    controller_row_gone(controller, CONTROLLER_ROW_BARRIER, &barrier->row);
+    controller_row_gone(controller, &barrier->row);
     give(controller, barrier);
 }
 

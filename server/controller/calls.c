@@ -34,21 +34,20 @@ void controller_wait_call(
 {
     assert(wanted.call != 0);
     assert((wanted.variable != NULL) == (wanted.kind != CONTROLLER_CALL_DEFINE));
-    if (controller->calls_pool.used >= CONTROLLER_CALLS_MAX) {
+    const bool too_many = controller->calls_pool.used >= CONTROLLER_CALLS_MAX;
+    struct controller_call *call = too_many ? NULL : pool_take(&controller->calls_pool);
+    if (too_many)
         controller_fail(
             controller, wanted.call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%zu creates, deletes and defines wait already, at most %u do: the %s has to be asked "
             "for again later",
             controller->calls_pool.used, CONTROLLER_CALLS_MAX, call_text(controller, &wanted));
-        controller_list_give(controller, wanted.list);
-        return;
-    }
-    struct controller_call *call = pool_take(&controller->calls_pool);
-    if (call == NULL) {
+    else if (call == NULL)
         controller_fail(
             controller, wanted.call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps 0 has no memory to let the %s wait; it goes on without an answer: ask again",
             call_text(controller, &wanted));
+    if (call == NULL) {
         controller_list_give(controller, wanted.list);
         return;
     }

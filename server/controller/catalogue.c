@@ -144,13 +144,13 @@ static enum sumac_status allocate(
     const size_t fixed = sizeof **variable;
     const size_t name_bytes = strlen(name) + 1;
     const size_t bytes = fixed + name_bytes + shard_count;
-    struct controller_variable *made = memory_take(controller->memory, bytes);
+    struct controller_variable *made = memory_take_zeroed(controller->memory, bytes);
 
     assert(shard_count <= PLACEMENT_SHARDS_MAX);
     if (made == NULL)
         return no_memory(name, error);
-    memset(made, 0, fixed);
     memcpy((char *)made + fixed, name, name_bytes);
+    made->row.kind = CONTROLLER_ROW_VARIABLE;
     made->bytes = bytes;
     made->name = (char *)made + fixed;
     made->places = (uint8_t *)made + fixed + name_bytes;
@@ -178,7 +178,7 @@ enum sumac_status controller_variable_make(
         return no_memory(name, error);
     }
     place(controller, *variable, places);
-    controller_variable_changed(controller, *variable);
+    controller_row_changed(controller, &(*variable)->row);
     return SUMAC_OK;
 }
 
@@ -280,7 +280,7 @@ void controller_variable_free(struct controller *controller, struct controller_v
     id_map_remove(&controller->variables_by_id, variable->id);
     LIST_REMOVE(&controller->variables, variable, in_controller);
     controller->variable_count--;
-    controller_row_gone(controller, CONTROLLER_ROW_VARIABLE, &variable->row);
+    controller_row_gone(controller, &variable->row);
     memory_give(controller->memory, variable, variable->bytes);
 }
 

@@ -60,7 +60,7 @@ void controller_functions_call(struct controller *controller, const struct lane_
 /* As an order says it, in the step's arena. */
 wire_define_function *controller_function_message(
     struct controller *controller, const struct controller_function *function);
-bool controller_define_answered(
+void controller_define_answered(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
 void controller_define_complete(
@@ -100,7 +100,7 @@ bool controller_list_has(const struct controller_list *list, uint64_t id);
 /* create.c */
 void controller_create_call(struct controller *controller, const struct lane_event *event);
 void controller_delete_call(struct controller *controller, const struct lane_event *event);
-bool controller_add_answered(
+void controller_add_answered(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
 void controller_add_complete(struct controller *controller, const struct controller_order *order);

@@ -47,12 +47,6 @@ void controller_notice_time(struct controller *controller, uint64_t event_us)
     assert(controller->now_us > 0);
 }
 
-void controller_look(struct controller *controller, uint64_t now_us)
-{
-    controller_begin(controller, false);
-    controller_notice_time(controller, now_us);
-}
-
 void controller_wake(struct controller *controller, uint64_t at_us)
 {
     out_add(controller->out, LANE_EFFECT_WAKE)->at_us = at_us + controller->slept_us;

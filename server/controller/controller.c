@@ -51,20 +51,11 @@ static void init_pools(struct controller *controller, const struct memory *memor
     pool_init(&controller->held_pool, memory, sizeof(struct controller_held), 16);
 }
 
-static void *take_zeroed(const struct memory *memory, size_t bytes)
-{
-    void *data = memory_take(memory, bytes);
-
-    if (data != NULL)
-        memset(data, 0, bytes);
-    return data;
-}
-
 static const size_t peers_bytes = LANE_PS_MAX * sizeof(struct controller_peer);
 
 struct controller *controller_create(const struct lane_config *config, const struct memory *memory)
 {
-    struct controller *controller = take_zeroed(memory, sizeof *controller);
+    struct controller *controller = memory_take_zeroed(memory, sizeof *controller);
 
     if (controller == NULL)
         return NULL;
@@ -76,7 +67,13 @@ struct controller *controller_create(const struct lane_config *config, const str
     controller->tick_us = choose_tick_us(config);
     controller->membership_epoch = 1;
     init_pools(controller, memory);
-    controller->peers = take_zeroed(memory, peers_bytes);
+    controller->peers = memory_take_zeroed(memory, peers_bytes);
+    controller->row.kind = CONTROLLER_ROW_CLUSTER;
+    controller->step_row.kind = CONTROLLER_ROW_STEP;
+    for (uint32_t i = 0; i < UPDATE_DEFINED_MAX; i++)
+        controller->defined[i].row.kind = CONTROLLER_ROW_FUNCTION;
+    for (uint32_t ps = 0; controller->peers != NULL && ps < LANE_PS_MAX; ps++)
+        controller->peers[ps].row.kind = CONTROLLER_ROW_PS;
     key_map_init(&controller->tasks_by_key, memory);
     key_map_init(&controller->sessions_by_id, memory);
     key_map_init(&controller->sessions_by_nonce, memory);
@@ -184,7 +181,7 @@ static void started(struct controller *controller, const struct lane_event *even
         controller->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
         controller->secret = event->random[1];
     }
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     controller_reports_begin(controller);
     controller_tasks_start(controller);
     controller_peers_start(controller);
@@ -229,7 +226,7 @@ static void call_cancelled(struct controller *controller, const struct lane_even
  * its events. After the run's end there are no leases. */
 static void tell_sleep(struct controller *controller, uint64_t cpu_us)
 {
-    if (controller->sleep_to_tell_us == 0 || controller_run_is_over(controller))
+    if (controller->sleep_to_tell_us == 0 || controller->phase != CONTROLLER_RUNNING)
         return;
     if (cpu_us >= controller->sleep_to_tell_us / 2)
         out_log(
@@ -326,8 +323,6 @@ void controller_step(
     assert(event->now_us >= controller->last_event_us);
     controller_begin(controller, event->follows);
     controller_notice_time(controller, event->now_us);
-    controller->random[0] = event->random[0];
-    controller->random[1] = event->random[1];
     assert(controller->packed_order == NULL);
     handlers[event->kind](controller, event);
     if (controller_record_step(controller)) {

@@ -17,7 +17,6 @@
 #include "controller_collectives.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -82,10 +81,10 @@ add(struct controller *controller, const struct collective *proposed,
     if (find(controller, proposed) != NULL ||
         controller->collective_count == CONTROLLER_COLLECTIVES_MAX)
         return NULL;
-    struct controller_collective *made = memory_take(controller->memory, bytes);
+    struct controller_collective *made = memory_take_zeroed(controller->memory, bytes);
     if (made == NULL)
         return NULL;
-    memset(made, 0, sizeof *made);
+    made->row.kind = CONTROLLER_ROW_COLLECTIVE;
     made->bytes = bytes;
     made->order.collective = made;
     made->collective = collective_copy(proposed, made + 1);
@@ -103,7 +102,7 @@ static void propose(struct controller *controller, const wire_collective_end *en
     struct sumac_error error;
 
     assert(controller->ps_count > 0); /* one has said so */
-    if (controller_run_is_over(controller))
+    if (controller->phase != CONTROLLER_RUNNING)
         return;
     if (read_collective(controller, end, &collective, &error) != SUMAC_OK) {
         out_log(
@@ -114,7 +113,7 @@ static void propose(struct controller *controller, const wire_collective_end *en
     if (made == NULL)
         return;
     controller_order_collective(controller, made);
-    controller_row_changed(controller, CONTROLLER_ROW_COLLECTIVE, &made->row);
+    controller_row_changed(controller, &made->row);
 }
 
 void controller_collectives_reported(struct controller *controller, const wire_peer_report *report)
@@ -156,7 +155,7 @@ void controller_collective_complete(
     struct controller_collective *collective = order->collective;
 
     assert(controller_mask_empty(&collective->order.pending));
-    controller_row_gone(controller, CONTROLLER_ROW_COLLECTIVE, &collective->row);
+    controller_row_gone(controller, &collective->row);
     controller_collective_forget(controller, collective);
 }
 

@@ -47,6 +47,9 @@ const struct controller_session *controller_session_find_earlier(
 struct controller_session *
 controller_session_add(struct controller *controller, const void *id, const uint8_t *nonce);
 void controller_session_forget(struct controller *controller, struct controller_session *session);
+/* Since the last sign of life. */
+uint32_t
+controller_silent_ms(const struct controller *controller, const struct controller_session *session);
 void controller_renewed(struct controller *controller, const wire_bytes *id);
 /* Fail a call of a session that is closed, with the cause. */
 void controller_fail_closed(
@@ -68,16 +71,15 @@ uint64_t controller_voided_bytes_max(const struct controller *controller);
 /* The maximum of voided pushes that one ps remembers of one session. */
 static inline uint32_t controller_refusals_max(const struct controller *controller)
 {
-    const uint32_t given = controller->config->voided_per_session_max;
-
-    return given != 0 ? given : LANE_VOIDED_PER_SESSION_MAX;
+    return controller->config->voided_per_session_max != 0
+               ? controller->config->voided_per_session_max
+               : LANE_VOIDED_PER_SESSION_MAX;
 }
 
 static inline uint32_t controller_settled_max(const struct controller *controller)
 {
-    const uint32_t given = controller->config->settled_sessions_max;
-
-    return given != 0 ? given : CONTROLLER_SETTLED_MAX;
+    return controller->config->settled_sessions_max != 0 ? controller->config->settled_sessions_max
+                                                         : CONTROLLER_SETTLED_MAX;
 }
 
 /* The number of members that begin with synchronous step 1; 0: unknown. */
@@ -110,7 +112,7 @@ void controller_join_call(struct controller *controller, const struct lane_event
 /* Go on with every join that waited for what has happened now. */
 void controller_joins_go_on(struct controller *controller);
 void controller_joins_fail(struct controller *controller, const struct sumac_error *error);
-bool controller_join_opened(
+void controller_join_opened(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
 void controller_join_complete(struct controller *controller, const struct controller_order *order);

@@ -21,8 +21,6 @@
 #include "list.h"
 #include "refused_joins.h"
 #include "replaced.h"
-#include "reserved_array.h"
-#include "sumac/tensor.h"
 #include "update.h"
 #include "wire.h"
 
@@ -83,6 +81,7 @@ static inline bool controller_mask_empty(const struct controller_mask *mask)
 /* An object's state in the records. It is the first member of the object. */
 struct controller_row {
     LINKS(struct controller_row) in_changed;
+    enum controller_row_kind kind;
     bool changed;    /* since the last step's end: the next record needs its row */
     uint64_t record; /* the last record with its row; 0: none */
 };
@@ -214,6 +213,8 @@ struct controller_order {
     uint64_t number;
     uint64_t record; /* all up to it must be on disk before a ps is given this; 0: not known yet */
     enum controller_order_kind kind;
+    struct controller_row *row; /* of the object below, if it has one, … */
+    uint32_t *count;            /* … and of the orders that name it; NULL: it counts none */
     struct controller_session *session;       /* of open, first_step, close, decide */
     struct controller_variable *variable;     /* of add_shards, publish, delete */
     struct controller_function *function;     /* of define */

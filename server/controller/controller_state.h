@@ -42,7 +42,6 @@ struct controller {
     struct out effects;
     struct out *out; /* these; functions that change nothing of the controller make texts, too */
     uint64_t now_us; /* without the time this process was suspended for */
-    uint64_t random[2];
     /* The order that was packed last, and its message. The message is made once for all ps. */
     const struct controller_order *packed_order;
     const wire_peer_order *packed;
@@ -139,11 +138,9 @@ struct controller {
 
 /* records.c */
 /* The row is new, or one of its values has changed. Does nothing without records. */
-void controller_row_changed(
-    struct controller *controller, enum controller_row_kind kind, struct controller_row *row);
+void controller_row_changed(struct controller *controller, struct controller_row *row);
 /* The object is about to go. */
-void controller_row_gone(
-    struct controller *controller, enum controller_row_kind kind, struct controller_row *row);
+void controller_row_gone(struct controller *controller, struct controller_row *row);
 /* Make the step's record, if any row has changed. False: there is no record, the step ends with
  * EXIT, and its answers and orders must stay unsent. */
 bool controller_record_step(struct controller *controller);
@@ -152,29 +149,6 @@ bool controller_order_is_recorded(
 static inline bool controller_cluster_is_recorded(const struct controller *controller)
 {
     return controller->cluster_record <= controller->recorded;
-}
-static inline void controller_cluster_changed(struct controller *controller)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_CLUSTER, &controller->row);
-}
-static inline void controller_peer_changed(struct controller *controller, uint32_t ps)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_PS, &controller->peers[ps].row);
-}
-static inline void
-controller_task_changed(struct controller *controller, struct controller_task *task)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_TASK, &task->row);
-}
-static inline void
-controller_session_changed(struct controller *controller, struct controller_session *session)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_SESSION, &session->row);
-}
-static inline void
-controller_variable_changed(struct controller *controller, struct controller_variable *variable)
-{
-    controller_row_changed(controller, CONTROLLER_ROW_VARIABLE, &variable->row);
 }
 
 /* hold_answers.c */
@@ -203,16 +177,9 @@ void controller_begin(struct controller *controller, bool follows);
 static inline uint64_t controller_ms(uint64_t ms) { return ms * 1000u; } /* in µs */
 /* Take the time of an event, and extend all deadlines by a suspension before it. */
 void controller_notice_time(struct controller *controller, uint64_t event_us);
-/* Take note of the time, between two steps. */
-void controller_look(struct controller *controller, uint64_t now_us);
 /* A tick is wanted then, by the controller's time. */
 void controller_wake(struct controller *controller, uint64_t at_us);
 /* "3.2 s ago", "never" for 0; in the step's arena. */
 const char *controller_ago(const struct controller *controller, uint64_t when_us);
 /* The next report comes after report_ms. */
 void controller_reports_begin(struct controller *controller);
-
-static inline bool controller_run_is_over(const struct controller *controller)
-{
-    return controller->phase != CONTROLLER_RUNNING;
-}

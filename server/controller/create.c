@@ -57,7 +57,7 @@ static bool try_answer(
     }
     if (variable->creator == NULL) {
         variable->creator = session;
-        controller_variable_changed(controller, variable);
+        controller_row_changed(controller, &variable->row);
     }
     if (variable->creator != session)
         return false;
@@ -82,7 +82,7 @@ void controller_assigned(struct controller *controller, uint32_t ps, uint64_t va
     if (variable == NULL || variable->state == CONTROLLER_VARIABLE_DELETING)
         return;
     if (controller_mask_has(&variable->unassigned, ps))
-        controller_variable_changed(controller, variable);
+        controller_row_changed(controller, &variable->row);
     controller_mask_remove(&variable->unassigned, ps);
     if (!controller_mask_empty(&variable->unassigned))
         return;
@@ -109,25 +109,24 @@ static void delete_everywhere(struct controller *controller, struct controller_v
 {
     assert(variable->state != CONTROLLER_VARIABLE_DELETING);
     variable->state = CONTROLLER_VARIABLE_DELETING;
-    controller_variable_changed(controller, variable);
+    controller_row_changed(controller, &variable->row);
     controller_variable_hide(controller, variable);
     (void)controller_order_variable(controller, variable);
 }
 
-bool controller_add_answered(
+void controller_add_answered(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
     struct controller_variable *variable = order->variable;
 
     if (report->status == 0 || variable->failure.status != SUMAC_OK)
-        return true;
+        return;
     (void)fail(
         &variable->failure, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         "ps %u at %s cannot make its part of %s: %s", ps, controller->peers[ps].address,
         variable->name, report->message);
     out_log(controller->out, "%s", variable->failure.text);
-    return true;
 }
 
 /* Fail every create of several that names this variable, whichever of them it waits for. At most
@@ -154,7 +153,7 @@ void controller_add_complete(struct controller *controller, const struct control
         return;
     }
     variable->state = CONTROLLER_VARIABLE_PUBLISHING;
-    controller_variable_changed(controller, variable);
+    controller_row_changed(controller, &variable->row);
     (void)controller_order_variable(controller, variable);
 }
 
@@ -165,7 +164,7 @@ void controller_publish_complete(
 
     assert(variable->state == CONTROLLER_VARIABLE_PUBLISHING);
     variable->state = CONTROLLER_VARIABLE_PUBLISHED;
-    controller_variable_changed(controller, variable);
+    controller_row_changed(controller, &variable->row);
     answer_waiting(controller, variable);
 }
 

@@ -93,7 +93,7 @@ try_answer(struct controller *controller, uint64_t call, const struct controller
     return true;
 }
 
-bool controller_define_answered(
+void controller_define_answered(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
@@ -101,14 +101,13 @@ bool controller_define_answered(
 
     assert(ps < controller->ps_count);
     if (report->status == 0)
-        return true;
+        return;
     out_log(
         controller->out, "ps %u at %s does not take the function %s: %s", ps,
         controller->peers[ps].address, controller_function_known(controller, function)->row.name,
         report->message);
     function->state = CONTROLLER_FUNCTION_REFUSED;
-    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
-    return true;
+    controller_row_changed(controller, &function->row);
 }
 
 void controller_define_complete(struct controller *controller, const struct controller_order *order)
@@ -118,7 +117,7 @@ void controller_define_complete(struct controller *controller, const struct cont
     assert(function->orders == 0);
     if (function->state == CONTROLLER_FUNCTION_DEFINING)
         function->state = CONTROLLER_FUNCTION_DEFINED;
-    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
+    controller_row_changed(controller, &function->row);
     LIST_FOREACH_SAFE(struct controller_call, call, &controller->calls, in_controller)
         if (call->function == function && try_answer(controller, call->call, function))
             controller_call_drop(controller, call);
@@ -171,7 +170,7 @@ static enum sumac_status find_or_make(
     *function = &controller->defined[number - UPDATE_DEFINED_FIRST];
     if (known != NULL)
         return SUMAC_OK;
-    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &(*function)->row);
+    controller_row_changed(controller, &(*function)->row);
     (void)controller_order_function(controller, *function); /* without memory for it, a tick does */
     return SUMAC_OK;
 }

@@ -90,9 +90,9 @@ static void add_member(struct controller *controller, struct controller_task *ta
     assert(controller->membership_told <= controller->membership_epoch);
     if (!task->member && controller->membership_told == controller->membership_epoch)
         controller->membership_epoch++;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     task->member = true;
-    controller_task_changed(controller, task);
+    controller_row_changed(controller, &task->row);
 }
 
 /* The first that come, each task once, are those that the steps begin with. */
@@ -117,7 +117,7 @@ static void open_session(struct controller *controller, struct controller_sessio
         controller->member_joined = true;
         add_member(controller, session->task);
     }
-    controller_session_changed(controller, session);
+    controller_row_changed(controller, &session->row);
     controller_order_session(controller, session);
 }
 
@@ -131,7 +131,7 @@ void controller_joins_go_on(struct controller *controller)
             open_session(controller, session);
 }
 
-bool controller_join_opened(
+void controller_join_opened(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
@@ -142,13 +142,12 @@ bool controller_join_opened(
     if (report->seen_step > session->seen_step && report->seen_step < CONTROLLER_STEPS_MAX)
         session->seen_step = report->seen_step;
     if (report->status == 0 || session->state != CONTROLLER_SESSION_OPENING)
-        return true;
+        return;
     refuse(
         controller, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         out_text(controller->out, "ps %u cannot open the session: %s", ps, report->message));
     controller_settle(
         controller, session, &(struct close_cause){0}); /* its client has no session to close */
-    return true;
 }
 
 /* A member that comes later counts in the step after the largest that any ps has seen: each ps is
@@ -169,15 +168,15 @@ void controller_join_complete(struct controller *controller, const struct contro
         return;
     if (lacks_first_step(controller, session)) {
         session->first_step = session->seen_step + 1;
-        controller_session_changed(controller, session);
+        controller_row_changed(controller, &session->row);
         controller_order_session(controller, session);
         return;
     }
     session->state = CONTROLLER_SESSION_OPEN;
     session->opened = true;
-    controller_session_changed(controller, session);
+    controller_row_changed(controller, &session->row);
     session->heard_us = controller->now_us;
-    if (!controller_run_is_over(controller))
+    if (controller->phase == CONTROLLER_RUNNING)
         out_log(
             controller->out, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
             session->attempt);
@@ -274,15 +273,6 @@ static void learn_members(struct controller *controller, const wire_join_request
     }
 }
 
-static uint32_t
-silent_ms(const struct controller *controller, const struct controller_session *session)
-{
-    const uint64_t silent_us = controller->now_us - session->heard_us;
-
-    assert(session->heard_us <= controller->now_us);
-    return silent_us / 1000 < UINT32_MAX ? (uint32_t)(silent_us / 1000) : UINT32_MAX;
-}
-
 /* A client that waits for its join is alive. Whether a client with a session is alive is known when
  * the ps close that session: a process that was killed has no stream, though it has a lease. */
 static void note_replaced(
@@ -294,7 +284,7 @@ static void note_replaced(
     session->replaced = (struct replaced){
         .attempt = other->attempt,
         .pid = other->pid,
-        .silent_ms = silent_ms(controller, other),
+        .silent_ms = controller_silent_ms(controller, other),
         .alive = other->join_call != 0};
     (void)text_print(session->replaced.host, sizeof session->replaced.host, "%s", other->host);
 }
@@ -351,7 +341,7 @@ static void start_join(
 {
     assert((task != NULL) == (request->role == SUMAC__V1__ROLE__ROLE_MEMBER));
     struct controller_session *session =
-        controller_session_add(controller, controller->random, request->nonce.data);
+        controller_session_add(controller, event->random, request->nonce.data);
     if (session == NULL) {
         controller_fail(
             controller, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -365,7 +355,7 @@ static void start_join(
     session->task = task;
     session->attempt = task == NULL ? ++controller->observers : ++task->attempts;
     if (task != NULL)
-        controller_task_changed(controller, task);
+        controller_row_changed(controller, &task->row);
     name_session(session, request);
     if (task != NULL && controller->first_join_us == 0) {
         controller->first_join_us = controller->now_us;

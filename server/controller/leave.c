@@ -60,7 +60,7 @@ static void wait_for_settle(
     /* A later call does not lower last_sequence: the client made that push. */
     if (request->done && request->last_sequence > session->last_sequence)
         session->last_sequence = request->last_sequence;
-    controller_session_changed(controller, session);
+    controller_row_changed(controller, &session->row);
     if (session->state == CONTROLLER_SESSION_SETTLED) {
         controller_leave_settled(controller, session);
         controller_run_check(controller);

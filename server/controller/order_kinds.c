@@ -221,25 +221,6 @@ static void pack_end(
 
 /* ---- answers ---- */
 
-static bool log_refusal(
-    struct controller *controller, const struct controller_order *order, uint32_t ps,
-    const wire_peer_report *report)
-{
-    if (report->status != 0)
-        out_log(
-            controller->out, "ps %u did not obey the order %s: %s", ps,
-            controller_order_text(controller, order), report->message);
-    return true;
-}
-
-static bool take_close(
-    struct controller *controller, const struct controller_order *order, uint32_t ps,
-    const wire_peer_report *report)
-{
-    return report->status != 0 ? log_refusal(controller, order, ps, report)
-                               : controller_close_reported(controller, order->session, report);
-}
-
 /* A settled session lets go what waited for it: the next attempt of its task, and the run's end. */
 static void decided(struct controller *controller, const struct controller_order *order)
 {
@@ -257,7 +238,7 @@ static const struct {
     void (*pack)(/* makes the submessage */
                  struct controller *controller, const struct controller_order *order,
                  wire_peer_order *message);
-    bool (*answer)(/* takes the answer of one ps. False: no memory to keep it */
+    void (*answer)(/* takes the answer of one ps. NULL: a refusal is logged */
                    struct controller *controller, const struct controller_order *order, uint32_t ps,
                    const wire_peer_report *report);
     /* Every ps has answered; the order is gone from the list. NULL: nothing follows. */
@@ -270,25 +251,17 @@ static const struct {
          .answer = controller_join_opened,
          .complete = controller_join_complete},
     [CONTROLLER_ORDER_FIRST_STEP] =
-        {.text = first_step_text,
-         .pack = pack_first_step,
-         .answer = log_refusal,
-         .complete = controller_join_complete},
+        {.text = first_step_text, .pack = pack_first_step, .complete = controller_join_complete},
     [CONTROLLER_ORDER_CLOSE] =
         {.what = "to close the session of ",
          .pack = pack_close,
-         .answer = take_close,
          .complete = controller_close_complete,
          .settles = "the list of refused pushes"},
     [CONTROLLER_ORDER_DECIDE] =
-        {.text = decide_text,
-         .pack = pack_decide,
-         .answer = log_refusal,
-         .complete = decided,
-         .settles = "the decision"},
+        {.text = decide_text, .pack = pack_decide, .complete = decided, .settles = "the decision"},
     [CONTROLLER_ORDER_MEMBERSHIP] =
-        {.what = "to hear who the members are", .pack = pack_membership, .answer = log_refusal},
-    [CONTROLLER_ORDER_TAKE] = {.text = take_text, .pack = pack_take, .answer = log_refusal},
+        {.what = "to hear who the members are", .pack = pack_membership},
+    [CONTROLLER_ORDER_TAKE] = {.text = take_text, .pack = pack_take},
     [CONTROLLER_ORDER_DEFINE] =
         {.what = "to take the function ",
          .pack = pack_define,
@@ -297,7 +270,6 @@ static const struct {
     [CONTROLLER_ORDER_COLLECTIVE] =
         {.text = collective_text,
          .pack = pack_collective,
-         .answer = log_refusal,
          .complete = controller_collective_complete},
     [CONTROLLER_ORDER_ADD_SHARDS] =
         {.what = "to make its shards of ",
@@ -305,20 +277,11 @@ static const struct {
          .answer = controller_add_answered,
          .complete = controller_add_complete},
     [CONTROLLER_ORDER_PUBLISH] =
-        {.what = "to publish ",
-         .pack = pack_publish,
-         .answer = log_refusal,
-         .complete = controller_publish_complete},
+        {.what = "to publish ", .pack = pack_publish, .complete = controller_publish_complete},
     [CONTROLLER_ORDER_DELETE] =
-        {.what = "to delete ",
-         .pack = pack_delete,
-         .answer = log_refusal,
-         .complete = controller_delete_complete},
+        {.what = "to delete ", .pack = pack_delete, .complete = controller_delete_complete},
     [CONTROLLER_ORDER_END] =
-        {.what = "to end",
-         .pack = pack_end,
-         .answer = log_refusal,
-         .complete = controller_end_complete},
+        {.what = "to end", .pack = pack_end, .complete = controller_end_complete},
 };
 
 const char *
@@ -379,11 +342,18 @@ void controller_order_answered(
     assert(ps < controller->ps_count);
     if (!controller_mask_has(&order->pending, ps))
         return;
+    const bool closes = order->kind == CONTROLLER_ORDER_CLOSE && report->status == 0;
     if ((short_of_memory && kinds[order->kind].settles != NULL) ||
-        !kinds[order->kind].answer(controller, order, ps, report)) {
+        (closes && !controller_close_reported(controller, order->session, report))) {
         put_off(controller, order, ps);
         return;
     }
+    if (kinds[order->kind].answer != NULL)
+        kinds[order->kind].answer(controller, order, ps, report);
+    else if (report->status != 0)
+        out_log(
+            controller->out, "ps %u did not obey the order %s: %s", ps,
+            controller_order_text(controller, order), report->message);
     if (controller_order_confirm(controller, order, ps, &done) && kinds[done.kind].complete != NULL)
         kinds[done.kind].complete(controller, &done);
 }

@@ -9,7 +9,6 @@
 #include "controller_orders.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 struct controller_mask controller_every_ps(const struct controller *controller)
 {
@@ -39,16 +38,24 @@ static void give(
             controller->peers[ps].next_order = order;
 }
 
-/* One for every ps; NULL when there is no memory (logged). */
-static struct controller_order *add(struct controller *controller, enum controller_order_kind kind)
+/* One for every ps, of the object with this row and count; NULL when there is no memory (logged).
+ */
+static struct controller_order *
+add(struct controller *controller, enum controller_order_kind kind, struct controller_row *row,
+    uint32_t *count)
 {
     const struct controller_mask all = controller_every_ps(controller);
     struct controller_order *order = pool_take(&controller->orders_pool);
 
-    if (order == NULL)
+    if (order == NULL) {
         out_log(controller->out, "ps 0 has no memory for another order to the ps");
-    else
-        give(controller, order, kind, &all);
+        return NULL;
+    }
+    give(controller, order, kind, &all);
+    order->row = row;
+    order->count = count;
+    if (count != NULL)
+        ++*count;
     return order;
 }
 
@@ -56,10 +63,10 @@ static bool tell_membership(struct controller *controller)
 {
     const bool told = controller->membership_told == controller->membership_epoch;
 
-    if (told || add(controller, CONTROLLER_ORDER_MEMBERSHIP) == NULL)
+    if (told || add(controller, CONTROLLER_ORDER_MEMBERSHIP, NULL, NULL) == NULL)
         return told;
     controller->membership_told = controller->membership_epoch;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     return true;
 }
 
@@ -83,11 +90,9 @@ void controller_order_session(struct controller *controller, struct controller_s
 
     if (kind == CONTROLLER_ORDER_OPEN && !tell_membership(controller))
         return;
-    struct controller_order *order = add(controller, kind);
-    if (order == NULL)
-        return;
-    order->session = session;
-    session->orders++;
+    struct controller_order *order = add(controller, kind, &session->row, &session->orders);
+    if (order != NULL)
+        order->session = session;
 }
 
 bool controller_order_variable(struct controller *controller, struct controller_variable *variable)
@@ -98,25 +103,23 @@ bool controller_order_variable(struct controller *controller, struct controller_
         [CONTROLLER_VARIABLE_DELETING] = CONTROLLER_ORDER_DELETE};
 
     assert(variable->state != CONTROLLER_VARIABLE_PUBLISHED);
-    struct controller_order *order = add(controller, kinds[variable->state]);
-    if (order == NULL) {
+    struct controller_order *order =
+        add(controller, kinds[variable->state], &variable->row, &variable->orders);
+    if (order == NULL)
         controller->variable_without_order = true;
-        return false;
-    }
-    order->variable = variable;
-    variable->orders++;
-    return true;
+    else
+        order->variable = variable;
+    return order != NULL;
 }
 
 bool controller_order_function(struct controller *controller, struct controller_function *function)
 {
     assert(function->state == CONTROLLER_FUNCTION_DEFINING);
-    struct controller_order *order = add(controller, CONTROLLER_ORDER_DEFINE);
-    if (order == NULL)
-        return false;
-    order->function = function;
-    function->orders++;
-    return true;
+    struct controller_order *order =
+        add(controller, CONTROLLER_ORDER_DEFINE, &function->row, &function->orders);
+    if (order != NULL)
+        order->function = function;
+    return order != NULL;
 }
 
 void controller_order_collective(
@@ -125,12 +128,14 @@ void controller_order_collective(
     const struct controller_mask all = controller_every_ps(controller);
 
     assert(collective->order.collective == collective);
+    collective->order.row = &collective->row;
     give(controller, &collective->order, CONTROLLER_ORDER_COLLECTIVE, &all);
 }
 
 void controller_orders_begin_again(struct controller *controller)
 {
-    if (controller->member_joined && add(controller, CONTROLLER_ORDER_MEMBERSHIP) == NULL)
+    if (controller->member_joined &&
+        add(controller, CONTROLLER_ORDER_MEMBERSHIP, NULL, NULL) == NULL)
         controller->membership_told = 0;
     controller->variable_without_order =
         true; /* variables come after the functions that they name */
@@ -140,7 +145,7 @@ void controller_orders_begin_again(struct controller *controller)
 void controller_order_take(struct controller *controller)
 {
     assert(controller->step_taken > 0);
-    controller->step_without_order = add(controller, CONTROLLER_ORDER_TAKE) == NULL;
+    controller->step_without_order = add(controller, CONTROLLER_ORDER_TAKE, NULL, NULL) == NULL;
 }
 
 /* There is never more than one: ps 0 tells itself when the others have answered. */
@@ -244,13 +249,8 @@ bool controller_order_confirm(
     LIST_REMOVE(&controller->orders, order, in_controller);
     if (is_pooled(order))
         pool_give(&controller->orders_pool, order);
-    assert(done->session == NULL || done->session->orders > 0);
-    assert(done->variable == NULL || done->variable->orders > 0);
-    if (done->session != NULL)
-        done->session->orders--;
-    if (done->variable != NULL)
-        done->variable->orders--;
-    if (done->function != NULL)
-        done->function->orders--;
+    assert(done->count == NULL || *done->count > 0);
+    if (done->count != NULL)
+        --*done->count;
     return true;
 }

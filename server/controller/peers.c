@@ -37,7 +37,7 @@ static void greet_self(struct controller *controller)
     assert(controller->config->index < controller->ps_count);
     struct controller_peer *self = &controller->peers[controller->config->index];
     self->incarnation = controller->config->incarnation;
-    controller_peer_changed(controller, controller->config->index);
+    controller_row_changed(controller, &controller->peers[controller->config->index].row);
     self->hello = 0;
 }
 
@@ -54,7 +54,7 @@ void controller_peers_start(struct controller *controller)
         if (ps < config->ps_count) {
             const char *address = config->ps_addresses == NULL ? NULL : config->ps_addresses[ps];
             set_text(controller->peers[ps].address, sizeof controller->peers[ps].address, address);
-            controller_peer_changed(controller, ps);
+            controller_row_changed(controller, &controller->peers[ps].row);
         }
         dial(controller, ps);
     }
@@ -69,13 +69,13 @@ void controller_peers_learn(struct controller *controller, const wire_join_reque
     if (controller->ps_count == 0)
         controller->ps_count = (uint32_t)count;
     if (learnt)
-        controller_cluster_changed(controller);
+        controller_row_changed(controller, &controller->row);
     for (uint32_t ps = 0; ps < controller->ps_count && count == controller->ps_count; ps++) {
         struct controller_peer *peer = &controller->peers[ps];
         if (peer->address[0] != '\0')
             continue;
         set_text(peer->address, sizeof peer->address, request->ps_addresses[ps]);
-        controller_peer_changed(controller, ps);
+        controller_row_changed(controller, &controller->peers[ps].row);
         dial(controller, ps);
         learnt = true;
     }
@@ -103,25 +103,29 @@ size_t controller_list_ps(struct controller *controller, char ***addresses, uint
 
 /* ---- who is there ---- */
 
+/* The first ps that is not met; ps_count: none. */
+static uint32_t first_unmet(const struct controller *controller)
+{
+    uint32_t ps = 0;
+
+    while (ps < controller->ps_count && controller->peers[ps].met)
+        ps++;
+    return ps;
+}
+
 bool controller_peers_all_met(const struct controller *controller)
 {
-    if (controller->ps_count == 0)
-        return false;
-    for (uint32_t ps = 0; ps < controller->ps_count; ps++)
-        if (!controller->peers[ps].met)
-            return false;
-    return true;
+    return controller->ps_count > 0 && first_unmet(controller) == controller->ps_count;
 }
 
 uint32_t controller_peers_missing(const struct controller *controller)
 {
-    for (uint32_t ps = 0; ps < controller->ps_count; ps++)
-        if (!controller->peers[ps].met)
-            return ps;
-    for (uint32_t ps = 0; ps < controller->ps_count; ps++)
+    uint32_t missing = first_unmet(controller);
+
+    for (uint32_t ps = 0; missing == controller->ps_count && ps < controller->ps_count; ps++)
         if (controller->peers[ps].silent_us != 0)
-            return ps;
-    return controller->ps_count;
+            missing = ps;
+    return missing;
 }
 
 const char *controller_peer_text(const struct controller *controller, uint32_t ps)

@@ -130,7 +130,7 @@ static void take(struct controller *controller, uint64_t step)
     controller->step_taken = step;
     controller->step_first_us = 0;
     controller->step_enough = false;
-    controller_row_changed(controller, CONTROLLER_ROW_STEP, &controller->step_row);
+    controller_row_changed(controller, &controller->step_row);
     controller_order_take(controller);
 }
 

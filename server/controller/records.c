@@ -12,63 +12,58 @@
 
 #include "little_endian.h"
 
-void controller_row_changed(
-    struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
+void controller_row_changed(struct controller *controller, struct controller_row *row)
 {
-    assert(kind > 0 && kind < CONTROLLER_ROW_KINDS);
+    assert(row->kind > 0 && row->kind < CONTROLLER_ROW_KINDS);
     if (!controller->records || row->changed)
         return;
     row->changed = true;
     controller->row_count++;
-    LIST_APPEND(&controller->changed[kind], row, in_changed);
+    LIST_APPEND(&controller->changed[row->kind], row, in_changed);
 }
 
-static void
-unmark(struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
+static void unmark(struct controller *controller, struct controller_row *row)
 {
     assert(row->changed);
     assert(controller->row_count > 0);
     row->changed = false;
     controller->row_count--;
-    LIST_REMOVE(&controller->changed[kind], row, in_changed);
+    LIST_REMOVE(&controller->changed[row->kind], row, in_changed);
 }
 
 static bool write_row(
-    struct controller *controller, enum controller_row_kind kind, bool gone, const void *object,
-    struct span *out)
+    struct controller *controller, const struct controller_row *row, bool gone, struct span *out)
 {
-    const struct row_functions *const functions = &controller->row_functions[kind];
-    void (*put)(struct controller *, struct row_writer *, const void *) =
-        gone ? functions->put_gone : functions->put;
-    struct row_writer writer = {.bytes = CONTROLLER_ROW_HEAD_BYTES};
+    const struct row_functions *const functions = &controller->row_functions[row->kind];
+    void (*put)(struct row_writer *, const void *) = gone ? functions->put_gone : functions->put;
+    struct row_writer writer = {.controller = controller, .bytes = CONTROLLER_ROW_HEAD_BYTES};
 
     assert(put != NULL);
-    put(controller, &writer, object);
+    put(&writer, row);
     const size_t bytes = writer.bytes;
     writer.out = writer.failed ? NULL : arena_take(controller->out->arena, bytes);
     if (writer.out == NULL || bytes > UINT32_MAX)
         return false;
     memset(writer.out, 0, CONTROLLER_ROW_HEAD_BYTES);
-    writer.out[0] = (uint8_t)kind;
+    writer.out[0] = (uint8_t)row->kind;
     writer.out[1] = gone;
     little_endian_put(writer.out + 4, 4, bytes);
     writer.bytes = CONTROLLER_ROW_HEAD_BYTES;
-    put(controller, &writer, object);
+    put(&writer, row);
     assert(writer.bytes == bytes);
     *out = (struct span){.data = writer.out, .bytes = bytes};
     return true;
 }
 
 /* An object that is in no record needs no row that says that it is gone. */
-void controller_row_gone(
-    struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
+void controller_row_gone(struct controller *controller, struct controller_row *row)
 {
     if (row->changed)
-        unmark(controller, kind, row);
+        unmark(controller, row);
     if (row->record == 0 || !controller->records)
         return;
     struct controller_gone *gone = arena_take_zeroed(controller->out->arena, sizeof *gone);
-    if (gone == NULL || !write_row(controller, kind, true, row, &gone->row)) {
+    if (gone == NULL || !write_row(controller, row, true, &gone->row)) {
         out_lose(controller->out);
         return;
     }
@@ -92,9 +87,9 @@ static bool write_rows(struct controller *controller, struct span *body)
          kind++) {
         while (controller->changed[kind].first != NULL) {
             struct controller_row *row = controller->changed[kind].first;
-            unmark(controller, kind, row);
+            unmark(controller, row);
             row->record = controller->last_record + 1;
-            if (!write_row(controller, kind, false, row, &body[count++]))
+            if (!write_row(controller, row, false, &body[count++]))
                 return false;
             if (kind == CONTROLLER_ROW_CLUSTER || kind == CONTROLLER_ROW_PS ||
                 kind == CONTROLLER_ROW_STEP)
@@ -151,11 +146,7 @@ bool controller_order_is_recorded(
     assert(
         order->collective == NULL ||
         order->collective->row.record <= record); /* it never changes */
-    if (order->session != NULL && order->session->row.record > record)
-        record = order->session->row.record;
-    if (order->variable != NULL && order->variable->row.record > record)
-        record = order->variable->row.record;
-    if (order->function != NULL && order->function->row.record > record)
-        record = order->function->row.record;
+    if (order->row != NULL && order->row->record > record)
+        record = order->row->record;
     return record <= controller->recorded && controller_cluster_is_recorded(controller);
 }

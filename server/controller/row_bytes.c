@@ -48,8 +48,7 @@ const uint8_t *row_take_bytes(struct row_reader *reader, uint64_t bytes)
     const uint8_t *at = reader->at;
 
     assert(reader->failed || reader->left == 0 || at != NULL);
-    reader->failed |= bytes > reader->left;
-    if (reader->failed)
+    if (row_fails(reader, bytes > reader->left))
         return NULL;
     reader->at += bytes;
     reader->left -= (size_t)bytes;
@@ -69,8 +68,7 @@ void row_take_text(struct row_reader *reader, char *text, size_t text_bytes)
     const uint8_t *bytes = row_take_bytes(reader, count);
 
     assert(text_bytes > 0);
-    reader->failed |= count >= text_bytes;
-    if (reader->failed)
+    if (row_fails(reader, count >= text_bytes))
         return;
     reader->failed |= memchr(bytes, 0, (size_t)count) != NULL;
     memcpy(text, bytes, (size_t)count);

@@ -13,7 +13,10 @@
 
 #include "wire.h"
 
+struct controller;
+
 struct row_writer {
+    struct controller *controller;
     uint8_t *out; /* NULL: they are counted */
     size_t bytes;
     const wire_message *message; /* that is in it: made when it is counted */
@@ -31,6 +34,13 @@ struct row_reader {
     size_t left;
     bool failed; /* it ended too early, or says what cannot be */
 };
+
+/* Has the reader failed before, or does this make it? */
+static inline bool row_fails(struct row_reader *reader, bool fails)
+{
+    reader->failed |= fails;
+    return reader->failed;
+}
 
 /* Lends  what was written. NULL: there are not so many. */
 const uint8_t *row_take_bytes(struct row_reader *reader, uint64_t bytes);
@@ -78,14 +88,12 @@ void row_take_fields(
 
 /* ---- kinds ---- */
 
-struct controller;
-
 /* How a kind of row is written and read, and how the row that says that its object is gone. NULL:
  * its objects stay. */
 struct row_functions {
-    void (*put)(struct controller *controller, struct row_writer *writer, const void *object);
+    void (*put)(struct row_writer *writer, const void *object);
     void (*take)(struct controller *controller, struct row_reader *reader);
-    void (*put_gone)(struct controller *controller, struct row_writer *writer, const void *object);
+    void (*put_gone)(struct row_writer *writer, const void *object);
     void (*take_gone)(struct controller *controller, struct row_reader *reader);
 };
 

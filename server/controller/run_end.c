@@ -15,7 +15,6 @@
  * In each case ps 0 orders the other ps to end. They flush, then answer. Last, ps 0 orders itself
  * to end, and exits.
  */
-#include "controller_state.h"
 #include "barrier.h"
 #include "catalogue.h"
 #include "controller_members.h"
@@ -48,7 +47,7 @@ static void tell_self(struct controller *controller)
     struct controller_mask self = {{0}};
     controller_mask_add(&self, controller->config->index);
     controller->phase = CONTROLLER_ENDED;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     controller_order_end(controller, &self);
 }
 
@@ -104,7 +103,7 @@ void controller_run_end_again(struct controller *controller)
     tell(controller, &others);
 }
 
-/* Every client that waits is told `status`. */
+/* The calls that wait fail with `status`. */
 static void end_run(
     struct controller *controller, int exit_code, enum sumac_status status,
     enum sumac_reason reason, const char *text)
@@ -116,7 +115,7 @@ static void end_run(
     const struct controller_mask others = others_to_tell(controller, reason);
     struct sumac_error end = {0};
     controller->phase = CONTROLLER_ENDING;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     controller->exit_code = exit_code;
     controller->end_reason = reason;
     controller->end_began_us = controller->now_us;
@@ -222,7 +221,6 @@ static bool all_listed_done(const struct controller *controller)
     return any;
 }
 
-/* True while a member is opening, open, or not settled yet. */
 bool controller_run_has_members(const struct controller *controller)
 {
     LIST_FOREACH(const struct controller_session, session, &controller->sessions, in_controller)

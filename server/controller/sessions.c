@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sessions.c -- tasks and sessions: finding, adding, forgetting. */
-#include "controller_collectives.h"
-#include "barrier.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "listing.h"
-#include "text.h"
 #include "controller_members.h"
 
 /* ---- tasks ---- */
@@ -77,7 +74,7 @@ void controller_task_forget(struct controller *controller, struct controller_tas
     key_map_remove(&controller->tasks_by_key, &task->by_key);
     if (task->attempts > controller->attempts_forgotten)
         controller->attempts_forgotten = task->attempts;
-    controller_row_gone(controller, CONTROLLER_ROW_TASK, &task->row);
+    controller_row_gone(controller, &task->row);
     controller_voided_drop(controller, &task->voided);
     pool_give(&controller->tasks_pool, task);
 }
@@ -116,10 +113,11 @@ controller_task_find_or_add(struct controller *controller, const wire_task_name 
         pool_give(&controller->tasks_pool, task);
         return NULL;
     }
+    task->row.kind = CONTROLLER_ROW_TASK;
     task->attempts = controller->attempts_forgotten;
     assert(controller->tasks_pool.used <= CONTROLLER_TASKS_MAX);
     LIST_APPEND(&controller->tasks, task, in_controller);
-    controller_task_changed(controller, task);
+    controller_row_changed(controller, &task->row);
     return task;
 }
 
@@ -139,7 +137,7 @@ void controller_tasks_start(struct controller *controller)
             continue;
         task->listed = task->member = true;
         task->address = config->members_addresses == NULL ? NULL : config->members_addresses[i];
-        controller_task_changed(controller, task);
+        controller_row_changed(controller, &task->row);
     }
 }
 
@@ -244,10 +242,11 @@ controller_session_add(struct controller *controller, const void *id, const uint
     if (session == NULL)
         return NULL;
     assert(controller_session_find(controller, id, CONTROLLER_ID_BYTES) == NULL);
+    session->row.kind = CONTROLLER_ROW_SESSION;
     memcpy(session->id, id, CONTROLLER_ID_BYTES);
     memcpy(session->nonce, nonce, CONTROLLER_ID_BYTES);
     if (enlist(controller, session)) {
-        controller_session_changed(controller, session);
+        controller_row_changed(controller, &session->row);
         return session;
     }
     pool_give(&controller->sessions_pool, session);
@@ -265,7 +264,7 @@ void controller_session_forget(struct controller *controller, struct controller_
     LIST_REMOVE(&controller->sessions, session, in_controller);
     key_map_remove(&controller->sessions_by_id, &session->by_id);
     key_map_remove(&controller->sessions_by_nonce, &session->by_nonce);
-    controller_row_gone(controller, CONTROLLER_ROW_SESSION, &session->row);
+    controller_row_gone(controller, &session->row);
     controller_voided_drop(controller, &session->voided);
     pool_give(&controller->sessions_pool, session);
 }
@@ -283,6 +282,15 @@ void controller_renewed(struct controller *controller, const wire_bytes *id)
     assert(session == NULL || session->heard_us <= controller->now_us);
     if (session != NULL)
         session->heard_us = controller->now_us;
+}
+
+uint32_t
+controller_silent_ms(const struct controller *controller, const struct controller_session *session)
+{
+    const uint64_t silent_us = controller->now_us - session->heard_us;
+
+    assert(session->heard_us <= controller->now_us);
+    return silent_us / 1000 < UINT32_MAX ? (uint32_t)(silent_us / 1000) : UINT32_MAX;
 }
 
 void controller_fail_closed(

@@ -29,7 +29,7 @@ void controller_settle(
     session->state = CONTROLLER_SESSION_CLOSING;
     session->cause = *cause;
     session->settling_us = controller->now_us;
-    controller_session_changed(controller, session);
+    controller_row_changed(controller, &session->row);
     controller_calls_of_session_fail(controller, session);
     controller_barriers_of_session_fail(controller, session);
     controller_order_session(controller, session);
@@ -45,7 +45,7 @@ note_replaced_lives(struct controller *controller, const struct controller_sessi
             session->replaced.attempt != replaced->attempt)
             continue;
         session->replaced.alive = session->replaced.silent_ms <= controller->config->lease_ms;
-        controller_session_changed(controller, session);
+        controller_row_changed(controller, &session->row);
     }
 }
 
@@ -79,7 +79,7 @@ void controller_close_complete(struct controller *controller, const struct contr
 
     assert(session->state == CONTROLLER_SESSION_CLOSING);
     session->state = CONTROLLER_SESSION_DECIDING;
-    controller_session_changed(controller, session);
+    controller_row_changed(controller, &session->row);
     controller_order_session(controller, session);
     controller_steps_closed(controller, session);
 }
@@ -133,10 +133,10 @@ static void remember_done(struct controller *controller, const struct controller
     if (!controller_left_as_done(controller, session) || session->task == NULL)
         return;
     controller->some_left_done = true;
-    controller_cluster_changed(controller);
+    controller_row_changed(controller, &controller->row);
     if (session->attempt == session->task->attempts)
         session->task->done = true;
-    controller_task_changed(controller, session->task);
+    controller_row_changed(controller, &session->task->row);
 }
 
 void controller_leave_settled(struct controller *controller, struct controller_session *session)
@@ -146,7 +146,6 @@ void controller_leave_settled(struct controller *controller, struct controller_s
     answer_leave(controller, session);
 }
 
-/* Those that a synchronous step needs still stay, and are forgotten with a later one. */
 void controller_sessions_forget_oldest(struct controller *controller)
 {
     uint32_t settled = 0;
@@ -170,7 +169,7 @@ void controller_decide_complete(struct controller *controller, struct controller
     struct controller_task *task = session->task;
     assert(task == NULL || session->attempt <= task->attempts);
     session->state = CONTROLLER_SESSION_SETTLED;
-    controller_session_changed(controller, session);
+    controller_row_changed(controller, &session->row);
     out_log(
         controller->out, "ps 0 settled the session of %s at push %" PRIu64, session->label,
         session->final);
@@ -182,7 +181,7 @@ void controller_decide_complete(struct controller *controller, struct controller
         task->left_us = controller->now_us;
         task->voided = session->voided;
         session->voided = NULL;
-        controller_task_changed(controller, task);
+        controller_row_changed(controller, &task->row);
         controller->memberless_since_us = controller->now_us;
     }
     controller_voided_drop(controller, &session->voided); /* of an observer: never asked for */
@@ -222,12 +221,11 @@ void controller_leases_tick(struct controller *controller)
             controller->out, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
             session->label, controller_ago(controller, session->heard_us),
             text_time_ms(controller->config->lease_ms).text);
-        const uint64_t silent_ms = (controller->now_us - session->heard_us) / 1000u;
         controller_settle(
             controller, session,
             &(struct close_cause){
                 .kind = WIRE_CLOSE_LEASE_OVER,
-                .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX});
+                .silent_ms = controller_silent_ms(controller, session)});
     }
 }
 

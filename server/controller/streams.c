@@ -292,7 +292,7 @@ static bool take_incarnation(struct controller *controller, uint32_t ps, uint64_
 
     if (peer->incarnation == 0) {
         peer->incarnation = incarnation;
-        controller_peer_changed(controller, ps);
+        controller_row_changed(controller, &controller->peers[ps].row);
     }
     if (peer->incarnation == incarnation)
         return true;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* voided.c -- the union of what the ps report as voided when a session is closed: every one of
  * them, or none is decided. */
-#include "controller_state.h"
 #include "controller_members.h"
 
 #include <assert.h>

@@ -201,7 +201,8 @@ void controller_list_waits(
     struct controller *controller, uint64_t now_us, struct controller_waits *waits)
 {
     *waits = (struct controller_waits){.items = NULL};
-    controller_look(controller, now_us);
+    controller_begin(controller, false);
+    controller_notice_time(controller, now_us);
     waits->items = arena_take(controller->out->arena, WAITS_MAX * sizeof *waits->items);
     if (waits->items == NULL)
         return;

@@ -63,11 +63,10 @@ static const struct row_field cluster_fields[] = {
     TEXT(controller, end_text),
 };
 
-static void
-put_cluster(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_cluster(struct row_writer *writer, const void *object)
 {
-    assert(object == controller);
-    PUT_FIELDS(writer, cluster_fields, controller);
+    assert(object == writer->controller);
+    PUT_FIELDS(writer, cluster_fields, object);
 }
 
 static void take_cluster(struct controller *controller, struct row_reader *reader)
@@ -81,13 +80,13 @@ static const struct row_field peer_fields[] = {
     TEXT(controller_peer, address),
 };
 
-static void put_peer(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_peer(struct row_writer *writer, const void *object)
 {
-    const struct controller_peer *peer = object;
+    const struct controller_peer *peer = object, *const first = writer->controller->peers;
 
-    assert(peer >= controller->peers);
-    assert(peer < controller->peers + controller->ps_count);
-    row_put_number(writer, (uint64_t)(peer - controller->peers));
+    assert(peer >= first);
+    assert(peer < first + writer->controller->ps_count);
+    row_put_number(writer, (uint64_t)(peer - first));
     PUT_FIELDS(writer, peer_fields, peer);
 }
 
@@ -95,8 +94,7 @@ static void take_peer(struct controller *controller, struct row_reader *reader)
 {
     const uint64_t ps = row_take_number(reader);
 
-    reader->failed |= ps >= controller->ps_count;
-    if (reader->failed)
+    if (row_fails(reader, ps >= controller->ps_count))
         return;
     TAKE_FIELDS(reader, peer_fields, &controller->peers[ps]);
 }
@@ -110,22 +108,20 @@ static const struct row_field task_fields[] = {
     NUMBER(controller_task, final),  NUMBER(controller_task, acked_through),
 };
 
-static void
-put_task_name(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_task_name(struct row_writer *writer, const void *object)
 {
     const struct controller_task *task = object;
-    (void)controller;
 
     assert(strlen(task->key.job) <= CONTROLLER_JOB_BYTES_MAX);
     row_put_text(writer, task->key.job);
     row_put_number(writer, task->key.index);
 }
 
-static void put_task(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_task(struct row_writer *writer, const void *object)
 {
     const struct controller_task *task = object;
 
-    put_task_name(controller, writer, task);
+    put_task_name(writer, task);
     PUT_FIELDS(writer, task_fields, task);
     put_voided(writer, task->voided);
 }
@@ -152,8 +148,7 @@ static void take_task(struct controller *controller, struct row_reader *reader)
     struct controller_task *task =
         reader->failed ? NULL : controller_task_find_or_add(controller, &name);
 
-    reader->failed |= task == NULL;
-    if (reader->failed)
+    if (row_fails(reader, task == NULL))
         return;
     TAKE_FIELDS(reader, task_fields, task);
     read_row(controller, &task->row);
@@ -206,22 +201,19 @@ static const struct row_field session_fields[] = {
     NUMBER(controller_session, replaced.silent_ms),
 };
 
-static void
-put_session_id(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_session_id(struct row_writer *writer, const void *object)
 {
     const struct controller_session *session = object;
-    (void)controller;
 
     row_put_bytes(writer, session->id, CONTROLLER_ID_BYTES);
 }
 
-static void
-put_session(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_session(struct row_writer *writer, const void *object)
 {
     const struct controller_session *session = object;
 
     assert((session->task != NULL) == (session->role == WIRE_ROLE_MEMBER));
-    put_session_id(controller, writer, session);
+    put_session_id(writer, session);
     row_put_bytes(writer, session->nonce, CONTROLLER_ID_BYTES);
     PUT_FIELDS(writer, session_fields, session);
     put_voided(writer, session->voided);
@@ -243,8 +235,7 @@ static void take_session(struct controller *controller, struct row_reader *reade
         controller_session_find(controller, id, CONTROLLER_ID_BYTES);
     if (session == NULL)
         session = controller_session_add(controller, id, nonce);
-    reader->failed |= session == NULL;
-    if (reader->failed)
+    if (row_fails(reader, session == NULL))
         return;
     TAKE_FIELDS(reader, session_fields, session);
     read_row(controller, &session->row);
@@ -259,14 +250,23 @@ static void take_session(struct controller *controller, struct row_reader *reade
         controller_creator_settled(controller, session);
 }
 
-static void forget_session(struct controller *controller, struct row_reader *reader)
+/* The session whose id comes next. NULL: no session has the id, and the reader has failed. */
+static struct controller_session *
+take_session_id(struct controller *controller, struct row_reader *reader)
 {
     const uint8_t *id = row_take_bytes(reader, CONTROLLER_ID_BYTES);
     struct controller_session *session =
         id == NULL ? NULL : controller_session_find(controller, id, CONTROLLER_ID_BYTES);
 
     reader->failed |= session == NULL;
-    if (reader->failed)
+    return session;
+}
+
+static void forget_session(struct controller *controller, struct row_reader *reader)
+{
+    struct controller_session *session = take_session_id(controller, reader);
+
+    if (session == NULL)
         return;
     session->state = CONTROLLER_SESSION_SETTLED; /* it may be forgotten as it is settled */
     controller_creator_settled(controller, session);
@@ -279,11 +279,10 @@ static const struct row_field function_fields[] = {
     ENUMERATION(controller_function, state, CONTROLLER_FUNCTION_REFUSED),
 };
 
-static void
-put_function(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_function(struct row_writer *writer, const void *object)
 {
     const struct controller_function *function = object;
-    const struct defined_function *known = controller_function_known(controller, function);
+    const struct defined_function *known = controller_function_known(writer->controller, function);
 
     row_put_number(writer, known->row.function.number);
     row_put_text(writer, known->row.name);
@@ -301,13 +300,12 @@ static void take_function(struct controller *controller, struct row_reader *read
     row_take_text(reader, name, sizeof name);
     const uint64_t bytes = row_take_number(reader);
     const uint8_t *text = row_take_bytes(reader, bytes);
-    reader->failed |= number > UINT32_MAX;
-    if (reader->failed)
+    if (row_fails(reader, number > UINT32_MAX))
         return;
-    reader->failed |= functions_add(
-                          &controller->functions, (uint32_t)number, name, (const char *)text,
-                          (size_t)bytes, &error) != SUMAC_OK;
-    if (reader->failed)
+    if (row_fails(
+            reader, functions_add(
+                        &controller->functions, (uint32_t)number, name, (const char *)text,
+                        (size_t)bytes, &error) != SUMAC_OK))
         return;
     TAKE_FIELDS(reader, function_fields, &controller->defined[number - UPDATE_DEFINED_FIRST]);
 }
@@ -323,31 +321,27 @@ static const struct row_field variable_fields[] = {
 };
 _Static_assert(CONTROLLER_MASK_WORDS == 4, "every word of a set of ps is in a variable's row");
 
-static void
-put_variable_id(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_variable_id(struct row_writer *writer, const void *object)
 {
     const struct controller_variable *variable = object;
-    (void)controller;
 
     row_put_number(writer, variable->id);
 }
 
 /* The shards are not written. They follow from the definition, shards_before and the places. */
-static void
-put_variable(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_variable(struct row_writer *writer, const void *object)
 {
     const struct controller_variable *variable = object;
     const struct controller_session *creator = variable->creator;
 
     assert(variable->shard_count > 0);
     assert(creator == NULL || creator->state != CONTROLLER_SESSION_SETTLED);
-    put_variable_id(controller, writer, variable);
+    put_variable_id(writer, variable);
     row_put_number(writer, variable->shards_before);
     row_put_number(writer, variable->turns);
-    if (writer->out == NULL) {
-        const wire_variable *made = controller_variable_definition(controller, variable);
-        writer->message = made == NULL ? NULL : &made->base;
-    }
+    if (writer->out == NULL)
+        writer->message =
+            (const wire_message *)controller_variable_definition(writer->controller, variable);
     row_put_message(writer);
     row_put_number(writer, variable->shard_count);
     row_put_bytes(writer, variable->places, variable->shard_count);
@@ -403,18 +397,6 @@ static struct controller_variable *make_variable(
     return variable;
 }
 
-static void take_creator(
-    struct controller *controller, struct row_reader *reader, struct controller_variable *variable)
-{
-    const bool any = row_take_number(reader) != 0;
-    const uint8_t *id = row_take_bytes(reader, any ? CONTROLLER_ID_BYTES : 0);
-
-    if (reader->failed)
-        return;
-    variable->creator = any ? controller_session_find(controller, id, CONTROLLER_ID_BYTES) : NULL;
-    reader->failed |= any && variable->creator == NULL;
-}
-
 static void take_variable(struct controller *controller, struct row_reader *reader)
 {
     const uint64_t id = row_take_number(reader), shards_before = row_take_number(reader);
@@ -431,9 +413,9 @@ static void take_variable(struct controller *controller, struct row_reader *read
         controller->turns = turns;
         variable = make_variable(controller, id, shards_before, message, &places);
     }
-    reader->failed |= variable == NULL || variable->shard_count != places.count ||
-                      memcmp(variable->places, places.ps, variable->shard_count) != 0;
-    if (reader->failed)
+    if (row_fails(
+            reader, variable == NULL || variable->shard_count != places.count ||
+                        memcmp(variable->places, places.ps, variable->shard_count) != 0))
         return;
     const bool was_named = variable->state != CONTROLLER_VARIABLE_DELETING;
     TAKE_FIELDS(reader, variable_fields, variable);
@@ -441,7 +423,8 @@ static void take_variable(struct controller *controller, struct row_reader *read
     if (was_named && variable->state == CONTROLLER_VARIABLE_DELETING)
         controller_variable_hide(controller, variable);
     reader->failed |= !was_named && variable->state != CONTROLLER_VARIABLE_DELETING;
-    take_creator(controller, reader, variable);
+    const bool has_creator = row_take_number(reader) != 0;
+    variable->creator = has_creator ? take_session_id(controller, reader) : NULL;
 }
 
 static void forget_variable(struct controller *controller, struct row_reader *reader)
@@ -471,21 +454,18 @@ static const struct row_field place_fields[] = {
     NUMBER(controller_place, attempt),
 };
 
-static void
-put_barrier_name(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_barrier_name(struct row_writer *writer, const void *object)
 {
     const struct controller_barrier *barrier = object;
-    (void)controller;
 
     row_put_text(writer, barrier->name);
 }
 
-static void
-put_barrier(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_barrier(struct row_writer *writer, const void *object)
 {
     const struct controller_barrier *barrier = object;
 
-    put_barrier_name(controller, writer, barrier);
+    put_barrier_name(writer, barrier);
     row_put_number(writer, barrier->place_count);
     PUT_FIELDS(writer, barrier_fields, barrier);
     for (uint32_t i = 0; i < barrier->place_count; i++)
@@ -518,8 +498,7 @@ static void take_barrier(struct controller *controller, struct row_reader *reade
 
     row_take_text(reader, name, sizeof name);
     struct controller_barrier *barrier = take_places(controller, reader, name);
-    reader->failed |= barrier == NULL;
-    if (reader->failed)
+    if (row_fails(reader, barrier == NULL))
         return;
     TAKE_FIELDS(reader, barrier_fields, barrier);
     for (uint32_t i = 0; i < barrier->place_count; i++)
@@ -543,24 +522,20 @@ static void forget_barrier(struct controller *controller, struct row_reader *rea
 
 /* ---- rounds of collectives ---- */
 
-static void
-put_collective_number(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_collective_number(struct row_writer *writer, const void *object)
 {
     const struct controller_collective *collective = object;
-    (void)controller;
 
     assert(collective->order.number != 0);
     row_put_number(writer, collective->order.number);
 }
 
-static void
-put_collective(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_collective(struct row_writer *writer, const void *object)
 {
-    put_collective_number(controller, writer, object);
-    if (writer->out == NULL) {
-        const wire_collective_end *made = controller_collective_message(controller, object);
-        writer->message = made == NULL ? NULL : &made->base;
-    }
+    put_collective_number(writer, object);
+    if (writer->out == NULL)
+        writer->message =
+            (const wire_message *)controller_collective_message(writer->controller, object);
     row_put_message(writer);
 }
 
@@ -593,8 +568,9 @@ static void forget_collective(struct controller *controller, struct row_reader *
 /* ---- synchronous steps of K of N ---- */
 
 /* Its number, and whose contributions it is made of. */
-static void put_step(struct controller *controller, struct row_writer *writer, const void *object)
+static void put_step(struct row_writer *writer, const void *object)
 {
+    const struct controller *controller = writer->controller;
     uint64_t count = 0;
 
     assert(object == &controller->step_row);
@@ -613,10 +589,7 @@ static void take_step(struct controller *controller, struct row_reader *reader)
     const uint64_t count = row_take_number(reader);
 
     for (uint64_t i = 0; i < count && !reader->failed; i++) {
-        const uint8_t *id = row_take_bytes(reader, CONTROLLER_ID_BYTES);
-        struct controller_session *session =
-            id == NULL ? NULL : controller_session_find(controller, id, CONTROLLER_ID_BYTES);
-        reader->failed |= session == NULL;
+        struct controller_session *session = take_session_id(controller, reader);
         if (session != NULL)
             session->taken_step = controller->step_taken;
     }

@@ -326,7 +326,7 @@ static void check_place(
             sums->check, "%s %u has come to a round of %.200s that does not exist", name.job,
             name.index, barrier->name);
     if (barrier->open && place->round <= barrier->round && task != NULL && task->joined &&
-        !is_there(sums->controller, task) && !controller_run_is_over(sums->controller))
+        !is_there(sums->controller, task) && sums->controller->phase == CONTROLLER_RUNNING)
         check_object(
             sums->check, "barrier %.200s waits for %s %u, which was settled", barrier->name,
             name.job, name.index);
@@ -407,7 +407,7 @@ static void check_end(const struct sums *sums)
 {
     const struct controller *controller = sums->controller;
 
-    if (!controller_run_is_over(controller))
+    if (controller->phase == CONTROLLER_RUNNING)
         return;
     for (const struct controller_session *session = controller->sessions.first; session != NULL;
          session = session->in_controller.next)

@@ -92,7 +92,7 @@ TEST(without_threads_the_owner_runs_every_slice)
     struct increments increments;
 
     make_increments(&increments, 3);
-    assert_true(compute_pool_submit(pool, 7, increments.slices, 3));
+    assert_true(compute_pool_submit(pool, 7, increments.slices, NULL, 3));
 
     for (int i = 0; i < 3; i++) {
         assert_int_equal(compute_pool_finished(pool), 0);
@@ -130,7 +130,7 @@ TEST(a_job_is_not_finished_while_its_last_slice_runs)
     struct increments increments;
 
     make_increments(&increments, 2);
-    assert_true(compute_pool_submit(pool, 7, increments.slices, 2));
+    assert_true(compute_pool_submit(pool, 7, increments.slices, NULL, 2));
 
     asked_while_running = pool;
     const bool helped = compute_pool_help(pool) && compute_pool_help(pool);
@@ -150,8 +150,8 @@ TEST(jobs_are_given_back_in_the_order_they_were_submitted)
 
     for (uint32_t i = 0; i < 5; i++) {
         make_increments(&increments[i], 1 + 3 * i);
-        assert_true(
-            compute_pool_submit(pool, 100 + i, increments[i].slices, increments[i].slice_count));
+        assert_true(compute_pool_submit(
+            pool, 100 + i, increments[i].slices, NULL, increments[i].slice_count));
     }
 
     for (uint64_t i = 0; i < 5; i++)
@@ -166,7 +166,7 @@ TEST(a_job_without_slices_is_finished_at_once)
 {
     struct compute_pool *const pool = make_pool(1);
 
-    assert_true(compute_pool_submit(pool, 3, NULL, 0));
+    assert_true(compute_pool_submit(pool, 3, NULL, NULL, 0));
 
     assert_int_equal(compute_pool_finished(pool), 3);
     compute_pool_destroy(pool);
@@ -183,7 +183,7 @@ TEST(thousands_of_jobs_run_each_slice_once)
     uint64_t finished = 0;
     for (uint32_t i = 0; i < JOBS; i++) {
         make_increments(&increments[i], SLICES);
-        assert_true(compute_pool_submit(pool, i + 1, increments[i].slices, SLICES));
+        assert_true(compute_pool_submit(pool, i + 1, increments[i].slices, NULL, SLICES));
         if (i < FINISHED_FIRST || compute_pool_jobs(pool) == AT_ONCE)
             assert_int_equal(finish_one(pool), ++finished);
     }
@@ -208,7 +208,7 @@ TEST(threads_work_without_the_owners_help)
     const time_t end_s = now_s() + PATIENCE_S;
 
     for (int i = 0; i < TIMES; i++) {
-        assert_true(compute_pool_submit(pool, 1, increments.slices, 8));
+        assert_true(compute_pool_submit(pool, 1, increments.slices, NULL, 8));
         while (compute_pool_finished(pool) == 0) {
             assert_true(now_s() < end_s); /* they were woken */
             sched_yield();
@@ -274,7 +274,7 @@ TEST(a_job_for_which_there_is_no_memory_is_not_taken)
     uint64_t taken = 0, finished = 0, last = 0;
 
     is_scarce = true;
-    while (compute_pool_submit(pool, taken + 1, NULL, 0))
+    while (compute_pool_submit(pool, taken + 1, NULL, NULL, 0))
         taken++;
     is_scarce = false;
 
@@ -284,7 +284,7 @@ TEST(a_job_for_which_there_is_no_memory_is_not_taken)
         finished++;
     assert_int_equal(finished, taken);
     assert_int_equal(last, taken);
-    assert_true(compute_pool_submit(pool, 1, NULL, 0));
+    assert_true(compute_pool_submit(pool, 1, NULL, NULL, 0));
     assert_int_equal(compute_pool_finished(pool), 1);
     compute_pool_destroy(pool);
 }

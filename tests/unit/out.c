@@ -212,8 +212,8 @@ FIXTURE_TEST(
     assert_int_equal(said.items[2].call, 3);
 }
 
-/* A message that has no room is written into a place that nobody reads, and so is all that comes
- * after it in the step. */
+/* A message that has no room is written into a spare place, which no reply reads. Later parts of
+ * messages of the step have no room either. */
 FIXTURE_TEST(
     a_message_without_room_fails_the_replies_of_its_step, struct fixture *const fixture, set_up,
     tear_down)

@@ -314,7 +314,7 @@ static void submit(struct ps *ps, uint64_t job, uint32_t slices)
     static struct update_slice nothing[8];
 
     assert_true(slices <= sizeof nothing / sizeof *nothing);
-    assert_true(compute_pool_submit(ps->pool, job, nothing, slices));
+    assert_true(compute_pool_submit(ps->pool, job, nothing, NULL, slices));
 }
 
 void __wrap_update_run(const struct update_slice *slice);

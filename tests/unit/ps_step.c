@@ -73,14 +73,17 @@ void __wrap_rpc_channel_close(struct rpc_channel *channel)
 }
 
 bool __wrap_compute_pool_submit(
-    struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count);
+    struct compute_pool *pool, uint64_t job, struct update_slice *slices,
+    const struct combine_slice *combines, uint32_t slice_count);
 
 bool __wrap_compute_pool_submit(
-    struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count)
+    struct compute_pool *pool, uint64_t job, struct update_slice *slices,
+    const struct combine_slice *combines, uint32_t slice_count)
 {
     (void)pool;
     (void)job;
     (void)slices;
+    (void)combines;
     (void)slice_count;
     return !calls_fail;
 }
