@@ -46,10 +46,9 @@ const struct sumac_job *sumac_cluster_job(const struct sumac_cluster *cluster, c
 {
     if (cluster == NULL || name == NULL)
         return NULL;
-    for (uint32_t i = 0; i < cluster->job_count; i++) {
+    for (uint32_t i = 0; i < cluster->job_count; i++)
         if (strcmp(cluster->jobs[i].name, name) == 0)
             return &cluster->jobs[i];
-    }
     return NULL;
 }
 
@@ -83,10 +82,9 @@ sumac_cluster_address(const struct sumac_cluster *cluster, const char *job, uint
 {
     const struct sumac_job *found = sumac_cluster_job(cluster, job);
 
-    for (uint32_t i = 0; found != NULL && i < found->task_count; i++) {
+    for (uint32_t i = 0; found != NULL && i < found->task_count; i++)
         if (found->tasks[i].index == index)
             return found->tasks[i].address;
-    }
     return NULL;
 }
 
@@ -100,35 +98,29 @@ static const char *own_address(const struct sumac_cluster *cluster)
     return NULL;
 }
 
-static enum sumac_status give_text(
-    const char *scheme, const char *separator, const char *text, char **given,
-    struct sumac_error *error)
-{
-    const size_t bytes = strlen(scheme) + strlen(separator) + strlen(text) + 1;
-    char *copy = malloc(bytes);
-
-    if (copy == NULL)
-        return fail_for_memory(error, "no memory for the address of a task");
-    (void)text_print(copy, bytes, "%s%s%s", scheme, separator, text);
-    *given = copy;
-    return SUMAC_OK;
-}
-
 enum sumac_status
 sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct sumac_error *error)
 {
+    const char *text = "", *layer = "";
+
     if (cluster == NULL || master == NULL)
         return fail_for_null(error, "sumac_cluster_master", cluster == NULL ? "cluster" : "master");
     if (cluster->session_master != NULL)
-        return give_text("", "", cluster->session_master, master, error);
-    if (cluster->job_count == 0)
-        return give_text("", "", "", master, error);
-    const char *address = own_address(cluster);
-    if (address == NULL)
+        text = cluster->session_master;
+    else if (cluster->job_count > 0) {
+        text = own_address(cluster);
+        layer = cluster->rpc_layer != NULL ? cluster->rpc_layer : "";
+    }
+    if (text == NULL)
         return fail_argument(
             error, "TF_CONFIG names no task that its cluster has: set task.type and task.index");
-    const char *layer = cluster->rpc_layer != NULL ? cluster->rpc_layer : "";
-    return give_text(layer, layer[0] != '\0' ? "://" : "", address, master, error);
+    const size_t bytes = strlen(layer) + strlen("://") + strlen(text) + 1;
+    char *const copy = malloc(bytes);
+    if (copy == NULL)
+        return fail_for_memory(error, "no memory for the address of a task");
+    (void)text_print(copy, bytes, "%s%s%s", layer, layer[0] != '\0' ? "://" : "", text);
+    *master = copy;
+    return SUMAC_OK;
 }
 
 static const char *known_job(const void *context, size_t index)

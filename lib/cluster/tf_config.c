@@ -45,8 +45,10 @@ static enum sumac_status no_memory(struct sumac_error *error)
     return fail_for_memory(error, "no memory to hold TF_CONFIG's cluster");
 }
 
+/* In place of what there was. */
 static enum sumac_status copy_text(const char *text, char **copy, struct sumac_error *error)
 {
+    free(*copy);
     *copy = strdup(text);
     return *copy == NULL ? no_memory(error) : SUMAC_OK;
 }
@@ -85,19 +87,13 @@ static enum sumac_status read_address(
 static enum sumac_status
 read_list(const json_t *list, struct sumac_job *job, struct sumac_error *error)
 {
-    size_t i = 0;
-    json_t *value = NULL;
+    enum sumac_status status = SUMAC_OK;
 
-    json_array_foreach(list, i, value)
-    {
-        struct sumac_task *task = &job->tasks[job->task_count];
-        const enum sumac_status status =
-            read_address(job->name, job->task_count, value, task, error);
-        if (status != SUMAC_OK)
-            return status;
-        job->task_count++;
+    for (size_t i = 0; status == SUMAC_OK && i < json_array_size(list); i++) {
+        struct sumac_task *const task = &job->tasks[job->task_count++];
+        status = read_address(job->name, (uint32_t)i, json_array_get(list, i), task, error);
     }
-    return SUMAC_OK;
+    return status;
 }
 
 static int order_tasks(const void *a, const void *b)
@@ -121,18 +117,16 @@ static enum sumac_status read_map(json_t *map, struct sumac_job *job, struct sum
                 "plain digits: \"%s\"",
                 job->name, INDEX_MAX, key);
         const enum sumac_status status =
-            read_address(job->name, index, value, &job->tasks[job->task_count], error);
+            read_address(job->name, index, value, &job->tasks[job->task_count++], error);
         if (status != SUMAC_OK)
             return status;
-        job->task_count++;
     }
     qsort(job->tasks, job->task_count, sizeof *job->tasks, order_tasks);
-    for (uint32_t i = 1; i < job->task_count; i++) {
+    for (uint32_t i = 1; i < job->task_count; i++)
         if (job->tasks[i].index == job->tasks[i - 1].index)
             return REFUSE(
                 "TF_CONFIG: job %s in \"cluster\" has index %u twice", job->name,
                 job->tasks[i].index);
-    }
     return SUMAC_OK;
 }
 
@@ -276,12 +270,8 @@ read_task(const json_t *value, struct sumac_cluster *cluster, struct sumac_error
         return REFUSE("TF_CONFIG: \"task\" is not an object with \"type\" and \"index\"");
     const json_t *type = json_object_get(value, "type");
     const json_t *index = json_object_get(value, "index");
-    enum sumac_status status = SUMAC_OK;
-    if (type != NULL)
-        status = read_type(type, cluster, error);
-    if (status == SUMAC_OK && index != NULL)
-        status = read_index(index, cluster, error);
-    return status;
+    const enum sumac_status status = type == NULL ? SUMAC_OK : read_type(type, cluster, error);
+    return status != SUMAC_OK || index == NULL ? status : read_index(index, cluster, error);
 }
 
 /* ---- the whole */
@@ -321,24 +311,14 @@ read_text(const json_t *root, const char *key, char **text, struct sumac_error *
 /* No array or object lies deeper than DEPTH_MAX, `value` itself being at `depth`. */
 static bool depth_is_valid(json_t *value, unsigned depth)
 {
-    if (!json_is_array(value) && !json_is_object(value))
-        return true;
-    if (depth > DEPTH_MAX)
-        return false;
-    size_t i = 0;
+    bool valid = depth <= DEPTH_MAX || (!json_is_array(value) && !json_is_object(value));
     const char *key = NULL;
     json_t *inner = NULL;
-    json_array_foreach(value, i, inner)
-    {
-        if (!depth_is_valid(inner, depth + 1))
-            return false;
-    }
-    json_object_foreach(value, key, inner)
-    {
-        if (!depth_is_valid(inner, depth + 1))
-            return false;
-    }
-    return true;
+
+    for (size_t i = 0; valid && i < json_array_size(value); i++)
+        valid = depth_is_valid(json_array_get(value, i), depth + 1);
+    json_object_foreach(value, key, inner) { valid = valid && depth_is_valid(inner, depth + 1); }
+    return valid;
 }
 
 /* Does `text` begin with these characters, whatever blanks are before or between them? */
@@ -427,14 +407,10 @@ static enum sumac_status apply_overrides(
         cluster->task_index_given = true;
     }
     enum sumac_status status = SUMAC_OK;
-    if (overrides->task_type != NULL) {
-        free(cluster->task_type);
+    if (overrides->task_type != NULL)
         status = copy_text(overrides->task_type, &cluster->task_type, error);
-    }
-    if (status == SUMAC_OK && overrides->rpc_layer != NULL) {
-        free(cluster->rpc_layer);
+    if (status == SUMAC_OK && overrides->rpc_layer != NULL)
         status = copy_text(overrides->rpc_layer, &cluster->rpc_layer, error);
-    }
     return status;
 }
 
@@ -470,13 +446,10 @@ static bool some_job_is_a_map(const json_t *root)
     json_t *jobs = find_jobs(root);
     const char *name = NULL;
     json_t *tasks = NULL;
+    bool some = false;
 
-    json_object_foreach(jobs, name, tasks)
-    {
-        if (json_is_object(tasks))
-            return true;
-    }
-    return false;
+    json_object_foreach(jobs, name, tasks) { some = some || json_is_object(tasks); }
+    return some;
 }
 
 /* The task must be one of the cluster's, when it has any; an evaluator may stand outside. */
@@ -485,11 +458,7 @@ place_task(const json_t *root, struct sumac_cluster *cluster, struct sumac_error
 {
     if (cluster->job_count == 0 || cluster->task_type == NULL)
         return SUMAC_OK;
-    struct sumac_job *own = NULL;
-    for (uint32_t i = 0; i < cluster->job_count; i++) {
-        if (strcmp(cluster->jobs[i].name, cluster->task_type) == 0)
-            own = &cluster->jobs[i];
-    }
+    const struct sumac_job *const own = sumac_cluster_job(cluster, cluster->task_type);
     char jobs[JOBS_BYTES];
     if (own == NULL && strcmp(cluster->task_type, "evaluator") != 0)
         return REFUSE(

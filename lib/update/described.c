@@ -39,63 +39,23 @@ describe_hyperparameter(const struct update_function *function, uint32_t number)
     return message;
 }
 
-static bool describe_hyperparameters(
-    const struct update_function *function, struct arena *arena, wire_known_function *message)
-{
-    const size_t count = (size_t)__builtin_popcount(function->hyperparameters);
-    wire_known_hyperparameter *said = arena_take(arena, (count + 1) * sizeof *said);
-
-    message->hyperparameters = arena_take(arena, (count + 1) * sizeof *message->hyperparameters);
-    if (said == NULL || message->hyperparameters == NULL)
-        return false;
-    for (uint32_t left = function->hyperparameters; left != 0; left &= left - 1) {
-        wire_known_hyperparameter *const one = &said[message->n_hyperparameters];
-        *one = describe_hyperparameter(function, (uint32_t)__builtin_ctz(left));
-        message->hyperparameters[message->n_hyperparameters++] = one;
-    }
-    assert(message->n_hyperparameters == count);
-    return true;
-}
-
-static bool describe_slots(
-    const struct update_function *function, struct arena *arena, wire_known_function *message)
-{
-    wire_known_slot *said = arena_take(arena, (function->slot_count + 1) * sizeof *said);
-
-    message->slots = arena_take(arena, (function->slot_count + 1) * sizeof *message->slots);
-    if (said == NULL || message->slots == NULL)
-        return false;
-    for (uint32_t i = 0; i < function->slot_count; i++) {
-        said[i] = (wire_known_slot)WIRE_KNOWN_SLOT_INIT;
-        said[i].name = (char *)(uintptr_t)function->slot_names[i];
-        said[i].initial = function->slot_initial[i];
-        said[i].initial_from = function->slot_from[i];
-        message->slots[i] = &said[i];
-    }
-    message->n_slots = function->slot_count;
-    return true;
-}
-
-static bool describe_dtypes(
-    const struct update_function *function, struct arena *arena, wire_known_function *message)
-{
-    assert(function->dtypes != 0);
-    message->data_types = arena_take(arena, (DTYPES_MAX + 1) * sizeof *message->data_types);
-    if (message->data_types == NULL)
-        return false;
-    for (uint32_t dtype = 1; dtype <= DTYPES_MAX; dtype++)
-        if ((function->dtypes & BIT(dtype)) != 0)
-            message->data_types[message->n_data_types++] = (Sumac__V1__DataType)dtype;
-    return true;
-}
-
 wire_known_function *update_describe(const struct update_function *function, struct arena *arena)
 {
-    wire_known_function *message = arena_take(arena, sizeof *message);
+    const size_t count = (size_t)__builtin_popcount(function->hyperparameters);
+    const size_t slot_count = function->slot_count;
+    wire_known_function *const message = arena_take(arena, sizeof *message);
+    wire_known_hyperparameter *const known = arena_take(arena, (count + 1) * sizeof *known);
+    wire_known_slot *const slots = arena_take(arena, (slot_count + 1) * sizeof *slots);
 
-    if (message == NULL)
+    assert(function->dtypes != 0);
+    if (message == NULL || known == NULL || slots == NULL)
         return NULL;
     *message = (wire_known_function)WIRE_KNOWN_FUNCTION_INIT;
+    message->hyperparameters = arena_take(arena, (count + 1) * sizeof *message->hyperparameters);
+    message->slots = arena_take(arena, (slot_count + 1) * sizeof *message->slots);
+    message->data_types = arena_take(arena, (DTYPES_MAX + 1) * sizeof *message->data_types);
+    if (message->hyperparameters == NULL || message->slots == NULL || message->data_types == NULL)
+        return NULL;
     message->number = function->number;
     message->name = (char *)(uintptr_t)function->name;
     if (function->rule != NULL)
@@ -104,11 +64,24 @@ wire_known_function *update_describe(const struct update_function *function, str
         message->plugin = (char *)(uintptr_t)function->plugged->plugin;
     message->counts_steps = function->counts_steps;
     message->repeats = (Sumac__V1__KnownFunction__Repeats)function->repeats;
-    return describe_hyperparameters(function, arena, message) &&
-                   describe_slots(function, arena, message) &&
-                   describe_dtypes(function, arena, message)
-               ? message
-               : NULL;
+    for (uint32_t left = function->hyperparameters; left != 0; left &= left - 1) {
+        wire_known_hyperparameter *const one = &known[message->n_hyperparameters];
+        *one = describe_hyperparameter(function, (uint32_t)__builtin_ctz(left));
+        message->hyperparameters[message->n_hyperparameters++] = one;
+    }
+    assert(message->n_hyperparameters == count);
+    for (; message->n_slots < slot_count; message->n_slots++) {
+        wire_known_slot *const one = &slots[message->n_slots];
+        *one = (wire_known_slot)WIRE_KNOWN_SLOT_INIT;
+        one->name = (char *)(uintptr_t)function->slot_names[message->n_slots];
+        one->initial = function->slot_initial[message->n_slots];
+        one->initial_from = function->slot_from[message->n_slots];
+        message->slots[message->n_slots] = one;
+    }
+    for (uint32_t dtype = 1; dtype <= DTYPES_MAX; dtype++)
+        if ((function->dtypes & BIT(dtype)) != 0)
+            message->data_types[message->n_data_types++] = (Sumac__V1__DataType)dtype;
+    return message;
 }
 
 /* ---- the digest: FNV-1a ---- */
@@ -133,11 +106,6 @@ static void digest_number(uint64_t *digest, uint64_t number)
     digest_bytes(digest, &number, sizeof number);
 }
 
-static void digest_real(uint64_t *digest, double number)
-{
-    digest_bytes(digest, &number, sizeof number);
-}
-
 uint64_t update_digest(const struct update_function *function)
 {
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
@@ -152,15 +120,15 @@ uint64_t update_digest(const struct update_function *function)
             describe_hyperparameter(function, (uint32_t)__builtin_ctz(left));
         digest_number(&digest, one.number);
         digest_text(&digest, one.name);
-        digest_real(&digest, one.default_value);
-        digest_real(&digest, one.least);
-        digest_real(&digest, one.most);
+        digest_bytes(&digest, &one.default_value, sizeof one.default_value);
+        digest_bytes(&digest, &one.least, sizeof one.least);
+        digest_bytes(&digest, &one.most, sizeof one.most);
         digest_number(
             &digest, (one.above_least ? 1u : 0) | (one.below_most ? 2u : 0) | (one.whole ? 4u : 0));
     }
     for (uint32_t i = 0; i < function->slot_count; i++) {
         digest_text(&digest, function->slot_names[i]);
-        digest_real(&digest, function->slot_initial[i]);
+        digest_bytes(&digest, &function->slot_initial[i], sizeof function->slot_initial[i]);
         digest_number(&digest, function->slot_from[i]);
     }
     return digest;

@@ -17,12 +17,9 @@
 #define BIT(number) (1u << (number))
 #define X(NAME, number, bytes, kind, name, numpy) | BIT(number)
 #define EVERY_DTYPE (0u SUMAC_DTYPE_LIST(X))
-#define IS_FLOAT_BOOL false
-#define IS_FLOAT_INT false
-#define IS_FLOAT_UINT false
-#define IS_FLOAT_HALF true
-#define IS_FLOAT_FLOAT true
-#define FLOAT_BIT(NAME, number, bytes, kind, name, numpy) | (IS_FLOAT_##kind ? BIT(number) : 0)
+#define IS_FLOAT(kind) ((kind) == SUMAC_KIND_HALF || (kind) == SUMAC_KIND_FLOAT)
+#define FLOAT_BIT(NAME, number, bytes, kind, name, numpy)                                          \
+    | (IS_FLOAT(SUMAC_KIND_##kind) ? BIT(number) : 0)
 #define FLOATS (0u SUMAC_DTYPE_LIST(FLOAT_BIT))
 #define NUMBERS (EVERY_DTYPE & ~BIT(SUMAC_BOOL))
 #define HAS(name) BIT(UPDATE_HYPERPARAMETER_##name)

@@ -17,12 +17,8 @@
 #define BIT(number) (1u << (unsigned)(number))
 #define X(NAME, number, bytes, kind, name, numpy) | BIT(number)
 #define EVERY_DTYPE (0u SUMAC_DTYPE_LIST(X))
-#define IS_HALF_BOOL false
-#define IS_HALF_INT false
-#define IS_HALF_UINT false
-#define IS_HALF_HALF true
-#define IS_HALF_FLOAT false
-#define HALF_BIT(NAME, number, bytes, kind, name, numpy) | (IS_HALF_##kind ? BIT(number) : 0)
+#define HALF_BIT(NAME, number, bytes, kind, name, numpy)                                           \
+    | (SUMAC_KIND_##kind == SUMAC_KIND_HALF ? BIT(number) : 0)
 #define HALVES (0u SUMAC_DTYPE_LIST(HALF_BIT))
 #define FLOATS (BIT(SUMAC_FLOAT32) | BIT(SUMAC_FLOAT64) | HALVES)
 #define EVERY_FLAG                                                                                 \

@@ -26,14 +26,6 @@ static const char *const kinds[] = {
 
 const char *update_schedule_name(uint32_t kind) { return kind < KINDS ? kinds[kind] : NULL; }
 
-int update_schedule_find(const char *name)
-{
-    for (uint32_t i = 0; i < KINDS; i++)
-        if (strcmp(kinds[i], name) == 0)
-            return (int)i;
-    return -1;
-}
-
 /* ---- what is given ---- */
 
 static enum sumac_status refuse(

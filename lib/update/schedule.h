@@ -56,9 +56,8 @@ bool update_schedule_same(const struct update_schedule *a, const struct update_s
 /* "exponential_decay(decay_steps 1000, decay_rate 0.96)"; "none". Lends  text. */
 const char *
 update_schedule_print(const struct update_schedule *schedule, char *text, size_t text_bytes);
-/* "cosine_decay"; NULL for an unknown number. The number of a name; -1 for an unknown name. */
+/* "cosine_decay"; NULL for an unknown number. */
 const char *update_schedule_name(uint32_t kind);
-int update_schedule_find(const char *name);
 
 /* The rate of a push to a shard that has come to `version`, from learning_rate on: not rounded, and
  * at most 2^127, which every type of arithmetic has. */
