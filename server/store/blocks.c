@@ -152,21 +152,6 @@ static struct block *newest_row(const struct block *block, uint32_t within)
     return block->kept == NULL ? NULL : block->kept[within / block->row_bytes];
 }
 
-/* Room for the newest of each row. False: no memory. */
-static bool take_kept(struct store *store, struct block *block)
-{
-    const size_t bytes = kept_bytes(block);
-
-    assert(block->kept == NULL && block->kept_rows == 0);
-    block->kept = sized_pool_take_reserved(&store->bytes, bytes);
-    if (block->kept == NULL)
-        return false;
-    memset(block->kept, 0, bytes);
-    store->view_bytes += sized_pool_bytes(bytes);
-    store_share_bound(store);
-    return true;
-}
-
 /* Take an old row out of its chain, which may be the last of its block. */
 static void unchain_row(struct store *store, const struct block *row)
 {
@@ -268,14 +253,6 @@ uint64_t store_sweep(struct store *store)
     return bytes > SWEEP_BYTES ? bytes : SWEEP_BYTES;
 }
 
-static void unlink_view(struct store *store, struct view *view)
-{
-    assert(!view->ended);
-    assert(store->view_count > 0);
-    LIST_REMOVE(&store->views, view, in_store);
-    store->view_count--;
-}
-
 /* What readers do not need any more is freed, some of it; where there is nothing of that, the
  * oldest view is given up. */
 static void make_room(struct store *store)
@@ -317,7 +294,9 @@ void store_view_close(struct store *store, struct view *view)
 {
     if (view->ended)
         return;
-    unlink_view(store, view);
+    assert(store->view_count > 0);
+    LIST_REMOVE(&store->views, view, in_store);
+    store->view_count--;
     view->ended = true;
     if (store->unswept == NULL)
         store->unswept = store->old_blocks.last;
@@ -434,9 +413,16 @@ static bool keep_row(struct store *store, struct block *block, uint32_t within, 
 
     if (row == NULL)
         return false;
-    if (block->kept == NULL && !take_kept(store, block)) {
-        sized_pool_give(&store->bytes, row, sizeof *row + bytes);
-        return false;
+    if (block->kept == NULL) { /* room for the newest of each row */
+        assert(block->kept_rows == 0);
+        block->kept = sized_pool_take_reserved(&store->bytes, kept_bytes(block));
+        if (block->kept == NULL) {
+            sized_pool_give(&store->bytes, row, sizeof *row + bytes);
+            return false;
+        }
+        memset(block->kept, 0, kept_bytes(block));
+        store->view_bytes += sized_pool_bytes(kept_bytes(block));
+        store_share_bound(store);
     }
     *row = (struct block){
         .data = (uint8_t *)(row + 1),
