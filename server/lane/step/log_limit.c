@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <string.h>
 
 #include "text.h"
 
@@ -29,17 +29,6 @@ static void leak(struct log_kind *kind, uint64_t now_us)
     kind->leaked_us += lines * LOG_LINE_US;
 }
 
-static char *__attribute__((format(printf, 2, 3)))
-print(struct arena *arena, const char *format, ...)
-{
-    va_list values;
-
-    va_start(values, format);
-    char *const text = text_line_in(arena, format, values);
-    va_end(values);
-    return text;
-}
-
 char *log_limit_line(
     struct log_limit *limit, struct arena *arena, uint64_t now_us, const char *format,
     va_list values)
@@ -55,8 +44,15 @@ char *log_limit_line(
         return NULL;
     }
     char *text = text_line_in(arena, format, values);
-    if (text != NULL && kind->left_out > 0)
-        text = print(arena, "%s (%" PRIu64 " more such lines were left out)", text, kind->left_out);
+    if (text != NULL && kind->left_out > 0) {
+        const char *const line = text;
+        const size_t bytes = strlen(line) + 64;
+        text = arena_take(arena, bytes);
+        if (text != NULL)
+            (void)text_print(
+                text, bytes, "%s (%" PRIu64 " more such lines were left out)", line,
+                kind->left_out);
+    }
     if (text != NULL) {
         kind->lines++;
         kind->left_out = 0;

@@ -36,11 +36,6 @@ static uint64_t hash_of(const char *text, uint64_t hash)
     return hash;
 }
 
-static bool is_recent(const struct refused_join *join, uint64_t now_us)
-{
-    return join->told_us != 0 && now_us - join->told_us < (uint64_t)REFUSED_JOINS_APART_MS * 1000u;
-}
-
 /* NULL: it is not to be said. */
 static struct refused_join *
 place_of(struct refused_joins *refused, uint64_t text_hash, uint64_t now_us)
@@ -49,7 +44,8 @@ place_of(struct refused_joins *refused, uint64_t text_hash, uint64_t now_us)
 
     for (uint32_t i = 0; i < REFUSED_JOINS_TOLD_MAX; i++) {
         struct refused_join *join = &refused->told[i];
-        const bool recent = is_recent(join, now_us);
+        const bool recent =
+            join->told_us != 0 && now_us - join->told_us < (uint64_t)REFUSED_JOINS_APART_MS * 1000u;
         if (recent && join->text_hash == text_hash)
             return NULL;
         if (!recent)
