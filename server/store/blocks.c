@@ -304,24 +304,17 @@ void store_view_close(struct store *store, struct view *view)
         store->sweep_again = true;
 }
 
-/* The newest view that reads this list, or NULL. A view of values alone reads no slot's. */
-static const struct view *newest_view(const struct store *store, uint32_t list)
-{
-    const struct view *view = store->views.last;
-
-    while (view != NULL && !covers(view, list))
-        view = view->in_store.prev;
-    return view;
-}
-
-/* Does a view need what has been there since the operation at position `born`? */
+/* Does a view need what has been there since the operation at position `born`? A view of values
+ * alone reads no slot's. */
 static bool is_viewed(const struct store *store, const struct block *block, uint64_t born)
 {
     const struct shard *shard = block->shard;
+    const struct view *newest = store->views.last;
 
     if ((block->list == STORE_VALUE ? shard->views : shard->slot_views) == 0)
         return false;
-    const struct view *newest = newest_view(store, block->list);
+    while (newest != NULL && !covers(newest, block->list))
+        newest = newest->in_store.prev;
     return newest != NULL && newest->position >= born;
 }
 
@@ -337,25 +330,6 @@ static struct block *take_for_write(struct store *store, const struct block *bes
     return make(store, beside->shard, beside->list, beside->index, sized_pool_take_reserved);
 }
 
-/* A block beside one that readers need. Where there is no memory for it, views are given up, the
- * oldest first. */
-static struct block *take_beside(struct store *store, const struct block *block)
-{
-    struct block *fresh = take_for_write(store, block);
-
-    assert(needed(store, block));
-    if (fresh == NULL) {
-        sized_pool_trim(&store->bytes);
-        fresh = take_for_write(store, block);
-    }
-    while (fresh == NULL && store->views.first != NULL && needed(store, block)) {
-        make_room(store);
-        if (needed(store, block))
-            fresh = take_for_write(store, block);
-    }
-    return fresh;
-}
-
 struct block *store_block_write(struct store *store, struct block *block, uint64_t position)
 {
     assert(block->died == 0);
@@ -368,7 +342,17 @@ struct block *store_block_write(struct store *store, struct block *block, uint64
         make_room(store);
     if (!needed(store, block))
         return block;
-    struct block *fresh = take_beside(store, block);
+    struct block *fresh = take_for_write(store, block);
+    if (fresh == NULL) {
+        sized_pool_trim(&store->bytes);
+        fresh = take_for_write(store, block);
+    }
+    /* where there is no memory for it, views are given up, the oldest first */
+    while (fresh == NULL && store->views.first != NULL && needed(store, block)) {
+        make_room(store);
+        if (needed(store, block))
+            fresh = take_for_write(store, block);
+    }
     if (fresh == NULL)
         return needed(store, block) ? NULL : block;
     fresh->born = position;
