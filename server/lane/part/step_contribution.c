@@ -70,15 +70,15 @@ static bool is_far_ahead(const struct lane *lane, const struct lane_session *ses
     return step > over && step - over > lane->config.parts_per_session_max;
 }
 
-/* The step is the member's next one. Else the part is refused, and contributes to none. */
+/* The step is the member's next one. Else the part is refused, and contributes to none. With a
+ * quorum a member goes on with the first step that is not over where it is said so; and another ps
+ * may be one step ahead of this one. */
 static bool take_step(struct lane *lane, struct lane_part *part, uint64_t step)
 {
     const struct lane_session *session = part->session;
     const struct around around = look_around(lane, part);
     const bool far = session->first_step != 0 && is_far_ahead(lane, session, step);
     const uint64_t next = (far ? over_step(session) : around.before) + 1;
-    /* With a quorum a member goes on with the first step that is not over where it is said so; and
-     * another ps may be one step ahead of this one. */
     const bool may_leave_out = lane->step_quorum != 0 && step <= lane->step_over + 2;
 
     assert(part->step == 0);
