@@ -19,7 +19,6 @@
 #include "id_map.h"
 #include "key_map.h"
 #include "list.h"
-#include "refused_joins.h"
 #include "replaced.h"
 #include "reserved_array.h"
 #include "sumac/tensor.h"

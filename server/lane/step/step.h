@@ -22,7 +22,6 @@
 #include "lane.h"
 #include "list.h"
 #include "out.h"
-#include "refused_joins.h"
 #include "rounds.h"
 #include "store.h"
 #include "text.h"
