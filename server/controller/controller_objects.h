@@ -19,7 +19,6 @@
 #include "id_map.h"
 #include "key_map.h"
 #include "list.h"
-#include "refused_joins.h"
 #include "replaced.h"
 #include "update.h"
 #include "wire.h"

@@ -152,21 +152,6 @@ static struct block *newest_row(const struct block *block, uint32_t within)
     return block->kept == NULL ? NULL : block->kept[within / block->row_bytes];
 }
 
-/* Room for the newest of each row. False: no memory. */
-static bool take_kept(struct store *store, struct block *block)
-{
-    const size_t bytes = kept_bytes(block);
-
-    assert(block->kept == NULL && block->kept_rows == 0);
-    block->kept = sized_pool_take_reserved(&store->bytes, bytes);
-    if (block->kept == NULL)
-        return false;
-    memset(block->kept, 0, bytes);
-    store->view_bytes += sized_pool_bytes(bytes);
-    store_share_bound(store);
-    return true;
-}
-
 /* Take an old row out of its chain, which may be the last of its block. */
 static void unchain_row(struct store *store, const struct block *row)
 {
@@ -268,14 +253,6 @@ uint64_t store_sweep(struct store *store)
     return bytes > SWEEP_BYTES ? bytes : SWEEP_BYTES;
 }
 
-static void unlink_view(struct store *store, struct view *view)
-{
-    assert(!view->ended);
-    assert(store->view_count > 0);
-    LIST_REMOVE(&store->views, view, in_store);
-    store->view_count--;
-}
-
 /* What readers do not need any more is freed, some of it; where there is nothing of that, the
  * oldest view is given up. */
 static void make_room(struct store *store)
@@ -317,7 +294,9 @@ void store_view_close(struct store *store, struct view *view)
 {
     if (view->ended)
         return;
-    unlink_view(store, view);
+    assert(store->view_count > 0);
+    LIST_REMOVE(&store->views, view, in_store);
+    store->view_count--;
     view->ended = true;
     if (store->unswept == NULL)
         store->unswept = store->old_blocks.last;
@@ -325,24 +304,17 @@ void store_view_close(struct store *store, struct view *view)
         store->sweep_again = true;
 }
 
-/* The newest view that reads this list, or NULL. A view of values alone reads no slot's. */
-static const struct view *newest_view(const struct store *store, uint32_t list)
-{
-    const struct view *view = store->views.last;
-
-    while (view != NULL && !covers(view, list))
-        view = view->in_store.prev;
-    return view;
-}
-
-/* Does a view need what has been there since the operation at position `born`? */
+/* Does a view need what has been there since the operation at position `born`? A view of values
+ * alone reads no slot's. */
 static bool is_viewed(const struct store *store, const struct block *block, uint64_t born)
 {
     const struct shard *shard = block->shard;
+    const struct view *newest = store->views.last;
 
     if ((block->list == STORE_VALUE ? shard->views : shard->slot_views) == 0)
         return false;
-    const struct view *newest = newest_view(store, block->list);
+    while (newest != NULL && !covers(newest, block->list))
+        newest = newest->in_store.prev;
     return newest != NULL && newest->position >= born;
 }
 
@@ -358,25 +330,6 @@ static struct block *take_for_write(struct store *store, const struct block *bes
     return make(store, beside->shard, beside->list, beside->index, sized_pool_take_reserved);
 }
 
-/* A block beside one that readers need. Where there is no memory for it, views are given up, the
- * oldest first. */
-static struct block *take_beside(struct store *store, const struct block *block)
-{
-    struct block *fresh = take_for_write(store, block);
-
-    assert(needed(store, block));
-    if (fresh == NULL) {
-        sized_pool_trim(&store->bytes);
-        fresh = take_for_write(store, block);
-    }
-    while (fresh == NULL && store->views.first != NULL && needed(store, block)) {
-        make_room(store);
-        if (needed(store, block))
-            fresh = take_for_write(store, block);
-    }
-    return fresh;
-}
-
 struct block *store_block_write(struct store *store, struct block *block, uint64_t position)
 {
     assert(block->died == 0);
@@ -389,7 +342,17 @@ struct block *store_block_write(struct store *store, struct block *block, uint64
         make_room(store);
     if (!needed(store, block))
         return block;
-    struct block *fresh = take_beside(store, block);
+    struct block *fresh = take_for_write(store, block);
+    if (fresh == NULL) {
+        sized_pool_trim(&store->bytes);
+        fresh = take_for_write(store, block);
+    }
+    /* where there is no memory for it, views are given up, the oldest first */
+    while (fresh == NULL && store->views.first != NULL && needed(store, block)) {
+        make_room(store);
+        if (needed(store, block))
+            fresh = take_for_write(store, block);
+    }
     if (fresh == NULL)
         return needed(store, block) ? NULL : block;
     fresh->born = position;
@@ -434,9 +397,16 @@ static bool keep_row(struct store *store, struct block *block, uint32_t within, 
 
     if (row == NULL)
         return false;
-    if (block->kept == NULL && !take_kept(store, block)) {
-        sized_pool_give(&store->bytes, row, sizeof *row + bytes);
-        return false;
+    if (block->kept == NULL) { /* room for the newest of each row */
+        assert(block->kept_rows == 0);
+        block->kept = sized_pool_take_reserved(&store->bytes, kept_bytes(block));
+        if (block->kept == NULL) {
+            sized_pool_give(&store->bytes, row, sizeof *row + bytes);
+            return false;
+        }
+        memset(block->kept, 0, kept_bytes(block));
+        store->view_bytes += sized_pool_bytes(kept_bytes(block));
+        store_share_bound(store);
     }
     *row = (struct block){
         .data = (uint8_t *)(row + 1),

@@ -221,8 +221,7 @@ static inline uint64_t store_version(const struct shard *shard)
 #define STORE_FETCHES __attribute__((always_inline))
 
 /* Of many that are looked at one after the other, and lie anywhere: this one comes soon. */
-STORE_FETCHES
-static inline void store_shard_soon(const struct shard *shard)
+STORE_FETCHES static inline void store_shard_soon(const struct shard *shard)
 {
     __builtin_prefetch(shard);
     __builtin_prefetch(&shard->of_user);
@@ -230,14 +229,12 @@ static inline void store_shard_soon(const struct shard *shard)
 }
 #define STORE_SHARDS_AHEAD 12u
 /* Its place in the map comes first. */
-STORE_FETCHES
-static inline void store_shard_far(const struct store *store, uint64_t shard_id)
+STORE_FETCHES static inline void store_shard_far(const struct store *store, uint64_t shard_id)
 {
     if (store->shards.capacity > 0)
         __builtin_prefetch(&store->shards.places[id_map_home(store->shards.capacity, shard_id)]);
 }
-STORE_FETCHES
-static inline void store_shard_comes(const struct store *store, uint64_t shard_id)
+STORE_FETCHES static inline void store_shard_comes(const struct store *store, uint64_t shard_id)
 {
     const struct shard *shard = store_shard(store, shard_id);
 
@@ -247,21 +244,18 @@ static inline void store_shard_comes(const struct store *store, uint64_t shard_i
 /* Of many whose values are read or written one after the other: the list of this one's blocks
  * comes, … */
 #define STORE_BLOCKS_AHEAD 6u
-STORE_FETCHES
-static inline void store_list_comes(const struct shard *shard)
+STORE_FETCHES static inline void store_list_comes(const struct shard *shard)
 {
     __builtin_prefetch(shard->list[STORE_VALUE]);
 }
 /* … its first block, … */
-STORE_FETCHES
-static inline void store_block_comes(const struct shard *shard)
+STORE_FETCHES static inline void store_block_comes(const struct shard *shard)
 {
     if (shard->block_count > 0)
         __builtin_prefetch(*shard->list[STORE_VALUE]);
 }
 /* … and the bytes of that. */
-STORE_FETCHES
-static inline void store_bytes_come(const struct shard *shard)
+STORE_FETCHES static inline void store_bytes_come(const struct shard *shard)
 {
     if (shard->block_count > 0)
         __builtin_prefetch((*shard->list[STORE_VALUE])->data);

@@ -197,14 +197,6 @@ static enum sumac_status check_shards(
     return SUMAC_OK;
 }
 
-static const char *slots_text(const struct variable *variable)
-{
-    if (variable->slot_count == 0)
-        return "";
-    return variable->slot_widens == 1 ? ", and their slots as much each"
-                                      : ", and their slots, which are float32, twice as much each";
-}
-
 /* Is there room for this ps's shards, with their slots? Memory that is only promised is not found
  * missing until it is written to, and then it is the process that ends. */
 static enum sumac_status check_room(
@@ -226,7 +218,11 @@ static enum sumac_status check_room(
         error,
         "variable %s: ps %u has room for %" PRIu64 " bytes more (of %" PRIu64 ", its --state-max), "
         "its shards have %" PRIu64 "%s, and what is kept beside them %" PRIu64,
-        name, store->ps, free_bytes, bytes_max, held->bytes, slots_text(variable), beside);
+        name, store->ps, free_bytes, bytes_max, held->bytes,
+        variable->slot_count == 0    ? ""
+        : variable->slot_widens == 1 ? ", and their slots as much each"
+                                     : ", and their slots, which are float32, twice as much each",
+        beside);
 }
 
 /* What this variable, which may be half made, takes of the state by what is in use. */

@@ -45,7 +45,7 @@ MAY_INCLUDE = {
        for floor, room in enumerate(LANE_ROOMS)},
     "server/lane": [*UNDER_LANE, *LANE_ROOMS],
     "server/controller": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h",
-                     "server/lane/step/out.h", "server/lane/step/refused_joins.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
+                     "server/lane/step/out.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
     "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/collective/combine.h",
                "server/lane",
                "server/lane/step/out.h", "server/controller"],

@@ -105,21 +105,14 @@ void lane_claim_want(const struct lane *lane, struct claim *claim)
 
 /* A client sends one part at a time. What it sends of another part counts within bounds, or a
  * client could keep room for a part that it never sends. */
-static bool
-is_answer(const struct lane *lane, const struct claim *claim, const struct lane_part *part)
-{
-    assert(claim->session == part->session);
-    assert(claim->other_count <= CLAIM_OTHERS_MAX);
-    if (part->claim == NULL)
-        return claim->small_bytes <= lane->grant_bytes;
-    return part->claim == claim || claim->other_count < CLAIM_OTHERS_MAX;
-}
-
 void lane_claims_note_elements(struct lane *lane, const struct lane_part *part, uint64_t bytes)
 {
     LIST_FOREACH(struct claim, claim, &lane->claims.all, in_lane) {
-        if (claim->session != part->session || claim->state != CLAIM_RESERVED ||
-            !is_answer(lane, claim, part))
+        const bool counts = part->claim == NULL
+                                ? claim->small_bytes <= lane->grant_bytes
+                                : part->claim == claim || claim->other_count < CLAIM_OTHERS_MAX;
+        assert(claim->other_count <= CLAIM_OTHERS_MAX);
+        if (claim->session != part->session || claim->state != CLAIM_RESERVED || !counts)
             continue;
         if (part->claim == NULL)
             claim->small_bytes += bytes;

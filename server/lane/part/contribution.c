@@ -434,25 +434,18 @@ void lane_contributions_heard(struct lane *lane, struct lane_session *session, u
     assert(session->contributions.first != NULL || session->contribution_count == 0);
 }
 
-/* Contributions before the first that waits may come later: session->collectives_through covers
- * these. */
-static void advance_result(struct lane_session *session, const wire_commit *given)
+void lane_contributions_end(
+    struct lane *lane, struct lane_session *session, const wire_commit *given)
 {
     uint64_t through = given->collectives_through;
+    size_t i = 0;
 
+    /* those before the first that waits may come later */
     if (given->n_waiting > 0 && given->waiting[0] <= through)
         through = given->waiting[0] > 0 ? given->waiting[0] - 1 : 0;
     assert(through <= given->collectives_through);
     if (through > session->collectives_through)
         session->collectives_through = through;
-}
-
-void lane_contributions_end(
-    struct lane *lane, struct lane_session *session, const wire_commit *given)
-{
-    size_t i = 0;
-
-    advance_result(session, given);
     LIST_FOREACH_SAFE(struct contribution, contribution, &session->contributions, in_session) {
         if (contribution->sequence > given->collectives_through)
             return;

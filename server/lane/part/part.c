@@ -295,20 +295,6 @@ static void free_rows(struct lane *lane, struct lane_part *part)
     part->row_count = 0;
 }
 
-/* Its turn never comes. */
-static void give_contribution(struct lane *lane, struct lane_part *part)
-{
-    struct contribution *contribution = part->contribution;
-
-    if (contribution == NULL)
-        return;
-    assert(!contribution->contributes && !contribution->waits);
-    assert(contribution->chunks.first == NULL);
-    rounds_unreserve(&lane->rounds, contribution->round);
-    pool_give(&lane->parts->contributions, contribution);
-    part->contribution = NULL;
-}
-
 /* A claim outlives the stream that its part breaks off on, and goes with a refused part. */
 static void let_go_of_claim(struct lane *lane, struct lane_part *part)
 {
@@ -332,7 +318,14 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
     lane_staging_count(lane, lane->staged_bytes - part->room_bytes);
     part->room_bytes = 0;
     lane_chunks_free(lane, &part->chunks);
-    give_contribution(lane, part);
+    struct contribution *const contribution = part->contribution;
+    if (contribution != NULL) { /* its turn never comes */
+        assert(!contribution->contributes && !contribution->waits);
+        assert(contribution->chunks.first == NULL);
+        rounds_unreserve(&lane->rounds, contribution->round);
+        pool_give(&lane->parts->contributions, contribution);
+    }
+    part->contribution = NULL;
     for (uint32_t i = 0; i < part->entry_count; i++) {
         lane_part_fetch_ahead(part, i);
         if (part->entries[i].shard != NULL)

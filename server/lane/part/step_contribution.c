@@ -70,25 +70,20 @@ static bool is_far_ahead(const struct lane *lane, const struct lane_session *ses
     return step > over && step - over > lane->config.parts_per_session_max;
 }
 
-/* With a quorum a member goes on with the first step that is not over where it is said so; and
- * another ps may be one step ahead of this one. */
-static bool leaves_out_what_is_over(const struct lane *lane, uint64_t step)
-{
-    assert(step > 0);
-    return lane->step_quorum != 0 && step <= lane->step_over + 2;
-}
-
-/* The step is the member's next one. Else the part is refused, and contributes to none. */
+/* The step is the member's next one. Else the part is refused, and contributes to none. With a
+ * quorum a member goes on with the first step that is not over where it is said so; and another ps
+ * may be one step ahead of this one. */
 static bool take_step(struct lane *lane, struct lane_part *part, uint64_t step)
 {
     const struct lane_session *session = part->session;
     const struct around around = look_around(lane, part);
     const bool far = session->first_step != 0 && is_far_ahead(lane, session, step);
     const uint64_t next = (far ? over_step(session) : around.before) + 1;
+    const bool may_leave_out = lane->step_quorum != 0 && step <= lane->step_over + 2;
 
     assert(part->step == 0);
     if (session->first_step != 0 && !far && step > around.before && step < around.after &&
-        (step == next || !around.joined || leaves_out_what_is_over(lane, step))) {
+        (step == next || !around.joined || may_leave_out)) {
         part->step = step;
         return true;
     }

@@ -113,26 +113,22 @@ bool lane_place_take(struct lane *lane, struct lane_stream *stream)
     return stream->state != STREAM_ENDED;
 }
 
-static void end_stranger(struct lane *lane, struct lane_stream *stream)
-{
-    assert(stream->place == PLACE_STRANGER);
-    if (stream->state == STREAM_SILENT)
-        (void)lane_stream_fail(
-            lane, stream, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "no hello on this stream for %s: it is what a client says first",
-            text_time_ms(LANE_HELLO_MS_MAX).text);
-    else
-        (void)lane_stream_fail(
-            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
-            "this stream is of no session that is open on ps %u: join again", lane->index);
-}
-
 void lane_place_tick(struct lane *lane)
 {
     while (lane->peers->strangers.first != NULL && lane->now_us >= lane_place_due_us(lane) &&
            lane_has_time(lane)) {
+        struct lane_stream *stream = lane->peers->strangers.first;
         lane->work += WORK_OF_AN_ERROR;
-        end_stranger(lane, lane->peers->strangers.first);
+        assert(stream->place == PLACE_STRANGER);
+        if (stream->state == STREAM_SILENT)
+            (void)lane_stream_fail(
+                lane, stream, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+                "no hello on this stream for %s: it is what a client says first",
+                text_time_ms(LANE_HELLO_MS_MAX).text);
+        else
+            (void)lane_stream_fail(
+                lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
+                "this stream is of no session that is open on ps %u: join again", lane->index);
     }
 }
 

@@ -171,37 +171,30 @@ void lane_report_collective_forget(struct lane *lane, struct round *round)
     LIST_REMOVE(&lane->peers->collectives, round, in_line);
 }
 
-static wire_collective_end *pack_collective(struct lane *lane, const struct round *round)
-{
-    wire_collective_end *end = arena_take(&lane->arena, sizeof *end);
-
-    if (end == NULL)
-        return NULL;
-    assert(round->is_proposed && !round->over);
-    *end = (wire_collective_end)WIRE_COLLECTIVE_END_INIT;
-    end->collective = collective_write(round->collective, &lane->arena);
-    end->status = (uint32_t)round->end.status;
-    end->reason = (Sumac__V1__Reason)round->end.reason;
-    end->message = out_text(&lane->out, "%s", round->end.text);
-    return end->collective == NULL ? NULL : end;
-}
-
 /* How rounds are to end, as many as a report takes. */
 static bool
 pack_collectives(struct lane *lane, const struct report *report, wire_peer_report *message)
 {
-    struct peers *peers = lane->peers;
+    wire_collective_end *ends = arena_take(&lane->arena, COLLECTIVES_MAX * sizeof *ends);
 
     assert(report->answers == 0);
     message->collectives = arena_take(&lane->arena, COLLECTIVES_MAX * sizeof *message->collectives);
-    if (message->collectives == NULL)
+    if (ends == NULL || message->collectives == NULL)
         return false;
-    while (peers->collectives.first != NULL && message->n_collectives < COLLECTIVES_MAX) {
-        message->collectives[message->n_collectives] =
-            pack_collective(lane, peers->collectives.first);
-        if (message->collectives[message->n_collectives++] == NULL)
+    LIST_FOREACH_SAFE(struct round, round, &lane->peers->collectives, in_line) {
+        wire_collective_end *end = &ends[message->n_collectives];
+        if (message->n_collectives == COLLECTIVES_MAX)
+            return true;
+        assert(round->is_proposed && !round->over);
+        *end = (wire_collective_end)WIRE_COLLECTIVE_END_INIT;
+        end->collective = collective_write(round->collective, &lane->arena);
+        if (end->collective == NULL)
             return false;
-        lane_report_collective_forget(lane, peers->collectives.first);
+        end->status = (uint32_t)round->end.status;
+        end->reason = (Sumac__V1__Reason)round->end.reason;
+        end->message = out_text(&lane->out, "%s", round->end.text);
+        message->collectives[message->n_collectives++] = end;
+        lane_report_collective_forget(lane, round);
     }
     return true;
 }

@@ -8,8 +8,8 @@
  *         ├─ turns ─────────────── operations whose vector work is out          (operation)
  *         └─ store ──── shards, blocks, views                                   (store.h)
  *
- * Whose structs these are, only their room knows: here are their names. Each room keeps beside them
- * what is its own alone (parts, peers, turns, pulls), in a struct that nobody else sees.
+ * Only its room knows each of these structs. Each room keeps beside them what is its own alone
+ * (parts, peers, turns, pulls), in a struct that nobody else sees.
  */
 #pragma once
 
@@ -22,19 +22,9 @@
 #include "lane.h"
 #include "list.h"
 #include "out.h"
-#include "refused_joins.h"
 #include "rounds.h"
 #include "store.h"
 #include "text.h"
-
-struct answer;
-struct claim;
-struct contribution;
-struct lane_part;
-struct lane_pull;
-struct lane_stream;
-struct report;
-struct voided;
 
 /* Contributions to synchronous steps lie by their step, so that one is found at once: those whose
  * numbers differ by a multiple of STEP_PLACES share a place, and a member has none so far ahead. */
