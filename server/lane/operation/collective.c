@@ -570,7 +570,8 @@ void lane_collective_tick(struct lane *lane)
 {
     struct turns *turns = lane->turns;
 
-    combining_go_on(lane);
+    if (combining_is_put_off(lane))
+        combining_go_on(lane);
     if (lane->now_us < turns->collective_due_us)
         return;
     turns->collective_due_us = UINT64_MAX;

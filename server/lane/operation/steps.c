@@ -327,28 +327,6 @@ double step_weight(const struct lane *lane, uint64_t step)
     return weight;
 }
 
-void step_sum(struct lane *lane)
-{
-    struct contributions *sum = &lane->turns->contributions;
-    struct operation *operation = &lane->turns->step;
-
-    assert(operation->state == OPERATION_OVER);
-    assert(operation->parts.first != NULL);
-    sum->weight = 0;
-    sum->all = (struct update_sources){.context = operation, .find = slices_contribution};
-    LIST_FOREACH(const struct lane_part, part, &operation->parts, in_operation) {
-        sum->all.count += adds_something(part);
-        sum->weight += part->weight;
-        if (adds_something(part) && part->scale != 1)
-            sum->all.scale_of = slices_scale;
-    }
-    sum->first = (struct update_sources){
-        .context = operation, .find = slices_first_contribution, .count = 1};
-    if (operation->parts.first->scale != 1)
-        sum->first.scale_of = slices_first_scale;
-    operation->sum = sum;
-}
-
 void step_end(struct lane *lane, uint64_t step)
 {
     assert(step == lane->step_over + 1);
@@ -359,37 +337,6 @@ void step_end(struct lane *lane, uint64_t step)
 }
 
 /* ---- what is said of it ---- */
-
-void step_say_lost(const struct lane *lane, const struct lane_part *part, struct sumac_error *error)
-{
-    (void)fail(
-        error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST,
-        "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
-        " and those after it lack the contribution of %s, which was lost; start the run again, or "
-        "start ps 0 with --on-loss continue",
-        part->sequence, part->session->task, part->step, lane->turns->lost_task);
-}
-
-void step_say_late(const struct lane *lane, const struct lane_part *part, struct sumac_error *error)
-{
-    assert(step_is_late(lane, part));
-    (void)fail(
-        error, SUMAC_ABORTED, SUMAC_REASON_STEP_LATE,
-        "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
-        " was taken without it (ps 0 was started with --quorum), and step %" PRIu64
-        " is the last that is over; go on with the next one, or start ps 0 with a longer "
-        "--step-deadline",
-        part->sequence, part->session->task, part->step, lane->step_over);
-}
-
-void step_say_zero_weight(const struct lane_part *part, struct sumac_error *error)
-{
-    (void)fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ZERO_WEIGHT,
-        "push %" PRIu64 " of %s counts for nothing: all contributions to synchronous step %" PRIu64
-        " weigh 0; give each the number of examples that it stands for",
-        part->sequence, part->session->task, part->step);
-}
 
 enum sumac_status lane_step_check_readable(
     const struct lane *lane, uint64_t request, uint64_t step, struct sumac_error *error)

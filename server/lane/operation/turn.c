@@ -16,6 +16,8 @@
  */
 #include "operation_state.h"
 
+#include "error.h"
+
 #define TO(state) (1u << (state))
 
 static const uint32_t moves[] = {
@@ -178,9 +180,14 @@ static bool void_all(struct lane *lane, uint64_t step)
         struct lane_session *session = part->session;
         struct sumac_error error;
         next = step_next(part);
-        step_say_zero_weight(part, &error);
         if (!step_counts(lane, part))
             continue;
+        (void)fail(
+            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ZERO_WEIGHT,
+            "push %" PRIu64
+            " of %s counts for nothing: all contributions to synchronous step %" PRIu64
+            " weigh 0; give each the number of examples that it stands for",
+            part->sequence, session->task, part->step);
         const bool voided = void_contribution(lane, part, &error);
         move(lane, session, voided ? TURN_READY : TURN_SHORT);
         if (!voided)
@@ -270,9 +277,20 @@ take_contribution(struct lane *lane, struct lane_session *session, struct lane_p
         return TURN_CONTRIBUTED;
     }
     if (late)
-        step_say_late(lane, part, &error);
+        (void)fail(
+            &error, SUMAC_ABORTED, SUMAC_REASON_STEP_LATE,
+            "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
+            " was taken without it (ps 0 was started with --quorum), and step %" PRIu64
+            " is the last that is over; go on with the next one, or start ps 0 with a longer "
+            "--step-deadline",
+            part->sequence, session->task, part->step, lane->step_over);
     else
-        step_say_lost(lane, part, &error);
+        (void)fail(
+            &error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST,
+            "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
+            " and those after it lack the contribution of %s, which was lost; start the run again, "
+            "or start ps 0 with --on-loss continue",
+            part->sequence, session->task, part->step, lane->turns->lost_task);
     if (!void_contribution(lane, part, &error))
         return TURN_SHORT;
     session->counts.late += late;
