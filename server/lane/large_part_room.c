@@ -239,16 +239,6 @@ void lane_room_asked(struct lane *lane, struct lane_part *part)
         lane_answer_resend(lane, claim->session, claim->sequence);
 }
 
-bool lane_room_replay(struct lane *lane, struct lane_session *session, const wire_part *header)
-{
-    struct claim *claim = lane_claim_create(lane, session, header);
-
-    assert(session->push_stream == NULL);
-    if (claim != NULL)
-        lane_claim_reserve(lane, claim);
-    return claim != NULL;
-}
-
 /* ---- it gives way ---- */
 
 static bool may_give_way(const struct claim *claim)

@@ -54,16 +54,6 @@ static void close_view(struct lane *lane, struct lane_stream *stream, struct lan
     pull->active = false;
 }
 
-void lane_pull_open_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
-{
-    assert(!pull->active);
-    assert(pull->error.status == SUMAC_OK);
-    store_view_open(
-        &lane->store, &pull->view, pull->reads_slots ? VIEW_OF_SLOTS_TOO : VIEW_OF_VALUES);
-    pull->active = true;
-    stream->active_pulls++;
-}
-
 struct lane_pull *lane_pull_under_way(const struct lane_stream *stream)
 {
     struct lane_pull *pull = stream->active_pulls == 0 ? NULL : stream->pulls.first;
@@ -113,7 +103,8 @@ static void destroy(struct lane *lane, struct lane_stream *stream, struct lane_p
     unlink_pull(stream, pull);
     if (pull->active)
         close_view(lane, stream, pull);
-    lane_collective_pull_let_go(lane, pull);
+    if (pull->collective != NULL && pull->collective->round != NULL)
+        lane_round_let_go(lane, pull->collective->round);
     lane_pull_leave(lane, stream->session, pull);
 }
 
@@ -439,7 +430,9 @@ static bool read_request(
     check_request(lane, stream, request, &pull->error);
     if (pull->error.status == SUMAC_OK) {
         pull->index_count = (uint32_t)indices_of(request);
-        pull->result_bytes = (uint32_t)lane_collective_pull_bytes(request->collective);
+        if (request->collective != NULL)
+            pull->result_bytes =
+                (uint32_t)(sizeof *pull->collective + request->collective->name.len + 1);
     }
     if (pull->error.status != SUMAC_OK ||
         lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error) !=

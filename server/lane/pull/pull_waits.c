@@ -9,8 +9,7 @@
 
 #include "error.h"
 
-#define SLOW_NAMED_MAX 3u       /* members that a wait is for */
-#define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
+#define SLOW_NAMED_MAX 3u /* members that a wait is for */
 /* The answer to a contribution waits so long for its round: both go out together. Its client may
  * need the room that it has taken, so it waits no longer. */
 #define PATIENT_US 20000u
@@ -302,15 +301,6 @@ static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pu
             "pull %" PRIu64 " has waited %s for %s", pull->request,
             text_time_ms(pull->timeout_ms).text, wait);
     lane_pull_note_failed(lane, stream, pull);
-}
-
-void lane_pull_said(struct lane *lane, struct lane_stream *stream)
-{
-    const uint64_t due_us = lane->now_us + UNREAD_US_MAX;
-
-    assert(stream->kind == LANE_STREAM_PULL);
-    stream->said_us = lane->now_us;
-    lane_pull_note_due(lane, due_us);
 }
 
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
