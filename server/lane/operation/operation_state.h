@@ -205,15 +205,11 @@ static inline struct lane_part *step_next(const struct lane_part *part)
 }
 /* Is it committed, not voided, and one that the step is made of? */
 bool step_counts(const struct lane *lane, const struct lane_part *part);
-/* What weighs together of those that count. */
-double step_weight(const struct lane *lane, uint64_t step);
 /* Is the step over without the contribution? */
 static inline bool step_is_late(const struct lane *lane, const struct lane_part *part)
 {
     return part->step <= lane->step_over;
 }
-/* Is it one that the step is made of? */
-bool step_takes(const struct lane *lane, const struct lane_session *session, uint64_t step);
 /* Its contribution has its turn, or had it. */
 void step_come(struct lane *lane, const struct lane_part *part, bool voided);
 /* It is over. */

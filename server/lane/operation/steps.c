@@ -230,7 +230,7 @@ static bool may_get_a_member(const struct lane *lane, uint64_t step)
     return false;
 }
 
-bool step_takes(const struct lane *lane, const struct lane_session *session, uint64_t step)
+static bool takes(const struct lane *lane, const struct lane_session *session, uint64_t step)
 {
     assert(step > 0);
     if (lane->step_quorum == 0 || !rule_holds(lane->config.broken, RULE_quorum_is_ordered))
@@ -301,30 +301,15 @@ bool step_is_whole(const struct lane *lane)
 
 /* ---- what it is made of ---- */
 
-/* Without the rule late_is_late_everywhere: it is not in the step, and adds to it where it has come
- * by then. */
-static bool brings_late(const struct lane *lane, const struct lane_part *part)
-{
-    assert(part->step != 0);
-    return !rule_holds(lane->config.broken, RULE_late_is_late_everywhere) && has_turn(part);
-}
-
+/* Without the rule late_is_late_everywhere, one that is late adds to the step where it has come by
+ * then. */
 bool step_counts(const struct lane *lane, const struct lane_part *part)
 {
     assert(part->step != 0);
     return part->sequence <= part->session->commit_through &&
            lane_voided_find(part->session, part->sequence) == NULL &&
-           (step_takes(lane, part->session, part->step) || brings_late(lane, part));
-}
-
-double step_weight(const struct lane *lane, uint64_t step)
-{
-    double weight = 0;
-
-    for (const struct lane_part *part = step_first(lane, step); part != NULL;
-         part = step_next(part))
-        weight += step_counts(lane, part) ? part->weight : 0;
-    return weight;
+           (takes(lane, part->session, part->step) ||
+            (!rule_holds(lane->config.broken, RULE_late_is_late_everywhere) && has_turn(part)));
 }
 
 void step_end(struct lane *lane, uint64_t step)
@@ -427,7 +412,7 @@ find_missing(const struct lane *lane, uint64_t step, bool to_take, struct missin
         missing_tasks_add(
             missing, &(struct missing_task){.name = some, .state = MISSING_NEVER_JOINED});
     LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
-        if (is_member(session, step) && (to_take || step_takes(lane, session, step)) &&
+        if (is_member(session, step) && (to_take || takes(lane, session, step)) &&
             !has_come(session, step))
             lane_missing_add(lane, session, lane_session_pushes_alone(session), missing);
 }
