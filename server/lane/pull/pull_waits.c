@@ -434,18 +434,6 @@ add_wait(struct lane *lane, struct waits *waits, struct lane_stream *stream, str
     return true;
 }
 
-static void
-collect(struct lane *lane, struct lane_stream *stream, struct waits *waits, wire_stats_reply *reply)
-{
-    LIST_FOREACH(struct lane_pull, pull, &stream->pulls, in_stream) {
-        lane->work++;
-        if (!lane_pull_is_ready(lane, stream, pull) &&
-            lane->now_us >= pull->started_us + WAIT_SAID_US_MIN &&
-            !add_wait(lane, waits, stream, pull))
-            reply->waits_left_out++;
-    }
-}
-
 static char *print_wait(struct lane *lane, const struct wait *wait)
 {
     const struct text_time longest = text_time_us(wait->longest_us);
@@ -465,10 +453,17 @@ void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply)
     struct waits waits = {.count = 0};
 
     LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
-        if (lane_has_time(lane))
-            collect(lane, stream, &waits, reply);
-        else
+        if (!lane_has_time(lane)) {
             reply->waits_left_out += stream->pull_count;
+            continue;
+        }
+        LIST_FOREACH(struct lane_pull, pull, &stream->pulls, in_stream) {
+            lane->work++;
+            if (!lane_pull_is_ready(lane, stream, pull) &&
+                lane->now_us >= pull->started_us + WAIT_SAID_US_MIN &&
+                !add_wait(lane, &waits, stream, pull))
+                reply->waits_left_out++;
+        }
     }
     for (uint32_t i = 0; i < waits.count; i++)
         reply->waits[reply->n_waits++] = print_wait(lane, &waits.items[i]);

@@ -434,17 +434,6 @@ static void say_error(struct lane *lane, wire_pull_answer *answer, const struct 
     answer->last = true;
 }
 
-static void end_view(struct lane *lane, struct lane_pull *pull)
-{
-    assert(pull->view.ended);
-    (void)fail(
-        &pull->error, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
-        "pull %" PRIu64 ": ps %u keeps at most %" PRIu64
-        " bytes of old values for readers, and later pushes needed them: pull again, and read on "
-        "without a stop",
-        pull->request, lane->index, store_view_bytes_max(&lane->store));
-}
-
 /* May the end of this pull free what it reads? */
 static bool reads_deleted(const struct lane *lane, const struct lane_pull *pull)
 {
@@ -465,7 +454,12 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
 
     message->answer->request = pull->request;
     if (pull->active && pull->view.ended)
-        end_view(lane, pull);
+        (void)fail(
+            &pull->error, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
+            "pull %" PRIu64 ": ps %u keeps at most %" PRIu64
+            " bytes of old values for readers, and later pushes needed them: pull again, and read "
+            "on without a stop",
+            pull->request, lane->index, store_view_bytes_max(&lane->store));
     if (pull->error.status != SUMAC_OK) {
         say_error(lane, message->answer, pull);
         return true;
@@ -481,15 +475,6 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
     message->answer->position = pull->position;
     message->lends = pull->active || (lane->store.deleted_count > 0 && reads_deleted(lane, pull));
     return compose(lane, message, pull, is_long ? lane->config.pull_chunk_bytes : pull->bytes);
-}
-
-/* What a message lends that is not sent. */
-static void take_back(struct lane *lane, const struct message *message)
-{
-    for (uint32_t i = 0; i < message->payload_count; i++) {
-        const struct lane_event released = {.hold = message->payload[i].hold};
-        lane_pulled_released(lane, &released);
-    }
 }
 
 /* The greeting, and the next message of the pull (NULL: none has its turn). False: no memory. */
@@ -528,7 +513,10 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
         return;
     struct message message = {.answer = NULL};
     if (!begin(lane, stream, &message, pull)) {
-        take_back(lane, &message);
+        for (uint32_t i = 0; i < message.payload_count; i++) { /* what it lends is not sent */
+            const struct lane_event released = {.hold = message.payload[i].hold};
+            lane_pulled_released(lane, &released);
+        }
         end_for_memory(lane, stream);
         return;
     }
