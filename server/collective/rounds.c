@@ -333,7 +333,6 @@ struct round *rounds_reserve(
     struct sumac_error *error)
 {
     const size_t block_bytes = sized_pool_bytes(block_bytes_of(collective));
-    /* else more than there is */
     const uint64_t room_bytes = bytes <= INT64_MAX / 4 ? block_bytes + bytes : UINT64_MAX;
     struct round *const known = rounds_find(rounds, collective);
 

@@ -49,13 +49,12 @@ void lane_session_bound_pool(struct lane *lane)
                                 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 }
 
+/* As many sessions again may be open without a grant (grants.c): nothing of theirs is staged. Small
+ * lists that are given back are kept for others of their size: as much again. */
 uint64_t lane_sessions_bytes_max(const struct lane *lane)
 {
     const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
-    /* As many sessions again may be open without a grant (grants.c): nothing of theirs is staged.
-     */
     const uint64_t grantless = sizeof(struct lane_session) + voided_bytes_max(lane);
-    /* Small lists that are given back are kept for others of their size: as much again. */
     const uint64_t closed = lane->config.closed_sessions_max * sizeof(struct lane_session) +
                             2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 

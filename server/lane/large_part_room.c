@@ -80,10 +80,10 @@ static uint64_t find_step_before(struct lane *lane, struct lane_session *session
     return part == NULL ? 0 : part->step;
 }
 
+/* Members come in this order: chiefs, then workers, by their index. */
 static struct claim_rank rank_of(struct lane *lane, const struct claim *claim)
 {
     struct lane_session *session = claim->session;
-    /* Chiefs, then workers, by their index. */
     const uint64_t member = ((uint64_t)(strcmp(session->job, "chief") != 0) << 32) | session->index;
     const bool steps = rule_holds(lane->config.broken, RULE_steps_come_first);
     uint64_t before = steps ? find_step_before(lane, session, claim->sequence) : 0;
