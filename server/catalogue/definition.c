@@ -34,7 +34,7 @@ size_t definition_shard_name(const char *name, uint64_t *shard)
     return (size_t)(slash - name);
 }
 
-enum sumac_status definition_name_check(const char *name, struct sumac_error *error)
+static enum sumac_status check_name(const char *name, struct sumac_error *error)
 {
     if (name[0] == '\0')
         return fail_invalid(error, SUMAC_REASON_BAD_NAME, "the variable's name is empty");
@@ -339,7 +339,7 @@ enum sumac_status definition_read(
     struct sumac_error *error)
 {
     struct definition read = {.trainable = message->trainable != 0};
-    enum sumac_status status = definition_name_check(message->name, error);
+    enum sumac_status status = check_name(message->name, error);
 
     for (size_t i = 0; status == SUMAC_OK && i < COUNT(readers); i++)
         status = readers[i](message, &read, error);

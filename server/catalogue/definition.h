@@ -46,8 +46,6 @@ struct definition {
  * that is its number (more than any where it is too large, 0 where it is no shard's). */
 size_t definition_shard_name(const char *name, uint64_t *shard);
 
-enum sumac_status definition_name_check(const char *name, struct sumac_error *error);
-
 /* The name, and every attribute, with the defaults of what is left out; its function is one of
  * `functions` (NULL: of the table). Fails  INVALID_ARGUMENT, naming the variable and what is wrong
  * with it; *definition is left alone. */

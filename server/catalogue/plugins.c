@@ -45,20 +45,6 @@ static void insert(struct plugins *plugins, struct plugin_function *added)
         plugins->functions[at]->row.function.number = UPDATE_PLUGGED_FIRST + at;
 }
 
-/* Another one of that name may be there. */
-static enum sumac_status check_name(
-    const struct plugins *plugins, const struct update_plugged *row, struct sumac_error *error)
-{
-    const struct plugin_function *const other = plugins_find_by_name(plugins, row->name);
-
-    if (other == NULL)
-        return SUMAC_OK;
-    return fail_invalid(
-        error, SUMAC_REASON_ALREADY_EXISTS,
-        "%s and %s both have a function %s: name one of them otherwise", other->row.plugin,
-        row->plugin, row->name);
-}
-
 static enum sumac_status add_one(
     struct plugins *plugins, const char *label, const struct sumac_plugin_function *given,
     struct sumac_error *error)
@@ -77,8 +63,13 @@ static enum sumac_status add_one(
     if (status == SUMAC_OK && given->loop == NULL)
         status = fail_invalid(
             error, SUMAC_REASON_MALFORMED, "%s of %s has no loop", added->row.name, label);
-    if (status == SUMAC_OK)
-        status = check_name(plugins, &added->row, error);
+    const struct plugin_function *const other =
+        status == SUMAC_OK ? plugins_find_by_name(plugins, added->row.name) : NULL;
+    if (other != NULL)
+        status = fail_invalid(
+            error, SUMAC_REASON_ALREADY_EXISTS,
+            "%s and %s both have a function %s: name one of them otherwise", other->row.plugin,
+            added->row.plugin, added->row.name);
     if (status != SUMAC_OK) {
         memory_give(plugins->memory, added, sizeof *added);
         return status;

@@ -124,13 +124,6 @@ uint32_t round_missing(const struct round *round, uint32_t from)
     return from < round->collective->task_count ? from : UINT32_MAX;
 }
 
-bool round_lacks(const struct round *round, const struct collective_task *task)
-{
-    const uint32_t place = collective_place(round->collective, task);
-
-    return place != UINT32_MAX && !round->places[place].came;
-}
-
 bool round_is_deserted(const struct round *round)
 {
     for (uint32_t i = 0; i < round->collective->task_count; i++)
@@ -260,15 +253,6 @@ static uint64_t room_left(const struct rounds *rounds)
     return taken < rounds->room_bytes_max ? rounds->room_bytes_max - taken : 0;
 }
 
-/* One that its owner does not end is for another ps to end, and is not tried again. */
-static void end_oldest_unwanted(struct rounds *rounds)
-{
-    struct round *const oldest = rounds->unwanted.first;
-
-    set_unwanted(rounds, oldest, false);
-    rounds->owner.end(rounds->owner.context, oldest);
-}
-
 void rounds_deinit(struct rounds *rounds)
 {
     struct round *round;
@@ -306,7 +290,10 @@ static bool take_room(struct rounds *rounds, uint64_t bytes)
             give_way(rounds, rounds->kept.first);
             rounds->given_way_count++;
         } else if (rounds->unwanted.first != NULL) {
-            end_oldest_unwanted(rounds);
+            struct round *const oldest = rounds->unwanted.first;
+            set_unwanted(rounds, oldest, false);
+            /* one that its owner does not end is for another ps to end, and is not tried again */
+            rounds->owner.end(rounds->owner.context, oldest);
         } else {
             return false;
         }
@@ -346,7 +333,6 @@ struct round *rounds_reserve(
     struct sumac_error *error)
 {
     const size_t block_bytes = sized_pool_bytes(block_bytes_of(collective));
-    /* else more than there is */
     const uint64_t room_bytes = bytes <= INT64_MAX / 4 ? block_bytes + bytes : UINT64_MAX;
     struct round *const known = rounds_find(rounds, collective);
 
@@ -511,16 +497,6 @@ come_again(struct rounds *rounds, const struct round_arrival *arrival, struct ro
     return pass_over(rounds, arrival, ROUNDS_BACK);
 }
 
-/* It has no result here, whatever is decided of it elsewhere. */
-static void tear(struct round *round, const struct sumac_error *how)
-{
-    assert(!round->over);
-    assert(how->status != SUMAC_OK);
-    if (round->end.status == SUMAC_OK) /* else that is what is proposed */
-        round->end = *how;
-    round->torn = true;
-}
-
 enum rounds_came rounds_come(
     struct rounds *rounds, const struct round_arrival *arrival, struct round **found,
     struct sumac_error *error)
@@ -553,8 +529,10 @@ enum rounds_came rounds_come(
     note_time(round, given->timeout_ms, arrival->now_us);
     if (round != reserved) {
         if (collective_compare(round->collective, given, error) != SUMAC_OK) {
-            if (place != UINT32_MAX)
-                tear(round, error);
+            if (place != UINT32_MAX) /* it has no result here, whatever is decided elsewhere */
+                round->torn = true;
+            if (place != UINT32_MAX && round->end.status == SUMAC_OK) /* else that is proposed */
+                round->end = *error;
             return pass_over(rounds, arrival, ROUNDS_DIFFERS);
         }
         join(rounds, reserved, round);

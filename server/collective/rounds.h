@@ -140,8 +140,6 @@ struct round *rounds_other_attempt(
 bool round_is_whole(const struct round *round);
 /* The first participant from that place on that has not come; UINT32_MAX: none. */
 uint32_t round_missing(const struct round *round, uint32_t from);
-/* Is that task one of them? */
-bool round_lacks(const struct round *round, const struct collective_task *task);
 /* Have some come, and are the sessions of all of these settled? */
 bool round_is_deserted(const struct round *round);
 

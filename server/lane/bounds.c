@@ -14,10 +14,7 @@ static uint64_t voided_bytes_max(const struct lane *lane)
 }
 
 /* Of it, what lane->bytes holds: arrays of a part that grow, … */
-static uint64_t growing_bytes_max(void)
-{
-    return LANE_PIECES_PER_PART_MAX * sizeof(struct run) / 2;
-}
+#define GROWING_BYTES_MAX (LANE_PIECES_PER_PART_MAX * sizeof(struct run) / 2)
 
 /* … and what nobody else's parts and pulls may hinder. */
 static uint64_t reserved_bytes_max(const struct lane *lane)
@@ -35,7 +32,7 @@ static uint64_t session_bytes_max(const struct lane *lane)
                              2 * lane->config.parts_per_session_max * sizeof(struct contribution) +
                              lane->config.parts_per_session_max * sizeof(struct claim);
 
-    return sizeof(struct lane_session) + records + growing_bytes_max() + reserved_bytes_max(lane);
+    return sizeof(struct lane_session) + records + GROWING_BYTES_MAX + reserved_bytes_max(lane);
 }
 
 void lane_session_bound_pool(struct lane *lane)
@@ -47,18 +44,17 @@ void lane_session_bound_pool(struct lane *lane)
     assert(sessions_max > 0);
     lane->bytes.held_bytes_max = (staging < most ? staging : most) + (pulls < most ? pulls : most) +
                                  (collective < most ? collective : most) +
-                                 sessions_max * growing_bytes_max() + SIZED_POOL_EMPTY_BYTES_MAX;
+                                 sessions_max * GROWING_BYTES_MAX + SIZED_POOL_EMPTY_BYTES_MAX;
     lane->bytes.reserve_bytes = sessions_max * (reserved_bytes_max(lane) + voided_bytes_max(lane)) +
                                 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 }
 
+/* As many sessions again may be open without a grant (grants.c): nothing of theirs is staged. Small
+ * lists that are given back are kept for others of their size: as much again. */
 uint64_t lane_sessions_bytes_max(const struct lane *lane)
 {
     const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
-    /* As many sessions again may be open without a grant (grants.c): nothing of theirs is staged.
-     */
     const uint64_t grantless = sizeof(struct lane_session) + voided_bytes_max(lane);
-    /* Small lists that are given back are kept for others of their size: as much again. */
     const uint64_t closed = lane->config.closed_sessions_max * sizeof(struct lane_session) +
                             2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 

@@ -67,8 +67,6 @@ void lane_room_asked(struct lane *lane, struct lane_part *part);
 /* The client takes STAGED back, if it said so before an earlier resend. */
 void lane_room_withdraw(
     struct lane *lane, struct lane_session *session, uint64_t sequence, uint32_t resend);
-/* Again, from its record: it had its room. False: no memory. */
-bool lane_room_replay(struct lane *lane, struct lane_session *session, const wire_part *header);
 /* Some wait: give room to those that come first, or ask for it. */
 void lane_room_share(struct lane *lane);
 /* End the streams of those who do not answer: a new one may go on where the old one hangs. */

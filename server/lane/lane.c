@@ -217,27 +217,23 @@ static void started(struct lane *lane, const struct lane_event *event)
     lane_turn_start(lane);
 }
 
-/* Whoever joins at this ps takes it for ps 0: because its list of the ps is another one? */
-static bool has_other_ps(const struct lane *lane, const struct lane_event *event)
+/* Whoever joins at this ps takes it for ps 0. True: because its list of the ps is another one. */
+static bool refuse_other_ps(struct lane *lane, const struct lane_event *event)
 {
-    const wire_join_request *join = (const wire_join_request *)event->request;
-
-    assert(lane->ps_count <= LANE_PS_MAX);
-    return event->call_kind == LANE_CALL_JOIN && lane->ps_count > 0 && join->n_ps_addresses > 1 &&
-           !listing_same_ps(
-               (const char *const *)lane->ps_addresses, lane->ps_count,
-               (const char *const *)join->ps_addresses, join->n_ps_addresses);
-}
-
-static void refuse_other_ps(struct lane *lane, const struct lane_event *event)
-{
+    const char *const *const own = (const char *const *)lane->ps_addresses;
     const wire_join_request *join = (const wire_join_request *)event->request;
     struct listing ours = {0}, theirs = {0};
     struct refused_line line;
     struct sumac_error error;
 
-    listing_add_addresses(&ours, (const char *const *)lane->ps_addresses, lane->ps_count);
-    listing_add_addresses(&theirs, (const char *const *)join->ps_addresses, join->n_ps_addresses);
+    assert(lane->ps_count <= LANE_PS_MAX);
+    if (event->call_kind != LANE_CALL_JOIN || lane->ps_count == 0 || join->n_ps_addresses <= 1)
+        return false;
+    const char *const *const said = (const char *const *)join->ps_addresses;
+    if (listing_same_ps(own, lane->ps_count, said, join->n_ps_addresses))
+        return false;
+    listing_add_addresses(&ours, own, lane->ps_count);
+    listing_add_addresses(&theirs, said, join->n_ps_addresses);
     (void)fail(
         &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
         "this is ps %u, and not ps 0: its configuration has the ps %s, that of ps %u %s; give "
@@ -249,6 +245,7 @@ static void refuse_other_ps(struct lane *lane, const struct lane_event *event)
     if (refused_joins_line(
             &lane->refused_joins, lane->now_us, lane->index, join, error.text, &line))
         out_log(&lane->out, "%s", line.text);
+    return true;
 }
 
 /* A call that ps 0 answers. On ps 0 it goes to the controller, and does not come here. */
@@ -257,9 +254,7 @@ static void refuse_call(struct lane *lane, const struct lane_event *event)
     const char *address = lane_ps0_address(lane);
 
     assert(lane->index != 0);
-    if (has_other_ps(lane, event))
-        refuse_other_ps(lane, event);
-    else
+    if (!refuse_other_ps(lane, event))
         out_fail(
             &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_CONTROLLER,
             "this is ps %u: ask ps 0%s%s", lane->index, address == NULL ? "" : " at ",
@@ -458,9 +453,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     if (event->now_us > lane->now_us)
         lane->now_us = event->now_us;
     forgive_sleep(lane);
-    if (!lane->exited)
-        handlers[event->kind](lane, event);
-    else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)
+    if (!lane->exited || event->kind == LANE_EVENT_STREAM_CLOSED ||
+        event->kind == LANE_EVENT_RELEASED)
         handlers[event->kind](lane, event);
     if (lane->claims.waiting > 0)
         lane_room_share(lane);

@@ -80,10 +80,10 @@ static uint64_t find_step_before(struct lane *lane, struct lane_session *session
     return part == NULL ? 0 : part->step;
 }
 
+/* Members come in this order: chiefs, then workers, by their index. */
 static struct claim_rank rank_of(struct lane *lane, const struct claim *claim)
 {
     struct lane_session *session = claim->session;
-    /* Chiefs, then workers, by their index. */
     const uint64_t member = ((uint64_t)(strcmp(session->job, "chief") != 0) << 32) | session->index;
     const bool steps = rule_holds(lane->config.broken, RULE_steps_come_first);
     uint64_t before = steps ? find_step_before(lane, session, claim->sequence) : 0;
@@ -237,16 +237,6 @@ void lane_room_asked(struct lane *lane, struct lane_part *part)
     claim->wait_said = false;
     if (claim->state == CLAIM_RESERVED)
         lane_answer_resend(lane, claim->session, claim->sequence);
-}
-
-bool lane_room_replay(struct lane *lane, struct lane_session *session, const wire_part *header)
-{
-    struct claim *claim = lane_claim_create(lane, session, header);
-
-    assert(session->push_stream == NULL);
-    if (claim != NULL)
-        lane_claim_reserve(lane, claim);
-    return claim != NULL;
 }
 
 /* ---- it gives way ---- */

@@ -132,15 +132,6 @@ static bool fail_request(struct lane *lane, uint64_t call, const char *why)
     return false;
 }
 
-static bool is_twice(struct variable *const *variables, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (variables[i] == variables[count])
-            return true;
-    }
-    return false;
-}
-
 /* False: the call was failed. */
 static bool find_all(
     struct lane *lane, uint64_t call, const wire_list_request *request, struct variable **found)
@@ -155,9 +146,11 @@ static bool find_all(
             return false;
         }
         lane->work += i / POINTERS_PER_WORK;
-        if (is_twice(found, i))
-            return fail_request(
-                lane, call, out_text(&lane->out, "%s is named twice", request->names[i]));
+        for (size_t before = 0; before < i; before++) {
+            if (found[before] == found[i])
+                return fail_request(
+                    lane, call, out_text(&lane->out, "%s is named twice", request->names[i]));
+        }
     }
     return true;
 }
@@ -190,22 +183,13 @@ list_named(struct lane *lane, uint64_t call, const wire_list_request *request, s
 
 /* ---- all of them ---- */
 
-static struct variable *first_after(const struct lane *lane, uint64_t id)
+static void list_after(struct lane *lane, uint64_t id, struct page *page)
 {
     const struct variable *last = id == UINT64_MAX ? NULL : store_find(&lane->store, id);
     struct variable *variable = last == NULL ? lane->store.variables.first : last->in_store.next;
 
-    if (id == UINT64_MAX)
-        return NULL;
     while (variable != NULL && variable->id <= id) /* that one is gone */
         variable = variable->in_store.next;
-    return variable;
-}
-
-static void list_after(struct lane *lane, uint64_t id, struct page *page)
-{
-    struct variable *variable = first_after(lane, id);
-
     while (variable != NULL && (!variable->published || add(lane, page, variable)))
         variable = variable->in_store.next;
 }

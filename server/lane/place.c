@@ -9,14 +9,21 @@ void lane_part_fail_memory(struct lane *lane, struct lane_stream *stream)
         "ps %u has no memory for a part", lane->index);
 }
 
-/* End the stream because a refused part has no room to be kept. Nothing else has changed. */
-static void fail_refused(
-    struct lane *lane, struct lane_stream *stream, uint64_t sequence, enum sumac_reason reason)
+bool lane_part_keep_refusal(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
 {
     const struct lane_session *session = stream->session;
+    bool looked = false;
 
-    assert(reason != SUMAC_REASON_UNSPECIFIED);
-    assert(sequence > 0);
+    assert(part->state == PART_REFUSED);
+    assert(part->refusal != NULL);
+    assert(part->sequence > 0);
+    const enum sumac_reason reason =
+        lane_voided_add(lane, stream->session, part->sequence, part->refusal, &looked);
+    if (reason == SUMAC_REASON_UNSPECIFIED) {
+        lane_part_refused(lane, part, part->refusal);
+        part->refusal = NULL;
+        return true;
+    }
     if (reason == SUMAC_REASON_OUT_OF_MEMORY)
         lane_part_fail_memory(lane, stream);
     else
@@ -26,22 +33,8 @@ static void fail_refused(
             " of session %s is refused, and ps %u keeps the numbers of %u refused pushes of that "
             "session, the most that it keeps: say with acked_through, which is %" PRIu64
             ", up to where the client has heard the answers, then send it again",
-            sequence, session->task, lane->index, session->voided_count, session->acked_through);
-}
-
-bool lane_part_keep_refusal(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
-{
-    assert(part->state == PART_REFUSED);
-    assert(part->refusal != NULL);
-    bool looked = false;
-    const enum sumac_reason reason =
-        lane_voided_add(lane, stream->session, part->sequence, part->refusal, &looked);
-    if (reason == SUMAC_REASON_UNSPECIFIED) {
-        lane_part_refused(lane, part, part->refusal);
-        part->refusal = NULL;
-        return true;
-    }
-    fail_refused(lane, stream, part->sequence, reason);
+            part->sequence, session->task, lane->index, session->voided_count,
+            session->acked_through);
     lane_part_destroy(lane, part);
     return false;
 }

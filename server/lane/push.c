@@ -576,9 +576,13 @@ bool lane_push_replay(
 
     if (part == NULL)
         return false;
-    if (lane_room_is_large(lane, header) && !lane_room_replay(lane, session, header)) {
-        lane_part_destroy(lane, part);
-        return false;
+    if (lane_room_is_large(lane, header)) { /* it had its room */
+        struct claim *const claim = lane_claim_create(lane, session, header);
+        if (claim == NULL) {
+            lane_part_destroy(lane, part);
+            return false;
+        }
+        lane_claim_reserve(lane, claim);
     }
     begin_new(lane, part, header);
     lane_piece_mark(lane, part);

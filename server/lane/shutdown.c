@@ -117,15 +117,6 @@ static bool session_in_flight(const struct lane *lane, const struct lane_session
            session->decide_number != 0;
 }
 
-static bool some_session_in_flight(const struct lane *lane)
-{
-    const struct lane_session *session = lane_session_after(lane, NULL);
-
-    while (session != NULL && !session_in_flight(lane, session))
-        session = lane_session_after(lane, session);
-    return session != NULL;
-}
-
 /* Is a part arriving whose client waits for what becomes of it? */
 static bool takes_part(const struct lane_stream *stream)
 {
@@ -170,8 +161,11 @@ static bool in_flight(const struct lane *lane)
 
     if (lane_operation_is_any(lane) || lane_rounds_are_used(lane))
         return true;
-    if (!lost && some_session_in_flight(lane))
-        return true;
+    for (const struct lane_session *session = NULL;
+         !lost && (session = lane_session_after(lane, session)) != NULL;) {
+        if (session_in_flight(lane, session))
+            return true;
+    }
     LIST_FOREACH(const struct lane_stream, stream, &lane->streams, in_lane) {
         if (!lost && takes_part(stream))
             return true;

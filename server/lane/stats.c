@@ -35,26 +35,22 @@ static wire_histogram *pack_histogram(struct lane *lane, const struct histogram 
     return message;
 }
 
-static const char *state_of(const struct lane_session *session)
-{
-    assert(!session->closed || session->closing);
-    if (session->closed)
-        return session->done ? "done" : "lost";
-    return session->closing ? "closing" : "open";
-}
-
 static wire_session_stats *pack_session(struct lane *lane, struct lane_session *session)
 {
     wire_session_stats *message = arena_take(&lane->arena, sizeof *message);
     const struct session_counts *counts = &session->counts;
 
+    const char *const open = session->closing ? "closing" : "open";
+    const char *const closed = session->done ? "done" : "lost";
+
+    assert(!session->closed || session->closing);
     assert(lane->now_us >= session->heard_us);
     if (message == NULL)
         return NULL;
     *message = (wire_session_stats)WIRE_SESSION_STATS_INIT;
     message->task = session->task;
     message->attempt = session->attempt;
-    message->state = out_text(&lane->out, "%s", state_of(session));
+    message->state = out_text(&lane->out, "%s", session->closed ? closed : open);
     message->pushes = counts->pushes;
     message->push_bytes = counts->push_bytes;
     message->pulls = counts->pulls;
@@ -202,37 +198,23 @@ static void say_room(struct lane *lane, wire_stats_reply *reply)
     }
 }
 
-/* What ps 0's controller waits for, or a ps that has none. */
-static uint32_t list_own_waits(struct lane *lane, const struct lane_told *told, char *const **waits)
-{
-    if (told != NULL) {
-        *waits = told->waits;
-        return told->wait_count;
-    }
-    char *const wait = lane_shutdown_wait(lane);
-    char **own = arena_take(&lane->arena, sizeof *own);
-    if (wait == NULL || own == NULL)
-        return 0;
-    own[0] = wait;
-    *waits = own;
-    return 1;
-}
-
 /* What this ps itself waits for, and the pulls and parts that wait. Of those that a step has no
  * time to look at, all are counted as left out. False: no memory. */
 static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_stats_reply *reply)
 {
-    char *const *own = NULL;
-    const uint32_t own_count = list_own_waits(lane, told, &own);
+    const uint32_t own_max = told == NULL ? 1 : told->wait_count;
 
     reply->waits_left_out = told == NULL ? 0 : told->waits_left_out;
     reply->waits = arena_take(
         &lane->arena,
-        (PULL_WAITS_MAX + PART_WAITS_MAX + ROOM_WAITS_MAX + own_count) * sizeof *reply->waits);
+        (PULL_WAITS_MAX + PART_WAITS_MAX + ROOM_WAITS_MAX + own_max) * sizeof *reply->waits);
     if (reply->waits == NULL)
         return false;
-    for (uint32_t i = 0; i < own_count; i++)
-        reply->waits[reply->n_waits++] = own[i];
+    for (uint32_t i = 0; told != NULL && i < told->wait_count; i++)
+        reply->waits[reply->n_waits++] = told->waits[i];
+    char *const wait = told == NULL ? lane_shutdown_wait(lane) : NULL;
+    if (wait != NULL)
+        reply->waits[reply->n_waits++] = wait;
     lane_pull_say_waits(lane, reply);
     say_room(lane, reply);
     say_parts(lane, reply);

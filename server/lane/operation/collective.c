@@ -134,21 +134,15 @@ static void record_end(struct lane *lane, const struct round *round, const struc
     (void)lane_record_order(lane, RECORD_COLLECTIVE, NULL, 0, &message.base);
 }
 
-/* A round that failed is kept for as long as a participant has an open session. The round is open
- * still, so it stays. */
-static void note_absent(struct lane *lane, struct round *round)
+/* For all alike. The round may be gone with that. A round that failed is kept for as long as a
+ * participant has an open session. */
+static void end_failed(struct lane *lane, struct round *round, const struct sumac_error *end)
 {
-    assert(!round->over);
+    assert(!round->over); /* so it stays while this is noted */
     for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
          place = round_missing(round, place + 1))
         if (find_session(lane, &round->collective->tasks[place]) == NULL)
             round_left(&lane->rounds, round, &round->collective->tasks[place]);
-}
-
-/* For all alike. The round may be gone with that. */
-static void end_failed(struct lane *lane, struct round *round, const struct sumac_error *end)
-{
-    note_absent(lane, round);
     rounds_end(&lane->rounds, round, end);
     tell(lane);
 }
@@ -426,16 +420,6 @@ static void look_for_gone(struct lane *lane, struct round *round)
     }
 }
 
-/* It was over, and its participants were told how. They do not come again. */
-static void end_again(struct lane *lane, struct round *round)
-{
-    assert(round->came_count == 1);
-    end_for(
-        lane, round, SUMAC_ABORTED, SUMAC_REASON_ROUND_OVER,
-        "is over, and how it ended is not known any more: go on with the round that the other "
-        "participants are at");
-}
-
 /* Where one of them is split and another is not, the home alone has both. */
 static void
 differ(struct lane *lane, struct round *round, bool split, const struct sumac_error *error)
@@ -472,8 +456,12 @@ void lane_collective_contribution(struct lane *lane, struct lane_part *part)
         pass(lane, round);
     else if (
         round->came_count == 1 && !round->passes &&
-        rounds_are_over(&lane->rounds, round->collective))
-        end_again(lane, round);
+        rounds_are_over(
+            &lane->rounds, round->collective)) /* they were told, and do not come again */
+        end_for(
+            lane, round, SUMAC_ABORTED, SUMAC_REASON_ROUND_OVER,
+            "is over, and how it ended is not known any more: go on with the round that the other "
+            "participants are at");
     else
         look_for_gone(lane, round);
 }
@@ -509,21 +497,6 @@ static void end_forsaken(struct lane *lane)
     }
 }
 
-/* Does no session come in its place any more? */
-static bool leaves(struct lane *lane, const struct round *round, const struct lane_session *session)
-{
-    struct collective_task task;
-
-    assert(session->closed);
-    (void)lane_session_task(session, &task);
-    const uint32_t place = collective_place(round->collective, &task);
-    if (place == UINT32_MAX)
-        return false;
-    const struct collective_task *const bound = &round->collective->tasks[place];
-    return (bound->attempt == 0 || bound->attempt == task.attempt) &&
-           find_missed(lane, round, place) != NULL;
-}
-
 void lane_collective_settled(struct lane *lane, struct lane_session *session)
 {
     struct collective_task task;
@@ -536,11 +509,15 @@ void lane_collective_settled(struct lane *lane, struct lane_session *session)
     rounds_left(&lane->rounds, &task);
     LIST_FOREACH_SAFE(struct round, round, &lane->rounds.open, in_list) {
         lane->work++;
-        if (!leaves(lane, round, session))
+        const uint32_t place = collective_place(round->collective, &task);
+        if (place == UINT32_MAX)
             continue;
+        const uint64_t attempt = round->collective->tasks[place].attempt;
+        if ((attempt != 0 && attempt != task.attempt) || find_missed(lane, round, place) == NULL)
+            continue; /* another session comes in its place */
         round_left(&lane->rounds, round, &task);
-        if (round_lacks(round, &task))
-            end_without(lane, round, collective_place(round->collective, &task), session);
+        if (!round->places[place].came)
+            end_without(lane, round, place, session);
         else if (!round->passes && round_is_deserted(round))
             end_deserted(lane, round, session);
     }
@@ -570,7 +547,8 @@ void lane_collective_tick(struct lane *lane)
 {
     struct turns *turns = lane->turns;
 
-    combining_go_on(lane);
+    if (combining_is_put_off(lane))
+        combining_go_on(lane);
     if (lane->now_us < turns->collective_due_us)
         return;
     turns->collective_due_us = UINT64_MAX;

@@ -107,7 +107,7 @@ static void run_here(struct lane *lane, struct round *round)
 }
 
 /* The first of the line goes on, or those behind it. */
-static void go_on(struct lane *lane)
+void combining_go_on(struct lane *lane)
 {
     struct combining *combining = &lane->turns->combining;
     struct round *round;
@@ -151,7 +151,7 @@ void combining_add(struct lane *lane, struct round *round)
     else
         LIST_APPEND(&combining->line, round, in_line);
     if (combining->line.first == round && !lane->records)
-        go_on(lane);
+        combining_go_on(lane);
     /* with records, which this step's may show as they came, it goes on with the next one */
 }
 
@@ -164,7 +164,7 @@ bool combining_computed(struct lane *lane, uint64_t job)
         return false;
     assert(combining->line.first != NULL);
     combining->compute.job = 0;
-    go_on(lane);
+    combining_go_on(lane);
     return true;
 }
 
@@ -173,12 +173,6 @@ bool combining_is_put_off(const struct lane *lane)
     const struct combining *combining = &lane->turns->combining;
 
     return combining->line.first != NULL && combining->compute.job == 0;
-}
-
-void combining_go_on(struct lane *lane)
-{
-    if (combining_is_put_off(lane))
-        go_on(lane);
 }
 
 void combining_drop_all(struct lane *lane)

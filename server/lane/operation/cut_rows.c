@@ -205,12 +205,10 @@ uint64_t rows_places(uint64_t row_count)
 
 static uint64_t rows_left(const struct operation *operation)
 {
-    const struct lane_part *part = operation->part;
-    uint64_t rows = part->runs[operation->run].list->row_count;
+    uint64_t rows = 0;
 
-    if (operation->sum != NULL) {
-        rows = 0;
-        for (part = operation->parts.first; part != NULL; part = part->in_operation.next)
+    LIST_FOREACH(const struct lane_part, part, &operation->parts, in_operation) {
+        if (operation->sum != NULL || part == operation->part)
             rows += part->runs[operation->run].list->row_count;
     }
     return rows > operation->byte ? rows - operation->byte : 1;

@@ -55,7 +55,7 @@ static const uint8_t *bytes_of(
 }
 
 /* Where byte `at` of a contribution to the slice's run lies. */
-const uint8_t *slices_contribution(
+static const uint8_t *contribution(
     const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
     uint64_t *together_bytes)
 {
@@ -67,7 +67,7 @@ const uint8_t *slices_contribution(
 
 /* That of the lowest member, whatever it weighs: of a value that is taken as it is there is no
  * weight. */
-const uint8_t *slices_first_contribution(
+static const uint8_t *first_contribution(
     const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
     uint64_t *together_bytes)
 {
@@ -77,7 +77,7 @@ const uint8_t *slices_first_contribution(
     return bytes_of(operation->parts.first, slice, at, together_bytes);
 }
 
-double slices_first_scale(const void *context, uint32_t source)
+static double first_scale(const void *context, uint32_t source)
 {
     const struct operation *operation = context;
 
@@ -85,11 +85,33 @@ double slices_first_scale(const void *context, uint32_t source)
     return operation->parts.first->scale;
 }
 
-double slices_scale(const void *context, uint32_t source)
+static double scale_of(const void *context, uint32_t source)
 {
     const struct operation *operation = context;
 
     return contributor(operation, source)->scale;
+}
+
+void step_sum(struct lane *lane)
+{
+    struct contributions *sum = &lane->turns->contributions;
+    struct operation *operation = &lane->turns->step;
+
+    assert(operation->state == OPERATION_OVER);
+    assert(operation->parts.first != NULL);
+    sum->weight = 0;
+    sum->all = (struct update_sources){.context = operation, .find = contribution};
+    LIST_FOREACH(const struct lane_part, part, &operation->parts, in_operation) {
+        sum->all.count += part->weight > 0;
+        sum->weight += part->weight;
+        if (part->weight > 0 && part->scale != 1)
+            sum->all.scale_of = scale_of;
+    }
+    sum->first =
+        (struct update_sources){.context = operation, .find = first_contribution, .count = 1};
+    if (operation->parts.first->scale != 1)
+        sum->first.scale_of = first_scale;
+    operation->sum = sum;
 }
 
 /* A slice's gradient is what all contributions, or the first, make of it. */

@@ -205,25 +205,13 @@ static inline struct lane_part *step_next(const struct lane_part *part)
 }
 /* Is it committed, not voided, and one that the step is made of? */
 bool step_counts(const struct lane *lane, const struct lane_part *part);
-/* What weighs together of those that count. */
-double step_weight(const struct lane *lane, uint64_t step);
 /* Is the step over without the contribution? */
 static inline bool step_is_late(const struct lane *lane, const struct lane_part *part)
 {
     return part->step <= lane->step_over;
 }
-/* Is it one that the step is made of? */
-bool step_takes(const struct lane *lane, const struct lane_session *session, uint64_t step);
 /* Its contribution has its turn, or had it. */
 void step_come(struct lane *lane, const struct lane_part *part, bool voided);
-/* Why a contribution to it counts for nothing. */
-void step_say_lost(
-    const struct lane *lane, const struct lane_part *part, struct sumac_error *error);
-void step_say_zero_weight(const struct lane_part *part, struct sumac_error *error);
-void step_say_late(
-    const struct lane *lane, const struct lane_part *part, struct sumac_error *error);
-/* What its operation is made of: the parts that were added to it. */
-void step_sum(struct lane *lane);
 /* It is over. */
 void step_end(struct lane *lane, uint64_t step);
 /* For whom a step or a round waits: */
@@ -239,17 +227,9 @@ void lane_missing_add_absent(
 /* Fill the batch from where the operation is, up to its end, to what depends on a slice of this
  * batch, to the room for slices, to the bound on what is copied, or to a block that there is no
  * memory for. */
-/* A source of update_sources, whose context is the operation. */
-const uint8_t *slices_contribution(
-    const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
-    uint64_t *together_bytes);
-double slices_scale(const void *context, uint32_t source);
-/* The same of the one that ONLY_FIRST_REPLICA takes. */
-const uint8_t *slices_first_contribution(
-    const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
-    uint64_t *together_bytes);
-double slices_first_scale(const void *context, uint32_t source);
 void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation);
+/* The operation of a synchronous step sums the parts that were added to it. */
+void step_sum(struct lane *lane);
 
 /* cut_rows.c: runs by rows */
 /* Of the present run, the slices of as many rows as the batch takes. True: of all. */

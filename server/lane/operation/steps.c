@@ -230,7 +230,7 @@ static bool may_get_a_member(const struct lane *lane, uint64_t step)
     return false;
 }
 
-bool step_takes(const struct lane *lane, const struct lane_session *session, uint64_t step)
+static bool takes(const struct lane *lane, const struct lane_session *session, uint64_t step)
 {
     assert(step > 0);
     if (lane->step_quorum == 0 || !rule_holds(lane->config.broken, RULE_quorum_is_ordered))
@@ -301,52 +301,15 @@ bool step_is_whole(const struct lane *lane)
 
 /* ---- what it is made of ---- */
 
-/* Without the rule late_is_late_everywhere: it is not in the step, and adds to it where it has come
- * by then. */
-static bool brings_late(const struct lane *lane, const struct lane_part *part)
-{
-    assert(part->step != 0);
-    return !rule_holds(lane->config.broken, RULE_late_is_late_everywhere) && has_turn(part);
-}
-
+/* Without the rule late_is_late_everywhere, one that is late adds to the step where it has come by
+ * then. */
 bool step_counts(const struct lane *lane, const struct lane_part *part)
 {
     assert(part->step != 0);
     return part->sequence <= part->session->commit_through &&
            lane_voided_find(part->session, part->sequence) == NULL &&
-           (step_takes(lane, part->session, part->step) || brings_late(lane, part));
-}
-
-double step_weight(const struct lane *lane, uint64_t step)
-{
-    double weight = 0;
-
-    for (const struct lane_part *part = step_first(lane, step); part != NULL;
-         part = step_next(part))
-        weight += step_counts(lane, part) ? part->weight : 0;
-    return weight;
-}
-
-void step_sum(struct lane *lane)
-{
-    struct contributions *sum = &lane->turns->contributions;
-    struct operation *operation = &lane->turns->step;
-
-    assert(operation->state == OPERATION_OVER);
-    assert(operation->parts.first != NULL);
-    sum->weight = 0;
-    sum->all = (struct update_sources){.context = operation, .find = slices_contribution};
-    LIST_FOREACH(const struct lane_part, part, &operation->parts, in_operation) {
-        sum->all.count += adds_something(part);
-        sum->weight += part->weight;
-        if (adds_something(part) && part->scale != 1)
-            sum->all.scale_of = slices_scale;
-    }
-    sum->first = (struct update_sources){
-        .context = operation, .find = slices_first_contribution, .count = 1};
-    if (operation->parts.first->scale != 1)
-        sum->first.scale_of = slices_first_scale;
-    operation->sum = sum;
+           (takes(lane, part->session, part->step) ||
+            (!rule_holds(lane->config.broken, RULE_late_is_late_everywhere) && has_turn(part)));
 }
 
 void step_end(struct lane *lane, uint64_t step)
@@ -359,37 +322,6 @@ void step_end(struct lane *lane, uint64_t step)
 }
 
 /* ---- what is said of it ---- */
-
-void step_say_lost(const struct lane *lane, const struct lane_part *part, struct sumac_error *error)
-{
-    (void)fail(
-        error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST,
-        "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
-        " and those after it lack the contribution of %s, which was lost; start the run again, or "
-        "start ps 0 with --on-loss continue",
-        part->sequence, part->session->task, part->step, lane->turns->lost_task);
-}
-
-void step_say_late(const struct lane *lane, const struct lane_part *part, struct sumac_error *error)
-{
-    assert(step_is_late(lane, part));
-    (void)fail(
-        error, SUMAC_ABORTED, SUMAC_REASON_STEP_LATE,
-        "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
-        " was taken without it (ps 0 was started with --quorum), and step %" PRIu64
-        " is the last that is over; go on with the next one, or start ps 0 with a longer "
-        "--step-deadline",
-        part->sequence, part->session->task, part->step, lane->step_over);
-}
-
-void step_say_zero_weight(const struct lane_part *part, struct sumac_error *error)
-{
-    (void)fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ZERO_WEIGHT,
-        "push %" PRIu64 " of %s counts for nothing: all contributions to synchronous step %" PRIu64
-        " weigh 0; give each the number of examples that it stands for",
-        part->sequence, part->session->task, part->step);
-}
 
 enum sumac_status lane_step_check_readable(
     const struct lane *lane, uint64_t request, uint64_t step, struct sumac_error *error)
@@ -480,7 +412,7 @@ find_missing(const struct lane *lane, uint64_t step, bool to_take, struct missin
         missing_tasks_add(
             missing, &(struct missing_task){.name = some, .state = MISSING_NEVER_JOINED});
     LIST_FOREACH(const struct lane_session, session, &lane->sessions, in_lane)
-        if (is_member(session, step) && (to_take || step_takes(lane, session, step)) &&
+        if (is_member(session, step) && (to_take || takes(lane, session, step)) &&
             !has_come(session, step))
             lane_missing_add(lane, session, lane_session_pushes_alone(session), missing);
 }

@@ -16,6 +16,8 @@
  */
 #include "operation_state.h"
 
+#include "error.h"
+
 #define TO(state) (1u << (state))
 
 static const uint32_t moves[] = {
@@ -178,9 +180,14 @@ static bool void_all(struct lane *lane, uint64_t step)
         struct lane_session *session = part->session;
         struct sumac_error error;
         next = step_next(part);
-        step_say_zero_weight(part, &error);
         if (!step_counts(lane, part))
             continue;
+        (void)fail(
+            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ZERO_WEIGHT,
+            "push %" PRIu64
+            " of %s counts for nothing: all contributions to synchronous step %" PRIu64
+            " weigh 0; give each the number of examples that it stands for",
+            part->sequence, session->task, part->step);
         const bool voided = void_contribution(lane, part, &error);
         move(lane, session, voided ? TURN_READY : TURN_SHORT);
         if (!voided)
@@ -212,6 +219,17 @@ static void end_step(struct lane *lane, uint64_t step)
         wake_passed_over(lane);
 }
 
+/* The weight of all that count. */
+static double weight_of(const struct lane *lane, uint64_t step)
+{
+    double weight = 0;
+
+    for (const struct lane_part *part = step_first(lane, step); part != NULL;
+         part = step_next(part))
+        weight += step_counts(lane, part) ? part->weight : 0;
+    return weight;
+}
+
 /* The next step, which is whole. False: it is not over yet. */
 static bool take_step(struct lane *lane)
 {
@@ -226,7 +244,7 @@ static bool take_step(struct lane *lane)
         move(lane, first->session, TURN_BLOCKED);
         return false;
     }
-    if (step_weight(lane, step) <= 0) {
+    if (weight_of(lane, step) <= 0) {
         if (!void_all(lane, step))
             return false;
         if (lane->records)
@@ -270,9 +288,20 @@ take_contribution(struct lane *lane, struct lane_session *session, struct lane_p
         return TURN_CONTRIBUTED;
     }
     if (late)
-        step_say_late(lane, part, &error);
+        (void)fail(
+            &error, SUMAC_ABORTED, SUMAC_REASON_STEP_LATE,
+            "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
+            " was taken without it (ps 0 was started with --quorum), and step %" PRIu64
+            " is the last that is over; go on with the next one, or start ps 0 with a longer "
+            "--step-deadline",
+            part->sequence, session->task, part->step, lane->step_over);
     else
-        step_say_lost(lane, part, &error);
+        (void)fail(
+            &error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST,
+            "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
+            " and those after it lack the contribution of %s, which was lost; start the run again, "
+            "or start ps 0 with --on-loss continue",
+            part->sequence, session->task, part->step, lane->turns->lost_task);
     if (!void_contribution(lane, part, &error))
         return TURN_SHORT;
     session->counts.late += late;
@@ -337,11 +366,11 @@ void lane_turn_take_clock(struct lane *lane, struct lane_session *session)
         lane_session_set_clock(lane, session, session->clock_said);
 }
 
-/* False: the step has no time to drop what does not count. */
+/* Parts that do not count are dropped: beyond its final, or after a part that never came. Only a
+ * contribution waits for others. False: the step has no time for that. */
 static bool answer_decided(struct lane *lane, struct lane_session *session)
 {
     const struct lane_part *part = next_part(lane, session);
-    /* Beyond its final; or after one that never came: but a contribution waits for others. */
     const bool contributes = part != NULL && part->step != 0 && is_committed(session, part);
     const uint64_t through = contributes ? session->final : 0;
 
@@ -378,25 +407,20 @@ static enum lane_turn take_parts(struct lane *lane, struct lane_session *session
     return TURN_IDLE;
 }
 
-/* False: the step of the lane has no more time. */
-static bool look_at(struct lane *lane, struct lane_session *session)
-{
-    assert(session->turn == TURN_READY);
-    move(lane, session, take_parts(lane, session));
-    const bool took_steps = take_steps(lane);
-    if (session->closed && lane_session_rests(session) && !answer_decided(lane, session))
-        move(lane, session, TURN_READY);
-    return took_steps && (session->turn != TURN_READY || lane_may_write(lane));
-}
-
 /* All that may be taken now, as far as the step of the lane has time. */
 static void run(struct lane *lane)
 {
     struct turns *turns = lane->turns;
     bool has_time = take_steps(lane);
 
-    while (has_time && turns->lines[TURN_READY].first != NULL)
-        has_time = look_at(lane, turns->lines[TURN_READY].first);
+    for (struct lane_session *session;
+         has_time && (session = turns->lines[TURN_READY].first) != NULL;) {
+        move(lane, session, take_parts(lane, session));
+        has_time = take_steps(lane);
+        if (session->closed && lane_session_rests(session) && !answer_decided(lane, session))
+            move(lane, session, TURN_READY);
+        has_time = has_time && (session->turn != TURN_READY || lane_may_write(lane));
+    }
 }
 
 void lane_turn_take(struct lane *lane, struct lane_session *session)

@@ -12,11 +12,6 @@
 
 #include "error.h"
 
-size_t lane_collective_pull_bytes(const wire_collective_round *asked)
-{
-    return asked == NULL ? 0 : sizeof(struct collective_pull) + asked->name.len + 1;
-}
-
 void lane_collective_pull_check(
     const struct lane_stream *stream, const wire_pull_request *request, struct sumac_error *error)
 {
@@ -152,12 +147,6 @@ void lane_collective_pull_fix(
     lane_round_use(lane, round);
     lay_out(lane, wanted);
     pull->bytes = wanted->bytes;
-}
-
-void lane_collective_pull_let_go(struct lane *lane, struct lane_pull *pull)
-{
-    if (pull->collective != NULL && pull->collective->round != NULL)
-        lane_round_let_go(lane, pull->collective->round);
 }
 
 /* ---- its bytes */

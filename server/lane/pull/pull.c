@@ -54,16 +54,6 @@ static void close_view(struct lane *lane, struct lane_stream *stream, struct lan
     pull->active = false;
 }
 
-void lane_pull_open_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
-{
-    assert(!pull->active);
-    assert(pull->error.status == SUMAC_OK);
-    store_view_open(
-        &lane->store, &pull->view, pull->reads_slots ? VIEW_OF_SLOTS_TOO : VIEW_OF_VALUES);
-    pull->active = true;
-    stream->active_pulls++;
-}
-
 struct lane_pull *lane_pull_under_way(const struct lane_stream *stream)
 {
     struct lane_pull *pull = stream->active_pulls == 0 ? NULL : stream->pulls.first;
@@ -113,7 +103,8 @@ static void destroy(struct lane *lane, struct lane_stream *stream, struct lane_p
     unlink_pull(stream, pull);
     if (pull->active)
         close_view(lane, stream, pull);
-    lane_collective_pull_let_go(lane, pull);
+    if (pull->collective != NULL && pull->collective->round != NULL)
+        lane_round_let_go(lane, pull->collective->round);
     lane_pull_leave(lane, stream->session, pull);
 }
 
@@ -439,7 +430,9 @@ static bool read_request(
     check_request(lane, stream, request, &pull->error);
     if (pull->error.status == SUMAC_OK) {
         pull->index_count = (uint32_t)indices_of(request);
-        pull->result_bytes = (uint32_t)lane_collective_pull_bytes(request->collective);
+        if (request->collective != NULL)
+            pull->result_bytes =
+                (uint32_t)(sizeof *pull->collective + request->collective->name.len + 1);
     }
     if (pull->error.status != SUMAC_OK ||
         lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error) !=
@@ -488,17 +481,6 @@ static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t reque
     }
 }
 
-static void refuse_last(struct lane *lane, struct lane_stream *stream, uint64_t request)
-{
-    (void)lane_stream_fail(
-        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-        "ps %u has no room for pull %" PRIu64
-        " beside %u others of its stream, of at most %u, and %" PRIu64
-        " bytes of refused pulls whose answers were not read, of at most %" PRIu64,
-        lane->index, request, stream->pull_count, PULLS_PER_STREAM_MAX, lane->pulls->refused_bytes,
-        lane->pulls->bounds.refused_max);
-}
-
 static void add(struct lane *lane, struct lane_stream *stream, const wire_pull_request *request)
 {
     struct lane_pull *pull = stream->pull_count == PULLS_PER_STREAM_MAX
@@ -517,7 +499,13 @@ static void add(struct lane *lane, struct lane_stream *stream, const wire_pull_r
     }
     if (pull == NULL || !read_request(lane, stream, pull, request)) {
         sized_pool_give(&lane->bytes, pull, sizeof *pull);
-        refuse_last(lane, stream, request->request);
+        (void)lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "ps %u has no room for pull %" PRIu64
+            " beside %u others of its stream, of at most %u, and %" PRIu64
+            " bytes of refused pulls whose answers were not read, of at most %" PRIu64,
+            lane->index, request->request, stream->pull_count, PULLS_PER_STREAM_MAX,
+            lane->pulls->refused_bytes, lane->pulls->bounds.refused_max);
         return;
     }
     lane_pull_note_due(lane, pull->deadline_us);
@@ -562,8 +550,9 @@ bool lane_pull_waits(const struct lane *lane, const struct lane_session *session
 
 void lane_pull_end_session(struct lane *lane, struct lane_session *session)
 {
+    char cause[CLOSE_CAUSE_TEXT_BYTES], awaited[32];
+
     assert(session->closing);
-    char cause[CLOSE_CAUSE_TEXT_BYTES];
     LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
         if (stream->session != session)
             continue;
@@ -575,25 +564,14 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
             if ((pull->after_sequence <= session->mark && pull->collective == NULL) ||
                 pull->fixed || pull->error.status != SUMAC_OK)
                 continue;
-            if (pull->collective != NULL)
-                (void)fail(
-                    &pull->error, SUMAC_FAILED_PRECONDITION,
-                    wire_close_cause_reason(&session->cause),
-                    "pull %" PRIu64
-                    " waited for a round of a collective, and session %s was closed "
-                    "on ps %u%s; %s",
-                    pull->request, session->task, lane->index,
-                    wire_close_cause_print(&session->cause, cause),
-                    wire_close_cause_remedy(&session->cause));
-            else
-                (void)fail(
-                    &pull->error, SUMAC_FAILED_PRECONDITION,
-                    wire_close_cause_reason(&session->cause),
-                    "pull %" PRIu64 " waited for push %" PRIu64
-                    " of session %s, which was closed on ps %u%s; %s",
-                    pull->request, pull->after_sequence, session->task, lane->index,
-                    wire_close_cause_print(&session->cause, cause),
-                    wire_close_cause_remedy(&session->cause));
+            (void)text_print(awaited, sizeof awaited, "push %" PRIu64 " of", pull->after_sequence);
+            (void)fail(
+                &pull->error, SUMAC_FAILED_PRECONDITION, wire_close_cause_reason(&session->cause),
+                "pull %" PRIu64 " waited for %s session %s%s was closed on ps %u%s; %s",
+                pull->request, pull->collective != NULL ? "a round of a collective, and" : awaited,
+                session->task, pull->collective != NULL ? "" : ", which", lane->index,
+                wire_close_cause_print(&session->cause, cause),
+                wire_close_cause_remedy(&session->cause));
             lane_pull_note_failed(lane, stream, pull);
         }
     }

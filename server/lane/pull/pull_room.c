@@ -201,15 +201,6 @@ static void give_room(struct lane *lane, struct lane_session *session, struct la
     assert(lane->pulls->refused_bytes + lane->pulls->reader_bytes <= lane->pull_bytes);
 }
 
-static void disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
-{
-    if (pull->refused_room || is_reader(session))
-        return;
-    assert(session->pull_bytes >= pull->room_bytes);
-    change_session(lane, session, session->pull_bytes - pull->room_bytes);
-    lane->pulls->reader_bytes += pull->room_bytes;
-}
-
 void lane_pull_disown_session(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
@@ -251,7 +242,11 @@ void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lan
         free_pull(lane, pull);
         return;
     }
-    disown_room(lane, session, pull);
+    if (!pull->refused_room && !is_reader(session)) { /* from here on a reader's */
+        assert(session->pull_bytes >= pull->room_bytes);
+        change_session(lane, session, session->pull_bytes - pull->room_bytes);
+        lane->pulls->reader_bytes += pull->room_bytes;
+    }
     pull->next_piece = pull->kept_count = 0; /* no more of it is said, or looked up */
     LIST_APPEND(&lane->pulls_leaving, pull, in_stream);
 }

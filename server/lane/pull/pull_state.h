@@ -5,7 +5,8 @@
 #include "pull.h"
 
 #define PIECES_PER_ANSWER_MAX 2048u
-#define PULLED_BESIDE_MAX 16u /* in one message of a push stream; the rest goes with the next */
+#define UNREAD_US_MAX 60000000u /* the longest time that a message may wait for its reader */
+#define PULLED_BESIDE_MAX 16u   /* in one message of a push stream; the rest goes with the next */
 
 /* Beside an offset, as no shard is so large: it is one by rows; the list of the shard that is read.
  */
@@ -160,8 +161,6 @@ void lane_pull_hold_answers(struct lane *lane, const struct lane_stream *stream)
 bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* More than one message? Then it needs a view. */
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
-/* A message was given out: its reader has a while to take it. */
-void lane_pull_said(struct lane *lane, struct lane_stream *stream);
 /* It was passed: if it waits for the slowest member, or is at a step, its stream is looked at again
  * for that. */
 void lane_pull_await(
@@ -169,8 +168,6 @@ void lane_pull_await(
 /* Its step is over, and so is a later one: *error is why it is not answered otherwise. */
 bool lane_pull_is_late(
     const struct lane *lane, const struct lane_pull *pull, struct sumac_error *error);
-/* Its shards are to be covered. */
-void lane_pull_open_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* It is long, and another of its stream is under way. */
 bool lane_pull_is_put_off(
     const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull);
@@ -193,8 +190,6 @@ void lane_pull_disown_session(struct lane *lane, struct lane_session *session);
 void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
 
 /* collective_pull.c: of rounds of collectives */
-/* What the pull keeps for it; 0: it asks for none. */
-size_t lane_collective_pull_bytes(const wire_collective_round *asked);
 /* May it be asked for? Else *error says why not. */
 void lane_collective_pull_check(
     const struct lane_stream *stream, const wire_pull_request *request, struct sumac_error *error);
@@ -205,7 +200,6 @@ bool lane_collective_pull_is_ready(const struct lane *lane, const struct lane_pu
 /* The round is over: what is answered is chosen, or the pull's error set. */
 void lane_collective_pull_fix(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
-void lane_collective_pull_let_go(struct lane *lane, struct lane_pull *pull);
 /* The next bytes, at most so many. */
 struct result_run lane_collective_pull_next(struct collective_pull *wanted, uint64_t most);
 /* NULL: no memory. */

@@ -9,8 +9,7 @@
 
 #include "error.h"
 
-#define SLOW_NAMED_MAX 3u       /* members that a wait is for */
-#define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
+#define SLOW_NAMED_MAX 3u /* members that a wait is for */
 /* The answer to a contribution waits so long for its round: both go out together. Its client may
  * need the room that it has taken, so it waits no longer. */
 #define PATIENT_US 20000u
@@ -304,15 +303,6 @@ static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pu
     lane_pull_note_failed(lane, stream, pull);
 }
 
-void lane_pull_said(struct lane *lane, struct lane_stream *stream)
-{
-    const uint64_t due_us = lane->now_us + UNREAD_US_MAX;
-
-    assert(stream->kind == LANE_STREAM_PULL);
-    stream->said_us = lane->now_us;
-    lane_pull_note_due(lane, due_us);
-}
-
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
 {
     LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
@@ -444,18 +434,6 @@ add_wait(struct lane *lane, struct waits *waits, struct lane_stream *stream, str
     return true;
 }
 
-static void
-collect(struct lane *lane, struct lane_stream *stream, struct waits *waits, wire_stats_reply *reply)
-{
-    LIST_FOREACH(struct lane_pull, pull, &stream->pulls, in_stream) {
-        lane->work++;
-        if (!lane_pull_is_ready(lane, stream, pull) &&
-            lane->now_us >= pull->started_us + WAIT_SAID_US_MIN &&
-            !add_wait(lane, waits, stream, pull))
-            reply->waits_left_out++;
-    }
-}
-
 static char *print_wait(struct lane *lane, const struct wait *wait)
 {
     const struct text_time longest = text_time_us(wait->longest_us);
@@ -475,10 +453,17 @@ void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply)
     struct waits waits = {.count = 0};
 
     LIST_FOREACH(struct lane_stream, stream, &lane->streams, in_lane) {
-        if (lane_has_time(lane))
-            collect(lane, stream, &waits, reply);
-        else
+        if (!lane_has_time(lane)) {
             reply->waits_left_out += stream->pull_count;
+            continue;
+        }
+        LIST_FOREACH(struct lane_pull, pull, &stream->pulls, in_stream) {
+            lane->work++;
+            if (!lane_pull_is_ready(lane, stream, pull) &&
+                lane->now_us >= pull->started_us + WAIT_SAID_US_MIN &&
+                !add_wait(lane, &waits, stream, pull))
+                reply->waits_left_out++;
+        }
     }
     for (uint32_t i = 0; i < waits.count; i++)
         reply->waits[reply->n_waits++] = print_wait(lane, &waits.items[i]);

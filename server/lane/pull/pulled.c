@@ -30,6 +30,16 @@ struct message {
     bool lends;
 };
 
+static void open_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
+{
+    assert(!pull->active);
+    assert(pull->error.status == SUMAC_OK);
+    store_view_open(
+        &lane->store, &pull->view, pull->reads_slots ? VIEW_OF_SLOTS_TOO : VIEW_OF_VALUES);
+    pull->active = true;
+    stream->active_pulls++;
+}
+
 /* What it reads is chosen: the values as they are now. A long one keeps them by a view, and so does
  * one that shows what is not on disk yet: it waits until that is. */
 static void fix(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
@@ -40,7 +50,7 @@ static void fix(struct lane *lane, struct lane_stream *stream, struct lane_pull 
     pull->record = lane->last_record;
     lane->work += pull->piece_count / 2; /* each of their shards is written to */
     if (lane_pull_is_long(lane, pull) || pull->record > lane->recorded)
-        lane_pull_open_view(lane, stream, pull);
+        open_view(lane, stream, pull);
     for (uint32_t i = 0; i < pull->piece_count; i++) {
         struct shard *shard = pull->pieces[i].shard;
         lane_pull_fetch_ahead(pull, i);
@@ -173,15 +183,32 @@ static bool add_bytes(
     return true;
 }
 
-/* The next bytes of a round's result, in at most `runs` runs. */
-static bool add_result(
-    struct lane *lane, struct message *message, const struct lane_pull *pull, uint64_t bytes,
-    uint32_t runs)
+/* What the round came to is said a message at a time, too; a short one is copied here and now. */
+static bool compose_collectives_through(
+    struct lane *lane, struct message *message, struct lane_pull *pull, bool is_long)
 {
     struct collective_pull *wanted = pull->collective;
+    const uint64_t most = lane->config.pull_chunk_bytes, left = wanted->bytes - wanted->at;
+    const uint64_t between = lane->config.gathered_bytes_max + 1;
+    uint64_t bytes = is_long && left > most ? most : left;
 
+    assert(wanted->at <= wanted->bytes);
+    if (wanted->at == 0) {
+        message->answer->collective = lane_collective_pull_header(lane, pull);
+        if (message->answer->collective == NULL)
+            return false;
+    }
+    message->answer->position = pull->position;
+    message->lends = is_long;
+    message->payload_capacity = (uint32_t)(2 * (bytes / between) + 2);
+    message->payload =
+        arena_take(&lane->arena, message->payload_capacity * sizeof *message->payload);
+    message->gathered_capacity = (size_t)bytes;
+    if (message->payload == NULL)
+        return false;
     assert(wanted->round->ready);
-    while (bytes > 0 && runs-- > 0) {
+    for (uint32_t runs = is_long ? ROWS_PER_ANSWER_MAX : UINT32_MAX; bytes > 0 && runs > 0;
+         runs--) {
         const struct result_run run = lane_collective_pull_next(wanted, bytes);
         lane->work++;
         bytes -= run.bytes;
@@ -198,31 +225,6 @@ static bool add_result(
     }
     message->answer->last = wanted->at == wanted->bytes;
     return true;
-}
-
-/* What the round came to is said a message at a time, too; a short one is copied here and now. */
-static bool compose_collectives_through(
-    struct lane *lane, struct message *message, struct lane_pull *pull, bool is_long)
-{
-    const struct collective_pull *wanted = pull->collective;
-    const uint64_t most = lane->config.pull_chunk_bytes, left = wanted->bytes - wanted->at;
-    const uint64_t bytes = is_long && left > most ? most : left;
-    const uint64_t between = lane->config.gathered_bytes_max + 1;
-
-    assert(wanted->at <= wanted->bytes);
-    if (wanted->at == 0) {
-        message->answer->collective = lane_collective_pull_header(lane, pull);
-        if (message->answer->collective == NULL)
-            return false;
-    }
-    message->answer->position = pull->position;
-    message->lends = is_long;
-    message->payload_capacity = (uint32_t)(2 * (bytes / between) + 2);
-    message->payload =
-        arena_take(&lane->arena, message->payload_capacity * sizeof *message->payload);
-    message->gathered_capacity = (size_t)bytes;
-    return message->payload != NULL &&
-           add_result(lane, message, pull, bytes, is_long ? ROWS_PER_ANSWER_MAX : UINT32_MAX);
 }
 
 /* Bytes of a list of a shard that lie together in it, block by block. */
@@ -432,17 +434,6 @@ static void say_error(struct lane *lane, wire_pull_answer *answer, const struct 
     answer->last = true;
 }
 
-static void end_view(struct lane *lane, struct lane_pull *pull)
-{
-    assert(pull->view.ended);
-    (void)fail(
-        &pull->error, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
-        "pull %" PRIu64 ": ps %u keeps at most %" PRIu64
-        " bytes of old values for readers, and later pushes needed them: pull again, and read on "
-        "without a stop",
-        pull->request, lane->index, store_view_bytes_max(&lane->store));
-}
-
 /* May the end of this pull free what it reads? */
 static bool reads_deleted(const struct lane *lane, const struct lane_pull *pull)
 {
@@ -463,7 +454,12 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
 
     message->answer->request = pull->request;
     if (pull->active && pull->view.ended)
-        end_view(lane, pull);
+        (void)fail(
+            &pull->error, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
+            "pull %" PRIu64 ": ps %u keeps at most %" PRIu64
+            " bytes of old values for readers, and later pushes needed them: pull again, and read "
+            "on without a stop",
+            pull->request, lane->index, store_view_bytes_max(&lane->store));
     if (pull->error.status != SUMAC_OK) {
         say_error(lane, message->answer, pull);
         return true;
@@ -479,15 +475,6 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
     message->answer->position = pull->position;
     message->lends = pull->active || (lane->store.deleted_count > 0 && reads_deleted(lane, pull));
     return compose(lane, message, pull, is_long ? lane->config.pull_chunk_bytes : pull->bytes);
-}
-
-/* What a message lends that is not sent. */
-static void take_back(struct lane *lane, const struct message *message)
-{
-    for (uint32_t i = 0; i < message->payload_count; i++) {
-        const struct lane_event released = {.hold = message->payload[i].hold};
-        lane_pulled_released(lane, &released);
-    }
 }
 
 /* The greeting, and the next message of the pull (NULL: none has its turn). False: no memory. */
@@ -526,7 +513,10 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
         return;
     struct message message = {.answer = NULL};
     if (!begin(lane, stream, &message, pull)) {
-        take_back(lane, &message);
+        for (uint32_t i = 0; i < message.payload_count; i++) { /* what it lends is not sent */
+            const struct lane_event released = {.hold = message.payload[i].hold};
+            lane_pulled_released(lane, &released);
+        }
         end_for_memory(lane, stream);
         return;
     }
@@ -538,7 +528,8 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
     effect->payload_count = message.payload_count;
     stream->due = 0;
     stream->writable = false;
-    lane_pull_said(lane, stream);
+    stream->said_us = lane->now_us;
+    lane_pull_note_due(lane, lane->now_us + UNREAD_US_MAX);
     if (pull == NULL)
         return;
     if (message.answer->last)
