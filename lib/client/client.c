@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client.c -- a client opened, left and closed. */
 #include "client_state.h"
-#include "transfer.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -3,7 +3,6 @@
  * contributions came to, which is sent beside it.
  */
 #include "client_state.h"
-#include "transfer.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 /* stream.c -- the session's effects carried out: streams opened, messages sent, calls made; and
  * what comes back, as events. */
 #include "client_state.h"
-#include "transfer.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -4,7 +4,6 @@
  * same.
  */
 #include "client_state.h"
-#include "transfer.h"
 
 #include <assert.h>
 #include <string.h>
