@@ -2,8 +2,6 @@
 /* catalogue.c -- variables: created at ps 0, known by name, found again. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

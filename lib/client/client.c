@@ -2,8 +2,6 @@
 /* client.c -- a client opened, left and closed. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>

@@ -20,6 +20,8 @@
  */
 #pragma once
 
+#include <assert.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 

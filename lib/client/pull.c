@@ -2,9 +2,6 @@
 /* pull.c -- variables read into the caller's memory; on each ps they are of one moment. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 
 _Static_assert(offsetof(struct sumac_pull, transfer) == 0, "a pull is its transfer");

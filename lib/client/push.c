@@ -2,9 +2,7 @@
 /* push.c -- deltas to variables, all or nothing over every ps. */
 #include "client_state.h"
 
-#include <assert.h>
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <time.h>
 

@@ -9,8 +9,6 @@
  */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"

@@ -3,8 +3,6 @@
  * what comes back, as events. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* transfer.c -- a push or a pull under way: its pieces, and its result. */
 #include "client_state.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

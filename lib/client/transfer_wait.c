@@ -5,7 +5,6 @@
  */
 #include "client_state.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "error.h"

@@ -3,9 +3,6 @@
  * right for its rows: type, shape and memory. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 
 const char *sumac_client_variable_name(const struct sumac_client_variable *variable)
