@@ -4,7 +4,6 @@
  */
 #include "client_state.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "collective_places.h"

@@ -2,8 +2,6 @@
 /* catalogue.c -- variables: created at ps 0, known by name, found again. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,8 +150,61 @@ static enum sumac_status check_name(const char *name, struct sumac_error *error)
     return client_check_name(name, "variable", NAME_BYTES_MAX, error);
 }
 
+/* An option that some kinds of initializers or partitioners have. */
+struct given_option {
+    const char *name, *kinds;
+    bool given, used;
+};
+
 /* What an initializer or a partitioner of another kind would make of an option is not what was
  * meant by it. */
+static enum sumac_status check_given(
+    const struct given_option *options, size_t count, const char *variable,
+    struct sumac_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (options[i].given && !options[i].used)
+            return fail_argument(
+                error, "%.200s: %s is given, which only %s has", variable, options[i].name,
+                options[i].kinds);
+    return SUMAC_OK;
+}
+
+enum sumac_status partitioner_check(
+    const struct sumac_partitioner *partitioner, const char *variable, struct sumac_error *error)
+{
+    const enum sumac_partitioner_kind kind = partitioner->kind;
+    const bool bounded = kind == SUMAC_PARTITIONER_MIN_SIZE || kind == SUMAC_PARTITIONER_MAX_SIZE;
+
+    const struct given_option options[] = {
+        {"num_shards", "partitioner FIXED_SHARDS", partitioner->num_shards != 0,
+         kind == SUMAC_PARTITIONER_FIXED_SHARDS},
+        {"min_shard_bytes", "partitioner MIN_SIZE", partitioner->min_shard_bytes != 0,
+         kind == SUMAC_PARTITIONER_MIN_SIZE},
+        {"max_shards", "partitioner MIN_SIZE or MAX_SIZE", partitioner->max_shards != 0, bounded},
+        {"max_shard_bytes", "partitioner MAX_SIZE", partitioner->max_shard_bytes != 0,
+         kind == SUMAC_PARTITIONER_MAX_SIZE},
+    };
+    return check_given(options, sizeof options / sizeof options[0], variable, error);
+}
+
+wire_partitioner partitioner_pack(const struct sumac_partitioner *partitioner, uint32_t ps_count)
+{
+    wire_partitioner packed = WIRE_PARTITIONER_INIT;
+
+    assert(ps_count > 0);
+    packed.kind = (Sumac__V1__Partitioner__Kind)partitioner->kind;
+    packed.num_shards = partitioner->num_shards;
+    if (partitioner->kind == SUMAC_PARTITIONER_SHARD_PER_PS) {
+        packed.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
+        packed.num_shards = ps_count;
+    }
+    packed.min_shard_bytes = partitioner->min_shard_bytes;
+    packed.max_shards = partitioner->max_shards;
+    packed.max_shard_bytes = partitioner->max_shard_bytes;
+    return packed;
+}
+
 static enum sumac_status
 check_kinds(const struct sumac_client_variable_options *options, struct sumac_error *error)
 {
@@ -161,10 +212,7 @@ check_kinds(const struct sumac_client_variable_options *options, struct sumac_er
     const bool random =
         initializer == SUMAC_INITIALIZER_UNIFORM || initializer == SUMAC_INITIALIZER_NORMAL;
 
-    const struct {
-        const char *name, *kinds;
-        bool given, wanted;
-    } checks[] = {
+    const struct given_option given[] = {
         {"a", "initializer CONSTANT, UNIFORM or NORMAL", options->a != 0,
          random || initializer == SUMAC_INITIALIZER_CONSTANT},
         {"b", "initializer UNIFORM or NORMAL", options->b != 0, random},
@@ -174,11 +222,10 @@ check_kinds(const struct sumac_client_variable_options *options, struct sumac_er
         {"hyperparameters", "a function by name", function_has_hyperparameters(&options->function),
          options->function.name != NULL},
     };
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
-        if (checks[i].given && !checks[i].wanted)
-            return fail_argument(
-                error, "%.200s: %s is given, which only %s has", options->name, checks[i].name,
-                checks[i].kinds);
+    const enum sumac_status status =
+        check_given(given, sizeof given / sizeof given[0], options->name, error);
+    if (status != SUMAC_OK)
+        return status;
     return partitioner_check(&options->partitioner, options->name, error);
 }
 

@@ -3,8 +3,6 @@
  * is sent: names, the rounds of each name, tasks; and a contribution. */
 #include "checked_contribution.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client.c -- a client opened, left and closed. */
 #include "client_state.h"
-#include "transfer.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
@@ -229,9 +226,10 @@ static void drop_transfers(struct sumac_client *client)
         tries++;
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    for (struct transfer *transfer; (transfer = client->free_transfers) != NULL;) {
+    for (struct transfer *transfer = client->free_transfers, *next; transfer != NULL;
+         transfer = next) {
         assert(transfer->kept == NULL); /* the reference was given back with the transfer */
-        client->free_transfers = transfer->next;
+        next = transfer->next;
         arena_deinit(&transfer->arena);
         free(transfer);
     }

@@ -3,10 +3,7 @@
  * contributions came to, which is sent beside it.
  */
 #include "client_state.h"
-#include "transfer.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

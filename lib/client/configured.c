@@ -3,8 +3,6 @@
  * them this process is; and the session that is made of it. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,9 +2,6 @@
 /* describe.c -- what the ps say of variables, and of themselves. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 #include "update.h"
 

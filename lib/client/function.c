@@ -5,8 +5,6 @@
  */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

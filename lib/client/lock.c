@@ -4,8 +4,6 @@
  */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -2,8 +2,6 @@
 /* log.c -- what a client says while it works: a line with its time and whose client it is. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>

@@ -7,7 +7,6 @@
  */
 #include "client_state.h"
 
-#include <assert.h>
 #include <signal.h>
 
 #define IDLE_US 15000u

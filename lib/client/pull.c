@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pull.c -- variables read into the caller's memory; on each ps they are of one moment. */
 #include "client_state.h"
-#include "transfer.h"
-
-#include <assert.h>
-#include <inttypes.h>
 
 #include "error.h"
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- deltas to variables, all or nothing over every ps. */
 #include "client_state.h"
-#include "transfer.h"
 
-#include <assert.h>
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <time.h>
 

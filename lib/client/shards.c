@@ -8,10 +8,7 @@
  * the caller has them; else they are copied together, into the transfer's own memory.
  */
 #include "client_state.h"
-#include "transfer.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"

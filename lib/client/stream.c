@@ -2,10 +2,7 @@
 /* stream.c -- the session's effects carried out: streams opened, messages sent, calls made; and
  * what comes back, as events. */
 #include "client_state.h"
-#include "transfer.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

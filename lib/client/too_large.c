@@ -3,9 +3,6 @@
  * first push of it is refused. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 /* Find the ps where a push of the whole variable exceeds the largest part by the most.
  * False: a ps has yet to greet. */
 static bool find_scarcest(

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c -- a push or a pull under way: its pieces, and its result. */
-#include "transfer.h"
+#include "client_state.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

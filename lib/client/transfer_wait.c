@@ -4,9 +4,7 @@
  * same.
  */
 #include "client_state.h"
-#include "transfer.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "error.h"

@@ -3,9 +3,6 @@
  * it. */
 #include "client_state.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 #include "silence.h"
 

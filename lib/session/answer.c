@@ -3,9 +3,6 @@
  */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 /* The part that an answer of this ps is about; NULL: it is done, or never was. */
 static struct part *find_part(struct session *session, const struct link *link, uint64_t sequence)
 {

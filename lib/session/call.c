@@ -3,8 +3,6 @@
  * again, after a wait that doubles, while another try may come to something and there is time. */
 #include "deeds.h"
 
-#include <assert.h>
-
 bool is_worth_retrying(const struct sumac_error *error)
 {
     assert(error->status != SUMAC_OK);

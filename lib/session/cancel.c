@@ -7,8 +7,6 @@
  */
 #include "deeds.h"
 
-#include <assert.h>
-
 void push_void(struct session *session, struct push *push)
 {
     assert(push->sequence > session->state.acked_through);

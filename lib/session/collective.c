@@ -4,7 +4,6 @@
  */
 #include "deeds.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "sumac/tensor.h"

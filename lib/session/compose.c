@@ -8,8 +8,6 @@
  */
 #include "deeds.h"
 
-#include <assert.h>
-
 #define PARTS_PER_MESSAGE_MAX 256u
 #define FUNCTIONS_PER_MESSAGE_MAX 1024u /* with as many, no other part begins */
 #define SMALL_BYTES_MAX 16384u

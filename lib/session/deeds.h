@@ -4,6 +4,9 @@
  */
 #pragma once
 
+#include <assert.h>
+#include <inttypes.h>
+
 #include "error.h"
 #include "state.h"
 #include "text.h"
@@ -142,6 +145,7 @@ void trouble_tell(
 static inline uint64_t
 rows_together(const struct session *session, const struct session_piece *piece)
 {
+    assert(piece->row_bytes > 0);
     const uint64_t fitting = session->config.chunk_bytes / (sizeof(int64_t) + piece->row_bytes);
     const uint64_t most = fitting < WIRE_PUSH_ROWS_MAX ? fitting : WIRE_PUSH_ROWS_MAX;
 

@@ -3,7 +3,6 @@
  * session keeps: its texts, its id. */
 #include "deeds.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 

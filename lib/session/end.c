@@ -2,9 +2,6 @@
 /* end.c -- a session is closed by ps 0, and ends. */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "close_cause.h"
 
 void session_closed(struct session *session, const wire_closed *closed)

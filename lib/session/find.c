@@ -9,8 +9,6 @@
  */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "silence.h"

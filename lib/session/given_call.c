@@ -2,9 +2,6 @@
 /* given_call.c -- the caller's own calls: taken in, answered, failed. */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 static const wire_message *lend_request(struct session *session, const struct unary *call)
 {
     (void)session;

@@ -2,8 +2,6 @@
 /* join.c -- a session begins, keeps its lease, and leaves. */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "identity.h"

@@ -3,9 +3,6 @@
  * whether the one that answers is still the same. */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "loopback.h"
 
 const char *ps_address(const struct session *session, uint32_t ps)

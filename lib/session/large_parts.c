@@ -11,8 +11,6 @@
  */
 #include "deeds.h"
 
-#include <assert.h>
-
 uint64_t room_largest(const struct link *link, const struct push *push)
 {
     assert(link->knows_grant);

@@ -2,8 +2,6 @@
 /* pull.c -- a pull is taken in, split by ps, and over: complete, timed out, cancelled or failed. */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* The ps answers its own timeout, which says what it waited for; ours comes when it does not. */

@@ -2,8 +2,6 @@
 /* push.c -- a push is taken in, split by ps, numbered, and over. */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "id_map.h"

@@ -3,8 +3,6 @@
  * or the end of its pull. */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* A reader over the spans that a payload came in. */

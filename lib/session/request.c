@@ -6,8 +6,6 @@
  */
 #include "deeds.h"
 
-#include <assert.h>
-
 static void list(struct link *link, struct request *request)
 {
     assert(!request->beside && !request->sent);

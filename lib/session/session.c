@@ -2,7 +2,6 @@
 /* session.c -- one event in, its effects out. state.h says which file does what. */
 #include "deeds.h"
 
-#include <assert.h>
 #include <string.h>
 
 static void keep_config(struct session *session, const struct session_config *config)

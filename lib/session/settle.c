@@ -3,8 +3,6 @@
  * that a replaced process lives. */
 #include "deeds.h"
 
-#include <assert.h>
-
 #define ACKNOWLEDGE_MS UINT64_C(1000) /* how long a replaced client waits for ps 0 to hear it */
 
 const wire_message *leave_compose(struct session *session, const struct unary *call)

@@ -3,8 +3,6 @@
  * given up. */
 #include "deeds.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */

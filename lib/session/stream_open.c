@@ -2,8 +2,6 @@
 /* stream_open.c -- a stream to a ps: opened, its hello, writable, shut. */
 #include "deeds.h"
 
-#include <assert.h>
-
 void stream_begin(struct session *session, struct link *link, enum session_stream_kind kind)
 {
     struct stream *stream = &link->streams[kind];

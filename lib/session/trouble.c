@@ -4,7 +4,6 @@
  * well. */
 #include "deeds.h"
 
-#include <assert.h>
 #include <string.h>
 
 void trouble_note(

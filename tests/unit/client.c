@@ -13,7 +13,6 @@
 #include "client_known.h"
 #include "function.h"
 #include "client_state.h"
-#include "transfer.h"
 #include "session_talk.h"
 #include "update.h"
 

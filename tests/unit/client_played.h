@@ -6,7 +6,6 @@
 #include "unit.h"
 #include "check.h"
 #include "client_state.h"
-#include "transfer.h"
 
 #define ASKED_MAX 8u
 
