@@ -341,8 +341,10 @@ static enum sumac_status write_image(struct array_file *file, struct sumac_error
     return SUMAC_OK;
 }
 
-static void destroy(struct array_file *file)
+void array_file_drop(struct array_file *file)
 {
+    if (file == NULL)
+        return;
     if (file->image != NULL)
         (void)munmap(file->image, (size_t)file->bytes);
     if (file->opened >= 0)
@@ -369,7 +371,7 @@ enum sumac_status array_file_open(
         status = lay_out(made, entries) ? make_image(made, error)
                                         : fail_system(error, EFBIG, "write", made->said);
     if (status != SUMAC_OK) {
-        destroy(made);
+        array_file_drop(made);
         return status;
     }
     write_headers(made, entries);
@@ -395,14 +397,8 @@ enum sumac_status array_file_keep(struct array_file *file, struct sumac_error *e
         status = fail_system(error, errno, "replace", file->said);
     if (status == SUMAC_OK)
         file->temporary = NULL; /* it has its name */
-    destroy(file);
+    array_file_drop(file);
     return status;
-}
-
-void array_file_drop(struct array_file *file)
-{
-    if (file != NULL)
-        destroy(file);
 }
 
 /* ---- reading one */
@@ -469,18 +465,17 @@ static bool read_dictionary(const char *text, struct header *header)
 
 static bool read_header(FILE *file, struct header *header)
 {
-    uint8_t preamble[12];
+    uint8_t preamble[8];
     char text[HEADER_BYTES_MAX + 1];
+    uint32_t bytes = 0;
 
-    if (fread(preamble, 1, 10, file) != 10 || memcmp(preamble, "\x93NUMPY", 6) != 0 ||
-        preamble[6] < 1 || preamble[6] > 3)
+    if (fread(preamble, 1, sizeof preamble, file) != sizeof preamble ||
+        memcmp(preamble, "\x93NUMPY", 6) != 0 || preamble[6] < 1 || preamble[6] > 3)
         return false;
-    uint32_t bytes = preamble[8] | (uint32_t)preamble[9] << 8;
-    if (preamble[6] > 1) { /* four bytes of length */
-        if (fread(preamble + 10, 1, 2, file) != 2)
-            return false;
-        bytes |= (uint32_t)preamble[10] << 16 | (uint32_t)preamble[11] << 24;
-    }
+    const size_t length_bytes = preamble[6] == 1 ? 2 : 4;
+    if (fread(&bytes, 1, length_bytes, file) != length_bytes)
+        return false;
+    bytes = le32toh(bytes);
     if (bytes > HEADER_BYTES_MAX || fread(text, 1, bytes, file) != bytes)
         return false;
     text[bytes] = '\0';
@@ -511,34 +506,46 @@ static enum sumac_status check(
     return SUMAC_OK;
 }
 
+enum sumac_status array_make_room(
+    void *values, enum sumac_dtype dtype, const struct sumac_shape *shape, const char *name,
+    struct sumac_tensor *tensor, struct sumac_error *error)
+{
+    struct sumac_buffer *buffer = NULL;
+    uint64_t bytes = 0;
+    enum sumac_status status = sumac_shape_size(shape, dtype, NULL, &bytes);
+
+    if (status == SUMAC_OK && values == NULL)
+        status = sumac_buffer_create(bytes, &buffer);
+    else if (status == SUMAC_OK)
+        status = sumac_buffer_wrap(values, bytes, (struct sumac_place){0}, NULL, NULL, &buffer);
+    if (status == SUMAC_OK)
+        status = sumac_tensor_view(buffer, 0, dtype, shape, tensor);
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    sumac_buffer_unref(buffer);
+    return fail(
+        error, status, SUMAC_REASON_UNSPECIFIED, "no memory for the %" PRIu64 " bytes of %.300s",
+        bytes, name);
+}
+
 enum sumac_status array_input_read(
     FILE *file, const char *name, enum sumac_dtype dtype, const struct sumac_shape *shape,
     struct sumac_tensor *tensor, struct sumac_error *error)
 {
     struct header header = {.by_columns = false};
-    struct sumac_buffer *buffer = NULL;
-    uint64_t bytes = 0;
 
     if (!read_header(file, &header))
         return fail_argument(
             error, "%s is no .npy file: write one with numpy.save, or sumac get -o", name);
     enum sumac_status status = check(&header, name, dtype, shape, error);
+    if (status == SUMAC_OK)
+        status = array_make_room(NULL, dtype, shape, name, tensor, error);
     if (status != SUMAC_OK)
         return status;
-    status = sumac_shape_size(shape, dtype, NULL, &bytes);
-    if (status == SUMAC_OK)
-        status = sumac_buffer_create(bytes, &buffer);
-    if (status == SUMAC_OK)
-        status = sumac_tensor_view(buffer, 0, dtype, shape, tensor);
-    if (status != SUMAC_OK) {
-        sumac_buffer_unref(buffer);
-        return fail(
-            error, status, SUMAC_REASON_UNSPECIFIED, "no memory for the %" PRIu64 " bytes of %s",
-            bytes, name);
-    }
+    const uint64_t bytes = sumac_tensor_bytes(tensor);
     if (fread(sumac_tensor_data(tensor), 1, bytes, file) == bytes && fgetc(file) == EOF)
         return SUMAC_OK;
-    sumac_buffer_unref(buffer);
+    sumac_buffer_unref(tensor->buffer);
     tensor->buffer = NULL;
     return fail_argument(
         error,

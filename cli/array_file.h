@@ -49,6 +49,14 @@ enum sumac_status array_file_keep(struct array_file *file, struct sumac_error *e
 /* Leave nothing behind. NULL is fine. Takes  file. */
 void array_file_drop(struct array_file *file);
 
+/* A tensor for the values of `name`: over `values`, or, for NULL, in a buffer of its own.
+ *
+ * Gives    tensor->buffer; release with sumac_buffer_unref.
+ * Fails    RESOURCE_EXHAUSTED. */
+enum sumac_status array_make_room(
+    void *values, enum sumac_dtype dtype, const struct sumac_shape *shape, const char *name,
+    struct sumac_tensor *tensor, struct sumac_error *error);
+
 /* Read one array, of this type and shape and no other, row-major; `name` is what the file is called
  * in a sentence. bfloat16 is uint16 there, the bits of its elements. A file with more behind the
  * array is refused as one that is cut is. Formats 1 to 3 are read: numpy/lib/format.py.

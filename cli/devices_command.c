@@ -60,11 +60,6 @@ static struct cpu find_cpu(void)
     return cpu;
 }
 
-static bool reaches(const struct gpu *gpu, uint32_t other)
-{
-    return (gpu->reaches >> other & 1) != 0;
-}
-
 /* One GPU alone needs no NCCL. */
 static const struct sumac_error *nccl_missing(const struct gpus *gpus)
 {
@@ -89,7 +84,7 @@ static void add_gpu(struct table *table, const struct gpus *gpus, uint32_t index
     size_t used = 0;
 
     for (uint32_t other = 0; other < gpus->count; other++)
-        if (reaches(gpu, other))
+        if ((gpu->reaches >> other & 1) != 0)
             used += text_print(
                 text + used, sizeof text - used, "%sGPU:%" PRIu32, used == 0 ? "" : ", ", other);
     table_add(table, "GPU:%" PRIu32, index);
@@ -145,7 +140,7 @@ static json_t *gpu_value(const struct gpus *gpus, uint32_t index)
     json_t *const others = json_array();
 
     for (uint32_t other = 0; other < gpus->count; other++)
-        if (reaches(gpu, other))
+        if ((gpu->reaches >> other & 1) != 0)
             json_add(others, json_number(other));
     return JSON_OBJECT(
         {"index", json_number(index)}, {"name", json_string(gpu->name)},

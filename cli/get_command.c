@@ -55,28 +55,6 @@ struct reading {
 
 /* ---- reading */
 
-/* Memory for the values of one: the file's own, or some of ours. */
-static enum sumac_status make_room(struct reading *reading, size_t index, struct sumac_error *error)
-{
-    const struct wanted *item = &reading->list.items[index];
-    struct sumac_fetch *fetch = &reading->fetches[index];
-    struct sumac_buffer *buffer = NULL;
-    enum sumac_status status = reading->file == NULL
-                                   ? sumac_buffer_create(item->bytes, &buffer)
-                                   : sumac_buffer_wrap(
-                                         array_file_values(reading->file, index), item->bytes,
-                                         (struct sumac_place){0}, NULL, NULL, &buffer);
-
-    if (status == SUMAC_OK)
-        status = sumac_tensor_view(buffer, 0, item->dtype, &item->shape, &fetch->into);
-    if (status == SUMAC_OK)
-        return SUMAC_OK;
-    sumac_buffer_unref(buffer);
-    return fail(
-        error, status, SUMAC_REASON_UNSPECIFIED, "no memory for the %" PRIu64 " bytes of %.300s",
-        item->bytes, item->name);
-}
-
 /* All in one pull, so that on each ps they are of one moment. */
 static enum sumac_status
 pull(struct reading *reading, struct sumac_client *client, struct sumac_error *error)
@@ -94,8 +72,10 @@ pull(struct reading *reading, struct sumac_client *client, struct sumac_error *e
         if (item->missing >= 0)
             continue;
         status = sumac_client_variable_find(client, item->name, &fetch->variable, error);
+        void *const values = reading->file != NULL ? array_file_values(reading->file, i) : NULL;
         if (status == SUMAC_OK)
-            status = make_room(reading, i, error);
+            status =
+                array_make_room(values, item->dtype, &item->shape, item->name, &fetch->into, error);
         fetch->has_rows = item->has_rows;
         fetch->rows = item->rows;
         fetch->indices = reading->rows.tensors != NULL ? &reading->rows.tensors[i] : NULL;

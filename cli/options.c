@@ -195,6 +195,8 @@ unknown(const struct command *command, const char *name, const char *value)
 /* "output" for -o; NULL: there is no such letter. */
 static const char *letter_name(const struct command *command, const char *word)
 {
+    if (strcmp(word, "-h") == 0)
+        return "help";
     for (size_t i = 0; i < command->row_count; i++)
         if (word[1] == command->rows[i].letter && word[2] == '\0')
             return command->rows[i].name;
@@ -258,9 +260,6 @@ options_parse(const struct command *command, int argc, char **argv, void *target
         const char *word = argv[i];
         if (!only_words && strcmp(word, "--") == 0) {
             only_words = true;
-        } else if (!only_words && strcmp(word, "-h") == 0) {
-            options_print_help(command);
-            return OPTIONS_HELP;
         } else if (!only_words && word[0] == '-' && word[1] != '\0') {
             const enum options_outcome outcome = take_option(command, argv, argc, &i, target);
             if (outcome != OPTIONS_GO)

@@ -73,12 +73,10 @@ void run_reap(struct cluster_run *run);
 /* Close pipes and screens. Every process has ended. */
 void run_deinit(struct cluster_run *run);
 
-enum run_verdict { RUN_ENDED, RUN_PORT_TAKEN };
-
 /* Watch the processes until all have ended: pass on their output, forward signals, stop the rest
  * after the first failure, and the ps after the workers. `signals` is a signalfd for what
- * run_command.c blocks. *code is the run's exit code. */
-enum run_verdict run_watch(struct cluster_run *run, int signals, int *code);
+ * run_command.c blocks. *code is the run's exit code. True: a ps found its port taken. */
+bool run_watch(struct cluster_run *run, int signals, int *code);
 
 /* Let `sumac run` inherit what a keeper leaves that was killed. Called before anything is started.
  * False: this process has children already, of the shell that became it, and could not tell theirs

@@ -206,20 +206,16 @@ become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_FAILURE); /* it was killed before it could be said */
-    if (child->is_ps) {
-        /* Those of the command line come last: they count. When `sumac run` tells a ps to
-         * terminate, its workers have ended, and nothing more comes. */
-        char *words[RUN_PS_WORDS_MAX + 8] = {
-            (char[]){"sumac"},          (char[]){"ps"},
-            (char[]){"--bind"},         (char *)(uintptr_t)plan->host,
-            (char[]){"--terminate-ms"}, (char[]){"1000"}};
-        for (int i = 0; plan->ps_words[i] != NULL; i++)
-            words[6 + i] = plan->ps_words[i];
-        execv("/proc/self/exe", words);
-    } else {
-        execvp(plan->program[0], plan->program);
-    }
-    const char *program = child->is_ps ? "/proc/self/exe" : plan->program[0];
+    /* Those of the command line come last: they count. When `sumac run` tells a ps to terminate,
+     * its workers have ended, and nothing more comes. */
+    char *ps_words[RUN_PS_WORDS_MAX + 8] = {
+        (char[]){"sumac"},          (char[]){"ps"},
+        (char[]){"--bind"},         (char *)(uintptr_t)plan->host,
+        (char[]){"--terminate-ms"}, (char[]){"1000"}};
+    for (int i = 0; plan->ps_words[i] != NULL; i++)
+        ps_words[6 + i] = plan->ps_words[i];
+    const char *const program = child->is_ps ? "/proc/self/exe" : plan->program[0];
+    execvp(program, child->is_ps ? ps_words : plan->program);
     dprintf(STDERR_FILENO, "%s: %s\n", program, strerror(errno));
     _exit(errno == ENOENT ? 127 : 126); /* as shells say it */
 }

@@ -275,7 +275,7 @@ static int attempt(struct cluster_run *run, struct run_plan *plan, int signals, 
     int code = EXIT_FAILED;
     if (run_start(run, plan)) {
         record(plan);
-        *again = run_watch(run, signals, &code) == RUN_PORT_TAKEN;
+        *again = run_watch(run, signals, &code);
         run_record_remove();
         run_deinit(run);
     }

@@ -325,7 +325,7 @@ static void tell_lost_output(struct watch *watch)
     }
 }
 
-enum run_verdict run_watch(struct cluster_run *run, int signals, int *code)
+bool run_watch(struct cluster_run *run, int signals, int *code)
 {
     struct watch watch = {.run = run, .signals = signals};
 
@@ -349,5 +349,5 @@ enum run_verdict run_watch(struct cluster_run *run, int signals, int *code)
     tell_lost_output(&watch);
     tell_why(&watch);
     *code = watch.code;
-    return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;
+    return watch.port_taken;
 }

@@ -130,25 +130,16 @@ has_some(const struct roster *roster, const struct wanted *item, const wire_shar
            shard->first_row + shard->rows > first;
 }
 
-static const wire_variable *find_variable(const struct catalogue *catalogue, const char *name)
-{
-    for (struct catalogue_entry entry = {0}; catalogue_next(catalogue, &entry);)
-        if (strcmp(entry.variable->name, name) == 0)
-            return entry.variable;
-    return NULL;
-}
-
 /* Mark the ps that hold some of each, and set the first of these that is missing. */
-static void
-mark_holders(struct roster *roster, const struct catalogue *catalogue, struct wanted_list *list)
+static void mark_holders(struct roster *roster, struct wanted_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct wanted *const item = &list->items[i];
-        const wire_variable *const variable = find_variable(catalogue, item->name);
         item->missing = -1;
-        for (size_t j = variable->n_shards; j-- > 0;) {
-            const uint32_t ps = variable->shards[j]->ps;
-            if (!has_some(roster, item, variable->shards[j]))
+        for (size_t j = item->variable->n_shards; j-- > 0;) {
+            const wire_shard *const shard = item->variable->shards[j];
+            const uint32_t ps = shard->ps;
+            if (!has_some(roster, item, shard))
                 continue;
             roster->ps[ps].left_out = false;
             item->missing = roster->ps[ps].missing ? (int32_t)ps : item->missing;
@@ -170,8 +161,8 @@ static enum sumac_status
 add(struct wanted_list *list, const wire_variable *variable, const struct term *term,
     struct sumac_error *error)
 {
-    const char *const name = cli_copy(variable->name, strlen(variable->name));
-    const char *const label = term->slice != NULL ? label_of(name, term->slice) : name;
+    const char *const label =
+        term->slice != NULL ? label_of(variable->name, term->slice) : variable->name;
 
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i].label, label) == 0)
@@ -179,7 +170,10 @@ add(struct wanted_list *list, const wire_variable *variable, const struct term *
     list->items = cli_grow(list->items, list->count, sizeof *list->items);
     struct wanted *const item = &list->items[list->count++];
     *item = (struct wanted){
-        .name = name, .label = label, .dtype = (enum sumac_dtype)variable->data_type};
+        .variable = variable,
+        .name = variable->name,
+        .label = label,
+        .dtype = (enum sumac_dtype)variable->data_type};
     for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
         item->shape.extent[item->shape.rank++] = variable->shape[i];
     const enum sumac_status status = set_rows(item, term, error);
@@ -233,18 +227,17 @@ static void look_for_another_ps(struct roster *roster, struct sumac_error *error
 
 /* Ask those that hold something whether they are there; who is not is missing from then on, and
  * that is no failure. */
-static enum sumac_status call_holders(
-    struct roster *roster, const struct catalogue *catalogue, struct wanted_list *list,
-    struct sumac_error *error)
+static enum sumac_status
+call_holders(struct roster *roster, struct wanted_list *list, struct sumac_error *error)
 {
     struct answers answers = {0};
 
     roster_leave_out_all_but(roster, roster->first);
-    mark_holders(roster, catalogue, list);
+    mark_holders(roster, list);
     const enum sumac_status status = ask_who(roster, false, &answers, error);
     if (status == SUMAC_OK)
         answers_deinit(&answers);
-    mark_holders(roster, catalogue, list);
+    mark_holders(roster, list);
     return status;
 }
 
@@ -279,7 +272,7 @@ enum sumac_status wanted_find(
     for (size_t i = 0; i < word_count && status == SUMAC_OK; i++)
         status = add_matching(&catalogue, &terms.items[i], &made, error);
     if (status == SUMAC_OK)
-        status = call_holders(roster, &catalogue, &made, error);
+        status = call_holders(roster, &made, error);
     if (status == SUMAC_OK)
         *list = made;
     else if (error->reason == SUMAC_REASON_UNKNOWN_VARIABLE)

@@ -10,6 +10,7 @@
 
 /* One variable, whole or some rows. */
 struct wanted {
+    const wire_variable *variable; /* of the catalogue, which stays */
     const char *name;
     const char *label; /* the name, and the slice as it was written */
     bool has_rows;
