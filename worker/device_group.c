@@ -27,6 +27,7 @@ enum sumac_status device_group_open(
                 queues[i]->device->index);
     const struct device_group_ops *ops = devices->group_ops;
     assert(ops != NULL);
+    assert(ops->bytes >= sizeof(struct device_group));
     struct device_group *opened = calloc(1, ops->bytes);
     struct group_call *calls = calloc(calls_max, sizeof *calls);
     if (opened == NULL || calls == NULL) {

@@ -13,6 +13,9 @@
 #define GRAMMAR                                                                                    \
     "auto, cpu:N for N replicas on CPUs, or gpu:0,1 for one on each of these GPUs (gpu: on all)"
 
+static const struct device_ops *cpus(void) { return device_kind("CPU"); }
+static const struct device_ops *gpus(void) { return device_kind("GPU"); }
+
 struct devices devices_first(const struct device_ops *kind, uint32_t count)
 {
     struct devices devices = {.kind = kind, .count = count};
@@ -62,7 +65,7 @@ static enum sumac_status no_step(const struct device_ops *kind, struct sumac_err
 {
     return fail_argument(
         error,
-        kind == &cpu_device_ops
+        kind == cpus()
             ? "CPUs are asked for, and the program has no step for them (step in the worker's "
               "options): ask for gpu"
             : "GPUs are asked for, and the program has no step for them (cuda_step in the worker's "
@@ -114,15 +117,14 @@ static enum sumac_status choose_cpus(
 
     assert(strncasecmp(text, "cpu", strlen("cpu")) == 0);
     if (!wanted->has_cpu_step)
-        return no_step(&cpu_device_ops, error);
+        return no_step(cpus(), error);
     if (at[0] == ':' && (at++, !read_number(&at, &count) || count == 0))
         return bad_text(text, error);
     if (at[0] != '\0')
         return bad_text(text, error);
     if (count > 0 && wanted->replicas > 0 && wanted->replicas != count)
         return fail_number(text, wanted->replicas, error);
-    return take_first(
-        &cpu_device_ops, wanted->replicas > 0 ? wanted->replicas : count, 1, devices, error);
+    return take_first(cpus(), wanted->replicas > 0 ? wanted->replicas : count, 1, devices, error);
 }
 
 static enum sumac_status
@@ -146,17 +148,17 @@ static enum sumac_status choose_gpus(
     struct sumac_error *error)
 {
     const char *at = text + strlen("gpu");
-    struct devices named = {.kind = &cuda_device_ops};
+    struct devices named = {.kind = gpus()};
     uint32_t there = 0;
 
     assert(strncasecmp(text, "gpu", strlen("gpu")) == 0);
     if (!wanted->has_cuda_step)
-        return no_step(&cuda_device_ops, error);
+        return no_step(gpus(), error);
     if (at[0] == '\0')
-        return take_first(&cuda_device_ops, wanted->replicas, SUMAC_REPLICAS_MAX, devices, error);
+        return take_first(gpus(), wanted->replicas, SUMAC_REPLICAS_MAX, devices, error);
     if (at[0] != ':')
         return bad_text(text, error);
-    enum sumac_status status = device_count(&cuda_device_ops, &there, error);
+    enum sumac_status status = device_count(gpus(), &there, error);
     if (status != SUMAC_OK)
         return status;
     do {
@@ -184,7 +186,7 @@ choose_any(const struct devices_wanted *wanted, struct devices *devices, struct 
 
     if (wanted->has_cuda_step &&
         (!wanted->has_cpu_step ||
-         (device_count(&cuda_device_ops, &there, NULL) == SUMAC_OK && wanted->replicas <= there)))
+         (device_count(gpus(), &there, NULL) == SUMAC_OK && wanted->replicas <= there)))
         return choose_gpus("gpu", wanted, devices, error);
     return choose_cpus("cpu", wanted, devices, error);
 }

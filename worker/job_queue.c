@@ -20,6 +20,7 @@ device_event_open(struct device *device, struct device_event **event, struct sum
     const struct device_ops *ops = device->ops;
     struct device_event *opened = calloc(1, ops->event_bytes);
 
+    assert(ops->event_bytes >= sizeof(struct device_event));
     if (opened == NULL)
         return fail_for_memory(
             error, "no memory for an event of device %s:%u", ops->name, device->index);
@@ -178,6 +179,7 @@ device_queue_open(struct device *device, struct device_queue **queue, struct sum
     const struct device_ops *ops = device->ops;
     struct device_queue *opened = calloc(1, ops->queue_bytes);
 
+    assert(ops->queue_bytes >= sizeof(struct device_queue));
     if (opened == NULL)
         return fail_for_memory(
             error, "no memory for a queue of device %s:%u", ops->name, device->index);

@@ -61,6 +61,7 @@ enum sumac_status queues_wait(
 {
     enum sumac_status first = SUMAC_OK;
 
+    assert(count <= SUMAC_REPLICAS_MAX);
     for (uint32_t i = 0; queues != NULL && i < count; i++) {
         const enum sumac_status status = wait(queues[i], until_ns);
         if (first != SUMAC_OK || status == SUMAC_OK)

@@ -39,6 +39,7 @@ static enum sumac_status lay_out(
     struct sumac_client_variable *const *variables, uint64_t *total, struct sumac_error *why)
 {
     assert(*total == 0);
+    assert(tensors->count > 0);
     tensors->items = calloc(tensors->count, sizeof *tensors->items);
     if (tensors->items == NULL)
         return fail_for_bytes(tensors->count * sizeof *tensors->items, why);

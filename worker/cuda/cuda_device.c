@@ -367,6 +367,7 @@ static void end_queue(struct device_queue *base)
 {
     const struct cuda_device *device = (const struct cuda_device *)base->device;
 
+    assert(((struct cuda_queue *)base)->stream != NULL);
     (void)complete(base, DEVICE_NO_LIMIT); /* its failures are not told any more */
     if (cuda_device_enter(device) != CUDA_SUCCESS)
         return;

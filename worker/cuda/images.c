@@ -128,6 +128,7 @@ find(struct cuda_device *device, const struct sumac_launch *launch, CUfunction *
 CUresult
 images_find(struct cuda_device *device, const struct sumac_launch *launch, CUfunction *function)
 {
+    assert(*function == NULL);
     pthread_mutex_lock(&device->mutex);
     const CUresult result = find(device, launch, function);
     pthread_mutex_unlock(&device->mutex);

@@ -96,6 +96,7 @@ static CUresult launch(
     const void *array = narrows ? call->values.to[rank->replica] : call->values.from[rank->replica];
     const uint64_t values = (uint64_t)(uintptr_t)array + call->first * sumac_dtype_bytes(dtype);
 
+    assert(call->is_wide);
     return cuda_kernel_launch(
         driver, &wide->kernels, kernels[narrows],
         &(struct cuda_kernel_arguments){
