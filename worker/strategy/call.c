@@ -588,6 +588,19 @@ enum sumac_status call_with_others(
     return status;
 }
 
+enum sumac_status call_for_own(
+    struct sumac_replica *replica, const struct call *call, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    struct sumac_value *all = NULL;
+
+    enum sumac_status status = call_with_others(replica, call, &all, error);
+    if (status == SUMAC_OK && result != NULL)
+        status = sumac_value_select(all, replica->id, result, error);
+    sumac_value_unref(all);
+    return status;
+}
+
 enum sumac_status call_fail_with_others(
     struct sumac_replica *replica, const struct call *call, const struct sumac_error *failed,
     struct sumac_error *error)

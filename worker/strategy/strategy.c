@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy.c -- strategies are created and destroyed. */
-#include "strategy.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "own_functions.h"
 #include "own_variables.h"
 #include "devices.h"
 #include "peers.h"

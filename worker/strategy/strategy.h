@@ -176,6 +176,10 @@ enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *e
 enum sumac_status call_with_others(
     struct sumac_replica *replica, const struct call *call, struct sumac_value **result,
     struct sumac_error *error);
+/* The same; gives *result (NULL: not wanted) what this replica has of it. */
+enum sumac_status call_for_own(
+    struct sumac_replica *replica, const struct call *call, struct sumac_value **result,
+    struct sumac_error *error);
 /* The replica cannot make the call, for what it was called with: the call has failed for all. */
 enum sumac_status call_fail_with_others(
     struct sumac_replica *replica, const struct call *call, const struct sumac_error *failed,

@@ -11,20 +11,12 @@
 
 #include "error.h"
 #include "function.h"
-#include "own_functions.h"
-#include "shards.h"
 #include "on_device.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX 1024u
 
 /* ---- options */
-
-static enum sumac_status fail_option(
-    const struct sumac_variable_options *options, const char *why, struct sumac_error *error)
-{
-    return fail_argument(error, "variable %.200s: %s", options->name, why);
-}
 
 static enum sumac_status
 check_name(const struct sumac_variable_options *options, struct sumac_error *error)
@@ -66,37 +58,28 @@ static enum sumac_status check_options(
 
     if (check_name(options, error) != SUMAC_OK)
         return SUMAC_INVALID_ARGUMENT;
-    if (initial == NULL)
-        return fail_option(options, "initial is no tensor, nor per_replica tensors", error);
-    if (options->colocate_with != NULL &&
-        !sumac_variable_created_in_scope(strategy, options->colocate_with))
-        return fail_option(
-            options, "colocate_with is a variable that was not created in this strategy's scope",
-            error);
-    if ((uint32_t)options->synchronization > SUMAC_SYNCHRONIZATION_ON_READ)
-        return fail_option(options, "no such synchronization: AUTO, ON_WRITE or ON_READ", error);
-    if (options->synchronization == SUMAC_SYNCHRONIZATION_NONE &&
-        strategy->options.kind != SUMAC_STRATEGY_DEFAULT &&
-        strategy->options.kind != SUMAC_STRATEGY_PARAMETER_SERVER)
-        return fail_option(
-            options,
-            "synchronization NONE: what replicas have of it would not be one variable; ON_WRITE, "
-            "or ON_READ",
-            error);
-    if ((uint32_t)options->aggregation > SUMAC_REDUCE_ONLY_FIRST_REPLICA)
-        return fail_option(
-            options, "no such aggregation: NONE, SUM, MEAN or ONLY_FIRST_REPLICA", error);
-    if ((uint32_t)options->trainable > SUMAC_TRAINABLE_YES)
-        return fail_option(options, "trainable is neither DEFAULT, NO nor YES", error);
-    if (options->aggregation == SUMAC_REDUCE_MEAN && !update_can_divide(initial->tensor.dtype))
-        return fail_option(
-            options,
-            is_integer(initial->tensor.dtype)
-                ? "aggregation MEAN of integers, which would lose what it rounds; SUM, or a float "
-                  "type"
-                : "aggregation MEAN of a type that is not divided",
-            error);
-    return SUMAC_OK;
+    const enum sumac_strategy_kind kind = strategy->options.kind;
+    const char *const why =
+        initial == NULL ? "initial is no tensor, nor per_replica tensors"
+        : options->colocate_with != NULL &&
+                !sumac_variable_created_in_scope(strategy, options->colocate_with)
+            ? "colocate_with is a variable that was not created in this strategy's scope"
+        : (uint32_t)options->synchronization > SUMAC_SYNCHRONIZATION_ON_READ
+            ? "no such synchronization: AUTO, ON_WRITE or ON_READ"
+        : options->synchronization == SUMAC_SYNCHRONIZATION_NONE &&
+                kind != SUMAC_STRATEGY_DEFAULT && kind != SUMAC_STRATEGY_PARAMETER_SERVER
+            ? "synchronization NONE: what replicas have of it would not be one variable; ON_WRITE, "
+              "or ON_READ"
+        : (uint32_t)options->aggregation > SUMAC_REDUCE_ONLY_FIRST_REPLICA
+            ? "no such aggregation: NONE, SUM, MEAN or ONLY_FIRST_REPLICA"
+        : (uint32_t)options->trainable > SUMAC_TRAINABLE_YES
+            ? "trainable is neither DEFAULT, NO nor YES"
+        : options->aggregation != SUMAC_REDUCE_MEAN || update_can_divide(initial->tensor.dtype)
+            ? NULL
+        : is_integer(initial->tensor.dtype)
+            ? "aggregation MEAN of integers, which would lose what it rounds; SUM, or a float type"
+            : "aggregation MEAN of a type that is not divided";
+    return why == NULL ? SUMAC_OK : fail_argument(error, "variable %.200s: %s", options->name, why);
 }
 
 /* ---- created */
@@ -318,9 +301,8 @@ static enum sumac_status create_merged(
     struct sumac_variable_options options = *((const struct creation *)context)->options;
     struct sumac_variable *made = NULL;
 
-    (void)proposals;
+    (void)proposals, (void)result;
     options.replica = NULL;
-    *result = sumac_value_none();
     const enum sumac_status status = sumac_variable_create(strategy, &options, &made, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         ((struct creation *)strategy->calls.made[i]->context)->made = made;
@@ -348,7 +330,6 @@ static enum sumac_status create_in_replica(
 {
     struct sumac_replica *const replica = options->replica;
     struct creation creation = {.options = options};
-    struct sumac_value *none = NULL;
     struct sumac_error why;
     struct label label;
 
@@ -368,8 +349,7 @@ static enum sumac_status create_in_replica(
         .context = &creation,
         .name = label.text,
         .sum = label.sum};
-    const enum sumac_status status = call_with_others(replica, &call, &none, error);
-    sumac_value_unref(none);
+    const enum sumac_status status = call_for_own(replica, &call, NULL, error);
     if (status == SUMAC_OK) {
         assert(creation.made != NULL);
         *variable = creation.made;
@@ -413,7 +393,5 @@ enum sumac_status sumac_variable_create(
         return SUMAC_OK;
     }
     sumac_variable_destroy(made);
-    if (error != NULL)
-        *error = why;
-    return status;
+    return fail_again(error, &why);
 }

@@ -64,23 +64,13 @@ struct outcome {
     struct device_update update;
 };
 
-static void release(struct storage *storage)
-{
-    sumac_value_unref(storage->value);
-    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
-        sumac_value_unref(storage->slots[i]);
-    *storage = (struct storage){.value = NULL};
-}
-
 static const struct sumac_value *
 operand_of(const struct sumac_variable *variable, const struct change *change, uint32_t index)
 {
     const struct sumac_value *operand = change->operand;
 
-    if (!value_is_leaf_of_replicas(operand))
-        return operand;
-    assert(operand->count == variable->component_count);
-    return operand->items[index];
+    assert(!value_is_leaf_of_replicas(operand) || operand->count == variable->component_count);
+    return value_is_leaf_of_replicas(operand) ? operand->items[index] : operand;
 }
 
 /* Is a tensor assigned that lies there already, and that nobody can write? */
@@ -125,7 +115,7 @@ is_the_devices(const struct sumac_variable *variable, const struct change *chang
 /* Memory for what comes of it; slots that the function does not have stay the component's. */
 static enum sumac_status make_room(
     struct sumac_variable *variable, const struct change *change, uint32_t index,
-    struct storage *on_device, struct storage_targets *targets, struct sumac_error *error)
+    struct storage *on_device, struct storage *targets, struct sumac_error *error)
 {
     const struct storage *before = variable->components[index].storage;
     const uint32_t slots = update_slot_count(change->function, change->hyperparameters);
@@ -153,7 +143,7 @@ aim(struct sumac_variable *variable, const struct change *change, uint32_t index
     struct outcome *outcome, struct sumac_error *error)
 {
     struct change own = *change;
-    struct storage_targets targets = {.value = NULL};
+    struct storage targets = {.value = NULL};
 
     enum sumac_status status = on_device_place(
         variable->strategy, index, operand_of(variable, change, index), &outcome->operand, error);
@@ -219,11 +209,12 @@ static enum sumac_status compute_there(
 static enum sumac_status
 bring_here(const struct storage *storage, struct storage *here, struct sumac_error *error)
 {
+    const struct sumac_value *const *slots = value_lend(storage->slots);
+
     *here = (struct storage){.components = 1, .steps = storage->steps, .version = storage->version};
     enum sumac_status status = value_bring_here(storage->value, &here->value, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX && storage->slots[i] != NULL;
-         i++)
-        status = value_bring_here(storage->slots[i], &here->slots[i], error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX && slots[i] != NULL; i++)
+        status = value_bring_here(slots[i], &here->slots[i], error);
     return status;
 }
 
@@ -286,12 +277,11 @@ static void commit(struct component *component, struct storage *on_device, uint6
 
     assert(on_device->value != NULL);
     assert(storage->components == 1);
-    struct storage before = *storage;
+    storage_release(storage);
     *storage = *on_device;
     storage->components = 1;
     storage->kin = kin;
     *on_device = (struct storage){.value = NULL};
-    release(&before);
 }
 
 static enum sumac_status change_on_device(
@@ -317,8 +307,8 @@ static enum sumac_status change_on_device(
     if (replicas_are_given_up(&variable->strategy->own)) /* their threads may still read it */
         return status;
     for (uint32_t i = first; outcomes != NULL && i < end; i++) {
-        release(&outcomes[i].here);
-        release(&outcomes[i].on_device);
+        storage_release(&outcomes[i].here);
+        storage_release(&outcomes[i].on_device);
         sumac_value_unref(outcomes[i].operand);
     }
     free(outcomes);

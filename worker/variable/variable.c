@@ -9,8 +9,6 @@
 
 #include "error.h"
 #include "function.h"
-#include "own_functions.h"
-#include "shards.h"
 #include "on_device.h"
 #include "text.h"
 
@@ -22,12 +20,10 @@ enum sumac_status variable_check_context(
     const struct sumac_variable *variable, const struct sumac_replica *replica, const char *call,
     struct sumac_error *error)
 {
-    const struct context *present = context_present();
-
     assert(variable != NULL);
     if (replica == NULL)
         return context_check_cross(variable->strategy, call, error);
-    if (present->kind != CONTEXT_REPLICA || present->replica != replica)
+    if (!context_is_of(replica))
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "%s of %s: called with the context of replica %" PRIu32
@@ -198,13 +194,6 @@ static enum sumac_status component_values(
     return status;
 }
 
-static void release(struct sumac_value **values, uint32_t count)
-{
-    for (uint32_t i = 0; values != NULL && i < count; i++)
-        sumac_value_unref(values[i]);
-    free(values);
-}
-
 enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable)
 {
     return variable->aggregation == SUMAC_REDUCE_SUM    ? SUMAC_REDUCE_SUM
@@ -237,7 +226,8 @@ aggregate(struct sumac_variable *variable, struct sumac_value **value, struct su
     else if (status == SUMAC_OK)
         status = collect_all_reduce(variable->strategy, &call, value_lend(all), value, error);
     call_forget_all(variable->strategy, all);
-    release(own, variable->component_count);
+    value_unref_all(own, variable->component_count);
+    free(own);
     return status;
 }
 
@@ -262,9 +252,7 @@ enum sumac_status variable_refuse_read(
     if (variable != NULL && replica == NULL && variable_reads_together(variable) &&
         context_check_cross(variable->strategy, "", NULL) == SUMAC_OK)
         return call_refuse_across(variable->strategy, CALL_READ, why, error);
-    if (error != NULL)
-        *error = *why;
-    return why->status;
+    return fail_again(error, why);
 }
 
 enum sumac_status variable_read_across(
@@ -343,7 +331,8 @@ enum sumac_status variable_regroup(
     status = value_regroup_as(
         SUMAC_VALUE_PER_REPLICA, value_lend(values), variable->component_count,
         variable->strategy->first, value, error);
-    release(values, variable->component_count);
+    value_unref_all(values, variable->component_count);
+    free(values);
     return status;
 }
 
@@ -355,12 +344,13 @@ enum sumac_status sumac_variable_components(
     if (variable == NULL || components == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "components");
     struct sumac_value **values;
-    const enum sumac_status status = component_values(variable, &values, error);
+    enum sumac_status status = component_values(variable, &values, error);
     if (status != SUMAC_OK)
         return status;
-    *components = sumac_value_tuple(values, variable->component_count); /* takes them */
+    status = value_give(/* takes them */
+                        sumac_value_tuple(values, variable->component_count), components, error);
     free(values);
-    return *components == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return status;
 }
 
 /* ---- its slots */
@@ -395,10 +385,9 @@ enum sumac_status sumac_variable_slots(
     for (uint32_t i = 0; i < variable->component_count; i++)
         dicts[i] = component_slots(&variable->components[i]);
     pthread_mutex_unlock(&variable->mutex);
-    struct sumac_value *made = sumac_value_tuple(dicts, variable->component_count); /* takes them */
+    const enum sumac_status status =
+        value_give(/* takes them */
+                   sumac_value_tuple(dicts, variable->component_count), slots, error);
     free(dicts);
-    if (made == NULL)
-        return value_fail_for_memory(error);
-    *slots = made;
-    return SUMAC_OK;
+    return status;
 }

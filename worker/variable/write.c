@@ -83,11 +83,11 @@ static enum sumac_status change_storage(
     struct sumac_value **result, struct sumac_error *error)
 {
     const struct component *read = only != NULL ? only : &variable->components[0];
-    enum sumac_status status = SUMAC_OK;
+    enum sumac_status status = only != NULL && variable->strategy->on_device != NULL
+                                   ? on_device_wait_present(variable->strategy, error)
+                                   : SUMAC_OK;
 
     assert(variable->remote == NULL);
-    if (only != NULL && variable->strategy->on_device != NULL)
-        status = on_device_wait_present(variable->strategy, error);
     if (status != SUMAC_OK)
         return status;
     pthread_mutex_lock(&variable->mutex);
@@ -243,60 +243,31 @@ static enum sumac_status check_across(
 
 /* ---- across */
 
-/* Whole numbers ÷ R, which leave no rest. */
-#define DIVIDE(type)                                                                               \
-    do {                                                                                           \
-        const type *from = sumac_tensor_data(whole);                                               \
-        type *to = elements;                                                                       \
-        for (uint64_t i = 0; i < count; i++) {                                                     \
-            if (from[i] % (type)replicas != 0)                                                     \
-                return false;                                                                      \
-            to[i] = (type)(from[i] / (type)replicas);                                              \
-        }                                                                                          \
-        return true;                                                                               \
-    } while (0)
-
-/* false: one leaves a rest. A type too small for R has no multiple of it but 0. */
-static bool divide_integers(const struct sumac_tensor *whole, uint32_t replicas, void *elements)
+/* Whole numbers ÷ R. false: one leaves a rest. A type too small for R has no multiple of it but 0.
+ */
+static bool divide_integers(const struct sumac_tensor *whole, uint32_t replicas, uint8_t *to)
 {
-    const uint64_t count = sumac_tensor_bytes(whole) / dtype_bytes(whole->dtype);
+    const enum sumac_dtype_kind kind = sumac_dtype_kind(whole->dtype);
+    const uint8_t *const from = sumac_tensor_data(whole);
+    const uint64_t bytes = sumac_tensor_bytes(whole);
+    const uint32_t each = dtype_bytes(whole->dtype);
+    const uint64_t sign = kind == SUMAC_KIND_INT ? UINT64_C(1) << (8 * each - 1) : 0;
 
     assert(replicas > 1);
     assert(replicas <= SUMAC_REPLICAS_MAX);
-    switch (whole->dtype) {
-    case SUMAC_INT8: {
-        const int8_t *from = sumac_tensor_data(whole);
-        for (uint64_t i = 0; i < count; i++) {
-            if (from[i] % (int32_t)replicas != 0)
-                return false;
-            ((int8_t *)elements)[i] = (int8_t)(from[i] / (int32_t)replicas);
-        }
-        return true;
-    }
-    case SUMAC_UINT8: {
-        const uint8_t *from = sumac_tensor_data(whole);
-        for (uint64_t i = 0; i < count; i++) {
-            if (from[i] % replicas != 0)
-                return false;
-            ((uint8_t *)elements)[i] = (uint8_t)(from[i] / replicas);
-        }
-        return true;
-    }
-    case SUMAC_INT16:
-        DIVIDE(int16_t);
-    case SUMAC_INT32:
-        DIVIDE(int32_t);
-    case SUMAC_INT64:
-        DIVIDE(int64_t);
-    case SUMAC_UINT16:
-        DIVIDE(uint16_t);
-    case SUMAC_UINT32:
-        DIVIDE(uint32_t);
-    case SUMAC_UINT64:
-        DIVIDE(uint64_t);
-    default:
+    if (kind != SUMAC_KIND_INT && kind != SUMAC_KIND_UINT)
         return false;
+    for (uint64_t at = 0; at < bytes; at += each) {
+        uint64_t number = 0;
+        memcpy(&number, from + at, each); /* little-endian, as every machine that this runs on */
+        const bool negative = (number & sign) != 0;
+        const uint64_t size = negative ? sign - (number ^ sign) : number;
+        if (size % replicas != 0)
+            return false;
+        number = negative ? -(size / replicas) : size / replicas;
+        memcpy(to + at, &number, each);
     }
+    return true;
 }
 
 /* What each component of a SUM is given, so that they add up to the operand. */
@@ -356,11 +327,8 @@ static enum sumac_status write_across(
     sumac_value_unref(share);
     if (status == SUMAC_OK)
         return result != NULL ? variable_read_across(variable, result, error) : SUMAC_OK;
-    if (result != NULL)
-        return variable_refuse_read(variable, NULL, &why, error);
-    if (error != NULL)
-        *error = why;
-    return status;
+    return result != NULL ? variable_refuse_read(variable, NULL, &why, error)
+                          : fail_again(error, &why);
 }
 
 /* ---- by replicas */
@@ -414,13 +382,8 @@ static enum sumac_status write_with_others(
         .write = (int)write,
         .reads = result != NULL,
         .first_only = variable->aggregation == SUMAC_REDUCE_ONLY_FIRST_REPLICA};
-    struct sumac_value *all = NULL;
 
-    enum sumac_status status = call_with_others(replica, &call, &all, error);
-    if (status == SUMAC_OK && result != NULL)
-        status = sumac_value_select(all, replica->id, result, error);
-    sumac_value_unref(all);
-    return status;
+    return call_for_own(replica, &call, result, error);
 }
 
 /* Do all replicas write it together? */
@@ -434,11 +397,11 @@ static enum sumac_status write_in_replica(
     struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
     const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
-    struct component *own = variable_component(variable, replica);
-
     return is_together(variable)
                ? write_with_others(variable, replica, write, operand, result, error)
-               : change(variable, own, write, operand, result, error);
+               : change(
+                     variable, variable_component(variable, replica), write, operand, result,
+                     error);
 }
 
 /* ---- public */
@@ -527,9 +490,7 @@ static enum sumac_status refuse_write(
     if (context_is_of(replica) &&
         (variable == NULL || variable->strategy != replica->strategy || is_together(variable)))
         return call_refuse(replica, CALL_WRITE, why, error);
-    if (error != NULL)
-        *error = *why;
-    return why->status;
+    return fail_again(error, why);
 }
 
 enum sumac_status sumac_variable_write(
