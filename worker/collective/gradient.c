@@ -55,8 +55,7 @@ static enum sumac_status cut_here(
         const uint64_t extent = view.shape.extent[axis];
         view.offset_bytes += extent == 0 ? 0 : sumac_tensor_bytes(&view) / extent * range.first;
         view.shape.extent[axis] = range.count;
-        *part = sumac_value_of(&view);
-        return *part == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+        return value_give(sumac_value_of(&view), part, error);
     }
     enum sumac_status status = value_bring_here(whole, &here, error);
     if (status == SUMAC_OK)
@@ -78,8 +77,8 @@ static enum sumac_status extent_leaf(
     const enum sumac_status status = collect_check_axis(collect, &tensor, path, error);
     if (status != SUMAC_OK)
         return status;
-    *mapped = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &tensor->shape.extent[collect->axis]);
-    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    const uint64_t *const extent = &tensor->shape.extent[collect->axis];
+    return value_give(sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), extent), mapped, error);
 }
 
 struct own_part {
@@ -128,18 +127,6 @@ static enum sumac_status place_own(
     return SUMAC_OK;
 }
 
-/* The first of the calls that it is made of is one that all replicas hear of. */
-static enum sumac_status refuse_gradient(
-    struct sumac_replica *replica, const struct sumac_error *why, struct sumac_error *error)
-{
-    assert(why->status != SUMAC_OK);
-    if (context_is_of(replica))
-        return call_refuse(replica, CALL_ALL_GATHER, why, error);
-    if (error != NULL)
-        *error = *why;
-    return why->status;
-}
-
 enum sumac_status sumac_replica_all_gather_gradient(
     struct sumac_replica *replica, const struct sumac_value *upstream,
     const struct sumac_value *local, int64_t axis, struct sumac_value **gradient,
@@ -160,8 +147,9 @@ enum sumac_status sumac_replica_all_gather_gradient(
                                    : sumac_value_same_nest(upstream, local, &why);
     if (status == SUMAC_OK)
         status = value_map(local, extent_leaf, &own.collect, &extents, &why);
-    if (status != SUMAC_OK)
-        return refuse_gradient(replica, &why, error);
+    if (status != SUMAC_OK) /* all replicas hear it in its first call */
+        return context_is_of(replica) ? call_refuse(replica, CALL_ALL_GATHER, &why, error)
+                                      : fail_again(error, &why);
     status = sumac_replica_all_gather(replica, extents, 0, NULL, &all, error);
     if (status == SUMAC_OK)
         status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, upstream, NULL, &sum, error);
@@ -170,8 +158,8 @@ enum sumac_status sumac_replica_all_gather_gradient(
         status = value_zip(both, 2, own_leaf, &own, &part, &why);
         if (status == SUMAC_OK)
             status = place_own(replica, upstream, part, gradient, &why);
-        if (status != SUMAC_OK && error != NULL)
-            *error = why;
+        if (status != SUMAC_OK)
+            status = fail_again(error, &why);
     }
     sumac_value_unref(part);
     sumac_value_unref(extents);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "buffer.h"
+#include "error.h"
 #include "value.h"
 
 struct spare_block {
@@ -149,9 +150,7 @@ make_block(struct kept *kept, uint64_t room, struct spare_block **made, struct s
         return SUMAC_OK;
     }
     free(block);
-    if (error != NULL)
-        *error = why;
-    return status;
+    return fail_again(error, &why);
 }
 
 enum sumac_status kept_take(

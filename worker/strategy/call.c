@@ -102,12 +102,15 @@ list_missing(const struct sumac_strategy *strategy, bool returned, char *text, s
     return text;
 }
 
-static enum call_kind kind_under_way(const struct sumac_strategy *strategy)
+/* The call under way, as the first replica that has made it says. */
+static const struct call *first_made(const struct sumac_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->replicas; i++)
-        if (strategy->calls.made[i] != NULL)
-            return strategy->calls.made[i]->kind;
-    return CALL_MERGE;
+    uint32_t first = 0;
+
+    assert(strategy->calls.made_count > 0);
+    while (strategy->calls.made[first] == NULL)
+        first++;
+    return strategy->calls.made[first];
 }
 
 static uint64_t now_ns(void)
@@ -137,14 +140,6 @@ static void end(struct sumac_strategy *strategy)
     note_change(calls);
 }
 
-static const struct call *first_made(const struct calls *calls, uint32_t replicas)
-{
-    for (uint32_t i = 0; i < replicas; i++)
-        if (calls->made[i] != NULL)
-            return calls->made[i];
-    return NULL;
-}
-
 /* The call has failed for all replicas, and so has each later one of the run. Unlocks while it
  * tells the other workers: that can wait for the network, and the replicas go on meanwhile. */
 static void break_off(struct sumac_strategy *strategy, const struct sumac_error *error)
@@ -158,7 +153,7 @@ static void break_off(struct sumac_strategy *strategy, const struct sumac_error 
         calls->broken = *error;
     if (calls->made_count == 0)
         return;
-    first = *first_made(calls, strategy->replicas); /* its owner goes on now */
+    first = *first_made(strategy); /* its owner goes on now */
     struct sumac_value *value = sumac_value_ref(first.value);
     const bool is_merge = calls->is_merge;
     end(strategy);
@@ -198,11 +193,11 @@ hear_failure(const struct sumac_strategy *strategy, uint32_t replica, struct sum
     const struct sumac_error *failed = call->failed;
 
     assert(failed == NULL || failed->status != SUMAC_OK);
-    return failed == NULL
-               ? SUMAC_OK
-               : fail(
-                     error, failed->status, failed->reason, "%s: replica %" PRIu32 ": %.440s",
-                     call_name(call->kind), strategy->first + replica, failed->text);
+    if (failed == NULL)
+        return SUMAC_OK;
+    return fail(
+        error, failed->status, failed->reason, "%s: replica %" PRIu32 ": %.440s",
+        call_name(call->kind), strategy->first + replica, failed->text);
 }
 
 /* Some will not come. One of those that are there may have failed already: then that is why. */
@@ -228,7 +223,7 @@ static void look_for_returned(struct sumac_strategy *strategy)
         (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_MEMBER_GONE,
             "%s, call %" PRIu64 " of the run: %s returned without it, and the others wait for that",
-            call_name(kind_under_way(strategy)), calls->number, missing);
+            call_name(first_made(strategy)->kind), calls->number, missing);
     break_off(strategy, &error);
 }
 
@@ -276,11 +271,7 @@ static enum sumac_status merge(
     if (status != SUMAC_OK)
         return function_failed(error, status, "the function of merge_call");
     error->status = SUMAC_OK; /* of what the function has got over */
-    if (*result == NULL) {
-        *result = sumac_value_none();
-        return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    }
-    return status;
+    return *result == NULL ? value_give(sumac_value_none(), result, error) : SUMAC_OK;
 }
 
 /* With the other workers, of what lies on devices as of what is here. */
@@ -301,8 +292,7 @@ static enum sumac_status exchange_here(
     const struct sumac_error *const told = failed != NULL || status == SUMAC_OK ? failed : &why;
     status = peers_exchange(
         strategy, call, status == SUMAC_OK ? value_lend(here) : own, told, heard, error);
-    for (uint32_t i = 0; i < strategy->replicas; i++)
-        sumac_value_unref(here[i]);
+    value_unref_all(here, strategy->replicas);
     return status;
 }
 
@@ -326,9 +316,9 @@ enum sumac_status call_hear_all(
         status = value_fail_for_memory(error);
     else if (failed != NULL)
         status = failed->status;
-    for (uint32_t i = 0; status == SUMAC_OK && strategy->peers == NULL && i < strategy->replicas;
-         i++)
-        heard[i] = sumac_value_ref(own[i]);
+    else
+        for (uint32_t i = 0; i < strategy->replicas; i++)
+            heard[i] = sumac_value_ref(own[i]);
     *all = heard;
     return status;
 }
@@ -337,8 +327,7 @@ void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value *
 {
     if (strategy->peers != NULL)
         peers_finish(strategy->peers);
-    for (uint32_t i = 0; all != NULL && i < strategy->in_sync; i++)
-        sumac_value_unref(all[i]);
+    value_unref_all(all, strategy->in_sync);
     free(all);
 }
 
@@ -363,21 +352,19 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
     if (status == SUMAC_OK && strategy->on_device != NULL &&
         (first->kind == CALL_MERGE || first->kind == CALL_WRITE || first->kind == CALL_CREATE))
         status = on_device_settle(strategy, error);
-    if (first->kind == CALL_MERGE || (first->kind == CALL_CREATE && status == SUMAC_OK))
-        status = status == SUMAC_OK ? merge(strategy, own, result, error) : status;
-    else if (first->kind == CALL_CREATE) /* the other workers wait for this one's */
-        status = call_refuse_across(strategy, CALL_CREATE, error, error);
-    else
-        status =
-            call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);
-    if (status == SUMAC_OK && first->kind == CALL_ALL_REDUCE)
-        status = collect_all_reduce(strategy, first, value_lend(all), result, error);
-    else if (status == SUMAC_OK && first->kind == CALL_ALL_GATHER)
-        status = collect_all_gather(strategy, first, value_lend(all), result, error);
-    else if (status == SUMAC_OK && first->kind == CALL_WRITE)
+    if (status == SUMAC_OK && (first->kind == CALL_MERGE || first->kind == CALL_CREATE))
+        return merge(strategy, own, result, error);
+    if (first->kind == CALL_MERGE)
+        return status;
+    if (first->kind == CALL_CREATE) /* the other workers wait for this one's */
+        return call_refuse_across(strategy, CALL_CREATE, error, error);
+    status = call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);
+    if (status == SUMAC_OK && first->kind == CALL_WRITE)
         status = write_together(
             first->variable, (enum sumac_write)first->write, value_lend(all), reads ? result : NULL,
             error);
+    else if (status == SUMAC_OK)
+        status = collect_call(strategy, first, value_lend(all), result, error);
     call_forget_all(strategy, all);
     return status;
 }
@@ -395,23 +382,17 @@ static void time_out(struct sumac_strategy *strategy, uint32_t timeout_ms)
         (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "%s, call %" PRIu64 " of the run, has waited %s for %s",
-            call_name(kind_under_way(strategy)), calls->number, text_time_ms(timeout_ms).text,
+            call_name(first_made(strategy)->kind), calls->number, text_time_ms(timeout_ms).text,
             list_missing(strategy, false, missing, sizeof missing));
     break_off(strategy, &error);
 }
 
 static struct timespec after_ms(uint32_t ms)
 {
-    struct timespec at;
+    const uint64_t at_ns = now_ns() + UINT64_C(1000000) * ms;
 
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += ms / 1000;
-    at.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
-    return at;
+    return (struct timespec){
+        .tv_sec = (time_t)(at_ns / 1000000000u), .tv_nsec = (long)(at_ns % 1000000000u)};
 }
 
 /* Has something changed? Who waits for it may sleep if not. Unlocks meanwhile. */
@@ -515,11 +496,10 @@ take(struct calls *calls, uint64_t number, struct sumac_value **result, struct s
 {
     const struct sumac_error *why = calls->over == number ? &calls->error : &calls->broken;
 
-    if (why->status == SUMAC_OK)
-        *result = calls->result; /* its own reference */
-    else if (error != NULL)
-        *error = *why;
-    return why->status;
+    if (why->status != SUMAC_OK)
+        return fail_again(error, why);
+    *result = calls->result; /* its own reference */
+    return SUMAC_OK;
 }
 
 /* The last one to come computes. True: it is over, of which those that sleep are to be told. */
@@ -561,10 +541,9 @@ enum sumac_status call_with_others(
 {
     struct sumac_strategy *strategy = replica->strategy;
     struct calls *calls = &strategy->calls;
-    enum sumac_status status;
     const uint32_t timeout_ms =
         call->options.timeout_ms != 0 ? call->options.timeout_ms : strategy->options.timeout_ms;
-
+    enum sumac_status status;
     bool over = false;
 
     assert(call->value != NULL || call->failed != NULL);
@@ -573,9 +552,7 @@ enum sumac_status call_with_others(
         on_device_come(replica);
     pthread_mutex_lock(&calls->mutex);
     if (calls->broken.status != SUMAC_OK) {
-        status = calls->broken.status;
-        if (error != NULL)
-            *error = calls->broken;
+        status = fail_again(error, &calls->broken);
     } else {
         const uint64_t number = calls->number;
         over = make(strategy, replica->index, call);
@@ -625,11 +602,9 @@ enum sumac_status call_refuse(
     const struct call call = {.kind = kind};
 
     assert(context_is_of(replica));
-    if ((kind == CALL_MERGE ? strategy->replicas : strategy->in_sync) > 1)
-        return call_fail_with_others(replica, &call, failed, error);
-    if (error != NULL)
-        *error = *failed;
-    return failed->status;
+    return (kind == CALL_MERGE ? strategy->replicas : strategy->in_sync) > 1
+               ? call_fail_with_others(replica, &call, failed, error)
+               : fail_again(error, failed);
 }
 
 enum sumac_status call_refuse_across(
@@ -640,15 +615,12 @@ enum sumac_status call_refuse_across(
     const struct call call = {.kind = kind};
     struct sumac_value **all = NULL;
     struct sumac_error why = *failed;
-    enum sumac_status status = failed->status;
 
     assert(failed->status != SUMAC_OK);
     if (strategy->peers != NULL) {
-        status = call_hear_all(strategy, &call, none, failed, &all, &why);
+        why.status = call_hear_all(strategy, &call, none, failed, &all, &why);
         call_forget_all(strategy, all);
     }
-    assert(status != SUMAC_OK);
-    if (error != NULL)
-        *error = why;
-    return status;
+    assert(why.status != SUMAC_OK);
+    return fail_again(error, &why);
 }

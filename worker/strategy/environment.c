@@ -156,16 +156,13 @@ enum sumac_status sumac_strategy_from_environment_with(
         status = check_named(kind, error);
     if (status == SUMAC_OK)
         status = sumac_cluster_from_environment(NULL, &cluster, error);
-    if (status != SUMAC_OK)
-        return status;
-    status = cluster_check_member(&cluster, error);
-    if (status != SUMAC_OK) {
-        sumac_cluster_deinit(&cluster);
-        return status;
-    }
+    if (status == SUMAC_OK)
+        status = cluster_check_member(&cluster, error);
+    if (status == SUMAC_OK)
+        status = choose_kind(&cluster, &kind, error);
     struct surroundings *surroundings = calloc(1, sizeof *surroundings);
-    status =
-        surroundings == NULL ? value_fail_for_memory(error) : choose_kind(&cluster, &kind, error);
+    if (status == SUMAC_OK && surroundings == NULL)
+        status = value_fail_for_memory(error);
     own.kind = kind;
     own.workers = NULL;
     own.worker_count = 0;

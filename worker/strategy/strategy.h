@@ -20,7 +20,7 @@
  *   array_pass.c       … in one pass over memory.
  *   results.c          … into memory that earlier results had (spare_memory.c).
  *   axes.c             sums over axes.
- *   on_device.c, on_device_calls.c, on_device_memory.c   the same on devices.
+ *   on_device.c, on_device_calls.c   the same on devices.
  *   peers.c, peers_round.c, sums.c   the same calls made by several workers.
  *
  * worker/variable has variables: variable.h.
@@ -120,7 +120,6 @@ struct strategy_function; /* own_functions.c */
 struct strategy_run {
     struct sumac_strategy *strategy;
     const struct sumac_run_options *options;
-    struct replica_run *replicas; /* (replicas) */
 };
 struct replica_run {
     struct strategy_run *run;
@@ -219,13 +218,9 @@ void calls_returned(
 void calls_share(struct sumac_strategy *strategy, struct shares *shares);
 
 /* collect.c */
-/* All leaves reduced, or gathered, over what all replicas in sync have: values of the same nest
- * that have been compared. */
-enum sumac_status collect_all_reduce(
-    struct sumac_strategy *strategy, const struct call *call,
-    const struct sumac_value *const *values, struct sumac_value **result,
-    struct sumac_error *error);
-enum sumac_status collect_all_gather(
+/* All leaves reduced, or gathered (ALL_GATHER), over what all replicas in sync have: values of the
+ * same nest that have been compared. */
+enum sumac_status collect_call(
     struct sumac_strategy *strategy, const struct call *call,
     const struct sumac_value *const *values, struct sumac_value **result,
     struct sumac_error *error);

@@ -127,6 +127,15 @@ check_cluster(const struct sumac_cluster *cluster, struct sumac_error *error)
     return SUMAC_OK;
 }
 
+static enum sumac_status open_pipe(int ends[2], struct sumac_error *error)
+{
+    return pipe2(ends, O_CLOEXEC) == 0
+               ? SUMAC_OK
+               : fail(
+                     error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+                     "no pipe for a ps: %s", strerror(errno));
+}
+
 static enum sumac_status no_memory(struct sumac_error *error)
 {
     return fail_for_memory(error, "no memory for a cluster");
@@ -223,10 +232,8 @@ fork_ps(struct start *start, char *const *environment, int error_output, struct 
     int ends[2], why = 0;
 
     assert(start->path != NULL);
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "no pipe for a ps: %s",
-            strerror(errno));
+    if (open_pipe(ends, error) != SUMAC_OK)
+        return SUMAC_RESOURCE_EXHAUSTED;
     start->ps = fork();
     if (start->ps == 0)
         become(start, environment, parent, error_output, ends[1]);
@@ -378,10 +385,8 @@ start_ps(struct start *start, char *const *environment, struct sumac_error *erro
 {
     int output[2];
 
-    if (pipe2(output, O_CLOEXEC) != 0)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "no pipe for a ps: %s",
-            strerror(errno));
+    if (open_pipe(output, error) != SUMAC_OK)
+        return SUMAC_RESOURCE_EXHAUSTED;
     start->output = output[0];
     enum sumac_status status = fork_ps(start, environment, output[1], error);
     (void)close(output[1]);

@@ -193,9 +193,8 @@ static enum sumac_status update_components(
         return apply_to_all(variable, update, result, error);
     const uint32_t count = variable->component_count;
     struct sumac_update_context *calls = calloc(count, sizeof *calls);
-    struct sumac_value **results = calloc(count, sizeof *results);
-    enum sumac_status status =
-        calls == NULL || results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    struct sumac_value *results[SUMAC_REPLICAS_MAX] = {NULL};
+    enum sumac_status status = calls == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
         calls[i].component = &variable->components[i];
@@ -204,7 +203,6 @@ static enum sumac_status update_components(
     if (status == SUMAC_OK && result != NULL)
         status = put_together(variable, !update->ungrouped, value_lend(results), result, error);
     value_unref_all(results, count);
-    free(results);
     free(calls);
     return status;
 }

@@ -172,26 +172,19 @@ component_value(struct component *component, struct sumac_value **value, struct 
     return SUMAC_OK;
 }
 
-/* A reference of each component's: an array, which the caller frees. */
+/* A reference of each component's. */
 static enum sumac_status component_values(
-    struct sumac_variable *variable, struct sumac_value ***values, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_value *values[SUMAC_REPLICAS_MAX],
+    struct sumac_error *error)
 {
-    struct sumac_value **made = calloc(variable->component_count, sizeof *made);
-    enum sumac_status status = SUMAC_OK;
-
-    if (made == NULL)
-        return value_fail_for_memory(error);
+    assert(variable->component_count <= SUMAC_REPLICAS_MAX);
     if (variable->remote != NULL)
-        status = remote_read(variable, &made[0], error);
+        return remote_read(variable, &values[0], error);
     pthread_mutex_lock(&variable->mutex);
-    for (uint32_t i = 0; variable->remote == NULL && i < variable->component_count; i++)
-        made[i] = sumac_value_ref(variable->components[i].storage->value);
+    for (uint32_t i = 0; i < variable->component_count; i++)
+        values[i] = sumac_value_ref(variable->components[i].storage->value);
     pthread_mutex_unlock(&variable->mutex);
-    if (status == SUMAC_OK)
-        *values = made;
-    else
-        free(made);
-    return status;
+    return SUMAC_OK;
 }
 
 enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable)
@@ -205,7 +198,7 @@ enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable)
 static enum sumac_status
 aggregate(struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value **own = NULL, **all = NULL;
+    struct sumac_value *own[SUMAC_REPLICAS_MAX], **all = NULL;
     struct call call = {
         .kind = CALL_READ,
         .op = aggregation_op(variable),
@@ -216,7 +209,7 @@ aggregate(struct sumac_variable *variable, struct sumac_value **value, struct su
     assert(variable->aggregation != SUMAC_REDUCE_NONE);
     assert(!variable->process_local);
     struct sumac_error why;
-    enum sumac_status status = component_values(variable, &own, &why);
+    enum sumac_status status = component_values(variable, own, &why);
     if (status != SUMAC_OK)
         return call_refuse_across(variable->strategy, CALL_READ, &why, error);
     call.value = own[0];
@@ -224,10 +217,9 @@ aggregate(struct sumac_variable *variable, struct sumac_value **value, struct su
     if (status == SUMAC_OK && call.first_only)
         *value = sumac_value_ref(all[0]);
     else if (status == SUMAC_OK)
-        status = collect_all_reduce(variable->strategy, &call, value_lend(all), value, error);
+        status = collect_call(variable->strategy, &call, value_lend(all), value, error);
     call_forget_all(variable->strategy, all);
     value_unref_all(own, variable->component_count);
-    free(own);
     return status;
 }
 
@@ -323,16 +315,15 @@ enum sumac_status sumac_variable_read(
 enum sumac_status variable_regroup(
     struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value **values;
+    struct sumac_value *values[SUMAC_REPLICAS_MAX];
 
-    enum sumac_status status = component_values(variable, &values, error);
+    enum sumac_status status = component_values(variable, values, error);
     if (status != SUMAC_OK)
         return status;
     status = value_regroup_as(
         SUMAC_VALUE_PER_REPLICA, value_lend(values), variable->component_count,
         variable->strategy->first, value, error);
     value_unref_all(values, variable->component_count);
-    free(values);
     return status;
 }
 
@@ -343,14 +334,12 @@ enum sumac_status sumac_variable_components(
 
     if (variable == NULL || components == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "components");
-    struct sumac_value **values;
-    enum sumac_status status = component_values(variable, &values, error);
+    struct sumac_value *values[SUMAC_REPLICAS_MAX];
+    const enum sumac_status status = component_values(variable, values, error);
     if (status != SUMAC_OK)
         return status;
-    status = value_give(/* takes them */
-                        sumac_value_tuple(values, variable->component_count), components, error);
-    free(values);
-    return status;
+    /* takes them */
+    return value_give(sumac_value_tuple(values, variable->component_count), components, error);
 }
 
 /* ---- its slots */
@@ -378,16 +367,12 @@ enum sumac_status sumac_variable_slots(
         return fail_for_null(error, call, variable == NULL ? "variable" : "slots");
     if (variable->remote != NULL)
         return remote_slots(variable, slots, error);
-    struct sumac_value **dicts = calloc(variable->component_count, sizeof *dicts);
-    if (dicts == NULL)
-        return value_fail_for_memory(error);
+    struct sumac_value *dicts[SUMAC_REPLICAS_MAX];
+    assert(variable->component_count <= SUMAC_REPLICAS_MAX);
     pthread_mutex_lock(&variable->mutex);
     for (uint32_t i = 0; i < variable->component_count; i++)
         dicts[i] = component_slots(&variable->components[i]);
     pthread_mutex_unlock(&variable->mutex);
-    const enum sumac_status status =
-        value_give(/* takes them */
-                   sumac_value_tuple(dicts, variable->component_count), slots, error);
-    free(dicts);
-    return status;
+    /* takes them */
+    return value_give(sumac_value_tuple(dicts, variable->component_count), slots, error);
 }

@@ -342,7 +342,7 @@ static enum sumac_status aggregate(
     const struct call call = {.kind = CALL_WRITE, .op = aggregation_op(variable)};
 
     if ((int)call.op != 0)
-        return collect_all_reduce(variable->strategy, &call, values, operand, error);
+        return collect_call(variable->strategy, &call, values, operand, error);
     if (write == SUMAC_WRITE_ASSIGN) /* each component may keep what it is given */
         return collect_first(variable->strategy, values, operand, error);
     *operand = sumac_value_ref(values[0]);
