@@ -23,8 +23,6 @@
 #include "dtype.h"
 #include "error.h"
 #include "members.h"
-#include "pack.h"
-#include "peers_state.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX PEERS_NAME_BYTES_MAX
@@ -104,10 +102,9 @@ static bool reserve_failures(struct strategy_peers *peers)
     return reserved;
 }
 
-enum sumac_status peers_open(
-    const struct sumac_strategy_options *options, struct strategy_peers **peers,
-    struct sumac_error *error)
+enum sumac_status peers_open(struct sumac_strategy *strategy, struct sumac_error *error)
 {
+    const struct sumac_strategy_options *const options = &strategy->options;
     struct strategy_peers *made = calloc(1, sizeof *made);
 
     assert(options->client != NULL);
@@ -133,7 +130,9 @@ enum sumac_status peers_open(
         peers_close(made);
         return status;
     }
-    *peers = made;
+    strategy->peers = made;
+    strategy->first = made->index * options->replicas;
+    strategy->in_sync = made->count * options->replicas;
     return SUMAC_OK;
 }
 
@@ -161,10 +160,6 @@ void peers_close(struct strategy_peers *peers)
     free(peers->workers);
     free(peers);
 }
-
-uint32_t peers_count(const struct strategy_peers *peers) { return peers->count; }
-
-uint32_t peers_index(const struct strategy_peers *peers) { return peers->index; }
 
 /* ---- rounds */
 
@@ -632,11 +627,9 @@ enum sumac_status peers_exchange(
     const enum sumac_status status = exchange(&hearing, &block, failed, &said);
     free(hearing.heard);
     pack_deinit(&block);
-    if (status != SUMAC_OK && error != NULL)
-        *error = said;
     if (hearing.ends_run)
         calls_end_run(strategy);
-    return status;
+    return status == SUMAC_OK ? SUMAC_OK : fail_again(error, &said);
 }
 
 void peers_finish(struct strategy_peers *peers)

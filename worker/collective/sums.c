@@ -15,7 +15,8 @@
 #include "dtype.h"
 #include "error.h"
 #include "members.h"
-#include "peers_state.h"
+#include "peers.h"
+#include "sumac/collective.h"
 
 #define SENT_BYTES_MAX 65536u /* of all workers together; a larger tensor is summed by the ps */
 #define ALONE_BYTES_MIN (UINT64_C(1) << 20) /* a tensor that is copied into no pack */
@@ -24,6 +25,54 @@
 #define PART_BYTES_MAX                                                                             \
     (UINT64_C(8) << 20) /* of a large one in a round: less than a session's grant */
 #define PACK_ALIGNED_BYTES 64u
+
+/* ---- a round: its options, its end, its errors */
+
+bool peers_know_attempts(const struct strategy_peers *peers)
+{
+    uint32_t i = 0;
+
+    assert(peers->attempts[peers->index] != 0);
+    while (i < peers->count && peers->attempts[i] != 0)
+        i++;
+    return i == peers->count;
+}
+
+struct sumac_collective_options peers_next_round(struct strategy_peers *peers, uint32_t timeout_ms)
+{
+    return (struct sumac_collective_options){
+        .name = peers->name,
+        .round = ++peers->round,
+        .tasks = peers->workers,
+        .task_count = peers->worker_count,
+        .allow_non_finite = true,
+        .timeout_ms = timeout_ms};
+}
+
+void peers_wait_out(struct sumac_collective *collective)
+{
+    struct sumac_error error;
+
+    while (collective != NULL &&
+           sumac_collective_wait(collective, 0, &error) == SUMAC_DEADLINE_EXCEEDED) {
+    }
+}
+
+enum sumac_status
+peers_fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error)
+{
+    enum sumac_status status = why->status;
+
+    assert(status != SUMAC_OK);
+    const bool waited =
+        why->reason == SUMAC_REASON_TIMED_OUT || /* the pull, or the round for all */
+        why->reason == SUMAC_REASON_ROUND_TIMED_OUT;
+    if (status == SUMAC_UNAVAILABLE && waited)
+        status = SUMAC_DEADLINE_EXCEEDED;
+    else if (status == SUMAC_ABORTED && why->reason == SUMAC_REASON_MEMBER_GONE)
+        status = SUMAC_UNAVAILABLE;
+    return fail(error, status, why->reason, "%s: %.440s", call_name(call->kind), why->text);
+}
 
 /* ---- which */
 
@@ -279,17 +328,12 @@ static enum sumac_status add_leaf(
     struct sumac_strategy *strategy = context;
     struct sums *sums = &strategy->peers->sums;
     const enum sumac_reduce_op op = sums->mean ? SUMAC_REDUCE_MEAN : SUMAC_REDUCE_SUM;
-    enum sumac_status status = SUMAC_OK;
 
-    (void)path;
-    if (leaves[0]->kind == SUMAC_VALUE_TENSOR &&
-        peers_sum_apart(strategy, op, &leaves[0]->tensor)) {
-        assert(sums->next_taken < sums->tensor_count);
-        status =
-            collect_own_sum(strategy, leaves, &sums->tensors[sums->next_taken++].partial, error);
-    }
-    *mapped = status == SUMAC_OK ? sumac_value_ref(leaves[0]) : NULL;
-    return status;
+    (void)path, (void)mapped;
+    if (leaves[0]->kind != SUMAC_VALUE_TENSOR || !peers_sum_apart(strategy, op, &leaves[0]->tensor))
+        return SUMAC_OK;
+    assert(sums->next_taken < sums->tensor_count);
+    return collect_own_sum(strategy, leaves, &sums->tensors[sums->next_taken++].partial, error);
 }
 
 enum sumac_status sums_begin(
@@ -297,16 +341,13 @@ enum sumac_status sums_begin(
     struct sumac_error *error)
 {
     struct sums *sums = &strategy->peers->sums;
-    struct sumac_value *same = NULL;
 
     assert(sums->begun == 0);
     assert(!sums->failed); /* else the call has failed before */
     if (sums->pack_count == 0)
         return SUMAC_OK;
-    enum sumac_status status = value_zip(own, strategy->replicas, add_leaf, strategy, &same, error);
-    if (status == SUMAC_OK)
-        sumac_value_unref(same);
-    else
+    enum sumac_status status = value_zip(own, strategy->replicas, add_leaf, strategy, NULL, error);
+    if (status != SUMAC_OK)
         sums_give_up(strategy->peers);
     sums->next_taken = 0;
     for (uint32_t i = 0; status == SUMAC_OK && i < under_way(sums); i++)
@@ -382,8 +423,8 @@ enum sumac_status peers_take_sum(
     struct sumac_tensor part = pack->sum->tensor;
     part.shape = tensor->shape;
     part.offset_bytes += taken->offset_bytes;
-    *sum = pack->tensors > 1 ? sumac_value_of(&part) : sumac_value_ref(taken->sum);
-    return *sum == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(
+        pack->tensors > 1 ? sumac_value_of(&part) : sumac_value_ref(taken->sum), sum, error);
 }
 
 void sums_end(struct sums *sums)

@@ -23,19 +23,14 @@
 
 const char *strategy_kind_name(enum sumac_strategy_kind kind)
 {
-    switch (kind) {
-    case SUMAC_STRATEGY_DEFAULT:
-        return "default";
-    case SUMAC_STRATEGY_ONE_DEVICE:
-        return "one_device";
-    case SUMAC_STRATEGY_MIRRORED:
-        return "mirrored";
-    case SUMAC_STRATEGY_MULTI_WORKER:
-        return "multi_worker";
-    case SUMAC_STRATEGY_PARAMETER_SERVER:
-        return "parameter_server";
-    }
-    return NULL;
+    static const char *const names[] = {
+        [SUMAC_STRATEGY_DEFAULT] = "default",
+        [SUMAC_STRATEGY_ONE_DEVICE] = "one_device",
+        [SUMAC_STRATEGY_MIRRORED] = "mirrored",
+        [SUMAC_STRATEGY_MULTI_WORKER] = "multi_worker",
+        [SUMAC_STRATEGY_PARAMETER_SERVER] = "parameter_server"};
+
+    return (uint32_t)kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
 }
 
 enum sumac_status
@@ -188,13 +183,8 @@ static enum sumac_status make(
     strategy->options = *options;
     strategy->process = getpid();
     strategy->replicas = strategy->in_sync = replicas;
-    enum sumac_status status = SUMAC_OK;
-    if (options->kind == SUMAC_STRATEGY_MULTI_WORKER)
-        status = peers_open(&strategy->options, &strategy->peers, error);
-    if (strategy->peers != NULL) {
-        strategy->first = peers_index(strategy->peers) * replicas;
-        strategy->in_sync = peers_count(strategy->peers) * replicas;
-    }
+    enum sumac_status status =
+        options->kind == SUMAC_STRATEGY_MULTI_WORKER ? peers_open(strategy, error) : SUMAC_OK;
     pthread_mutex_init(&strategy->running, NULL);
     pthread_mutex_init(&strategy->creating, NULL);
     pthread_mutex_init(&strategy->ending, NULL);

@@ -8,7 +8,6 @@
  *                      and computes the result once.
  *   replica_calls.c    the public calls of that kind.
  *   compare.c          do the replicas make the same call, of the same nest, types and shapes?
- *   label.c            what a call is, in a text of any length.
  *   environment.c      the strategy that the environment says.
  *   surroundings.c     the client of such a strategy, and the ps that it starts without one.
  *
@@ -21,7 +20,7 @@
  *   results.c          … into memory that earlier results had (spare_memory.c).
  *   axes.c             sums over axes.
  *   on_device.c, on_device_calls.c   the same on devices.
- *   peers.c, peers_round.c, sums.c   the same calls made by several workers.
+ *   peers.c, sums.c    the same calls made by several workers.
  *
  * worker/variable has variables: variable.h.
  */
@@ -33,8 +32,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "context.h"
-#include "label.h"
 #include "replica.h"
 #include "replicas.h"
 #include "spare_memory.h"
@@ -43,6 +40,58 @@
 
 /* "mirrored"; NULL of no kind. */
 const char *strategy_kind_name(enum sumac_strategy_kind kind);
+
+/* ---- context.c: tf.distribute's default, cross-replica and replica context, or the function of an
+ * update */
+
+struct sumac_update_context;
+
+enum context_kind { CONTEXT_DEFAULT, CONTEXT_CROSS_REPLICA, CONTEXT_REPLICA, CONTEXT_UPDATE };
+
+struct context {
+    enum context_kind kind;
+    struct sumac_strategy *strategy;     /* of all but DEFAULT */
+    struct sumac_replica *replica;       /* of REPLICA; of the others in a merge_call */
+    struct sumac_update_context *update; /* of UPDATE */
+    uint32_t depth;                      /* of CROSS_REPLICA: scopes that were entered */
+    bool set;                            /* … it is this thread's without one, too */
+};
+/* Of this thread. */
+struct context *context_present(void);
+/* Is this a thread of that replica's, in its run? Threads  any; reads nothing of it. */
+bool context_is_of(const struct sumac_replica *replica);
+/* May this thread make the strategy's cross-replica calls?
+ * Fails    FAILED_PRECONDITION: it is in a replica context, an update, or another strategy's scope.
+ */
+enum sumac_status context_check_cross(
+    const struct sumac_strategy *strategy, const char *call, struct sumac_error *error);
+/* Fails  FAILED_PRECONDITION. */
+enum sumac_status context_fail(const char *call, const char *why, struct sumac_error *error);
+
+/* ---- compare.c: what tells one call from another: a text, of which the beginning is kept to be
+ * shown, and of all of it how long it is, and a digest. Texts that differ behind what is kept
+ * differ. */
+
+#define LABEL_BYTES_MAX 4096u /* that are kept, with the end */
+
+struct label_sum {
+    uint64_t bytes, digest; /* FNV-1a, of 64 bits */
+};
+
+struct label {
+    char text[LABEL_BYTES_MAX];
+    size_t used;
+    struct label_sum sum;
+};
+
+/* Empty. */
+void label_init(struct label *label);
+/* Of any length. */
+void label_add(struct label *label, const char *text);
+/* At most LABEL_PRINT_BYTES_MAX of them at once. */
+#define LABEL_PRINT_BYTES_MAX 255u
+void label_print(struct label *label, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- what a replica calls, and all others with it */
 
@@ -55,7 +104,8 @@ enum call_kind {
     CALL_REDUCE,
     CALL_GATHER,
     CALL_CREATE,
-    CALL_READ
+    CALL_READ,
+    CALL_KINDS
 };
 
 struct call {
