@@ -185,7 +185,7 @@ static const struct {
 struct walk {
     enum sum_kind kind;
     enum sumac_dtype dtype;
-    uint32_t rank, summed;
+    uint32_t rank;
     uint64_t extent[SUMAC_RANK_MAX];
     uint64_t stride[SUMAC_RANK_MAX]; /* among the sums, of elements; 0: along a summed axis */
     uint8_t *sums;
@@ -270,7 +270,6 @@ static void begin(struct walk *walk, const struct sumac_tensor *tensor, uint32_t
 
     walk->dtype = tensor->dtype;
     walk->rank = tensor->shape.rank;
-    walk->summed = summed;
     memcpy(walk->extent, tensor->shape.extent, sizeof walk->extent);
     for (uint32_t axis = walk->rank; axis-- > 0;) {
         const bool kept = (summed >> axis & 1u) == 0;

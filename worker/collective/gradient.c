@@ -114,19 +114,6 @@ static enum sumac_status own_leaf(
     return cut_here(leaves[0], (uint32_t)own->collect.axis, range, mapped, error);
 }
 
-/* On the replica's device, where the gradient of the result was. */
-static enum sumac_status place_own(
-    const struct sumac_replica *replica, const struct sumac_value *upstream,
-    const struct sumac_value *part, struct sumac_value **placed, struct sumac_error *error)
-{
-    assert(replica != NULL);
-    if (replica->strategy->on_device != NULL)
-        return on_device_place_like(
-            replica->strategy, replica->index, upstream, part, placed, error);
-    *placed = sumac_value_ref(part);
-    return SUMAC_OK;
-}
-
 enum sumac_status sumac_replica_all_gather_gradient(
     struct sumac_replica *replica, const struct sumac_value *upstream,
     const struct sumac_value *local, int64_t axis, struct sumac_value **gradient,
@@ -157,7 +144,8 @@ enum sumac_status sumac_replica_all_gather_gradient(
         const struct sumac_value *const both[] = {sum, all};
         status = value_zip(both, 2, own_leaf, &own, &part, &why);
         if (status == SUMAC_OK)
-            status = place_own(replica, upstream, part, gradient, &why);
+            status = on_device_place_like(
+                replica->strategy, replica->index, upstream, part, gradient, &why);
         if (status != SUMAC_OK)
             status = fail_again(error, &why);
     }

@@ -461,8 +461,11 @@ enum sumac_status on_device_place_all(
 {
     struct placing placing = {.strategy = strategy, .index = index};
 
-    assert(strategy->on_device != NULL);
     assert(!value->distributed);
+    if (strategy->on_device == NULL) {
+        *placed = sumac_value_ref(value);
+        return SUMAC_OK;
+    }
     return value_map(value, place_leaf, &placing, placed, error);
 }
 
@@ -506,7 +509,9 @@ static enum sumac_status place_leaf_like(
     void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
-    if (!value_is_here(leaves[0]))
+    const struct placing *placing = context;
+
+    if (placing->strategy->on_device != NULL && !value_is_here(leaves[0]))
         return place_leaf(context, leaves[1], path, mapped, error);
     *mapped = sumac_value_ref(leaves[1]);
     return SUMAC_OK;
@@ -519,7 +524,6 @@ enum sumac_status on_device_place_like(
     struct placing placing = {.strategy = strategy, .index = index};
     const struct sumac_value *const both[] = {like, value};
 
-    assert(strategy->on_device != NULL);
     assert(index < strategy->replicas);
     return value_zip(both, 2, place_leaf_like, &placing, placed, error);
 }

@@ -601,9 +601,7 @@ prepare_block(const struct hearing *hearing, struct pack *block, struct sumac_er
                 "workers send each other; reduce several smaller values",
                 call_name(hearing->made->kind), strategy->first + i, PACK_VALUES_MAX);
     write_block(block, hearing, NULL, false);
-    return block->failed || strategy->peers->sums.failed || hearing->heard == NULL
-               ? value_fail_for_memory(error)
-               : SUMAC_OK;
+    return block->failed || strategy->peers->sums.failed ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
 enum sumac_status peers_exchange(
@@ -613,19 +611,19 @@ enum sumac_status peers_exchange(
     struct strategy_peers *peers = strategy->peers;
     struct pack block = {.bytes = NULL};
     struct sumac_error said, own_failure;
-    struct hearing hearing = {.strategy = strategy, .made = call, .own = own, .all = all};
+    struct heard heard[2];
+    struct hearing hearing = {
+        .strategy = strategy, .made = call, .own = own, .all = all, .heard = heard};
 
     assert(peers != NULL);
     assert(call->value != NULL || failed != NULL);
     pthread_mutex_lock(&peers->mutex);
     peers->in_call = true;
     peers->call++;
-    hearing.heard = calloc(2, sizeof *hearing.heard);
     plan_sums(&hearing, own[0]);
     if (failed == NULL && prepare_block(&hearing, &block, &own_failure) != SUMAC_OK)
         failed = &own_failure;
     const enum sumac_status status = exchange(&hearing, &block, failed, &said);
-    free(hearing.heard);
     pack_deinit(&block);
     if (hearing.ends_run)
         calls_end_run(strategy);

@@ -59,11 +59,8 @@ static enum sumac_status take_own(
         return status;
     status = value_own(selected, &copy, error);
     sumac_value_unref(selected);
-    if (status != SUMAC_OK || replica->strategy->on_device == NULL) {
-        *own = copy;
-        return status;
-    }
-    status = on_device_place_like(replica->strategy, replica->index, given, copy, own, error);
+    if (status == SUMAC_OK)
+        status = on_device_place_like(replica->strategy, replica->index, given, copy, own, error);
     sumac_value_unref(copy);
     return status;
 }

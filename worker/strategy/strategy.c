@@ -158,17 +158,6 @@ static enum sumac_status read_options(
 
 /* ---- made */
 
-static enum sumac_status open_devices(
-    struct sumac_strategy *strategy, const struct devices *devices, struct sumac_error *error)
-{
-    const bool has_none = strategy->options.kind == SUMAC_STRATEGY_DEFAULT;
-
-    assert(strategy->replicas == devices->count);
-    const enum sumac_status status =
-        replicas_open(has_none ? NULL : devices, &strategy->own, error);
-    return status == SUMAC_OK ? on_device_open(strategy, error) : status;
-}
-
 static enum sumac_status make(
     const struct sumac_strategy_options *options, const struct devices *devices,
     struct sumac_strategy **made, struct sumac_error *error)
@@ -177,6 +166,7 @@ static enum sumac_status make(
     const uint32_t replicas = options->replicas;
 
     assert(replicas > 0);
+    assert(replicas == devices->count);
     assert(options->timeout_ms > 0);
     if (strategy == NULL)
         return value_fail_for_memory(error);
@@ -201,9 +191,13 @@ static enum sumac_status make(
             .index = i,
             .id = strategy->first + i,
             .count = strategy->in_sync};
+    if (status == SUMAC_OK && !initialized)
+        status = value_fail_for_memory(error);
     if (status == SUMAC_OK)
-        status =
-            initialized ? open_devices(strategy, devices, error) : value_fail_for_memory(error);
+        status = replicas_open(
+            options->kind == SUMAC_STRATEGY_DEFAULT ? NULL : devices, &strategy->own, error);
+    if (status == SUMAC_OK)
+        status = on_device_open(strategy, error);
     for (uint32_t i = 0; status == SUMAC_OK && strategy->own.queues != NULL && i < replicas; i++)
         strategy->contexts[i].device = device_for_step(strategy->own.queues[i]);
     if (status != SUMAC_OK) {

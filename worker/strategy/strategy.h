@@ -17,7 +17,7 @@
  *   reduce_across.c    across the replicas; gradient.c: of gradients.
  *   shares.c           … over many bytes, by all threads that wait.
  *   array_pass.c       … in one pass over memory.
- *   results.c          … into memory that earlier results had (spare_memory.c).
+ *   spare_memory.c     … into memory that earlier results had.
  *   axes.c             sums over axes.
  *   on_device.c, on_device_calls.c   the same on devices.
  *   peers.c, sums.c    the same calls made by several workers.
@@ -293,7 +293,7 @@ void shares_take(struct shares *shares);
 /* All units, with whoever can help. Sets `next`. */
 void shares_run(struct sumac_strategy *strategy, struct shares *shares);
 
-/* results.c */
+/* spare_memory.c */
 /* NULL: no memory. */
 struct kept *results_open(void);
 /* As value_make_tensor; `elements` are aligned to 64 bytes. Threads  any. */

@@ -106,37 +106,30 @@ static bool is_remote(const struct sumac_variable *variable)
            !variable->process_local;
 }
 
-/* Each gets one of its own, on its device. Takes  the storage. */
-static enum sumac_status
-place_components(struct sumac_variable *variable, struct storage *here, struct sumac_error *error)
-{
-    enum sumac_status status = SUMAC_OK;
-
-    assert(here != NULL);
-    for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++)
-        status =
-            storage_on_device_create(variable, i, here, &variable->components[i].storage, error);
-    storage_destroy(here);
-    return status;
-}
-
+/* Of devices each gets a storage of its own. */
 static enum sumac_status make_components(
     struct sumac_variable *variable, const struct sumac_value *initial, struct sumac_error *error)
 {
-    struct storage *storage = variable->remote == NULL ? storage_create(variable, initial) : NULL;
+    struct storage *here = variable->remote == NULL ? storage_create(variable, initial) : NULL;
+    enum sumac_status status = SUMAC_OK;
 
     assert(variable->component_count > 0);
     variable->components = calloc(variable->component_count, sizeof *variable->components);
-    if ((storage == NULL && variable->remote == NULL) || variable->components == NULL) {
-        storage_destroy(storage);
-        return value_fail_for_memory(error);
+    if ((here == NULL && variable->remote == NULL) || variable->components == NULL)
+        status = value_fail_for_memory(error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++) {
+        struct component *const component = &variable->components[i];
+        *component = (struct component){.variable = variable, .index = i};
+        if (variable->is_there) {
+            status = storage_on_device_create(variable, i, here, &component->storage, error);
+        } else if (here != NULL) {
+            component->storage = here;
+            here->components++;
+        }
     }
-    if (storage != NULL && !variable->is_there)
-        storage->components = variable->component_count;
-    for (uint32_t i = 0; i < variable->component_count; i++)
-        variable->components[i] = (struct component){
-            .variable = variable, .index = i, .storage = variable->is_there ? NULL : storage};
-    return variable->is_there ? place_components(variable, storage, error) : SUMAC_OK;
+    if (here != NULL && here->components == 0)
+        storage_destroy(here);
+    return status;
 }
 
 static void describe(

@@ -261,11 +261,8 @@ enum sumac_status variable_read_across(
     struct sumac_value *read = NULL;
     enum sumac_status status = on_read ? aggregate(variable, &read, error)
                                        : component_value(&variable->components[0], &read, error);
-    if (status != SUMAC_OK || !variable->is_there) {
-        *value = read;
-        return status;
-    }
-    status = on_device_take_one(read, value, error); /* across, it is the host's */
+    if (status == SUMAC_OK)
+        status = on_device_take_one(read, value, error); /* across, it is the host's */
     sumac_value_unref(read);
     return status;
 }
@@ -281,11 +278,8 @@ enum sumac_status variable_place(
     *value = NULL;
     enum sumac_status placed = value_own(read, &own, error);
     sumac_value_unref(read);
-    if (placed != SUMAC_OK || variable->strategy->on_device == NULL) {
-        *value = own;
-        return placed;
-    }
-    placed = on_device_place_all(variable->strategy, replica->index, own, value, error);
+    if (placed == SUMAC_OK)
+        placed = on_device_place_all(variable->strategy, replica->index, own, value, error);
     sumac_value_unref(own);
     return placed;
 }

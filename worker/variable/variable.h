@@ -191,10 +191,6 @@ enum sumac_status update_check_argument(
 
 /* ---- write.c */
 
-/* What `write` does, by lib/update's table. */
-const struct update_function *write_function(enum sumac_write write);
-bool write_is_by_rows(enum sumac_write write);
-
 /* What all replicas in sync write together: aggregated, and done. Gives *result (NULL: not wanted):
  * what each reads then. */
 enum sumac_status write_together(

@@ -51,14 +51,6 @@ enum sumac_write sumac_write_parse(const char *name)
     return (enum sumac_write)0;
 }
 
-const struct update_function *write_function(enum sumac_write write)
-{
-    assert(is_write(write));
-    return update_find_by_name(writes[write].function);
-}
-
-bool write_is_by_rows(enum sumac_write write) { return writes[write].by_rows; }
-
 /* ---- done */
 
 static const struct update_hyperparameters no_hyperparameters;
@@ -103,10 +95,11 @@ static enum sumac_status change(
     const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     const struct change change = {
-        .function = write_function(write),
+        .function = update_find_by_name(writes[write].function),
         .hyperparameters = &no_hyperparameters,
         .operand = operand};
 
+    assert(is_write(write));
     const enum sumac_status status =
         update_check(change.function, variable->function, variable->dtype, variable->name, error);
     if (status != SUMAC_OK)
