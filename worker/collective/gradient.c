@@ -4,51 +4,23 @@
 #include "collect.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dtype.h"
 #include "error.h"
 
-/* Rows first … first + count - 1 along an axis. */
+/* Rows first … first + count - 1 along an axis. Along the first axis with more than one element
+ * they are one piece, and of a device's tensor it stays there. */
 static enum sumac_status
-cut(const struct sumac_tensor *whole, uint32_t axis, struct sumac_range range,
+cut(const struct sumac_value *whole, uint32_t axis, struct sumac_range range,
     struct sumac_value **part, struct sumac_error *error)
 {
-    struct sumac_shape shape = whole->shape;
-    uint64_t outer = 1, inner = dtype_bytes(whole->dtype);
-    void *elements;
-
-    assert(axis < shape.rank);
-    assert(range.first + range.count <= shape.extent[axis]);
-    for (uint32_t i = 0; i < axis; i++)
-        outer *= shape.extent[i];
-    for (uint32_t i = axis + 1; i < shape.rank; i++)
-        inner *= shape.extent[i];
-    const uint64_t stride = shape.extent[axis] * inner, bytes = range.count * inner;
-    shape.extent[axis] = range.count;
-    struct sumac_value *value = value_make_tensor(whole->dtype, &shape, &elements);
-    if (value == NULL)
-        return value_fail_for_memory(error);
-    for (uint64_t o = 0; o < outer && bytes > 0; o++)
-        memcpy(
-            (uint8_t *)elements + o * bytes,
-            (const uint8_t *)sumac_tensor_data(whole) + o * stride + range.first * inner,
-            (size_t)bytes);
-    *part = value;
-    return SUMAC_OK;
-}
-
-/* The same, wherever the whole is: along the first axis with more than one element a part of it is
- * one piece, and of a device's it stays there. */
-static enum sumac_status cut_here(
-    const struct sumac_value *whole, uint32_t axis, struct sumac_range range,
-    struct sumac_value **part, struct sumac_error *error)
-{
+    struct sumac_slice slices[SUMAC_RANK_MAX] = {{.kind = SUMAC_SLICE_RANGE}};
     struct sumac_tensor view = whole->tensor;
-    struct sumac_value *here = NULL;
     bool is_piece = true;
 
+    assert(axis < view.shape.rank);
+    assert(range.first + range.count <= view.shape.extent[axis]);
     for (uint32_t i = 0; i < axis; i++)
         is_piece = is_piece && view.shape.extent[i] == 1;
     if (is_piece && !value_is_here(whole)) {
@@ -57,11 +29,12 @@ static enum sumac_status cut_here(
         view.shape.extent[axis] = range.count;
         return value_give(sumac_value_of(&view), part, error);
     }
-    enum sumac_status status = value_bring_here(whole, &here, error);
-    if (status == SUMAC_OK)
-        status = cut(&here->tensor, axis, range, part, error);
-    sumac_value_unref(here);
-    return status;
+    slices[axis] = (struct sumac_slice){
+        .start = (int64_t)range.first,
+        .stop = (int64_t)(range.first + range.count),
+        .has_start = true,
+        .has_stop = true};
+    return sumac_value_slice(whole, slices, axis + 1, part, error);
 }
 
 static enum sumac_status extent_leaf(
@@ -111,7 +84,7 @@ static enum sumac_status own_leaf(
         return collect_fail_leaf(
             &own->collect, path, "is no gradient of what the replicas have gathered together",
             error);
-    return cut_here(leaves[0], (uint32_t)own->collect.axis, range, mapped, error);
+    return cut(leaves[0], (uint32_t)own->collect.axis, range, mapped, error);
 }
 
 enum sumac_status sumac_replica_all_gather_gradient(

@@ -2,9 +2,7 @@
 /* on_device_calls.c -- what replicas have on their devices is reduced and gathered there: calls are
  * added leaf by leaf, and begun together. */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "dtype.h"
 #include "error.h"

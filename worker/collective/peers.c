@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "axes.h"
-#include "dtype.h"
 #include "error.h"
 #include "members.h"
 #include "text.h"

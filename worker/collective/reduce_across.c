@@ -119,7 +119,7 @@ static enum sumac_status collect_value(
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = collect->strategy;
-    struct sumac_value *own[SUMAC_REPLICAS_MAX] = {NULL}, **all = NULL;
+    struct sumac_value *own[SUMAC_REPLICAS_MAX] = {NULL}, *all[SUMAC_REPLICAS_MAX];
     const struct sumac_value *zipped[SUMAC_REPLICAS_MAX + 1];
     struct sumac_value *marked = NULL, *all_of = NULL;
     struct sumac_error why;
@@ -139,8 +139,8 @@ static enum sumac_status collect_value(
     call->name = label.text;
     call->sum = label.sum;
     call->value = own[0];
-    status = call_hear_all(
-        strategy, call, value_lend(own), status == SUMAC_OK ? NULL : &why, &all, &why);
+    status =
+        call_hear_all(strategy, call, value_lend(own), status == SUMAC_OK ? NULL : &why, all, &why);
     if (status == SUMAC_OK) {
         assert(strategy->in_sync <= SUMAC_REPLICAS_MAX);
         memcpy(zipped, all, strategy->in_sync * sizeof *zipped);
@@ -244,7 +244,7 @@ reduce_none(struct collect *collect, struct sumac_value **results, struct sumac_
     struct sumac_strategy *strategy = collect->strategy;
     struct sumac_value *const none = sumac_value_none(), *const made = sumac_value_list(NULL, 0);
     const struct sumac_value *own[SUMAC_REPLICAS_MAX];
-    struct sumac_value **all = NULL;
+    struct sumac_value *all[SUMAC_REPLICAS_MAX];
     const struct call call = {
         .kind = CALL_REDUCE, .op = collect->op, .value = none, .name = "no items"};
     struct sumac_error why;
@@ -257,7 +257,7 @@ reduce_none(struct collect *collect, struct sumac_value **results, struct sumac_
         (void)value_fail_for_memory(&why);
         status = call_refuse_across(strategy, CALL_REDUCE, &why, error);
     } else {
-        status = call_hear_all(strategy, &call, own, NULL, &all, error);
+        status = call_hear_all(strategy, &call, own, NULL, all, error);
         call_forget_all(strategy, all);
     }
     sumac_value_unref(none);

@@ -8,7 +8,6 @@
  * next begins when the first of these has been taken.
  */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -298,37 +298,27 @@ static enum sumac_status exchange_here(
 
 enum sumac_status call_hear_all(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
-    const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error)
+    const struct sumac_error *failed, struct sumac_value *all[SUMAC_REPLICAS_MAX],
+    struct sumac_error *error)
 {
-    struct sumac_value **heard = calloc(strategy->in_sync, sizeof *heard);
-    struct sumac_error none;
-    enum sumac_status status = SUMAC_OK;
-
     assert(own != NULL);
-    if (heard == NULL && failed == NULL) { /* the other workers hear of it */
-        (void)value_fail_for_memory(&none);
-        failed = &none;
-    }
     assert(strategy->in_sync >= strategy->replicas);
+    assert(strategy->in_sync <= SUMAC_REPLICAS_MAX);
+    memset(all, 0, strategy->in_sync * sizeof *all);
     if (strategy->peers != NULL)
-        status = exchange_here(strategy, call, own, failed, heard, error);
-    else if (failed == &none)
-        status = value_fail_for_memory(error);
-    else if (failed != NULL)
-        status = failed->status;
-    else
-        for (uint32_t i = 0; i < strategy->replicas; i++)
-            heard[i] = sumac_value_ref(own[i]);
-    *all = heard;
-    return status;
+        return exchange_here(strategy, call, own, failed, all, error);
+    if (failed != NULL)
+        return failed->status;
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        all[i] = sumac_value_ref(own[i]);
+    return SUMAC_OK;
 }
 
-void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all)
+void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value *const *all)
 {
     if (strategy->peers != NULL)
         peers_finish(strategy->peers);
     value_unref_all(all, strategy->in_sync);
-    free(all);
 }
 
 static enum sumac_status
@@ -336,7 +326,7 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
 {
     const struct call *first = strategy->calls.made[0];
     const struct sumac_value *own[SUMAC_REPLICAS_MAX] = {NULL};
-    struct sumac_value **all = NULL;
+    struct sumac_value *all[SUMAC_REPLICAS_MAX];
     enum sumac_status status = SUMAC_OK;
     bool reads = false;
 
@@ -358,7 +348,7 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
         return status;
     if (first->kind == CALL_CREATE) /* the other workers wait for this one's */
         return call_refuse_across(strategy, CALL_CREATE, error, error);
-    status = call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);
+    status = call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, all, error);
     if (status == SUMAC_OK && first->kind == CALL_WRITE)
         status = write_together(
             first->variable, (enum sumac_write)first->write, value_lend(all), reads ? result : NULL,
@@ -613,12 +603,12 @@ enum sumac_status call_refuse_across(
 {
     const struct sumac_value *const none[SUMAC_REPLICAS_MAX] = {NULL}; /* who has failed has none */
     const struct call call = {.kind = kind};
-    struct sumac_value **all = NULL;
+    struct sumac_value *all[SUMAC_REPLICAS_MAX];
     struct sumac_error why = *failed;
 
     assert(failed->status != SUMAC_OK);
     if (strategy->peers != NULL) {
-        why.status = call_hear_all(strategy, &call, none, failed, &all, &why);
+        why.status = call_hear_all(strategy, &call, none, failed, all, &why);
         call_forget_all(strategy, all);
     }
     assert(why.status != SUMAC_OK);

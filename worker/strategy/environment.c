@@ -11,7 +11,6 @@
 #include "error.h"
 #include "member_jobs.h"
 #include "own_variables.h"
-#include "surroundings.h"
 
 /* ---- which one */
 

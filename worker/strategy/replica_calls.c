@@ -2,9 +2,6 @@
 /* replica_calls.c -- the public calls that all replicas make: collectives and merge_call. */
 #include "variable.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 #include "on_device.h"
 

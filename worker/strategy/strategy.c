@@ -14,7 +14,6 @@
 #include "devices.h"
 #include "peers.h"
 #include "on_device.h"
-#include "surroundings.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define STEP_TIMEOUT_MS_DEFAULT 600000u

@@ -209,6 +209,24 @@ void strategy_begins(struct sumac_strategy *strategy);
  * the last of them to return ends the strategy. */
 void strategy_returned(struct sumac_strategy *strategy);
 
+/* surroundings.c: the client and the ps that a strategy from the environment has of its own */
+struct surroundings {
+    struct sumac_client *client;
+    pid_t ps; /* that was started; 0: none */
+};
+
+/* Join the cluster, which has a ps. */
+enum sumac_status surroundings_join(
+    const struct sumac_cluster *cluster, struct surroundings *surroundings,
+    struct sumac_error *error);
+/* Join a cluster without a ps. The chief or the first worker starts one before that. */
+enum sumac_status surroundings_join_without_ps(
+    const struct sumac_cluster *cluster, struct surroundings *surroundings,
+    struct sumac_error *error);
+/* Leave the cluster, as done or not, and wait for a ps that was started. NULL is fine. */
+enum sumac_status surroundings_leave(
+    struct surroundings *surroundings, bool done, uint32_t timeout_ms, struct sumac_error *error);
+
 /* call.c, compare.c, replica_calls.c */
 /* "all_reduce". */
 const char *call_name(enum call_kind kind);
@@ -247,12 +265,13 @@ enum sumac_status call_refuse_across(
     struct sumac_error *error);
 /* What all replicas in sync have of a call: those of this process, and those of other workers. One
  * that has `failed` here (NULL: none) has failed for all.
- * Gives    *all, also where it fails; call_forget_all frees it, and ends what workers have under
- * way of the call. Fails  as peers_exchange. */
+ * Gives    all[0 … in_sync - 1], also where it fails; call_forget_all frees it, and ends what
+ * workers have under way of the call. Fails  as peers_exchange. */
 enum sumac_status call_hear_all(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
-    const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error);
-void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all);
+    const struct sumac_error *failed, struct sumac_value *all[SUMAC_REPLICAS_MAX],
+    struct sumac_error *error);
+void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value *const *all);
 bool calls_init(struct sumac_strategy *strategy);
 void calls_deinit(struct sumac_strategy *strategy);
 /* Do all replicas wait for what the present call comes to? */

@@ -8,7 +8,7 @@
  * the descriptor in SUMAC_LOG_FD from then on: this process's own standard error.
  */
 #define _GNU_SOURCE /* pipe2, environ */
-#include "surroundings.h"
+#include "strategy.h"
 
 #include <assert.h>
 #include <ctype.h>

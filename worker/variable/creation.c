@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "function.h"
 #include "on_device.h"
 #include "text.h"
 
@@ -229,7 +228,7 @@ static enum sumac_status take_first_initial(
 {
     struct sumac_strategy *strategy = variable->strategy;
     const struct sumac_value *own = initial_of(options);
-    struct sumac_value **all = NULL;
+    struct sumac_value *all[SUMAC_REPLICAS_MAX];
     struct label created;
     const struct sumac_value *same[SUMAC_REPLICAS_MAX];
     struct call call = {
@@ -242,7 +241,7 @@ static enum sumac_status take_first_initial(
     call.sum = created.sum;
     for (uint32_t i = 0; i < strategy->replicas; i++)
         same[i] = own;
-    const enum sumac_status status = call_hear_all(strategy, &call, same, NULL, &all, error);
+    const enum sumac_status status = call_hear_all(strategy, &call, same, NULL, all, error);
     if (status == SUMAC_OK)
         *initial = sumac_value_ref(all[0]);
     call_forget_all(strategy, all);

@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "error.h"
 #include "on_device.h"
 
 /* ---- made */

@@ -5,12 +5,10 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
 #include "function.h"
 #include "on_device.h"
-#include "text.h"
 
 #define FUNCTION_BYTES_MAX 65536u /* of what is encoded of one, while it is read */
 
@@ -198,7 +196,7 @@ enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable)
 static enum sumac_status
 aggregate(struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value *own[SUMAC_REPLICAS_MAX], **all = NULL;
+    struct sumac_value *own[SUMAC_REPLICAS_MAX], *all[SUMAC_REPLICAS_MAX];
     struct call call = {
         .kind = CALL_READ,
         .op = aggregation_op(variable),
@@ -213,7 +211,7 @@ aggregate(struct sumac_variable *variable, struct sumac_value **value, struct su
     if (status != SUMAC_OK)
         return call_refuse_across(variable->strategy, CALL_READ, &why, error);
     call.value = own[0];
-    status = call_hear_all(variable->strategy, &call, value_lend(own), NULL, &all, error);
+    status = call_hear_all(variable->strategy, &call, value_lend(own), NULL, all, error);
     if (status == SUMAC_OK && call.first_only)
         *value = sumac_value_ref(all[0]);
     else if (status == SUMAC_OK)

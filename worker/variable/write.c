@@ -177,51 +177,41 @@ static bool is_handed_on(const struct sumac_variable *variable, enum sumac_write
     return variable->remote != NULL && writes[write].by_rows;
 }
 
-static enum sumac_status check_scatter(
-    const struct sumac_variable *variable, enum sumac_write write, struct sumac_error *error)
+/* What the replicas write by rows, if that is not the ps' matter. */
+static const char *refusal_of_rows(const struct sumac_variable *variable, enum sumac_write write)
 {
     if (!writes[write].by_rows || is_handed_on(variable, write))
-        return SUMAC_OK;
+        return NULL;
     if (is_on_read(variable))
-        return fail_write(
-            variable, write, SUMAC_UNIMPLEMENTED,
-            "an ON_READ variable is not written by rows, but in an update", error);
-    if (!writes[write].is_linear &&
-        (variable->aggregation == SUMAC_REDUCE_SUM || variable->aggregation == SUMAC_REDUCE_MEAN))
-        return fail_write(
-            variable, write, SUMAC_UNIMPLEMENTED,
-            "what replicas write so has no sum and no mean; create it with aggregation NONE or "
-            "ONLY_FIRST_REPLICA",
-            error);
-    return SUMAC_OK;
+        return "an ON_READ variable is not written by rows, but in an update";
+    return writes[write].is_linear || (int)aggregation_op(variable) == 0
+               ? NULL
+               : "what replicas write so has no sum and no mean; create it with aggregation NONE "
+                 "or ONLY_FIRST_REPLICA";
 }
 
 static enum sumac_status check_replicas_write(
     const struct sumac_variable *variable, enum sumac_write write, struct sumac_error *error)
 {
-    const enum sumac_status status = check_scatter(variable, write, error);
-
-    if (status == SUMAC_OK && !is_on_read(variable) && !is_handed_on(variable, write) &&
-        variable->aggregation == SUMAC_REDUCE_NONE && variable->strategy->in_sync > 1)
-        return fail_write(
-            variable, write, SUMAC_FAILED_PRECONDITION,
-            variable->remote != NULL
-                ? "replicas write it without an aggregation, and it is one; create it with SUM, "
-                  "MEAN or ONLY_FIRST_REPLICA"
-                : "replicas write it without an aggregation, and what each has would not be one "
-                  "variable; create it with SUM, MEAN or ONLY_FIRST_REPLICA, or with ON_READ",
-            error);
-    return status;
+    if (is_on_read(variable) || is_handed_on(variable, write) ||
+        variable->aggregation != SUMAC_REDUCE_NONE || variable->strategy->in_sync == 1)
+        return SUMAC_OK;
+    return fail_write(
+        variable, write, SUMAC_FAILED_PRECONDITION,
+        variable->remote != NULL
+            ? "replicas write it without an aggregation, and it is one; create it with SUM, "
+              "MEAN or ONLY_FIRST_REPLICA"
+            : "replicas write it without an aggregation, and what each has would not be one "
+              "variable; create it with SUM, MEAN or ONLY_FIRST_REPLICA, or with ON_READ",
+        error);
 }
 
 static enum sumac_status check_across(
     const struct sumac_variable *variable, enum sumac_write write, bool reads,
     struct sumac_error *error)
 {
-    const enum sumac_status status = check_scatter(variable, write, error);
-
-    if (status != SUMAC_OK || !is_on_read(variable))
-        return status;
+    if (!is_on_read(variable))
+        return SUMAC_OK;
     if (variable->aggregation == SUMAC_REDUCE_SUM && write != SUMAC_WRITE_ASSIGN)
         return fail_write(
             variable, write, SUMAC_INVALID_ARGUMENT,
@@ -403,10 +393,14 @@ static enum sumac_status check_allowed(
     const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_write write, bool reads, struct sumac_error *error)
 {
-    if (variable->uneven && writes[write].by_rows)
-        return fail_write(
-            variable, write, SUMAC_UNIMPLEMENTED,
-            "its shards are not those that a partitioner makes; write it as a whole", error);
+    const char *const why =
+        variable->uneven && writes[write].by_rows
+            ? "its shards are not those that a partitioner makes; write it as a whole"
+        : is_plain(variable) ? NULL
+                             : refusal_of_rows(variable, write);
+
+    if (why != NULL)
+        return fail_write(variable, write, SUMAC_UNIMPLEMENTED, why, error);
     if (is_plain(variable))
         return SUMAC_OK;
     return replica == NULL ? check_across(variable, write, reads, error)
