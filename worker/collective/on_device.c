@@ -443,30 +443,32 @@ enum sumac_status on_device_place(
 struct placing {
     struct sumac_strategy *strategy;
     uint32_t index;
+    bool all; /* or those alone of which the other value's leaf is on a device */
 };
 
 static enum sumac_status place_leaf(
-    void *context, const struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct placing *placing = context;
 
     (void)path;
-    return on_device_place(placing->strategy, placing->index, leaf, mapped, error);
+    if (placing->strategy->on_device != NULL && (placing->all || !value_is_here(leaves[0])))
+        return on_device_place(placing->strategy, placing->index, leaves[1], mapped, error);
+    *mapped = sumac_value_ref(leaves[1]);
+    return SUMAC_OK;
 }
 
-enum sumac_status on_device_place_all(
-    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *value,
-    struct sumac_value **placed, struct sumac_error *error)
+enum sumac_status on_device_place_like(
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *like,
+    const struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error)
 {
-    struct placing placing = {.strategy = strategy, .index = index};
+    struct placing placing = {.strategy = strategy, .index = index, .all = like == NULL};
+    const struct sumac_value *const both[] = {like == NULL ? value : like, value};
 
     assert(!value->distributed);
-    if (strategy->on_device == NULL) {
-        *placed = sumac_value_ref(value);
-        return SUMAC_OK;
-    }
-    return value_map(value, place_leaf, &placing, placed, error);
+    assert(index < strategy->replicas);
+    return value_zip(both, 2, place_leaf, &placing, placed, error);
 }
 
 /* Each replica's own of the value, on its device. Gives items[0 … replicas - 1]. */
@@ -483,7 +485,7 @@ static enum sumac_status place_each(
         items[count] = NULL;
         status = sumac_value_select(value, strategy->first + count, &own, error);
         if (status == SUMAC_OK)
-            status = on_device_place_all(strategy, count, own, &items[count], error);
+            status = on_device_place_like(strategy, count, NULL, own, &items[count], error);
         sumac_value_unref(own);
     }
     if (status != SUMAC_OK)
@@ -503,29 +505,6 @@ enum sumac_status on_device_spread(
         return status;
     return value_give(
         count == 1 ? items[0] : value_mirrored_each(items, count, strategy->first), spread, error);
-}
-
-static enum sumac_status place_leaf_like(
-    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
-    struct sumac_value **mapped, struct sumac_error *error)
-{
-    const struct placing *placing = context;
-
-    if (placing->strategy->on_device != NULL && !value_is_here(leaves[0]))
-        return place_leaf(context, leaves[1], path, mapped, error);
-    *mapped = sumac_value_ref(leaves[1]);
-    return SUMAC_OK;
-}
-
-enum sumac_status on_device_place_like(
-    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *like,
-    const struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error)
-{
-    struct placing placing = {.strategy = strategy, .index = index};
-    const struct sumac_value *const both[] = {like, value};
-
-    assert(index < strategy->replicas);
-    return value_zip(both, 2, place_leaf_like, &placing, placed, error);
 }
 
 static enum sumac_status take_one_leaf(
@@ -561,9 +540,10 @@ enum sumac_status sumac_replica_to_device(
     enum sumac_status status = sumac_value_select(value, replica->id, &own, error);
     if (status != SUMAC_OK)
         return status;
-    status = replica->strategy->on_device == NULL
-                 ? sumac_value_to_host(own, placed, error)
-                 : on_device_place_all(replica->strategy, replica->index, own, placed, error);
+    status =
+        replica->strategy->on_device == NULL
+            ? sumac_value_to_host(own, placed, error)
+            : on_device_place_like(replica->strategy, replica->index, NULL, own, placed, error);
     sumac_value_unref(own);
     return status;
 }

@@ -77,12 +77,9 @@ enum sumac_status on_device_fail(
 enum sumac_status on_device_place(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *leaf,
     struct sumac_value **placed, struct sumac_error *error);
-/* The same of each leaf of a value that is not distributed. On devices whose memory the host sees
- * it stays as it is, here and below. */
-enum sumac_status on_device_place_all(
-    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *value,
-    struct sumac_value **placed, struct sumac_error *error);
-/* Of those leaves alone that are on a device in `like`, of the same nest. */
+/* The same of each leaf of a value that is not distributed; of those alone that are on a device in
+ * `like`, of the same nest (NULL: of all). On devices whose memory the host sees it stays as it is.
+ */
 enum sumac_status on_device_place_like(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *like,
     const struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error);

@@ -180,27 +180,41 @@ static void pack_failure(struct pack *pack, const struct sumac_error *failed, bo
     pack_u32(pack, ends_run);
 }
 
-struct sending {
-    const struct sumac_strategy *strategy;
-    const struct call *call;
+struct heard {
+    struct call call;
+    struct sumac_axes axes; /* call.axes, where it has any */
+    char name[LABEL_BYTES_MAX];
+};
+
+struct hearing {
+    struct sumac_strategy *strategy;
+    const struct call *made;
+    const struct sumac_value *const *own;
+    struct sumac_value **all;
+    bool ends_run;
+    bool alone;       /* only this worker fails: it has no memory for what the others bring */
+    bool sums_beside; /* the rounds that sum are under way beside the block, not after it */
+    uint32_t sums, sums_most;    /* rounds that sum: of this worker, and of the one with the most */
+    uint64_t run, call, attempt; /* of the worker whose block was read last */
+    struct heard *heard;         /* (2): of worker 0, and of another */
+    struct sumac_collective_result *result; /* of the blocks' round. NULL: discarded */
 };
 
 static bool is_sent(const void *context, const struct sumac_tensor *tensor)
 {
-    const struct sending *sending = context;
-    const struct call *call = sending->call;
+    const struct hearing *hearing = context;
+    const struct call *call = hearing->made;
 
     if (call->first_only)
-        return sending->strategy->first == 0;
+        return hearing->strategy->first == 0;
     return (int)call->op == 0 || call->axes != NULL ||
-           !peers_sum_apart(sending->strategy, call->op, tensor);
+           !peers_sum_apart(hearing->strategy, call->op, tensor);
 }
 
-static void pack_call(
-    struct pack *pack, const struct sumac_strategy *strategy, const struct call *call,
-    const struct sumac_value *const *own)
+static void pack_call(struct pack *pack, const struct hearing *hearing)
 {
-    const struct sending sending = {.strategy = strategy, .call = call};
+    const struct call *const call = hearing->made;
+    const uint32_t replicas = hearing->strategy->replicas;
 
     pack_u32(pack, SUMAC_OK);
     pack_u32(pack, (uint32_t)call->kind);
@@ -215,18 +229,12 @@ static void pack_call(
     pack_text(pack, call->name);
     pack_u64(pack, call->sum.bytes);
     pack_u64(pack, call->sum.digest);
-    pack_u32(pack, strategy->replicas);
-    for (uint32_t i = 0; i < strategy->replicas; i++) /* of what the first has, one counts */
-        pack_value(pack, own[call->first_only ? 0 : i], is_sent, &sending);
+    pack_u32(pack, replicas);
+    for (uint32_t i = 0; i < replicas; i++) /* of what the first has, one counts */
+        pack_value(pack, hearing->own[call->first_only ? 0 : i], is_sent, hearing);
 }
 
 /* ---- a block is read */
-
-struct heard {
-    struct call call;
-    struct sumac_axes axes; /* call.axes, where it has any */
-    char name[LABEL_BYTES_MAX];
-};
 
 static bool unpack_call(struct unpack *block, uint32_t replicas, struct heard *heard)
 {
@@ -271,29 +279,15 @@ static enum sumac_status hear_failure(
     return fail(error, status, reason, "worker %" PRIu32 ": %.460s", worker, text);
 }
 
-struct hearing {
-    struct sumac_strategy *strategy;
-    const struct call *made;
-    const struct sumac_value *const *own;
-    struct sumac_value **all;
-    bool ends_run;
-    bool alone;       /* only this worker fails: it has no memory for what the others bring */
-    bool sums_beside; /* the rounds that sum are under way beside the block, not after it */
-    uint32_t sums, sums_most;    /* rounds that sum: of this worker, and of the one with the most */
-    uint64_t run, call, attempt; /* of the worker whose block was read last */
-    struct heard *heard;         /* (2): of worker 0, and of another */
-    struct sumac_collective_result *result; /* of the blocks' round. NULL: discarded */
-};
-
 /* Has it the elements of every tensor that is sent, and not summed apart? */
 static bool
-has_what_is_sent(const struct sending *sending, bool counts, const struct sumac_value *value)
+has_what_is_sent(const struct hearing *hearing, bool counts, const struct sumac_value *value)
 {
     if (value->kind == SUMAC_VALUE_TENSOR)
         return value_has_elements(value) || sumac_tensor_bytes(&value->tensor) == 0 ||
-               (sending->call->first_only ? !counts : !is_sent(sending, &value->tensor));
+               (hearing->made->first_only ? !counts : !is_sent(hearing, &value->tensor));
     for (uint32_t i = 0; i < value->count; i++)
-        if (!has_what_is_sent(sending, counts, value->items[i]))
+        if (!has_what_is_sent(hearing, counts, value->items[i]))
             return false;
     return true;
 }
@@ -304,12 +298,11 @@ static enum sumac_status
 unpack_values(struct unpack *block, struct sumac_value **values, uint32_t count)
 {
     enum sumac_status status = SUMAC_OK;
-    struct sumac_error why;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
         status = unpack_value(block, &values[i]);
         if (status == SUMAC_OK)
-            status = sumac_value_same_nest(values[0], values[i], &why);
+            status = sumac_value_same_nest(values[0], values[i], NULL);
     }
     return status;
 }
@@ -351,13 +344,10 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
 static enum sumac_status check_elements(const struct hearing *hearing, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = hearing->strategy;
-    const struct sending sending = {.strategy = strategy, .call = hearing->made};
 
-    for (uint32_t i = 0; i < strategy->in_sync; i++) {
-        const uint32_t worker = i / strategy->replicas;
-        if (!has_what_is_sent(&sending, worker == 0, hearing->all[i]))
-            return fail_block(hearing->made, worker, error);
-    }
+    for (uint32_t i = 0; i < strategy->in_sync; i++)
+        if (!has_what_is_sent(hearing, i < strategy->replicas, hearing->all[i]))
+            return fail_block(hearing->made, i / strategy->replicas, error);
     return SUMAC_OK;
 }
 
@@ -489,7 +479,7 @@ static void write_block(
     if (failed != NULL)
         pack_failure(block, failed, ends_run);
     else
-        pack_call(block, hearing->strategy, hearing->made, hearing->own);
+        pack_call(block, hearing);
     const uint64_t bytes = block->used;
     if (!block->failed)
         memcpy(block->bytes, &bytes, sizeof bytes);

@@ -211,7 +211,7 @@ make_pages(void *context, uint64_t bytes, struct sumac_buffer **buffer, struct s
     (void)context;
     if (data == NULL)
         return value_fail_for_memory(error);
-    if (page == HUGE_PAGE_BYTES) /* where there are none, small ones do */
+    if (page == HUGE_PAGE_BYTES) /* a system without them gives small pages */
         (void)madvise(data, (size_t)bytes, MADV_HUGEPAGE);
     const enum sumac_status status = buffer_own(data, bytes, host, free, data, buffer);
     if (status == SUMAC_OK)

@@ -277,7 +277,7 @@ enum sumac_status variable_place(
     enum sumac_status placed = value_own(read, &own, error);
     sumac_value_unref(read);
     if (placed == SUMAC_OK)
-        placed = on_device_place_all(variable->strategy, replica->index, own, value, error);
+        placed = on_device_place_like(variable->strategy, replica->index, NULL, own, value, error);
     sumac_value_unref(own);
     return placed;
 }
