@@ -349,15 +349,6 @@ bool on_device_are(
     return are;
 }
 
-/* Is this the replica's own thread, or one that does what all replicas wait for? */
-static bool may_take_again(struct sumac_strategy *strategy, uint32_t index)
-{
-    const struct sumac_replica *replica = present_replica(strategy);
-
-    assert(index < strategy->replicas);
-    return replica != NULL && (replica->index == index || calls_all_made(strategy));
-}
-
 enum sumac_status on_device_make(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_tensor *like,
     struct sumac_value **made, struct sumac_error *error)
@@ -366,7 +357,9 @@ enum sumac_status on_device_make(
     struct sumac_tensor tensor;
 
     assert(index < strategy->replicas);
-    const bool is_own = may_take_again(strategy, index);
+    /* the replica's own thread, or one that does what all replicas wait for */
+    const struct sumac_replica *replica = present_replica(strategy);
+    const bool is_own = replica != NULL && (replica->index == index || calls_all_made(strategy));
     /* without a run no replica has anything in its stream */
     const bool is_idle = !is_own && pthread_mutex_trylock(&strategy->running) == 0;
     struct sumac_buffer *buffer = NULL;

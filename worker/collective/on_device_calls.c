@@ -159,16 +159,6 @@ give_up(struct on_device_calls *calls, const struct sumac_error *why, struct sum
     return fail_again(error, &on_device->failed);
 }
 
-static enum sumac_status open_group(struct on_device_calls *calls, struct sumac_error *error)
-{
-    struct on_device *on_device = calls->strategy->on_device;
-
-    return on_device->group != NULL ? SUMAC_OK
-                                    : device_group_open(
-                                          on_device->queues, calls->strategy->replicas,
-                                          CALLS_AT_ONCE_MAX, &on_device->group, error);
-}
-
 static enum sumac_status add_to_group(
     const struct on_device *on_device, const struct on_device_call *call, struct sumac_error *error)
 {
@@ -254,7 +244,9 @@ enum sumac_status on_device_run(struct on_device_calls *calls, struct sumac_erro
     } else {
         for (uint32_t i = 0; i < strategy->replicas; i++)
             device_await(on_device->queues[i], on_device->come[i]);
-        status = open_group(calls, error);
+        if (on_device->group == NULL)
+            status = device_group_open(
+                on_device->queues, strategy->replicas, CALLS_AT_ONCE_MAX, &on_device->group, error);
         for (uint32_t i = 0, count; status == SUMAC_OK && i < calls->count; i += count) {
             count = fit(calls, i);
             status = start(calls, i, count, &why);

@@ -76,20 +76,6 @@ static enum sumac_status name_it(
     return SUMAC_OK;
 }
 
-/* This worker's; the others say theirs with their first blocks. */
-static enum sumac_status find_attempt(struct strategy_peers *peers, struct sumac_error *error)
-{
-    struct sumac_client_facts facts;
-
-    assert(peers->index < peers->count);
-    peers->attempts = calloc(peers->count, sizeof *peers->attempts);
-    if (peers->attempts == NULL)
-        return value_fail_for_memory(error);
-    sumac_client_describe(peers->client, &facts);
-    peers->attempts[peers->index] = facts.attempt;
-    return SUMAC_OK;
-}
-
 /* Room for blocks that say why this worker failed: there, whatever it is then short of. */
 static bool reserve_failures(struct strategy_peers *peers)
 {
@@ -104,6 +90,7 @@ enum sumac_status peers_open(struct sumac_strategy *strategy, struct sumac_error
 {
     const struct sumac_strategy_options *const options = &strategy->options;
     struct strategy_peers *made = calloc(1, sizeof *made);
+    struct sumac_client_facts facts;
 
     assert(options->client != NULL);
     if (made == NULL)
@@ -122,12 +109,17 @@ enum sumac_status peers_open(struct sumac_strategy *strategy, struct sumac_error
             error,
             "%" PRIu32 " workers with %" PRIu32 " replicas each, and %d are the most together",
             made->count, options->replicas, SUMAC_REPLICAS_MAX);
-    if (status == SUMAC_OK)
-        status = find_attempt(made, error);
+    if (status == SUMAC_OK) {
+        made->attempts = calloc(made->count, sizeof *made->attempts);
+        status = made->attempts == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    }
     if (status != SUMAC_OK) {
         peers_close(made);
         return status;
     }
+    assert(made->index < made->count);
+    sumac_client_describe(made->client, &facts);
+    made->attempts[made->index] = facts.attempt; /* the others say theirs with their first blocks */
     strategy->peers = made;
     strategy->first = made->index * options->replicas;
     strategy->in_sync = made->count * options->replicas;

@@ -242,30 +242,21 @@ static enum sumac_status
 reduce_none(struct collect *collect, struct sumac_value **results, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = collect->strategy;
-    struct sumac_value *const none = sumac_value_none(), *const made = sumac_value_list(NULL, 0);
+    struct sumac_value *none = NULL, *all[SUMAC_REPLICAS_MAX];
     const struct sumac_value *own[SUMAC_REPLICAS_MAX];
-    struct sumac_value *all[SUMAC_REPLICAS_MAX];
-    const struct call call = {
-        .kind = CALL_REDUCE, .op = collect->op, .value = none, .name = "no items"};
     struct sumac_error why;
-    enum sumac_status status;
 
     assert(collect->items == 0);
+    if (value_give(sumac_value_none(), &none, &why) != SUMAC_OK)
+        return call_refuse_across(strategy, CALL_REDUCE, &why, error);
+    const struct call call = {
+        .kind = CALL_REDUCE, .op = collect->op, .value = none, .name = "no items"};
     for (uint32_t i = 0; i < strategy->replicas; i++)
         own[i] = none;
-    if (none == NULL || made == NULL) {
-        (void)value_fail_for_memory(&why);
-        status = call_refuse_across(strategy, CALL_REDUCE, &why, error);
-    } else {
-        status = call_hear_all(strategy, &call, own, NULL, all, error);
-        call_forget_all(strategy, all);
-    }
+    const enum sumac_status status = call_hear_all(strategy, &call, own, NULL, all, error);
+    call_forget_all(strategy, all);
     sumac_value_unref(none);
-    if (status == SUMAC_OK)
-        *results = made;
-    else
-        sumac_value_unref(made);
-    return status;
+    return status == SUMAC_OK ? value_give(sumac_value_list(NULL, 0), results, error) : status;
 }
 
 static enum sumac_status reduce_items(
@@ -292,33 +283,21 @@ static enum sumac_status reduce_items(
     return status;
 }
 
-/* A list of what a list or a tuple has. Takes  it. */
-static enum sumac_status
-make_list(struct sumac_value *nest, struct sumac_value **list, struct sumac_error *error)
-{
-    assert(nest->kind == SUMAC_VALUE_LIST || nest->kind == SUMAC_VALUE_TUPLE);
-    if (nest->kind == SUMAC_VALUE_LIST) {
-        *list = nest;
-        return SUMAC_OK;
-    }
-    struct sumac_value *made =
-        value_hold(SUMAC_VALUE_LIST, value_lend(nest->items), nest->count, 0);
-    sumac_value_unref(nest);
-    return value_give(made, list, error);
-}
-
 /* On devices, in one process: they are one nest, so that the leaves of all of them meet together.
  */
 static enum sumac_status reduce_together(
     struct collect *collect, const struct sumac_value *values, struct sumac_value **results,
     struct sumac_error *error)
 {
-    struct sumac_value *nest = NULL;
+    struct sumac_value *list =
+        value_hold(SUMAC_VALUE_LIST, value_lend(values->items), values->count, 0);
 
     assert(collect->strategy->peers == NULL);
     collect->items = 0; /* nobody else counts them */
-    const enum sumac_status status = reduce(collect, values, &nest, error);
-    return status == SUMAC_OK ? make_list(nest, results, error) : status;
+    const enum sumac_status status =
+        list == NULL ? value_fail_for_memory(error) : reduce(collect, list, results, error);
+    sumac_value_unref(list);
+    return status;
 }
 
 enum sumac_status sumac_strategy_batch_reduce(

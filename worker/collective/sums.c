@@ -75,12 +75,6 @@ peers_fail_round(const struct call *call, const struct sumac_error *why, struct 
 
 /* ---- which */
 
-/* Of a call whose values are reduced so. */
-static bool sums_apart(const struct call *call)
-{
-    return (int)call->op != 0 && call->axes == NULL && !call->first_only;
-}
-
 bool peers_sum_apart(
     const struct sumac_strategy *strategy, enum sumac_reduce_op op,
     const struct sumac_tensor *tensor)
@@ -105,11 +99,6 @@ static void *grow(void *items, uint32_t count, uint32_t *room, size_t bytes)
     if (grown != NULL)
         *room = wanted;
     return grown;
-}
-
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + PACK_ALIGNED_BYTES - 1) / PACK_ALIGNED_BYTES * PACK_ALIGNED_BYTES;
 }
 
 /* The pack that is open for tensors of that type, or a new one. NULL: no memory. */
@@ -167,7 +156,8 @@ static bool add_tensor(struct sums *sums, const struct sumac_tensor *tensor, uin
     pack->tensor = sums->tensor_count;
     added->offset_bytes = pack->bytes == ALONE ? 0 : pack->bytes;
     if (pack->bytes != ALONE)
-        pack->bytes += aligned(added->bytes);
+        pack->bytes +=
+            (added->bytes + PACK_ALIGNED_BYTES - 1) / PACK_ALIGNED_BYTES * PACK_ALIGNED_BYTES;
     pack->tensors++;
     sums->tensor_count++;
     return pack->bytes != ALONE || add_parts(sums, added); /* which may move the packs */
@@ -202,7 +192,8 @@ uint32_t sums_plan(
 
     assert(sums->pack_count == 0);
     assert(sums->tensor_count == 0);
-    if (value != NULL && sums_apart(call) && !add_value(sums, strategy, call, value)) {
+    const bool apart = (int)call->op != 0 && call->axes == NULL && !call->first_only;
+    if (value != NULL && apart && !add_value(sums, strategy, call, value)) {
         sums_end(sums);
         sums->failed = true;
     }
@@ -212,30 +203,6 @@ uint32_t sums_plan(
 }
 
 /* ---- begun */
-
-/* What this worker has of the tensors of a pack, one behind the other. NULL: no memory. */
-static struct sumac_value *
-pack_partials(const struct sumac_strategy *strategy, const struct sums *sums, uint32_t number)
-{
-    const struct summing *pack = &sums->packs[number];
-    const struct sumac_shape shape = SUMAC_SHAPE(pack->bytes / dtype_bytes(pack->dtype));
-    void *elements;
-    struct sumac_value *value =
-        results_make_tensor(strategy->results, pack->dtype, &shape, &elements);
-
-    assert(pack->tensors > 1);
-    if (value == NULL)
-        return NULL;
-    memset(elements, 0, (size_t)pack->bytes); /* between them, too */
-    for (uint32_t i = 0; i < sums->tensor_count; i++) {
-        const struct summed *tensor = &sums->tensors[i];
-        if (tensor->pack == number)
-            memcpy(
-                (uint8_t *)elements + tensor->offset_bytes,
-                sumac_tensor_data(&tensor->partial->tensor), (size_t)tensor->bytes);
-    }
-    return value;
-}
 
 /* So much of it as a round has, from there on. NULL: no memory. */
 static struct sumac_value *part_of(const struct sumac_value *whole, uint64_t first_byte)
@@ -268,18 +235,27 @@ static bool take_part(struct sumac_strategy *strategy, uint32_t number)
     return pack->partial != NULL && pack->sum != NULL;
 }
 
-/* The same of a pack of several. */
+/* The same of a pack of several, whose tensors lie one behind the other. */
 static bool take_pack(struct sumac_strategy *strategy, uint32_t number)
 {
     struct sums *sums = &strategy->peers->sums;
     struct summing *pack = &sums->packs[number];
-    void *elements;
+    const struct sumac_shape shape = SUMAC_SHAPE(pack->bytes / dtype_bytes(pack->dtype));
+    void *elements, *to;
 
-    pack->partial = pack_partials(strategy, sums, number);
+    assert(pack->tensors > 1);
+    pack->partial = results_make_tensor(strategy->results, pack->dtype, &shape, &elements);
     if (pack->partial == NULL)
         return false;
-    const struct sumac_tensor *own = &pack->partial->tensor;
-    pack->sum = results_make_tensor(strategy->results, own->dtype, &own->shape, &elements);
+    memset(elements, 0, (size_t)pack->bytes); /* between them, too */
+    for (uint32_t i = 0; i < sums->tensor_count; i++) {
+        const struct summed *tensor = &sums->tensors[i];
+        if (tensor->pack == number)
+            memcpy(
+                (uint8_t *)elements + tensor->offset_bytes,
+                sumac_tensor_data(&tensor->partial->tensor), (size_t)tensor->bytes);
+    }
+    pack->sum = results_make_tensor(strategy->results, pack->dtype, &shape, &to);
     return pack->sum != NULL;
 }
 

@@ -396,14 +396,6 @@ start_ps(struct start *start, char *const *environment, struct sumac_error *erro
     return status;
 }
 
-/* This process's standard error; nowhere, if that is closed. */
-static int open_log(void)
-{
-    const int log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-
-    return log >= 0 ? log : open("/dev/null", O_WRONLY | O_CLOEXEC);
-}
-
 /* Start `sumac ps`: the program that SUMAC_PROGRAM names, or that beside this one, or in PATH. It
  * dies with the thread that calls this. Returns when the ps listens, or has ended.
  * Fails    NOT_FOUND: there is no such program. RESOURCE_EXHAUSTED. INVALID_ARGUMENT, or
@@ -415,9 +407,11 @@ start_own_ps(const struct sumac_cluster *cluster, pid_t *ps, struct sumac_error 
     char beside[PATH_MAX], log_fd[32];
     const char *named = getenv("SUMAC_PROGRAM");
     char *config = print_cluster(cluster, "ps", 0), *variable = NULL;
-    struct start start = {.log = open_log()};
+    struct start start = {.log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
 
     assert(starts_ps(cluster));
+    if (start.log < 0) /* standard error is closed */
+        start.log = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (config != NULL && asprintf(&variable, "TF_CONFIG=%s", config) < 0)
         variable = NULL;
     (void)text_print(log_fd, sizeof log_fd, "SUMAC_LOG_FD=%d", start.log);

@@ -242,13 +242,11 @@ static enum sumac_status update_in_replica(
     struct sumac_value *const both[] = {
         update->args == NULL ? sumac_value_tuple(NULL, 0) : sumac_value_ref(update->args),
         update->kwargs == NULL ? sumac_value_dict(NULL, NULL, 0) : sumac_value_ref(update->kwargs)};
-    struct sumac_value *args = sumac_value_tuple(both, 2);
+    struct sumac_value *args = NULL;
+    struct sumac_error why;
 
-    if (args == NULL) {
-        struct sumac_error why;
-        (void)value_fail_for_memory(&why);
+    if (value_give(sumac_value_tuple(both, 2), &args, &why) != SUMAC_OK)
         return call_refuse(replica, CALL_MERGE, &why, error);
-    }
     label_init(&what);
     label_add(&what, variable->name);
     if (update->function == apply && update->context != NULL) {

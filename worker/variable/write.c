@@ -253,44 +253,37 @@ static bool divide_integers(const struct sumac_tensor *whole, uint32_t replicas,
     return true;
 }
 
-/* What each component of a SUM is given, so that they add up to the operand. */
+/* What each component of a SUM is given, so that they add up to the operand, wherever that is. */
 static enum sumac_status divide(
     const struct sumac_variable *variable, const struct sumac_value *operand,
     struct sumac_value **divided, struct sumac_error *error)
 {
-    const struct sumac_tensor *const whole = &operand->tensor;
     const uint32_t replicas = variable->strategy->in_sync;
     const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
+    struct sumac_value *here = NULL, *made = NULL;
     void *elements;
 
-    if (update_can_divide(whole->dtype))
-        return axes_reduce(&reduction, &whole, 1, divided, error);
-    struct sumac_value *value = value_make_tensor(whole->dtype, &whole->shape, &elements);
-    if (value == NULL)
-        return value_fail_for_memory(error);
-    if (divide_integers(whole, replicas, elements)) {
-        *divided = value;
-        return SUMAC_OK;
-    }
-    sumac_value_unref(value);
-    return fail_argument(
-        error,
-        "assign of %s: the components of an ON_READ SUM of integers are the value ÷ %" PRIu32
-        ", which leaves a rest",
-        variable->name, replicas);
-}
-
-/* The same, wherever the operand is. */
-static enum sumac_status divide_here(
-    const struct sumac_variable *variable, const struct sumac_value *operand,
-    struct sumac_value **divided, struct sumac_error *error)
-{
-    struct sumac_value *here = NULL;
-
     enum sumac_status status = on_device_take_one(operand, &here, error);
-    if (status == SUMAC_OK)
-        status = divide(variable, here, divided, error);
+    if (status != SUMAC_OK)
+        return status;
+    const struct sumac_tensor *const whole = &here->tensor;
+    if (update_can_divide(whole->dtype))
+        status = axes_reduce(&reduction, &whole, 1, &made, error);
+    else
+        status =
+            value_give(value_make_tensor(whole->dtype, &whole->shape, &elements), &made, error);
+    if (status == SUMAC_OK && !update_can_divide(whole->dtype) &&
+        !divide_integers(whole, replicas, elements))
+        status = fail_argument(
+            error,
+            "assign of %s: the components of an ON_READ SUM of integers are the value ÷ %" PRIu32
+            ", which leaves a rest",
+            variable->name, replicas);
     sumac_value_unref(here);
+    if (status == SUMAC_OK)
+        *divided = made;
+    else
+        sumac_value_unref(made);
     return status;
 }
 
@@ -304,7 +297,7 @@ static enum sumac_status write_across(
 
     if (!is_plain(variable) && is_on_read(variable) && variable->aggregation == SUMAC_REDUCE_SUM &&
         variable->strategy->in_sync > 1)
-        status = divide_here(variable, operand, &share, &why);
+        status = divide(variable, operand, &share, &why);
     if (status == SUMAC_OK)
         status = change(variable, NULL, write, share != NULL ? share : operand, NULL, &why);
     sumac_value_unref(share);
@@ -374,17 +367,6 @@ static bool is_together(const struct sumac_variable *variable)
 {
     assert(variable->strategy->in_sync > 0);
     return !is_plain(variable) && !is_on_read(variable) && variable->strategy->in_sync > 1;
-}
-
-static enum sumac_status write_in_replica(
-    struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
-    const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
-{
-    return is_together(variable)
-               ? write_with_others(variable, replica, write, operand, result, error)
-               : change(
-                     variable, variable_component(variable, replica), write, operand, result,
-                     error);
 }
 
 /* ---- public */
@@ -492,11 +474,13 @@ enum sumac_status sumac_variable_write(
         status = read_operand(variable, replica, write, value, &operand, &why);
     if (status != SUMAC_OK)
         return refuse_write(variable, replica, result != NULL, &why, error);
-    return replica == NULL ? write_across(variable, write, operand, result, error)
-                           : variable_place(
-                                 variable, replica,
-                                 write_in_replica(variable, replica, write, operand, result, error),
-                                 result, error);
+    if (replica == NULL)
+        return write_across(variable, write, operand, result, error);
+    struct component *const own = variable_component(variable, replica);
+    status = is_together(variable)
+                 ? write_with_others(variable, replica, write, operand, result, error)
+                 : change(variable, own, write, operand, result, error);
+    return variable_place(variable, replica, status, result, error);
 }
 
 enum sumac_status sumac_variable_assign(
