@@ -65,31 +65,14 @@ static enum sumac_status take_memory(
 
 /* ---- open */
 
-static enum sumac_status open_all(
-    const struct sumac_strategy *strategy, struct on_device *on_device, struct sumac_error *error)
-{
-    enum sumac_status status = SUMAC_OK;
-
-    assert(strategy->own.queues != NULL);
-    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
-        const uint32_t timeout_ms = strategy->options.step_timeout_ms;
-        strategy->own.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
-        status = device_queue_open(strategy->own.devices[i], &on_device->queues[i], error);
-        if (status == SUMAC_OK)
-            status = device_event_open(strategy->own.devices[i], &on_device->come[i], error);
-        on_device->weights[i] = 1;
-        on_device->memory[i] = open_memory(strategy->own.devices[i]);
-        if (status == SUMAC_OK && on_device->memory[i] == NULL)
-            status = value_fail_for_memory(error);
-    }
-    return status;
-}
-
 enum sumac_status on_device_open(struct sumac_strategy *strategy, struct sumac_error *error)
 {
+    const uint32_t timeout_ms = strategy->options.step_timeout_ms;
     const struct replicas *own = &strategy->own;
+    enum sumac_status status = SUMAC_OK;
 
     assert(strategy->on_device == NULL);
+    assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
     if (own->devices == NULL || own->devices[0]->ops->place == SUMAC_PLACE_HOST)
         return SUMAC_OK;
     struct on_device *on_device = calloc(1, sizeof *on_device);
@@ -97,12 +80,17 @@ enum sumac_status on_device_open(struct sumac_strategy *strategy, struct sumac_e
         return value_fail_for_memory(error);
     strategy->on_device = on_device;
     pthread_mutex_init(&on_device->mutex, NULL);
-    on_device->queues = calloc(strategy->replicas, sizeof(struct device_queue *));
-    on_device->come = calloc(strategy->replicas, sizeof(struct device_event *));
-    on_device->memory = calloc(strategy->replicas, sizeof(struct kept *));
-    return on_device->queues == NULL || on_device->come == NULL || on_device->memory == NULL
-               ? value_fail_for_memory(error)
-               : open_all(strategy, on_device, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
+        own->queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
+        status = device_queue_open(own->devices[i], &on_device->queues[i], error);
+        if (status == SUMAC_OK)
+            status = device_event_open(own->devices[i], &on_device->come[i], error);
+        on_device->weights[i] = 1;
+        on_device->memory[i] = open_memory(own->devices[i]);
+        if (status == SUMAC_OK && on_device->memory[i] == NULL)
+            status = value_fail_for_memory(error);
+    }
+    return status;
 }
 
 void on_device_close(struct sumac_strategy *strategy)
@@ -112,18 +100,14 @@ void on_device_close(struct sumac_strategy *strategy)
     if (on_device == NULL)
         return;
     device_group_close(on_device->group);
-    for (uint32_t i = 0; on_device->queues != NULL && i < strategy->replicas; i++)
+    for (uint32_t i = 0; i < strategy->replicas; i++)
         device_queue_close(on_device->queues[i]);
-    for (uint32_t i = 0; on_device->come != NULL && i < strategy->replicas; i++)
+    for (uint32_t i = 0; i < strategy->replicas; i++) {
         device_event_close(on_device->come[i]);
-    for (uint32_t i = 0; on_device->memory != NULL && i < strategy->replicas; i++) {
         strategy->own.devices[i]->spare = NULL;
         kept_close(on_device->memory[i]);
     }
     pthread_mutex_destroy(&on_device->mutex);
-    free(on_device->memory);
-    free(on_device->queues);
-    free(on_device->come);
     free(on_device);
     strategy->on_device = NULL;
 }
@@ -204,13 +188,11 @@ void on_device_give_up(struct sumac_strategy *strategy, const struct sumac_error
 enum sumac_status on_device_check(struct sumac_strategy *strategy, struct sumac_error *error)
 {
     struct on_device *on_device = strategy->on_device;
-    enum sumac_status status = SUMAC_OK;
 
     if (on_device == NULL || !replicas_are_given_up(&strategy->own))
         return SUMAC_OK;
     pthread_mutex_lock(&on_device->mutex);
-    status = fail(
-        error, on_device->failed.status, on_device->failed.reason, "%s", on_device->failed.text);
+    const enum sumac_status status = fail_again(error, &on_device->failed);
     pthread_mutex_unlock(&on_device->mutex);
     return status;
 }
@@ -266,7 +248,7 @@ wait_for_queue(struct sumac_strategy *strategy, uint32_t index, struct sumac_err
         status = device_wait_until(queue, device_until(timeout_ms));
         if (status == SUMAC_DEADLINE_EXCEEDED) {
             on_device_give_up(strategy, &late);
-            return fail(error, status, late.reason, "%s", strategy->on_device->failed.text);
+            return fail_again(error, &strategy->on_device->failed);
         }
     }
     return status == SUMAC_OK ? SUMAC_OK : on_device_fail(strategy, index, queue, status, error);

@@ -18,9 +18,9 @@
 #define ON_DEVICE_KEPT_BYTES_MAX (UINT64_C(1) << 30)
 
 struct on_device {
-    struct device_queue **queues; /* (replicas), beside those that the replicas run in */
-    struct device_event **come;   /* (replicas), in the replica's queue when it makes a call */
-    struct kept **memory;         /* (replicas) */
+    struct device_queue *queues[SUMAC_REPLICAS_MAX]; /* beside those that the replicas run in */
+    struct device_event *come[SUMAC_REPLICAS_MAX];   /* in its queue when a replica makes a call */
+    struct kept *memory[SUMAC_REPLICAS_MAX];
     double weights[SUMAC_REPLICAS_MAX]; /* of a mean: all the same */
     pthread_mutex_t mutex;              /* guards what follows, and who uses the queues */
     struct device_group *group;         /* NULL: nothing was exchanged yet */

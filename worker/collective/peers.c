@@ -109,10 +109,6 @@ enum sumac_status peers_open(struct sumac_strategy *strategy, struct sumac_error
             error,
             "%" PRIu32 " workers with %" PRIu32 " replicas each, and %d are the most together",
             made->count, options->replicas, SUMAC_REPLICAS_MAX);
-    if (status == SUMAC_OK) {
-        made->attempts = calloc(made->count, sizeof *made->attempts);
-        status = made->attempts == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    }
     if (status != SUMAC_OK) {
         peers_close(made);
         return status;
@@ -146,7 +142,6 @@ void peers_close(struct strategy_peers *peers)
     }
     pack_deinit(&peers->failure);
     pthread_mutex_destroy(&peers->mutex);
-    free(peers->attempts);
     free(peers->workers);
     free(peers);
 }

@@ -104,7 +104,8 @@ struct strategy_peers {
     struct sumac_member *workers; /* (worker_count), with their jobs; NULL: all members */
     uint32_t worker_count;
     uint32_t count, index;
-    uint64_t *attempts; /* (count), that the rounds belong to; 0: not heard yet */
+    uint64_t
+        attempts[SUMAC_REPLICAS_MAX]; /* (count), that the rounds belong to; 0: not heard yet */
     char name[PEERS_NAME_BYTES_MAX + 1];
     pthread_mutex_t mutex; /* guards what follows; held while a call lasts */
     uint64_t round;        /* the last one */

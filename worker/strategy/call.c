@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -37,7 +36,7 @@
 #define SLEEPS_MIN 64u
 #define SLEEPS_MAX 4096u
 
-bool calls_init(struct sumac_strategy *strategy)
+void calls_init(struct sumac_strategy *strategy)
 {
     struct calls *calls = &strategy->calls;
     pthread_condattr_t attributes;
@@ -49,9 +48,6 @@ bool calls_init(struct sumac_strategy *strategy)
     pthread_condattr_destroy(&attributes);
     pthread_cond_init(&calls->helped, NULL);
     calls->sleeps_next = SLEEPS_MIN;
-    calls->made = calloc(strategy->replicas, sizeof(struct call *));
-    calls->returned = calloc(strategy->replicas, sizeof *calls->returned);
-    return calls->made != NULL && calls->returned != NULL;
 }
 
 void calls_deinit(struct sumac_strategy *strategy)
@@ -59,8 +55,6 @@ void calls_deinit(struct sumac_strategy *strategy)
     struct calls *calls = &strategy->calls;
 
     assert(calls->made_count == 0);
-    free(calls->made);
-    free(calls->returned);
     pthread_cond_destroy(&calls->helped);
     pthread_cond_destroy(&calls->changed);
     pthread_mutex_destroy(&calls->mutex);

@@ -142,8 +142,8 @@ struct shares {
 struct calls {
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed, helped;
-    const struct call **made; /* (replicas), NULL: not yet */
-    bool *returned;           /* (replicas): the function has */
+    const struct call *made[SUMAC_REPLICAS_MAX]; /* NULL: not yet */
+    bool returned[SUMAC_REPLICAS_MAX];           /* the function has */
     uint32_t made_count, returned_count;
     uint64_t number;            /* of the present one, or the next, from 1 */
     bool is_merge;              /* … which other workers have no part in */
@@ -272,7 +272,7 @@ enum sumac_status call_hear_all(
     const struct sumac_error *failed, struct sumac_value *all[SUMAC_REPLICAS_MAX],
     struct sumac_error *error);
 void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value *const *all);
-bool calls_init(struct sumac_strategy *strategy);
+void calls_init(struct sumac_strategy *strategy);
 void calls_deinit(struct sumac_strategy *strategy);
 /* Do all replicas wait for what the present call comes to? */
 bool calls_all_made(struct sumac_strategy *strategy);
