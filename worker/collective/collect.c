@@ -91,23 +91,6 @@ static enum sumac_status concatenate(
 
 /* ---- reduced */
 
-/* Tensors ÷ so many. */
-static enum sumac_status
-divide(uint32_t replicas, struct sumac_value **rows, struct sumac_error *error)
-{
-    const struct sumac_tensor *const tensor = &(*rows)->tensor;
-    const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
-    struct sumac_value *divided;
-
-    assert(replicas > 0);
-    const enum sumac_status status = axes_reduce(&reduction, &tensor, 1, &divided, error);
-    if (status != SUMAC_OK)
-        return status;
-    sumac_value_unref(*rows);
-    *rows = divided;
-    return SUMAC_OK;
-}
-
 /* Do types and shapes agree, but for the axes of which each replica has as much as it likes? */
 static enum sumac_status check_alike(
     const struct collect *collect, const struct sumac_tensor *const *tensors, uint32_t free_axes,
@@ -194,8 +177,14 @@ static enum sumac_status reduce_slices(
         status = concatenate(collect, rows, 0, &all_rows, error);
     if (status == SUMAC_OK)
         status = concatenate(collect, indices, 0, &all_indices, error);
-    if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN)
-        status = divide(collect->count, &all_rows, error);
+    if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN) {
+        const struct axes_reduction mean = {.op = SUMAC_REDUCE_MEAN, .divisor = collect->count};
+        struct sumac_value *const undivided = all_rows;
+        const struct sumac_tensor *const sums = &undivided->tensor;
+        all_rows = NULL;
+        status = axes_reduce(&mean, &sums, 1, &all_rows, error);
+        sumac_value_unref(undivided);
+    }
     if (status != SUMAC_OK) {
         sumac_value_unref(all_rows);
         sumac_value_unref(all_indices);

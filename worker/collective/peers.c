@@ -76,16 +76,6 @@ static enum sumac_status name_it(
     return SUMAC_OK;
 }
 
-/* Room for blocks that say why this worker failed: there, whatever it is then short of. */
-static bool reserve_failures(struct strategy_peers *peers)
-{
-    bool reserved = pack_reserve(&peers->failure, FAILURE_BYTES_MAX);
-
-    for (uint32_t i = 0; i < GIVEN_UP_MAX; i++)
-        reserved = pack_reserve(&peers->given_up[i].block, FAILURE_BYTES_MAX) && reserved;
-    return reserved;
-}
-
 enum sumac_status peers_open(struct sumac_strategy *strategy, struct sumac_error *error)
 {
     const struct sumac_strategy_options *const options = &strategy->options;
@@ -97,8 +87,12 @@ enum sumac_status peers_open(struct sumac_strategy *strategy, struct sumac_error
         return value_fail_for_memory(error);
     pthread_mutex_init(&made->mutex, NULL);
     made->client = options->client;
+    /* room for blocks that say why this worker failed: there, whatever it is then short of */
+    bool reserved = pack_reserve(&made->failure, FAILURE_BYTES_MAX);
+    for (uint32_t i = 0; i < GIVEN_UP_MAX; i++)
+        reserved = pack_reserve(&made->given_up[i].block, FAILURE_BYTES_MAX) && reserved;
     enum sumac_status status =
-        reserve_failures(made) ? copy_workers(options, made, error) : value_fail_for_memory(error);
+        reserved ? copy_workers(options, made, error) : value_fail_for_memory(error);
     if (status == SUMAC_OK)
         status = name_it(options, made, error);
     if (status == SUMAC_OK)

@@ -35,11 +35,6 @@ check_name(const struct sumac_variable_options *options, struct sumac_error *err
         NAME_BYTES_MAX);
 }
 
-static bool is_integer(enum sumac_dtype dtype)
-{
-    return dtype >= SUMAC_INT8 && dtype <= SUMAC_UINT64;
-}
-
 static const struct sumac_value *initial_of(const struct sumac_variable_options *options)
 {
     const struct sumac_value *initial = options->initial;
@@ -75,7 +70,7 @@ static enum sumac_status check_options(
             ? "trainable is neither DEFAULT, NO nor YES"
         : options->aggregation != SUMAC_REDUCE_MEAN || update_can_divide(initial->tensor.dtype)
             ? NULL
-        : is_integer(initial->tensor.dtype)
+        : initial->tensor.dtype >= SUMAC_INT8 && initial->tensor.dtype <= SUMAC_UINT64
             ? "aggregation MEAN of integers, which would lose what it rounds; SUM, or a float type"
             : "aggregation MEAN of a type that is not divided";
     return why == NULL ? SUMAC_OK : fail_argument(error, "variable %.200s: %s", options->name, why);

@@ -249,20 +249,6 @@ static int compare_occurrences(const void *a, const void *b)
     return one->place < other->place ? -1 : one->place > other->place;
 }
 
-/* NULL: no memory. */
-static struct occurrence *order_rows(const struct sumac_tensor *indices)
-{
-    const uint64_t count = indices->shape.extent[0];
-    struct occurrence *occurrences = calloc((size_t)count + 1, sizeof *occurrences);
-
-    assert(indices->shape.rank == 1);
-    for (uint64_t i = 0; occurrences != NULL && i < count; i++)
-        occurrences[i] = (struct occurrence){.row = (uint64_t)index_at(indices, i), .place = i};
-    if (occurrences != NULL)
-        qsort(occurrences, (size_t)count, sizeof *occurrences, compare_occurrences);
-    return occurrences;
-}
-
 /* Rows by index: targets have what the storage has, or are it. */
 struct by_rows {
     struct occurrence *occurrences;
@@ -347,9 +333,16 @@ static bool order(const struct sumac_value *operand, struct by_rows *by)
     if (operand->kind != SUMAC_VALUE_INDEXED_SLICES)
         return true;
     const struct sumac_tensor *indices = &operand->items[1]->tensor;
-    by->occurrences = order_rows(indices);
-    by->rows = calloc((size_t)indices->shape.extent[0] + 1, sizeof *by->rows);
-    return by->occurrences != NULL && by->rows != NULL;
+    const uint64_t count = indices->shape.extent[0];
+    assert(indices->shape.rank == 1);
+    by->occurrences = calloc((size_t)count + 1, sizeof *by->occurrences);
+    by->rows = calloc((size_t)count + 1, sizeof *by->rows);
+    if (by->occurrences == NULL || by->rows == NULL)
+        return false;
+    for (uint64_t i = 0; i < count; i++)
+        by->occurrences[i] = (struct occurrence){.row = (uint64_t)index_at(indices, i), .place = i};
+    qsort(by->occurrences, (size_t)count, sizeof *by->occurrences, compare_occurrences);
+    return true;
 }
 
 static void forget(struct by_rows *by)

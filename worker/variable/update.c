@@ -174,24 +174,18 @@ is_for_all(const struct sumac_variable *variable, const struct sumac_update_opti
                                                     gradient->count == variable->component_count);
 }
 
-static enum sumac_status apply_to_all(
-    struct sumac_variable *variable, const struct sumac_update_options *update,
-    struct sumac_value **result, struct sumac_error *error)
-{
-    const enum sumac_status status =
-        write_apply(variable, NULL, update->context, sumac_value_item(update->args, 0), error);
-
-    return status != SUMAC_OK || result == NULL ? status
-                                                : value_give(sumac_value_none(), result, error);
-}
-
 static enum sumac_status update_components(
     struct sumac_variable *variable, const struct sumac_update_options *update,
     struct sumac_value **result, struct sumac_error *error)
 {
-    if (is_for_all(variable, update))
-        return apply_to_all(variable, update, result, error);
     const uint32_t count = variable->component_count;
+    if (is_for_all(variable, update)) {
+        const enum sumac_status applied =
+            write_apply(variable, NULL, update->context, sumac_value_item(update->args, 0), error);
+        return applied != SUMAC_OK || result == NULL
+                   ? applied
+                   : value_give(sumac_value_none(), result, error);
+    }
     struct sumac_update_context *calls = calloc(count, sizeof *calls);
     struct sumac_value *results[SUMAC_REPLICAS_MAX] = {NULL};
     enum sumac_status status = calls == NULL ? value_fail_for_memory(error) : SUMAC_OK;
