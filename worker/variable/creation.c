@@ -44,6 +44,12 @@ static const struct sumac_value *initial_of(const struct sumac_variable_options 
     return initial != NULL && initial->kind == SUMAC_VALUE_TENSOR ? initial : NULL;
 }
 
+/* Without a value it begins with zeros, if it is known of what. */
+static bool is_zeros(const struct sumac_variable_options *options)
+{
+    return options->initial == NULL && (options->shape.rank > 0 || (int)options->dtype != 0);
+}
+
 static enum sumac_status check_options(
     const struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct sumac_error *error)
@@ -54,7 +60,9 @@ static enum sumac_status check_options(
         return SUMAC_INVALID_ARGUMENT;
     const enum sumac_strategy_kind kind = strategy->options.kind;
     const char *const why =
-        initial == NULL ? "initial is no tensor, nor per_replica tensors"
+        initial == NULL && is_zeros(options)
+            ? "shape and dtype are those of no tensor, or there is no memory for its zeros"
+        : initial == NULL ? "initial is no tensor, nor per_replica tensors"
         : options->colocate_with != NULL &&
                 !sumac_variable_created_in_scope(strategy, options->colocate_with)
             ? "colocate_with is a variable that was not created in this strategy's scope"
@@ -346,7 +354,7 @@ static enum sumac_status create_in_replica(
 
 /* ---- across the replicas */
 
-enum sumac_status sumac_variable_create(
+static enum sumac_status create(
     struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct sumac_variable **variable, struct sumac_error *error)
 {
@@ -381,4 +389,19 @@ enum sumac_status sumac_variable_create(
     }
     sumac_variable_destroy(made);
     return fail_again(error, &why);
+}
+
+enum sumac_status sumac_variable_create(
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error)
+{
+    if (options == NULL || !is_zeros(options))
+        return create(strategy, options, variable, error);
+    struct sumac_variable_options own = *options;
+    struct sumac_value *zeros =
+        sumac_value_tensor((int)own.dtype == 0 ? SUMAC_FLOAT32 : own.dtype, own.shape, NULL);
+    own.initial = zeros;
+    const enum sumac_status status = create(strategy, &own, variable, error);
+    sumac_value_unref(zeros);
+    return status;
 }
