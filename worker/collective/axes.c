@@ -74,18 +74,9 @@ enum sum_kind { SUM_FLOAT32, SUM_FLOAT64, SUM_INTEGER };
 
 static enum sum_kind kind_of(enum sumac_dtype result)
 {
-    switch (sumac_dtype_kind(result)) {
-    case SUMAC_KIND_HALF:
-        return SUM_FLOAT32;
-    case SUMAC_KIND_FLOAT:
-        return result == SUMAC_FLOAT64 ? SUM_FLOAT64 : SUM_FLOAT32;
-    case SUMAC_KIND_INT:
-    case SUMAC_KIND_UINT:
-    case SUMAC_KIND_BOOL:
-    case SUMAC_KIND_NONE:
-        break;
-    }
-    return SUM_INTEGER;
+    if (result == SUMAC_FLOAT64)
+        return SUM_FLOAT64;
+    return sumac_dtype_is_float(result) ? SUM_FLOAT32 : SUM_INTEGER; /* halves, too */
 }
 
 static size_t bytes_of(enum sum_kind kind)
@@ -298,15 +289,6 @@ static void begin_at_minus_zero(enum sum_kind kind, void *sums, uint64_t count)
         ((double *)sums)[i] = -0.0;
 }
 
-static bool
-is_one_of_each(const struct sumac_tensor *const *tensors, uint32_t count, uint32_t summed)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (summed_of(&tensors[i]->shape, summed) != 1)
-            return false;
-    return true;
-}
-
 /* The sums in the type of the result: the low bytes of an integer are what it wraps to. */
 static void narrow(enum sumac_dtype dtype, const void *sums, void *to, uint64_t count)
 {
@@ -348,7 +330,10 @@ enum sumac_status axes_reduce(
         sumac_value_unref(value);
         return value_fail_for_memory(error);
     }
-    if (is_one_of_each(tensors, count, summed))
+    bool one_of_each = true;
+    for (uint32_t i = 0; i < count; i++)
+        one_of_each = one_of_each && summed_of(&tensors[i]->shape, summed) == 1;
+    if (one_of_each)
         begin_at_minus_zero(walk.kind, walk.sums, sums);
     for (uint32_t i = 0; i < count; i++) {
         begin(&walk, tensors[i], summed);

@@ -158,9 +158,9 @@ on_device_wait_present(const struct sumac_strategy *strategy, struct sumac_error
 {
     const struct sumac_replica *replica = present_replica(strategy);
 
-    return replica == NULL
-               ? SUMAC_OK
-               : sumac_device_wait(device_for_step(strategy->own.queues[replica->index]), error);
+    if (replica == NULL)
+        return SUMAC_OK;
+    return sumac_device_wait(device_for_step(strategy->own.queues[replica->index]), error);
 }
 
 void on_device_say(const struct sumac_strategy *strategy, const char *line)

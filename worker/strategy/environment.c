@@ -24,13 +24,13 @@ static enum sumac_status named_kind(enum sumac_strategy_kind *kind, struct sumac
     for (int i = SUMAC_STRATEGY_DEFAULT; i <= SUMAC_STRATEGY_PARAMETER_SERVER; i++)
         if (strcmp(name, strategy_kind_name((enum sumac_strategy_kind)i)) == 0)
             *kind = (enum sumac_strategy_kind)i;
-    return (int)*kind != 0
-               ? SUMAC_OK
-               : fail_argument(
-                     error,
-                     "SUMAC_STRATEGY is %.64s; there are default, one_device, mirrored, "
-                     "multi_worker and parameter_server",
-                     name);
+    if ((int)*kind != 0)
+        return SUMAC_OK;
+    return fail_argument(
+        error,
+        "SUMAC_STRATEGY is %.64s; there are default, one_device, mirrored, multi_worker and "
+        "parameter_server",
+        name);
 }
 
 static bool is_set_beyond(const char *variable, const char *const *fitting)

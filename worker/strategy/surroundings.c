@@ -129,11 +129,11 @@ check_cluster(const struct sumac_cluster *cluster, struct sumac_error *error)
 
 static enum sumac_status open_pipe(int ends[2], struct sumac_error *error)
 {
-    return pipe2(ends, O_CLOEXEC) == 0
-               ? SUMAC_OK
-               : fail(
-                     error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
-                     "no pipe for a ps: %s", strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) == 0)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "no pipe for a ps: %s",
+        strerror(errno));
 }
 
 static enum sumac_status no_memory(struct sumac_error *error)

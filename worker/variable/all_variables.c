@@ -40,13 +40,12 @@ static enum sumac_status check_variables(
 static enum sumac_status check_count(uint32_t count, const char *call, struct sumac_error *error)
 {
     assert(call != NULL);
-    return count <= SUMAC_VALUE_ITEMS_MAX
-               ? SUMAC_OK
-               : fail_argument(
-                     error,
-                     "%s: %" PRIu32
-                     " variables, and a list has %u items at most: read them in several calls",
-                     call, count, SUMAC_VALUE_ITEMS_MAX);
+    if (count <= SUMAC_VALUE_ITEMS_MAX)
+        return SUMAC_OK;
+    return fail_argument(
+        error,
+        "%s: %" PRIu32 " variables, and a list has %u items at most: read them in several calls",
+        call, count, SUMAC_VALUE_ITEMS_MAX);
 }
 
 /* Across, workers make a call for each that is read together: of the first they hear. */

@@ -95,7 +95,6 @@ enum sumac_status remote_create(
     /* what replicas push is aggregated here, so of aggregation and synchronization a ps knows
      * nothing */
     struct sumac_client_variable_options options = {
-        /* of uneven shards no part is split */
         .dtype = variable->dtype,
         .frozen = !variable->trainable,
         .initializer = SUMAC_INITIALIZER_ASSIGNED,
@@ -129,8 +128,7 @@ struct fetches {
     size_t count;
 };
 
-/* Make what is pulled into: of each slot where `slot` is not NULL. Gives *into, also where it
- * fails.
+/* Make the tensor that the value, or that slot, is pulled into. Gives *into, also where it fails.
  */
 static enum sumac_status add_fetches(
     struct fetches *fetches, const struct sumac_variable *variable, const char *slot,

@@ -155,17 +155,19 @@ aim(struct sumac_variable *variable, const struct change *change, uint32_t index
     return status;
 }
 
-/* Kin are updated alike. */
-static uint64_t
-find_likeness(const struct sumac_variable *variable, const struct outcome *outcomes, uint32_t index)
+/* The first of the component's kin that its device computes, or that was computed here. */
+static uint32_t find_kin(
+    const struct sumac_variable *variable, const struct outcome *outcomes, uint32_t index,
+    bool there)
 {
     const uint64_t kin = variable->components[index].storage->kin;
 
-    assert(outcomes[index].operand != NULL);
+    assert(kin <= variable->kins);
     for (uint32_t i = 0; i < index; i++)
-        if (outcomes[i].operand != NULL && variable->components[i].storage->kin == kin)
-            return atomic_load(&outcomes[i].on_device.value->likeness);
-    return value_new_likeness();
+        if (variable->components[i].storage->kin == kin &&
+            (there ? outcomes[i].operand : outcomes[i].here.value) != NULL)
+            return i;
+    return index;
 }
 
 /* What is assigned is a copy; of others, what kin have is alike. */
@@ -174,12 +176,15 @@ liken(const struct sumac_variable *variable, const struct change *change, struct
 {
     for (uint32_t i = 0; i < variable->component_count; i++) {
         struct sumac_value *made = outcomes[i].on_device.value;
+        const uint32_t kin = find_kin(variable, outcomes, i, true);
         if (outcomes[i].operand == NULL)
             continue;
         if (change->function->number == UPDATE_ASSIGN)
             value_liken(made, outcomes[i].operand);
         else
-            atomic_store(&made->likeness, find_likeness(variable, outcomes, i));
+            atomic_store(
+                &made->likeness, kin == i ? value_new_likeness()
+                                          : atomic_load(&outcomes[kin].on_device.value->likeness));
     }
 }
 
@@ -235,19 +240,6 @@ static enum sumac_status compute_here(
     return status;
 }
 
-/* The first of the component's kin of which it was computed here. */
-static uint32_t
-find_kin(const struct sumac_variable *variable, const struct outcome *outcomes, uint32_t index)
-{
-    const uint64_t kin = variable->components[index].storage->kin;
-
-    assert(kin <= variable->kins);
-    for (uint32_t i = 0; i < index; i++)
-        if (variable->components[i].storage->kin == kin && outcomes[i].here.value != NULL)
-            return i;
-    return index;
-}
-
 /* ---- all of it */
 
 static enum sumac_status prepare(
@@ -260,7 +252,7 @@ static enum sumac_status prepare(
     }
     if (is_the_devices(variable, change, index))
         return aim(variable, change, index, &outcomes[index], error);
-    const uint32_t kin = find_kin(variable, outcomes, index);
+    const uint32_t kin = find_kin(variable, outcomes, index, false);
     enum sumac_status status = SUMAC_OK;
     if (kin == index)
         status = compute_here(variable, change, index, &outcomes[index].here, error);
