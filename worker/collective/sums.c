@@ -29,12 +29,11 @@
 
 bool peers_know_attempts(const struct strategy_peers *peers)
 {
-    uint32_t i = 0;
-
     assert(peers->attempts[peers->index] != 0);
-    while (i < peers->count && peers->attempts[i] != 0)
-        i++;
-    return i == peers->count;
+    for (uint32_t i = 0; i < peers->count; i++)
+        if (peers->attempts[i] == 0)
+            return false;
+    return true;
 }
 
 struct sumac_collective_options peers_next_round(struct strategy_peers *peers, uint32_t timeout_ms)

@@ -186,12 +186,12 @@ static void label_creation(
 
     assert(variable->shard_count > 0);
     label_description(variable, options, label);
-    if (variable->shard_count > 1)
-        label_print(label, ", %" PRIu32 " shards, of", variable->shard_count);
-    for (uint32_t i = 0; variable->shard_count > 1 && i < variable->shard_count; i++)
+    if (variable->shard_count == 1)
+        return;
+    label_print(label, ", %" PRIu32 " shards, of", variable->shard_count);
+    for (uint32_t i = 0; i < variable->shard_count; i++)
         label_print(label, " %" PRIu64, first[i + 1] - first[i]);
-    if (variable->shard_count > 1)
-        label_add(label, " rows");
+    label_add(label, " rows");
 }
 
 static void label_options(

@@ -56,22 +56,20 @@ enum sumac_status variable_find_function(
     arena_init(&arena, &memory_heap, FUNCTION_BYTES_MAX);
     *function = given->name == NULL ? NULL : functions_find(variable->strategy, given->name);
     enum sumac_status status = function_encode_row(*function, given, &arena, &wire, error);
-    if (status == SUMAC_OK) {
-        assert(*function != NULL);
-        const bool own = *function == variable->function;
+    assert(status != SUMAC_OK || *function != NULL);
+    const bool own = *function == variable->function;
+    if (status == SUMAC_OK)
         status = update_check(
             *function, variable->function != NULL ? variable->function : *function, variable->dtype,
             variable->name, error);
-        if (status == SUMAC_OK)
-            status = update_hyperparameters_read(
-                *function, own ? &variable->hyperparameters : NULL, wire, hyperparameters, error);
-        if (status == SUMAC_OK)
-            status =
-                update_hyperparameters_check(*function, variable->dtype, hyperparameters, error);
-        if (status == SUMAC_OK && own)
-            status = update_check_slots(
-                *function, &variable->hyperparameters, hyperparameters, variable->name, error);
-    }
+    if (status == SUMAC_OK)
+        status = update_hyperparameters_read(
+            *function, own ? &variable->hyperparameters : NULL, wire, hyperparameters, error);
+    if (status == SUMAC_OK)
+        status = update_hyperparameters_check(*function, variable->dtype, hyperparameters, error);
+    if (status == SUMAC_OK && own)
+        status = update_check_slots(
+            *function, &variable->hyperparameters, hyperparameters, variable->name, error);
     arena_deinit(&arena);
     return status;
 }

@@ -506,13 +506,14 @@ enum sumac_status sumac_variable_assign_sub(
 
 /* ---- in an update */
 
-static enum sumac_status
-check_update(const struct sumac_update_context *update, const char *call, struct sumac_error *error)
+static enum sumac_status check_update(
+    const struct sumac_update_context *update, const char *call, const char *given,
+    const void *value, struct sumac_error *error)
 {
     const struct context *present = context_present();
 
-    if (update == NULL)
-        return fail_for_null(error, call, "update");
+    if (update == NULL || value == NULL)
+        return fail_for_null(error, call, update == NULL ? "update" : given);
     if (present->kind == CONTEXT_UPDATE && present->update == update)
         return SUMAC_OK;
     return fail(
@@ -536,12 +537,8 @@ static enum sumac_status give_own(
 enum sumac_status sumac_update_read(
     struct sumac_update_context *update, struct sumac_value **value, struct sumac_error *error)
 {
-    static const char call[] = "sumac_update_read";
-
-    if (value == NULL)
-        return fail_for_null(error, call, "value");
-    enum sumac_status status = check_update(update, call, error);
     struct sumac_value *read = NULL;
+    enum sumac_status status = check_update(update, "sumac_update_read", "value", value, error);
     if (status == SUMAC_OK)
         status = component_value(update->component, &read, error);
     return give_own(status, read, value, error);
@@ -553,9 +550,7 @@ enum sumac_status sumac_update_write(
 {
     static const char call[] = "sumac_update_write";
 
-    enum sumac_status status = check_update(update, call, error);
-    if (status == SUMAC_OK && value == NULL)
-        status = fail_for_null(error, call, "value");
+    enum sumac_status status = check_update(update, call, "value", value, error);
     if (status == SUMAC_OK && !is_write(write))
         return fail_argument(error, "%s: no such way to write: %d", call, (int)write);
     if (status == SUMAC_OK)
@@ -617,11 +612,8 @@ enum sumac_status sumac_update_apply(
     struct sumac_update_context *update, const struct sumac_function *function,
     const struct sumac_value *gradient, struct sumac_error *error)
 {
-    static const char call[] = "sumac_update_apply";
-
-    enum sumac_status status = check_update(update, call, error);
-    if (status == SUMAC_OK && gradient == NULL)
-        status = fail_for_null(error, call, "gradient");
+    const enum sumac_status status =
+        check_update(update, "sumac_update_apply", "gradient", gradient, error);
     if (status != SUMAC_OK)
         return status;
     struct component *const component = update->component;
