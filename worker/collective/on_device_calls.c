@@ -13,20 +13,6 @@
 
 /* ---- added */
 
-static bool make_room(struct on_device_calls *calls)
-{
-    assert(calls->count <= calls->room);
-    if (calls->count < calls->room)
-        return true;
-    const uint32_t wanted = calls->room == 0 ? 16 : 2 * calls->room;
-    struct on_device_call *grown = realloc(calls->items, wanted * sizeof *grown);
-    if (grown == NULL)
-        return false;
-    calls->items = grown;
-    calls->room = wanted;
-    return true;
-}
-
 /* What the first replicas get, `count` of them; the others' are NULL. Gives *items. */
 static enum sumac_status make_results(
     struct on_device_calls *calls, const struct sumac_tensor *like, uint32_t count,
@@ -58,11 +44,14 @@ add(struct on_device_calls *calls, const struct on_device_call *kind,
     void **arrays = calloc(replicas, 2 * sizeof *arrays + sizeof(uint64_t));
 
     _Static_assert(sizeof(void *) == sizeof(uint64_t), "the three arrays are one piece");
-    if (arrays == NULL || !make_room(calls)) {
+    struct on_device_call *grown =
+        arrays == NULL ? NULL : array_grow(calls->items, calls->count, &calls->room, sizeof *grown);
+    if (grown == NULL) {
         free(arrays);
         return value_fail_for_memory(error);
     }
-    struct on_device_call *call = &calls->items[calls->count++];
+    calls->items = grown;
+    struct on_device_call *call = &grown[calls->count++];
     *call = *kind;
     call->from = (const void **)(void *)arrays;
     call->to = arrays + replicas;

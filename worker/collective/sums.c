@@ -88,18 +88,6 @@ bool peers_sum_apart(
 
 /* ---- planned */
 
-/* Room for one more. NULL: no memory. */
-static void *grow(void *items, uint32_t count, uint32_t *room, size_t bytes)
-{
-    if (count < *room)
-        return items;
-    const uint32_t wanted = *room == 0 ? 16 : *room * 2;
-    void *grown = realloc(items, wanted * bytes);
-    if (grown != NULL)
-        *room = wanted;
-    return grown;
-}
-
 /* The pack that is open for tensors of that type, or a new one. NULL: no memory. */
 static struct summing *find_pack(struct sums *sums, const struct summed *tensor, uint64_t bound)
 {
@@ -112,7 +100,7 @@ static struct summing *find_pack(struct sums *sums, const struct summed *tensor,
     if (last > 0 && sums->packs[last - 1].bytes <= bound)
         return &sums->packs[last - 1];
     struct summing *grown =
-        grow(sums->packs, sums->pack_count, &sums->pack_room, sizeof *sums->packs);
+        array_grow(sums->packs, sums->pack_count, &sums->pack_room, sizeof *sums->packs);
     if (grown == NULL)
         return NULL;
     sums->packs = grown;
@@ -139,7 +127,7 @@ static bool add_parts(struct sums *sums, struct summed *tensor)
 static bool add_tensor(struct sums *sums, const struct sumac_tensor *tensor, uint64_t bound)
 {
     struct summed *grown =
-        grow(sums->tensors, sums->tensor_count, &sums->tensor_room, sizeof *sums->tensors);
+        array_grow(sums->tensors, sums->tensor_count, &sums->tensor_room, sizeof *sums->tensors);
 
     if (grown == NULL)
         return false;

@@ -26,17 +26,31 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <pthread.h>
 #include <sys/types.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "replica.h"
 #include "replicas.h"
 #include "spare_memory.h"
 #include "sumac/strategy.h"
 #include "value.h"
+
+/* The items, with room for another, perhaps elsewhere. NULL: no memory, and they stay. */
+static inline void *array_grow(void *items, uint32_t count, uint32_t *room, size_t bytes)
+{
+    assert(count <= *room);
+    const uint32_t wanted = *room == 0 ? 16 : *room * 2;
+    void *grown = count < *room ? items : realloc(items, wanted * bytes);
+
+    if (grown != NULL && count == *room)
+        *room = wanted;
+    return grown;
+}
 
 /* "mirrored"; NULL of no kind. */
 const char *strategy_kind_name(enum sumac_strategy_kind kind);

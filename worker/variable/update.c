@@ -179,6 +179,7 @@ static enum sumac_status update_components(
     struct sumac_value **result, struct sumac_error *error)
 {
     const uint32_t count = variable->component_count;
+
     if (is_for_all(variable, update)) {
         const enum sumac_status applied =
             write_apply(variable, NULL, update->context, sumac_value_item(update->args, 0), error);

@@ -539,6 +539,7 @@ enum sumac_status sumac_update_read(
 {
     struct sumac_value *read = NULL;
     enum sumac_status status = check_update(update, "sumac_update_read", "value", value, error);
+
     if (status == SUMAC_OK)
         status = component_value(update->component, &read, error);
     return give_own(status, read, value, error);
@@ -614,6 +615,7 @@ enum sumac_status sumac_update_apply(
 {
     const enum sumac_status status =
         check_update(update, "sumac_update_apply", "gradient", gradient, error);
+
     if (status != SUMAC_OK)
         return status;
     struct component *const component = update->component;
